@@ -1,0 +1,66 @@
+// swift-tools-version: 6.1
+
+import PackageDescription
+
+let package = Package(
+  name: "DocumentSync",
+  platforms: [.macOS(.v14), .iOS(.v17)],
+  products: [
+    .library(name: "DocumentSync", targets: ["DocumentSync"]),
+    .library(name: "DocumentSyncTesting", targets: ["DocumentSyncTesting"]),
+    .executable(name: "docsync", targets: ["docsync"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+  ],
+  targets: [
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(
+      name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(
+      name: "SyncModel",
+      dependencies: ["CZlib", .product(name: "Crypto", package: "swift-crypto")]),
+    .target(
+      name: "SyncStore",
+      dependencies: [
+        "SyncModel", "CSQLite",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ]),
+    .target(name: "SyncDirectory", dependencies: ["SyncModel"]),
+    .target(
+      name: "DocumentSync",
+      dependencies: [
+        "SyncModel", "SyncStore", "SyncDirectory",
+        .product(name: "Logging", package: "swift-log"),
+      ]),
+    .target(
+      name: "DocumentSyncTesting",
+      dependencies: ["DocumentSync", "SyncModel", "SyncStore", "SyncDirectory"]),
+    .executableTarget(
+      name: "docsync",
+      dependencies: [
+        "DocumentSync", "SyncModel", "SyncStore", "SyncDirectory",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
+    .testTarget(
+      name: "SyncStoreTests",
+      dependencies: [
+        "SyncStore", "SyncModel", "CSQLite", .product(name: "GRDB", package: "GRDB.swift"),
+      ]),
+    .testTarget(
+      name: "SyncDirectoryTests",
+      dependencies: ["SyncDirectory", "SyncModel", "DocumentSyncTesting"]),
+    .testTarget(
+      name: "DocumentSyncTests",
+      dependencies: [
+        "DocumentSync", "DocumentSyncTesting", "SyncModel", "SyncStore", "SyncDirectory",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ]),
+  ],
+  swiftLanguageModes: [.v6]
+)

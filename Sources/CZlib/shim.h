@@ -1,0 +1,16 @@
+#ifndef DOCUMENTSYNC_CZLIB_H
+#define DOCUMENTSYNC_CZLIB_H
+
+#include <zlib.h>
+
+// deflateInit2 and inflateInit2 are macros, which Swift cannot import.
+
+static inline int czlib_deflate_init(z_streamp stream, int level) {
+  return deflateInit2(stream, level, Z_DEFLATED, MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+}
+
+static inline int czlib_inflate_init(z_streamp stream) {
+  return inflateInit2(stream, MAX_WBITS);
+}
+
+#endif

@@ -1,0 +1,145 @@
+/// A random 128-bit identifier, written as 26 characters of lower-case
+/// base 32 (`a`–`z`, `2`–`7`), the last of which carries three bits.
+///
+/// The text form is safe in file names everywhere: it is ASCII, has no case
+/// and no punctuation. Parsing is strict: exactly the text that
+/// ``description`` would give, and nothing else.
+public protocol RandomIdentifier: Hashable, Comparable, Sendable, Codable,
+  CustomStringConvertible, LosslessStringConvertible
+{
+  /// The 128 bits.
+  var bits: Bits128 { get }
+  /// Wraps 128 bits.
+  init(bits: Bits128)
+}
+
+/// 128 bits as two words, ordered as one big-endian number.
+public struct Bits128: Hashable, Comparable, Sendable {
+  /// The more significant half.
+  public var high: UInt64
+  /// The less significant half.
+  public var low: UInt64
+
+  /// Joins two halves.
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Reads 16 bytes, most significant first; `nil` for any other length.
+  public init?(bytes: some Collection<UInt8>) {
+    guard bytes.count == 16 else { return nil }
+    var words: (UInt64, UInt64) = (0, 0)
+    for (position, byte) in bytes.enumerated() {
+      if position < 8 {
+        words.0 = words.0 << 8 | UInt64(byte)
+      } else {
+        words.1 = words.1 << 8 | UInt64(byte)
+      }
+    }
+    self.init(high: words.0, low: words.1)
+  }
+
+  /// The 16 bytes, most significant first.
+  public var bytes: [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(16)
+    for word in [high, low] {
+      for shift in stride(from: 56, through: 0, by: -8) {
+        result.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+      }
+    }
+    return result
+  }
+
+  /// Numeric order.
+  public static func < (left: Bits128, right: Bits128) -> Bool {
+    (left.high, left.low) < (right.high, right.low)
+  }
+
+  /// Draws 128 bits.
+  public static func random(using generator: inout some RandomNumberGenerator) -> Bits128 {
+    Bits128(high: generator.next(), low: generator.next())
+  }
+}
+
+extension RandomIdentifier {
+  /// Draws a new identifier from the system's generator.
+  public static func random() -> Self {
+    var generator = SystemRandomNumberGenerator()
+    return random(using: &generator)
+  }
+
+  /// Draws a new identifier from `generator`.
+  public static func random(using generator: inout some RandomNumberGenerator) -> Self {
+    Self(bits: .random(using: &generator))
+  }
+
+  /// The 26 characters of base 32.
+  public var description: String { Base32.encode(bits.bytes) }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard description.utf8.count == 26,
+      let bytes = Base32.decode(description), let bits = Bits128(bytes: bytes)
+    else { return nil }
+    self.init(bits: bits)
+  }
+
+  /// Numeric order, which is also the order of the text.
+  public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
+
+  /// Reads the text form.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let value = Self(text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(text) is not an identifier of 26 base-32 characters")
+    }
+    self = value
+  }
+
+  /// Writes the text form.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+/// One installation of an application on one device, in one incarnation.
+///
+/// Never used by two states of one store: a copied or restored store takes a
+/// new one and names its ancestor.
+public struct ClientIdentifier: RandomIdentifier {
+  /// The 128 bits.
+  public let bits: Bits128
+  /// Wraps 128 bits.
+  public init(bits: Bits128) { self.bits = bits }
+}
+
+/// Names the shared directory that an application was created in.
+public struct RootIdentifier: RandomIdentifier {
+  /// The 128 bits.
+  public let bits: Bits128
+  /// Wraps 128 bits.
+  public init(bits: Bits128) { self.bits = bits }
+}
+
+/// The opaque name of a document's folder; the identifier that the user
+/// chose is inside its generation file.
+public struct DocumentName: RandomIdentifier {
+  /// The 128 bits.
+  public let bits: Bits128
+  /// Wraps 128 bits.
+  public init(bits: Bits128) { self.bits = bits }
+}
+
+/// The random value made when a generation of a document begins; local and
+/// shared must agree.
+public struct IntegrityKey: RandomIdentifier {
+  /// The 128 bits.
+  public let bits: Bits128
+  /// Wraps 128 bits.
+  public init(bits: Bits128) { self.bits = bits }
+}

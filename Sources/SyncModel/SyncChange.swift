@@ -1,0 +1,106 @@
+/// What a change does to its row. The raw value is the one of the format.
+public enum RowAction: UInt8, Sendable, CaseIterable {
+  /// The row exists from now on, with all the columns that the author knows.
+  case insert = 0
+  /// Some columns of a row have new values; its existence is not touched.
+  case update = 1
+  /// The row exists no longer.
+  case delete = 2
+}
+
+/// What makes two rows of a table the same row on every device.
+public enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
+  /// The values of the primary key.
+  case primaryKey = 0
+  /// Sixteen random bytes beside a local integer key.
+  case surrogate = 1
+  /// The values of declared columns beside a local key.
+  case columns = 2
+}
+
+/// The changes of one change set to one table, column by column.
+///
+/// Rows appear once each. Cells are stored only where a row has them: row `r`
+/// has the columns `shapes[rowShapes[r]]`, and the value of a column is at
+/// the index that counts the rows before `r` that have the column too.
+public struct TableChanges: Hashable, Sendable {
+  /// The table's name as the author has it.
+  public var table: String
+  /// How rows are identified.
+  public var identity: IdentityKind
+  /// The names of the columns in ``keys``. For surrogates: the key column.
+  public var keyColumns: [String]
+  /// The names of the columns in ``cells``.
+  public var columns: [String]
+
+  /// For each row the raw value of its `RowAction`.
+  public var actions: [UInt8] = []
+  /// The identities. `primaryKey`, `columns`: one column for each key column,
+  /// with the author's spelling of the values. `surrogate`: first the 16
+  /// bytes as a blob, then the author's local key as a hint.
+  public var keys: [ValueColumn]
+  /// For each row the time of the change: of its existence for an insert or
+  /// a delete, and of every cell that ``exceptions`` does not name.
+  public var times: [HybridTime] = []
+  /// Rows and cells whose stamp is another, in order of row, then column.
+  public var exceptions: [StampException] = []
+  /// Distinct sets of columns, each in ascending order.
+  public var shapes: [[Int]] = []
+  /// For each row the index of its set; deletes have an empty one.
+  public var rowShapes: [UInt32] = []
+  /// The values, one entry for each of ``columns``.
+  public var cells: [ValueColumn]
+  /// Deleted rows whose key was changed, in order of row: the identity under
+  /// which the row lives on.
+  public var moves: [RowMove] = []
+
+  /// No changes yet to a table.
+  public init(table: String, identity: IdentityKind, keyColumns: [String], columns: [String]) {
+    self.table = table
+    self.identity = identity
+    self.keyColumns = keyColumns
+    self.columns = columns
+    keys = Array(repeating: ValueColumn(), count: identity == .surrogate ? 2 : keyColumns.count)
+    cells = Array(repeating: ValueColumn(), count: columns.count)
+  }
+
+  /// The number of rows.
+  public var count: Int { actions.count }
+
+  /// About how much memory the changes take.
+  public var byteCount: Int {
+    keys.reduce(0) { $0 + $1.byteCount } + cells.reduce(0) { $0 + $1.byteCount }
+      + 16 * actions.count + 24 * exceptions.count
+  }
+}
+
+/// A row or a cell whose stamp differs from its row's time and the author.
+public struct StampException: Hashable, Sendable {
+  /// The index of the row.
+  public var row: Int
+  /// The index of the column; `nil` for the row's existence.
+  public var column: Int?
+  /// The stamp.
+  public var stamp: Stamp
+
+  /// Joins the three.
+  public init(row: Int, column: Int?, stamp: Stamp) {
+    self.row = row
+    self.column = column
+    self.stamp = stamp
+  }
+}
+
+/// Where a row went whose key was changed.
+public struct RowMove: Hashable, Sendable {
+  /// The index of the deleted row.
+  public var row: Int
+  /// Its new identity.
+  public var destination: RowIdentity
+
+  /// Joins the two.
+  public init(row: Int, destination: RowIdentity) {
+    self.row = row
+    self.destination = destination
+  }
+}

@@ -1,0 +1,69 @@
+/// An immutable set of changes by one client.
+///
+/// Numbered 1, 2, 3… with no gap. Each names the hash of its predecessor's
+/// file, so that a client's change sets form a chain.
+public struct SyncChangeSet: Hashable, Sendable {
+  /// What anyone may read: where the change set belongs.
+  public struct Header: Hashable, Sendable {
+    /// The shared directory.
+    public var root: RootIdentifier
+    /// The document.
+    public var document: DocumentName
+    /// The generation of the document.
+    public var generation: IntegrityKey
+    /// The author.
+    public var client: ClientIdentifier
+    /// The number among the author's change sets, from 1.
+    public var number: UInt64
+    /// The hash of the author's previous file; for number 1 the last of the
+    /// ancestor's, or `nil` where there was none.
+    public var previous: ContentHash?
+
+    /// Joins the parts.
+    public init(
+      root: RootIdentifier, document: DocumentName, generation: IntegrityKey,
+      client: ClientIdentifier, number: UInt64, previous: ContentHash?
+    ) {
+      self.root = root
+      self.document = document
+      self.generation = generation
+      self.client = client
+      self.number = number
+      self.previous = previous
+    }
+  }
+
+  /// Where it belongs.
+  public var header: Header
+  /// The change sets of others that the author had applied. Its own are
+  /// implied by the number.
+  public var dependencies: VersionVector
+  /// The SHA-256 of the author's schema, as described by `StoreSchema`.
+  public var schema: ContentHash
+  /// The changes, parents before children where the schema allows it.
+  public var tables: [TableChanges]
+
+  /// Joins the parts.
+  public init(
+    header: Header, dependencies: VersionVector, schema: ContentHash, tables: [TableChanges]
+  ) {
+    self.header = header
+    self.dependencies = dependencies
+    self.schema = schema
+    self.tables = tables
+  }
+
+  /// The number of changed rows.
+  public var rowCount: Int { tables.reduce(0) { $0 + $1.count } }
+
+  /// The least and the greatest time of its changes; `nil` if it is empty.
+  public var timeRange: ClosedRange<HybridTime>? {
+    var range: ClosedRange<HybridTime>?
+    for table in tables {
+      for time in table.times + table.exceptions.map(\.stamp.time) {
+        range = range.map { min($0.lowerBound, time)...max($0.upperBound, time) } ?? time...time
+      }
+    }
+    return range
+  }
+}

@@ -1,0 +1,68 @@
+/// What SQLite can store in a column, and beyond it a reference to a row.
+///
+/// Text is bytes: SQLite does not promise that it is valid UTF-8, and nothing
+/// of it may change in passing.
+public enum Value: Hashable, Sendable {
+  /// NULL.
+  case null
+  /// A 64-bit integer.
+  case integer(Int64)
+  /// A double, infinities included. SQLite stores NaN as NULL.
+  case real(Double)
+  /// Text as the bytes of UTF-8, embedded NULs included.
+  case text([UInt8])
+  /// Bytes.
+  case blob([UInt8])
+  /// The identity of a row of the table that the column refers to; stands
+  /// for that row's key, which differs from device to device.
+  case identity(RowIdentity)
+
+  /// Text from a Swift string.
+  public static func text(_ string: String) -> Value { .text(Array(string.utf8)) }
+
+  /// Which of the six it is.
+  public var kind: ValueKind {
+    switch self {
+    case .null: .null
+    case .integer: .integer
+    case .real: .real
+    case .text: .text
+    case .blob: .blob
+    case .identity: .identity
+    }
+  }
+}
+
+/// The kind of a value; the raw value is the one of the file format.
+public enum ValueKind: UInt8, Sendable, CaseIterable {
+  /// NULL.
+  case null = 0
+  /// A 64-bit integer.
+  case integer = 1
+  /// A double.
+  case real = 2
+  /// Text.
+  case text = 3
+  /// Bytes.
+  case blob = 4
+  /// The identity of a row.
+  case identity = 5
+}
+
+/// What makes a row the same row on every device, as bytes.
+///
+/// For a table with surrogate keys these are 16 bytes that have nothing to do
+/// with the key. For the others they encode the values of the identifying
+/// columns (see `IdentityEncoding`).
+public struct RowIdentity: Hashable, Comparable, Sendable {
+  /// The bytes.
+  public var bytes: [UInt8]
+
+  /// Wraps the bytes.
+  public init(bytes: [UInt8]) { self.bytes = bytes }
+
+  /// Bytewise order.
+  public static func < (left: RowIdentity, right: RowIdentity) -> Bool {
+    left.bytes.lexicographicallyPrecedes(right.bytes)
+  }
+}

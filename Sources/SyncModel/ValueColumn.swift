@@ -1,0 +1,116 @@
+/// A column of values, stored in three arrays so that a million of them cost
+/// no million allocations.
+///
+/// `words[i]` is the integer, the bit pattern of the double, or, for text,
+/// blobs and identities, the offset in ``bytes`` in the upper 32 bits and the
+/// length in the lower 32.
+public struct ValueColumn: Hashable, Sendable {
+  /// The raw values of `ValueKind`, one for each value.
+  public private(set) var kinds: [UInt8] = []
+  /// One word for each value.
+  public private(set) var words: [UInt64] = []
+  /// The contents of all text, blobs and identities, one after the other.
+  public private(set) var bytes: [UInt8] = []
+
+  /// An empty column.
+  public init() {}
+
+  /// The number of values.
+  public var count: Int { kinds.count }
+
+  /// About how much memory the values take.
+  public var byteCount: Int { bytes.count + 9 * kinds.count }
+
+  /// Makes room for `count` more values with `byteCount` bytes of content.
+  public mutating func reserve(_ count: Int, byteCount: Int = 0) {
+    kinds.reserveCapacity(kinds.count + count)
+    words.reserveCapacity(words.count + count)
+    if byteCount > 0 { bytes.reserveCapacity(bytes.count + byteCount) }
+  }
+
+  /// Appends NULL.
+  public mutating func appendNull() {
+    kinds.append(ValueKind.null.rawValue)
+    words.append(0)
+  }
+
+  /// Appends an integer.
+  public mutating func append(integer: Int64) {
+    kinds.append(ValueKind.integer.rawValue)
+    words.append(UInt64(bitPattern: integer))
+  }
+
+  /// Appends a double.
+  public mutating func append(real: Double) {
+    kinds.append(ValueKind.real.rawValue)
+    words.append(real.bitPattern)
+  }
+
+  /// Appends text, a blob or an identity with the given content.
+  ///
+  /// The content of one column stays below 4 GiB; change sets are cut long
+  /// before that.
+  public mutating func append(_ kind: ValueKind, content: UnsafeRawBufferPointer) {
+    precondition(bytes.count + content.count <= UInt32.max, "column content exceeds 4 GiB")
+    kinds.append(kind.rawValue)
+    words.append(UInt64(bytes.count) << 32 | UInt64(content.count))
+    bytes.append(contentsOf: content)
+  }
+
+  /// Appends any value.
+  public mutating func append(_ value: Value) {
+    switch value {
+    case .null: appendNull()
+    case .integer(let integer): append(integer: integer)
+    case .real(let real): append(real: real)
+    case .text(let content): content.withUnsafeBytes { append(.text, content: $0) }
+    case .blob(let content): content.withUnsafeBytes { append(.blob, content: $0) }
+    case .identity(let row): row.bytes.withUnsafeBytes { append(.identity, content: $0) }
+    }
+  }
+
+  /// The kind of a value.
+  public func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
+
+  /// Where the content of a text, blob or identity lies in ``bytes``.
+  public func contentRange(at index: Int) -> Range<Int> {
+    let start = Int(words[index] >> 32)
+    return start..<(start + Int(words[index] & 0xFFFF_FFFF))
+  }
+
+  /// A value, with its content copied.
+  public subscript(index: Int) -> Value {
+    switch kind(at: index) {
+    case .null: .null
+    case .integer: .integer(Int64(bitPattern: words[index]))
+    case .real: .real(Double(bitPattern: words[index]))
+    case .text: .text(Array(bytes[contentRange(at: index)]))
+    case .blob: .blob(Array(bytes[contentRange(at: index)]))
+    case .identity: .identity(RowIdentity(bytes: Array(bytes[contentRange(at: index)])))
+    }
+  }
+
+  /// Builds a column from arrays that agree with the description of the type;
+  /// throws ``Malformed`` if they do not.
+  public init(kinds: [UInt8], words: [UInt64], bytes: [UInt8]) throws {
+    guard kinds.count == words.count else { throw Malformed() }
+    for index in kinds.indices {
+      guard let kind = ValueKind(rawValue: kinds[index]) else { throw Malformed() }
+      switch kind {
+      case .null, .integer, .real: continue
+      case .text, .blob, .identity:
+        guard (words[index] >> 32) + (words[index] & 0xFFFF_FFFF) <= UInt64(bytes.count)
+        else { throw Malformed() }
+      }
+    }
+    self.kinds = kinds
+    self.words = words
+    self.bytes = bytes
+  }
+
+  /// The arrays do not fit together.
+  public struct Malformed: Error {
+    /// The error carries nothing.
+    public init() {}
+  }
+}

@@ -1,0 +1,70 @@
+/// For each client, the number and the hash of the last of its change sets
+/// that has been applied.
+public struct VersionVector: Hashable, Sendable, Codable {
+  /// A client's last applied change set.
+  public struct Entry: Hashable, Sendable, Codable {
+    /// Its number, from 1.
+    public var number: UInt64
+    /// The hash of its file.
+    public var hash: ContentHash
+
+    /// Joins the two.
+    public init(number: UInt64, hash: ContentHash) {
+      self.number = number
+      self.hash = hash
+    }
+  }
+
+  /// The entries; a client without one has had nothing applied.
+  public private(set) var entries: [ClientIdentifier: Entry]
+
+  /// A vector with the given entries.
+  public init(_ entries: [ClientIdentifier: Entry] = [:]) { self.entries = entries }
+
+  /// A client's entry.
+  public subscript(client: ClientIdentifier) -> Entry? {
+    get { entries[client] }
+    set { entries[client] = newValue }
+  }
+
+  /// The number of a client's last applied change set; 0 for none.
+  public func number(of client: ClientIdentifier) -> UInt64 { entries[client]?.number ?? 0 }
+
+  /// Whether everything that `other` contains is contained here too.
+  /// Hashes are not compared.
+  public func contains(_ other: VersionVector) -> Bool {
+    other.entries.allSatisfy { number(of: $0.key) >= $0.value.number }
+  }
+
+  /// The clients for which `other` is ahead of this vector, in order.
+  public func missing(from other: VersionVector) -> [ClientIdentifier] {
+    other.entries.filter { number(of: $0.key) < $0.value.number }.keys.sorted()
+  }
+
+  /// Entries in order of client, as they are written to files.
+  public var sorted: [(client: ClientIdentifier, entry: Entry)] {
+    entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+
+  /// Reads an object of `client: {number, hash}`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let texts = try container.decode([String: Entry].self)
+    var entries: [ClientIdentifier: Entry] = [:]
+    for (text, entry) in texts {
+      guard let client = ClientIdentifier(text) else {
+        throw DecodingError.dataCorruptedError(
+          in: container, debugDescription: "\(text) is not a client identifier")
+      }
+      entries[client] = entry
+    }
+    self.entries = entries
+  }
+
+  /// Writes an object of `client: {number, hash}`.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(
+      Dictionary(uniqueKeysWithValues: entries.map { ($0.key.description, $0.value) }))
+  }
+}

@@ -1,0 +1,4 @@
+@main
+struct Docsync {
+  static func main() {}
+}
