@@ -5,8 +5,8 @@
 
 // deflateInit2 and inflateInit2 are macros, which Swift cannot import.
 
-static inline int czlib_deflate_init(z_streamp stream, int level) {
-  return deflateInit2(stream, level, Z_DEFLATED, MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+static inline int czlib_deflate_init(z_streamp stream, int level, int strategy) {
+  return deflateInit2(stream, level, Z_DEFLATED, MAX_WBITS, 9, strategy);
 }
 
 static inline int czlib_inflate_init(z_streamp stream) {

@@ -58,12 +58,18 @@ public struct SyncChangeSet: Hashable, Sendable {
 
   /// The least and the greatest time of its changes; `nil` if it is empty.
   public var timeRange: ClosedRange<HybridTime>? {
-    var range: ClosedRange<HybridTime>?
+    var least = HybridTime(rawValue: .max)
+    var greatest = HybridTime.zero
     for table in tables {
-      for time in table.times + table.exceptions.map(\.stamp.time) {
-        range = range.map { min($0.lowerBound, time)...max($0.upperBound, time) } ?? time...time
+      for time in table.times {
+        least = min(least, time)
+        greatest = max(greatest, time)
+      }
+      for exception in table.exceptions {
+        least = min(least, exception.stamp.time)
+        greatest = max(greatest, exception.stamp.time)
       }
     }
-    return range
+    return least <= greatest ? least...greatest : nil
   }
 }

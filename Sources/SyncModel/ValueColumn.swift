@@ -108,6 +108,13 @@ public struct ValueColumn: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// Takes arrays that the decoder has built to agree with the description.
+  init(decodedKinds kinds: [UInt8], words: [UInt64], bytes: [UInt8]) {
+    self.kinds = kinds
+    self.words = words
+    self.bytes = bytes
+  }
+
   /// The arrays do not fit together.
   public struct Malformed: Error {
     /// The error carries nothing.

@@ -1,0 +1,153 @@
+extension ChangeSetCodec {
+  /// Checks what every reader may rely on, for sets in memory as for files.
+  static func check(_ set: SyncChangeSet, limits: CodecLimits) throws {
+    try check(set.header)
+    for (_, entry) in set.dependencies.entries where entry.number == 0 {
+      throw CodecError(.malformed, "dependency with number 0")
+    }
+    guard set.tables.count <= limits.tables else {
+      throw CodecError(.lengthOverCap, "\(set.tables.count) tables; at most \(limits.tables)")
+    }
+    guard set.rowCount <= limits.rows else {
+      throw CodecError(.lengthOverCap, "\(set.rowCount) rows; at most \(limits.rows)")
+    }
+    try checkDistinct(set.tables.map(\.table), what: "tables")
+    for table in set.tables { try TableChecker(table: table).check(limits: limits) }
+  }
+
+  static func check(_ header: SyncChangeSet.Header) throws {
+    guard header.number > 0, header.previous != nil || header.number == 1 else {
+      throw CodecError(.malformed, "public header: number and hash of the previous change set")
+    }
+  }
+
+  /// Names are compared as bytes, since for SQLite “é” in one and in two
+  /// code points are two names.
+  fileprivate static func checkDistinct(_ names: [String], what: String) throws {
+    var seen: Set<[UInt8]> = []
+    for name in names {
+      let bytes = Array(name.utf8)
+      guard bytes.count <= 65_535, !bytes.contains(0) else {
+        throw CodecError(.malformed, "names of \(what)")
+      }
+      guard seen.insert(bytes).inserted else {
+        throw CodecError(.malformed, "\(what): \(name) twice")
+      }
+    }
+  }
+}
+
+private struct TableChecker {
+  let table: TableChanges
+
+  func check(limits: CodecLimits) throws {
+    try checkColumns(limits)
+    try checkRows()
+    try checkKeys()
+    try checkCells()
+    try checkExceptions()
+    try checkMoves()
+  }
+
+  private func fail(_ code: CodecError.Code, _ what: String) -> CodecError {
+    CodecError(code, "table \(table.table): \(what)")
+  }
+
+  private func checkColumns(_ limits: CodecLimits) throws {
+    guard table.columns.count <= limits.columns, table.keyColumns.count <= limits.columns else {
+      throw fail(.lengthOverCap, "columns; at most \(limits.columns)")
+    }
+    try ChangeSetCodec.checkDistinct(table.columns, what: "columns of \(table.table)")
+    try ChangeSetCodec.checkDistinct(table.keyColumns, what: "key columns of \(table.table)")
+    let isSurrogate = table.identity == .surrogate
+    guard isSurrogate ? table.keyColumns.count == 1 : !table.keyColumns.isEmpty,
+      table.keys.count == (isSurrogate ? 2 : table.keyColumns.count),
+      table.cells.count == table.columns.count
+    else { throw fail(.wrongCount, "columns of keys and cells") }
+  }
+
+  private func checkRows() throws {
+    let count = table.count
+    guard table.times.count == count, table.rowShapes.count == count else {
+      throw fail(.wrongCount, "times and shapes of rows")
+    }
+    guard table.actions.allSatisfy({ $0 <= RowAction.delete.rawValue }) else {
+      throw fail(.malformed, "action")
+    }
+    guard table.times.allSatisfy({ $0 <= .maximum }) else { throw fail(.malformed, "time") }
+    var seen: Set<[Int]> = []
+    for shape in table.shapes {
+      var next = 0
+      for column in shape {
+        guard column >= next, column < table.columns.count else { throw fail(.malformed, "shape") }
+        next = column + 1
+      }
+      guard seen.insert(shape).inserted else { throw fail(.malformed, "shape twice") }
+    }
+    let empty = table.shapes.map(\.isEmpty)
+    for (action, shape) in zip(table.actions, table.rowShapes) {
+      guard shape < empty.count, action != RowAction.delete.rawValue || empty[Int(shape)] else {
+        throw fail(.malformed, "shape of a row")
+      }
+    }
+  }
+
+  private func checkKeys() throws {
+    for key in table.keys where key.count != table.count { throw fail(.wrongCount, "keys") }
+    guard table.identity == .surrogate else { return }
+    let identities = table.keys[0]
+    guard identities.kinds.allSatisfy({ $0 == ValueKind.blob.rawValue }),
+      identities.words.allSatisfy({ $0 & 0xFFFF_FFFF == 16 })
+    else { throw fail(.malformed, "surrogate identity that is not 16 bytes") }
+    guard
+      table.keys[1].kinds.allSatisfy({
+        $0 == ValueKind.integer.rawValue || $0 == ValueKind.null.rawValue
+      })
+    else { throw fail(.malformed, "local key that is not an integer") }
+  }
+
+  private func checkCells() throws {
+    for (column, count) in zip(table.cells, table.cellCounts()) where column.count != count {
+      throw fail(.wrongCount, "cells")
+    }
+  }
+
+  private func checkExceptions() throws {
+    var previous: (row: Int, column: Int) = (-1, -1)
+    for exception in table.exceptions {
+      let place = (row: exception.row, column: exception.column ?? -1)
+      guard previous.row < 0 || previous < place, place.row >= 0, place.row < table.count,
+        exception.stamp.time <= .maximum
+      else { throw fail(.malformed, "exception") }
+      if let column = exception.column {
+        let shape = table.shapes[Int(table.rowShapes[place.row])]
+        guard shape.containsSorted(column) else {
+          throw fail(.malformed, "exception for a cell that is not there")
+        }
+      }
+      previous = place
+    }
+  }
+
+  private func checkMoves() throws {
+    var previous = -1
+    for move in table.moves {
+      guard move.row > previous, move.row < table.count,
+        table.actions[move.row] == RowAction.delete.rawValue, !move.destination.bytes.isEmpty
+      else { throw fail(.malformed, "move") }
+      previous = move.row
+    }
+  }
+}
+
+extension [Int] {
+  fileprivate func containsSorted(_ element: Int) -> Bool {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle] < element { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low] == element
+  }
+}

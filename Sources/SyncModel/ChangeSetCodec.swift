@@ -1,0 +1,81 @@
+/// Change sets as bytes, by the format in `Documentation/ChangeSetFormat.md`.
+///
+/// Equal change sets give equal bytes as long as zlib and the choices of
+/// this version stay the same. Content of value columns that is unused or out
+/// of order in memory is put in order, so that what is decoded compares equal
+/// to what was encoded if its columns were built by appending.
+public enum ChangeSetCodec {
+  /// The bytes of the file.
+  ///
+  /// Throws ``CodecError`` if the change set breaks a rule that
+  /// ``decode(_:limits:)`` would check: what is written can be read.
+  public static func encode(
+    _ set: SyncChangeSet, limits: CodecLimits = .default
+  ) throws -> [UInt8] {
+    try check(set, limits: limits)
+    let memory = set.tables.reduce(0) { $0 + $1.byteCount }
+    guard memory <= limits.memoryBytes / 2 else {
+      throw CodecError(.lengthOverCap, "changes of \(memory) bytes")
+    }
+    let lanes = encodeTables(set.tables)
+    guard lanes.byteCount <= limits.bodyBytes else {
+      throw CodecError(.lengthOverCap, "body of \(lanes.byteCount) bytes")
+    }
+    var privateHeader = encodePrivateHeader(set)
+    var body: [UInt8] = []
+    for (lane, bytes) in zip(
+      Lane.allCases, [lanes.structure, lanes.text, lanes.symbols, lanes.raw])
+    {
+      let deflated =
+        lane == .raw
+        ? nil
+        : try bytes.withUnsafeBytes {
+          try Zlib.deflateIfSmaller($0, effort: lane.effort(count: bytes.count))
+        }
+      privateHeader.append(deflated == nil ? 0 : 1)
+      privateHeader.append(varint: bytes.count)
+      if let deflated { privateHeader.append(varint: deflated.count) }
+      body += deflated ?? bytes
+    }
+    return try Envelope(
+      type: .changeSet, publicHeader: encode(set.header), privateHeader: privateHeader, body: body,
+      compression: .stored
+    ).encoded(limits: limits)
+  }
+
+  /// Reads a file.
+  ///
+  /// Nothing is believed before it was checked; throws ``CodecError``.
+  public static func decode(
+    _ bytes: [UInt8], limits: CodecLimits = .default
+  ) throws -> SyncChangeSet {
+    let envelope = try Envelope.decode(bytes, expecting: .changeSet, limits: limits)
+    let header = try decodeHeader(envelope)
+    let details = try envelope.privateHeader.withUnsafeBytes {
+      try decodePrivateHeader($0, limits: limits)
+    }
+    let tables = try envelope.body.withUnsafeBytes { body in
+      try decodeTables(body, details: details, limits: limits)
+    }
+    let set = SyncChangeSet(
+      header: header, dependencies: details.dependencies, schema: details.schema, tables: tables)
+    guard set.rowCount == details.rows else {
+      throw CodecError(
+        .wrongCount, "private header: \(details.rows) rows; there are \(set.rowCount)")
+    }
+    guard set.timeRange == details.timeRange else {
+      throw CodecError(.wrongCount, "private header: range of times")
+    }
+    try check(set, limits: limits)
+    return set
+  }
+
+  /// Reads where a change set belongs, without its changes.
+  ///
+  /// The whole file is needed, since its hash is checked.
+  public static func decodeHeader(
+    _ bytes: [UInt8], limits: CodecLimits = .default
+  ) throws -> SyncChangeSet.Header {
+    try decodeHeader(Envelope.decode(bytes, expecting: .changeSet, limits: limits))
+  }
+}

@@ -1,0 +1,84 @@
+/// Why bytes could not be read as one of our files, or values not written.
+///
+/// The codec knows no paths: whoever read the file adds its name.
+public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong. Open, so that later versions may add codes.
+  public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    /// The name of the code.
+    public let rawValue: String
+    /// Wraps a name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// The name of the code.
+    public var description: String { rawValue }
+
+    /// The bytes end before what their lengths announce.
+    public static let truncated = Code(rawValue: "truncated")
+    /// The first bytes are not those of any of our files.
+    public static let badMagic = Code(rawValue: "badMagic")
+    /// The file is intact and of a format version that this code cannot read.
+    public static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
+    /// The file is intact and uses something that must be understood and is not.
+    public static let unknownCriticalField = Code(rawValue: "unknownCriticalField")
+    /// The file is intact and of another type than the one expected.
+    public static let wrongType = Code(rawValue: "wrongType")
+    /// The hash at the end is not that of the bytes before it.
+    public static let badChecksum = Code(rawValue: "badChecksum")
+    /// A length or a count is greater than what is permitted.
+    public static let lengthOverCap = Code(rawValue: "lengthOverCap")
+    /// Two counts that must agree do not.
+    public static let wrongCount = Code(rawValue: "wrongCount")
+    /// Compressed bytes do not give what their header announces.
+    public static let badCompression = Code(rawValue: "badCompression")
+    /// Anything else that the format forbids.
+    public static let malformed = Code(rawValue: "malformed")
+  }
+
+  /// What is wrong.
+  public var code: Code
+  /// What was being read or written, for the developer.
+  public var what: String
+  /// The position in the part that `what` names, where one is known.
+  public var offset: Int?
+
+  /// Joins the parts.
+  public init(_ code: Code, _ what: String, at offset: Int? = nil) {
+    self.code = code
+    self.what = what
+    self.offset = offset
+  }
+
+  /// Whether a newer version of this software may be able to read the file.
+  public var needsNewerReader: Bool {
+    code == .unsupportedVersion || code == .unknownCriticalField
+  }
+
+  /// One sentence for the user.
+  public var sentence: String {
+    switch code {
+    case .truncated: "The file is incomplete."
+    case .badMagic: "This is not a file of DocumentSync."
+    case .unsupportedVersion, .unknownCriticalField:
+      "The file was written by a newer version of DocumentSync."
+    case .wrongType: "The file is of another type than its place suggests."
+    case .lengthOverCap: "The file is larger than what is permitted."
+    default: "The file is damaged."
+    }
+  }
+
+  /// What to do next.
+  public var remedy: String {
+    switch code {
+    case .truncated: "Wait until the shared directory has brought the rest of it."
+    case .badMagic, .wrongType: "Move the file out of the shared directory."
+    case .unsupportedVersion, .unknownCriticalField: "Update DocumentSync on this device."
+    case .lengthOverCap: "Make sure that its author runs a version that keeps to the limits."
+    default: "Let its author sync again: it puts back its files that are damaged."
+    }
+  }
+
+  /// Everything in one line.
+  public var description: String {
+    let place = offset.map { " at byte \($0)" } ?? ""
+    return "\(sentence) (\(code): \(what)\(place)) \(remedy)"
+  }
+}

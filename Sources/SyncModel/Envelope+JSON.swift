@@ -1,0 +1,27 @@
+import Foundation
+
+extension Envelope {
+  /// A file whose body is `value` as JSON, with sorted keys, so that equal
+  /// values give equal bytes.
+  public static func encodeJSON(
+    _ value: some Encodable, type: FileType, limits: CodecLimits = .small
+  ) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try Envelope(type: type, body: Array(encoder.encode(value))).encoded(limits: limits)
+  }
+
+  /// Reads what ``encodeJSON(_:type:limits:)`` wrote.
+  ///
+  /// Keys that `Value` does not know are ignored. Throws ``CodecError``.
+  public static func decodeJSON<Value: Decodable>(
+    _ value: Value.Type, from bytes: [UInt8], type: FileType, limits: CodecLimits = .small
+  ) throws -> Value {
+    let envelope = try decode(bytes, expecting: type, limits: limits)
+    do {
+      return try JSONDecoder().decode(value, from: Data(envelope.body))
+    } catch {
+      throw CodecError(.malformed, "JSON body: \(error)")
+    }
+  }
+}

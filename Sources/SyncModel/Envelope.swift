@@ -1,0 +1,99 @@
+/// The outer form that all files in a shared directory have.
+///
+/// `Documentation/ChangeSetFormat.md` gives it byte by byte. An envelope
+/// knows nothing of what its parts mean; it guarantees that they are whole.
+public struct Envelope: Hashable, Sendable {
+  /// What a file is; the raw value is the one of the format.
+  public enum FileType: UInt8, Sendable, CaseIterable {
+    /// What the shared directory belongs to.
+    case application = 1
+    /// The description of a client.
+    case clientDevice = 2
+    /// One life of a document.
+    case generation = 3
+    /// The end of a document.
+    case tombstone = 4
+    /// What a client has published and applied.
+    case recentSync = 5
+    /// Changes of rows.
+    case changeSet = 6
+    /// Consecutive change sets in one file.
+    case segment = 7
+    /// An instruction to all clients.
+    case syncCommand = 8
+    /// A snapshot of a document.
+    case wholeStore = 9
+    /// A large value.
+    case asset = 10
+    /// A slot that holds keys.
+    case keySlot = 11
+  }
+
+  /// A field that version 1 does not define. Later versions add what they
+  /// need here; a reader that does not know a field may ignore it unless it
+  /// is critical.
+  public struct Field: Hashable, Sendable {
+    /// The lowest tag of a critical field.
+    public static let firstCriticalTag: UInt16 = 0x8000
+    /// What the field is.
+    public var tag: UInt16
+    /// Its content, shorter than 64 KiB.
+    public var content: [UInt8]
+
+    /// Joins the two.
+    public init(tag: UInt16, content: [UInt8]) {
+      self.tag = tag
+      self.content = content
+    }
+  }
+
+  /// Whether ``encoded()`` may compress the body.
+  public enum Compression: Sendable {
+    /// The body is written as it is.
+    case stored
+    /// The body is compressed if that makes it smaller.
+    case deflate
+  }
+
+  /// What the file is.
+  public var type: FileType
+  /// What anyone may read, sealed or not.
+  public var publicHeader: [UInt8]
+  /// What only readers of the document may read.
+  public var privateHeader: [UInt8]
+  /// The content, decompressed.
+  public var body: [UInt8]
+  /// Whether the body is compressed in the file.
+  public var compression: Compression
+  /// Fields of later versions, in ascending order of tag.
+  public var fields: [Field] = []
+  /// The signature over the hash; empty as long as nothing signs.
+  public var signature: [UInt8] = []
+
+  /// Joins the parts.
+  public init(
+    type: FileType, publicHeader: [UInt8] = [], privateHeader: [UInt8] = [], body: [UInt8],
+    compression: Compression = .deflate
+  ) {
+    self.type = type
+    self.publicHeader = publicHeader
+    self.privateHeader = privateHeader
+    self.body = body
+    self.compression = compression
+  }
+
+  /// The sizes and positions of the format.
+  enum Layout {
+    static let magic: [UInt8] = [0x89, 0x44, 0x53, 0x59, 0x4E, 0x43, 0x0D, 0x0A]
+    static let version: UInt16 = 1
+    static let fixedBytes = 88
+    static let hashBytes = 32
+    static let signatureLengthBytes = 4
+    static let greatestSignature = 4096
+    static let compressedFlag: UInt32 = 1 << 16
+    static let criticalFlags: UInt32 = 0xFFFF_0000
+    static let knownCriticalFlags: UInt32 = compressedFlag
+    /// Deflate never does better than 1032 to 1.
+    static let greatestRatio = 1032
+  }
+}

@@ -1,0 +1,160 @@
+/// How a text column decides whether two keys are the same.
+public enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
+  /// Byte for byte.
+  case binary = 0
+  /// `NOCASE`: the letters A to Z are a to z.
+  case nocase = 1
+  /// `RTRIM`: spaces at the end do not count.
+  case rtrim = 2
+}
+
+/// Canonical bytes for the values that identify a row.
+///
+/// Two tuples have the same bytes exactly if SQLite takes them for the same
+/// key under the given collations: text is folded, and a real that is a
+/// 64-bit integer is written as that integer, since 1 and 1.0 are one key.
+///
+/// For each value one byte, the raw value of its `ValueKind`, then: for an
+/// integer eight bytes, big-endian, with the sign bit flipped; for a real its
+/// eight bytes, big-endian, with the sign bit flipped if it is positive and
+/// all bits if it is negative; for text, a blob or an identity its length as
+/// a varint and its bytes.
+public enum IdentityEncoding {
+  /// Encodes a tuple. Where `collations` is shorter than `values`, the rest
+  /// is binary.
+  public static func encode(
+    _ values: [Value], collations: [KeyCollation] = []
+  ) -> RowIdentity {
+    var bytes: [UInt8] = []
+    for (index, value) in values.enumerated() {
+      let collation = index < collations.count ? collations[index] : .binary
+      switch value {
+      case .null: appendNull(to: &bytes)
+      case .integer(let integer): append(integer: integer, to: &bytes)
+      case .real(let real): append(real: real, to: &bytes)
+      case .text(let text):
+        text.withUnsafeBytes { append(text: $0, collation: collation, to: &bytes) }
+      case .blob(let blob): blob.withUnsafeBytes { append(blob: $0, to: &bytes) }
+      case .identity(let row): row.bytes.withUnsafeBytes { append(identity: $0, to: &bytes) }
+      }
+    }
+    return RowIdentity(bytes: bytes)
+  }
+
+  /// The values of an identity, which must be `count` and in the form that
+  /// ``encode(_:collations:)`` gives. Text is as it was folded. Throws
+  /// ``CodecError``.
+  public static func decode(_ identity: RowIdentity, count: Int) throws -> [Value] {
+    try identity.bytes.withUnsafeBytes { bytes in
+      var reader = WireReader(bytes, name: "identity")
+      var values: [Value] = []
+      for _ in 0..<count { values.append(try reader.identifyingValue()) }
+      try reader.expectEnd()
+      return values
+    }
+  }
+
+  /// Appends NULL, which SQLite permits in some keys.
+  @inline(__always)
+  public static func appendNull(to bytes: inout [UInt8]) { bytes.append(ValueKind.null.rawValue) }
+
+  /// Appends an integer.
+  @inline(__always)
+  public static func append(integer: Int64, to bytes: inout [UInt8]) {
+    append(.integer, word: UInt64(bitPattern: integer) ^ signBit, to: &bytes)
+  }
+
+  /// Appends a real; one that is an integer as that.
+  public static func append(real: Double, to bytes: inout [UInt8]) {
+    if let integer = Int64(exactly: real) {
+      append(integer: integer, to: &bytes)
+    } else {
+      let pattern = real.bitPattern
+      append(.real, word: pattern & signBit == 0 ? pattern | signBit : ~pattern, to: &bytes)
+    }
+  }
+
+  /// Appends text, folded.
+  public static func append(
+    text: UnsafeRawBufferPointer, collation: KeyCollation = .binary, to bytes: inout [UInt8]
+  ) {
+    switch collation {
+    case .binary:
+      append(.text, content: text, to: &bytes)
+    case .nocase:
+      let start = bytes.count + 1 + varintLength(text.count)
+      append(.text, content: text, to: &bytes)
+      for index in start..<bytes.count
+      where bytes[index] >= UInt8(ascii: "A") && bytes[index] <= UInt8(ascii: "Z") {
+        bytes[index] |= 0x20
+      }
+    case .rtrim:
+      var end = text.count
+      while end > 0, text[end - 1] == UInt8(ascii: " ") { end -= 1 }
+      append(.text, content: UnsafeRawBufferPointer(rebasing: text[..<end]), to: &bytes)
+    }
+  }
+
+  /// Appends a blob.
+  @inline(__always)
+  public static func append(blob: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+    append(.blob, content: blob, to: &bytes)
+  }
+
+  /// Appends the identity of the row that a key column refers to.
+  @inline(__always)
+  public static func append(identity: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+    append(.identity, content: identity, to: &bytes)
+  }
+
+  @usableFromInline static let signBit: UInt64 = 1 << 63
+
+  @usableFromInline
+  static func append(_ kind: ValueKind, word: UInt64, to bytes: inout [UInt8]) {
+    bytes.append(kind.rawValue)
+    withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  @usableFromInline
+  static func append(
+    _ kind: ValueKind, content: UnsafeRawBufferPointer, to bytes: inout [UInt8]
+  ) {
+    bytes.append(kind.rawValue)
+    bytes.append(varint: content.count)
+    bytes.append(contentsOf: content)
+  }
+
+  private static func varintLength(_ count: Int) -> Int {
+    max(1, (Int.bitWidth - count.leadingZeroBitCount + 6) / 7)
+  }
+}
+
+extension WireReader {
+  fileprivate mutating func identifyingValue() throws -> Value {
+    let start = offset
+    switch ValueKind(rawValue: try byte()) {
+    case .null: return .null
+    case .integer: return .integer(Int64(bitPattern: try bigWord() ^ IdentityEncoding.signBit))
+    case .real:
+      let word = try bigWord()
+      let sign = IdentityEncoding.signBit
+      let real = Double(bitPattern: word & sign == 0 ? ~word : word ^ sign)
+      guard Int64(exactly: real) == nil else {
+        throw CodecError(.malformed, "identity: real that is an integer", at: start)
+      }
+      return .real(real)
+    case .text: return .text(try content())
+    case .blob: return .blob(try content())
+    case .identity: return .identity(RowIdentity(bytes: try content()))
+    case nil: throw CodecError(.malformed, "identity: kind of value", at: start)
+    }
+  }
+
+  private mutating func bigWord() throws -> UInt64 {
+    UInt64(bigEndian: try take(8).loadUnaligned(as: UInt64.self))
+  }
+
+  private mutating func content() throws -> [UInt8] {
+    Array(try take(try count("bytes of content", cap: remaining)))
+  }
+}

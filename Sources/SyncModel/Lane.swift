@@ -1,0 +1,212 @@
+import Foundation
+
+/// The four parts of a body, each compressed for itself or not at all, so
+/// that bytes that have something in common lie together. The raw value is
+/// the one of the format.
+enum Lane: UInt8, CaseIterable {
+  /// Descriptions, and numbers that repeat.
+  case structure = 0
+  /// Contents of text and blobs.
+  case text = 1
+  /// Bytes of which some are more frequent than others, in no longer pattern.
+  case symbols = 2
+  /// Bytes that nothing makes smaller, such as random identifiers.
+  case raw = 3
+
+  /// Stands, in the place of a lane, for “one for each plane follows”.
+  static let eachPlane: UInt8 = 255
+
+  var effort: Zlib.Effort {
+    switch self {
+    case .structure: .fast
+    case .text: .text
+    case .symbols, .raw: .symbols
+    }
+  }
+}
+
+/// Collects the lanes of a body.
+struct LaneWriter {
+  var structure: [UInt8] = []
+  var text: [UInt8] = []
+  var symbols: [UInt8] = []
+  var raw: [UInt8] = []
+
+  var byteCount: Int { structure.count + text.count + symbols.count + raw.count }
+
+  mutating func append(_ bytes: UnsafeRawBufferPointer, to lane: Lane) {
+    switch lane {
+    case .structure: structure.append(contentsOf: bytes)
+    case .text: text.append(contentsOf: bytes)
+    case .symbols: symbols.append(contentsOf: bytes)
+    case .raw: raw.append(contentsOf: bytes)
+    }
+  }
+
+  /// Writes byte planes that lie one after the other, `count` bytes each:
+  /// first in the structure lane where each is, then the planes.
+  ///
+  /// Below 64 bytes a plane is not worth looking at; it goes to `short`.
+  mutating func append(planes: UnsafeRawBufferPointer, count: Int, short: Lane) {
+    guard count >= 64 else {
+      structure.append(short.rawValue)
+      append(planes, to: short)
+      return
+    }
+    let lanes = stride(from: 0, to: planes.count, by: count).map { start in
+      ByteStatistics.lane(
+        ofPlane: UnsafeRawBufferPointer(rebasing: planes[start..<start + count]))
+    }
+    if let first = lanes.first, lanes.allSatisfy({ $0 == first }) {
+      structure.append(first.rawValue)
+    } else {
+      structure.append(Lane.eachPlane)
+      structure.append(contentsOf: lanes.map(\.rawValue))
+    }
+    for (index, lane) in lanes.enumerated() {
+      append(
+        UnsafeRawBufferPointer(rebasing: planes[index * count..<(index + 1) * count]), to: lane)
+    }
+  }
+}
+
+/// Guesses from a sample what compression would do.
+enum ByteStatistics {
+  private static let sample = 4096
+
+  /// Bits for each byte if each is coded for itself, from 0 to 8.
+  static func entropy(_ bytes: UnsafeRawBufferPointer) -> Double {
+    guard bytes.count > 0 else { return 0 }
+    let step = max(1, bytes.count / sample)
+    var taken = 0
+    var sum = 0.0
+    withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 256) { counts in
+      counts.initialize(repeating: 0)
+      var index = 0
+      while index < bytes.count {
+        counts[Int(bytes[index])] &+= 1
+        taken += 1
+        index += step
+      }
+      for count in counts where count > 0 {
+        sum += Double(count) * log2(Double(taken) / Double(count))
+      }
+    }
+    return sum / Double(taken)
+  }
+
+  /// The share of positions in a stretch from the middle whose next four
+  /// bytes were seen before in it.
+  static func repetition(_ bytes: UnsafeRawBufferPointer) -> Double {
+    let length = min(bytes.count - 4, sample)
+    guard length > 0 else { return 0 }
+    let start = (bytes.count - 4 - length) / 2
+    var hits = 0
+    withUnsafeTemporaryAllocation(of: UInt32.self, capacity: sample) { seen in
+      seen.initialize(repeating: 0)
+      for index in start..<start + length {
+        let four = bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self)
+        let slot = Int(four &* 0x9E37_79B1 >> 20)
+        if seen[slot] == four { hits += 1 } else { seen[slot] = four }
+      }
+    }
+    return Double(hits) / Double(length)
+  }
+
+  static func lane(ofPlane plane: UnsafeRawBufferPointer) -> Lane {
+    let entropy = entropy(plane)
+    // A sample of random bytes shows a little less than eight bits.
+    let random = plane.count < 1024 ? 6.9 : 7.8
+    if entropy < 2 { return .structure }
+    if repetition(plane) > 0.1 { return .structure }
+    return entropy > random ? .raw : .symbols
+  }
+
+  static func lane(ofContent content: UnsafeRawBufferPointer) -> Lane {
+    guard content.count >= 1024 else { return .structure }
+    return entropy(content) > 7.7 && repetition(content) < 0.1 ? .raw : .text
+  }
+}
+
+/// Owns the decompressed lanes of a body and reads from each forward.
+final class LaneReader {
+  private var owned: [UnsafeMutableRawBufferPointer] = []
+  var structure: WireReader
+  private var others: [WireReader] = []
+  /// What may still be taken of memory.
+  private var budget: Int
+
+  /// Decompresses `parts`, one for each lane, whose lengths were checked.
+  init(parts: [LanePart], budget: Int) throws {
+    self.budget = budget
+    structure = WireReader(UnsafeRawBufferPointer(start: nil, count: 0), name: "structure")
+    for (lane, part) in zip(Lane.allCases, parts) {
+      try charge(part.count)
+      let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: part.count, alignment: 16)
+      owned.append(buffer)
+      if part.isDeflated {
+        try Zlib.inflate(part.bytes, into: buffer, "lane \(lane)")
+      } else {
+        buffer.copyMemory(from: part.bytes)
+      }
+      let reader = WireReader(UnsafeRawBufferPointer(buffer), name: "lane \(lane)")
+      if lane == .structure { structure = reader } else { others.append(reader) }
+    }
+  }
+
+  deinit { for buffer in owned { buffer.deallocate() } }
+
+  /// Counts memory that is about to be taken.
+  func charge(_ bytes: Int) throws {
+    guard bytes >= 0, bytes <= budget else {
+      throw CodecError(.lengthOverCap, "memory for the change set", at: structure.offset)
+    }
+    budget -= bytes
+  }
+
+  func charge(_ count: Int, each bytes: Int) throws {
+    let (product, overflow) = count.multipliedReportingOverflow(by: bytes)
+    try charge(overflow ? .max : product)
+  }
+
+  func take(_ count: Int, from lane: Lane) throws -> UnsafeRawBufferPointer {
+    lane == .structure
+      ? try structure.take(count) : try others[Int(lane.rawValue) - 1].take(count)
+  }
+
+  func lane() throws -> Lane {
+    let offset = structure.offset
+    guard let lane = Lane(rawValue: try structure.byte()) else {
+      throw CodecError(.malformed, "structure: lane", at: offset)
+    }
+    return lane
+  }
+
+  /// The `width` planes of `count` bytes each that `LaneWriter` wrote.
+  func planes(width: Int, count: Int) throws -> [UnsafeRawBufferPointer] {
+    let offset = structure.offset
+    let first = try structure.byte()
+    let lanes: [Lane]
+    if first == Lane.eachPlane {
+      lanes = try (0..<width).map { _ in try lane() }
+    } else if let lane = Lane(rawValue: first) {
+      lanes = Array(repeating: lane, count: width)
+    } else {
+      throw CodecError(.malformed, "structure: lane", at: offset)
+    }
+    return try lanes.map { try take(count, from: $0) }
+  }
+
+  func expectEnd() throws {
+    try structure.expectEnd()
+    for reader in others { try reader.expectEnd() }
+  }
+}
+
+/// A lane as it lies in the file.
+struct LanePart {
+  var isDeflated: Bool
+  var bytes: UnsafeRawBufferPointer
+  /// The length after decompression.
+  var count: Int
+}
