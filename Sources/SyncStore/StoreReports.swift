@@ -1,0 +1,244 @@
+import SyncModel
+
+/// A change set that this store made.
+public struct SealedChangeSet: Hashable, Sendable {
+  /// Its number, from 1.
+  public var number: UInt64
+  /// The hash of its file.
+  public var hash: ContentHash
+  /// The length of its file in bytes.
+  public var byteCount: Int
+  /// The number of rows that it changes.
+  public var rowCount: Int
+  /// Whether it is known to be in the shared directory.
+  public var isPublished: Bool
+
+  /// Joins the parts.
+  public init(
+    number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int, isPublished: Bool
+  ) {
+    self.number = number
+    self.hash = hash
+    self.byteCount = byteCount
+    self.rowCount = rowCount
+    self.isPublished = isPublished
+  }
+}
+
+/// A change set that came from the shared directory and passed its checks.
+public struct ReceivedChangeSet: Sendable {
+  /// The decoded change set.
+  public var changeSet: SyncChangeSet
+  /// The hash of its file.
+  public var hash: ContentHash
+  /// The bytes of its file, kept while it has to wait.
+  public var bytes: [UInt8]
+
+  /// Joins the parts.
+  public init(changeSet: SyncChangeSet, hash: ContentHash, bytes: [UInt8]) {
+    self.changeSet = changeSet
+    self.hash = hash
+    self.bytes = bytes
+  }
+}
+
+/// A change set that was received and cannot be applied yet.
+public struct WaitingChangeSet: Hashable, Sendable {
+  /// Its author.
+  public var client: ClientIdentifier
+  /// Its number.
+  public var number: UInt64
+  /// The change sets that have to be applied before it.
+  public var missing: [ClientIdentifier: UInt64]
+
+  /// Joins the parts.
+  public init(client: ClientIdentifier, number: UInt64, missing: [ClientIdentifier: UInt64]) {
+    self.client = client
+    self.number = number
+    self.missing = missing
+  }
+}
+
+/// What sealing did.
+public struct SealReport: Hashable, Sendable {
+  /// The change sets made, in order; none if there was nothing to send.
+  public var changeSets: [SealedChangeSet] = []
+  /// Rows that had to be taken out of the tables, since no other device
+  /// would show them.
+  public var parkedRows = 0
+
+  /// A report of nothing.
+  public init() {}
+}
+
+/// What applying did.
+public struct ApplyReport: Hashable, Sendable {
+  /// The change sets applied, in order.
+  public var applied: [AppliedChangeSet] = []
+  /// The change sets that wait, and for what.
+  public var waiting: [WaitingChangeSet] = []
+  /// Rows inserted into tables.
+  public var insertedRows = 0
+  /// Rows whose columns changed.
+  public var updatedRows = 0
+  /// Rows deleted from tables.
+  public var deletedRows = 0
+  /// Cells and rows for which two sides had concurrent changes.
+  public var conflicts = 0
+  /// Rows that are parked after the whole, not only those parked by it.
+  public var parkedRows = 0
+
+  /// A report of nothing.
+  public init() {}
+}
+
+/// One change set in a store's history.
+public struct AppliedChangeSet: Hashable, Sendable {
+  /// Its author.
+  public var client: ClientIdentifier
+  /// Its number.
+  public var number: UInt64
+  /// The hash of its file.
+  public var hash: ContentHash
+  /// The number of rows that it changes.
+  public var rowCount: Int
+  /// When it was sealed or applied here, in milliseconds since 1970.
+  public var milliseconds: Int64
+
+  /// Joins the parts.
+  public init(
+    client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
+    milliseconds: Int64
+  ) {
+    self.client = client
+    self.number = number
+    self.hash = hash
+    self.rowCount = rowCount
+    self.milliseconds = milliseconds
+  }
+}
+
+/// What a store's document contains, reduced to two hashes.
+public struct StoreDigest: Hashable, Sendable {
+  /// Over the visible synchronized rows, in order of identity, with
+  /// surrogate keys replaced by identities.
+  public var visible: ContentHash
+  /// Over the logical state beneath: stamps, tombstones, parked rows.
+  public var logical: ContentHash
+  /// The number of visible rows.
+  public var rowCount: Int
+
+  /// Joins the parts.
+  public init(visible: ContentHash, logical: ContentHash, rowCount: Int) {
+    self.visible = visible
+    self.logical = logical
+    self.rowCount = rowCount
+  }
+}
+
+/// Where a store stands.
+public struct StoreStatus: Hashable, Sendable {
+  /// Edits in the log that are not sealed yet.
+  public var unsealedEdits: Int
+  /// Change sets that are sealed and not published.
+  public var unpublishedChangeSets: Int
+  /// The number of the last change set of its own; 0 for none.
+  public var head: UInt64
+  /// What has been applied of the others.
+  public var vector: VersionVector
+  /// Change sets that wait, and for what.
+  public var waiting: [WaitingChangeSet]
+  /// The parked rows.
+  public var parked: [ParkedRow]
+  /// The synchronized tables and how their rows are identified.
+  public var tables: [TableStatus]
+  /// Tables that are left out, and why.
+  public var leftOut: [String: String]
+
+  /// A synchronized table.
+  public struct TableStatus: Hashable, Sendable {
+    /// Its name.
+    public var name: String
+    /// How its rows are identified.
+    public var identity: StoreConfiguration.Identity
+    /// Columns that stay on this device.
+    public var excludedColumns: [String]
+
+    /// Joins the parts.
+    public init(
+      name: String, identity: StoreConfiguration.Identity, excludedColumns: [String]
+    ) {
+      self.name = name
+      self.identity = identity
+      self.excludedColumns = excludedColumns
+    }
+  }
+
+  /// Joins the parts.
+  public init(
+    unsealedEdits: Int, unpublishedChangeSets: Int, head: UInt64, vector: VersionVector,
+    waiting: [WaitingChangeSet], parked: [ParkedRow], tables: [TableStatus],
+    leftOut: [String: String]
+  ) {
+    self.unsealedEdits = unsealedEdits
+    self.unpublishedChangeSets = unpublishedChangeSets
+    self.head = head
+    self.vector = vector
+    self.waiting = waiting
+    self.parked = parked
+    self.tables = tables
+    self.leftOut = leftOut
+  }
+}
+
+/// A row that is kept with all its cells and not shown.
+public struct ParkedRow: Hashable, Sendable {
+  /// Why a row is parked.
+  public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
+    /// A row that it refers to is not shown.
+    case parentMissing
+    /// Another row holds a value that must be unique.
+    case uniqueValueTaken
+    /// A CHECK constraint refuses it.
+    case check
+    /// A NOT NULL constraint refuses it.
+    case notNull
+    /// This store does not have its table.
+    case tableMissing
+    /// The row is deleted; an edit of it came from elsewhere.
+    case deleted
+    /// An update came for a row that has not been seen.
+    case rowMissing
+  }
+
+  /// Its table.
+  public var table: String
+  /// Its identity.
+  public var identity: RowIdentity
+  /// Why it is parked.
+  public var reason: Reason
+
+  /// Joins the parts.
+  public init(table: String, identity: RowIdentity, reason: Reason) {
+    self.table = table
+    self.identity = identity
+    self.reason = reason
+  }
+}
+
+/// A consistent copy of a store, ready to be uploaded.
+public struct StoreSnapshot: Hashable, Sendable {
+  /// Where it is.
+  public var path: String
+  /// The change sets that it contains, the own ones among them.
+  public var vector: VersionVector
+  /// The hash of the schema.
+  public var schema: ContentHash
+
+  /// Joins the parts.
+  public init(path: String, vector: VersionVector, schema: ContentHash) {
+    self.path = path
+    self.vector = vector
+    self.schema = schema
+  }
+}
