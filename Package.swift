@@ -46,6 +46,13 @@ let package = Package(
         "DocumentSync", "SyncModel", "SyncStore", "SyncDirectory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: [
+        "SyncModel", "SyncStore", "CSQLite", "CZlib",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tests/Benchmarks"),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .testTarget(
       name: "SyncStoreTests",
