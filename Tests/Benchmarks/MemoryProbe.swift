@@ -21,10 +21,10 @@ struct MemoryProbe: ParsableCommand {
     commandName: "memory-probe", abstract: "Runs one phase in this process.",
     shouldDisplay: false)
 
-  @Option var subject: SubjectName
-  @Option var phase: MemoryPhase
-  @Option var rows: Int
-  @Option var directory: String
+  @Argument var subject: SubjectName
+  @Argument var phase: MemoryPhase
+  @Argument var rows: Int
+  @Argument var directory: String
 
   private static let seed: UInt64 = 1_000_003
 
@@ -132,8 +132,7 @@ extension MemoryPhase {
       let process = Process()
       process.executableURL = Bundle.main.executableURL
       process.arguments = [
-        "memory-probe", "--subject", subject.rawValue, "--phase", phase.rawValue,
-        "--rows", "\(rows)", "--directory", folder.path,
+        "memory-probe", subject.rawValue, phase.rawValue, "\(rows)", folder.path,
       ]
       let output = Pipe()
       process.standardOutput = output
