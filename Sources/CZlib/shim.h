@@ -6,7 +6,7 @@
 // deflateInit2 and inflateInit2 are macros, which Swift cannot import.
 
 static inline int czlib_deflate_init(z_streamp stream, int level, int strategy) {
-  return deflateInit2(stream, level, Z_DEFLATED, MAX_WBITS, 9, strategy);
+  return deflateInit2(stream, level, Z_DEFLATED, MAX_WBITS, 8, strategy);
 }
 
 static inline int czlib_inflate_init(z_streamp stream) {

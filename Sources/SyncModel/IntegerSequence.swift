@@ -176,7 +176,7 @@ private struct DistinctWords {
 
   /// The caller stops before 16,384 values.
   mutating func index(of word: UInt64) -> UInt16 {
-    var slot = Int(word &* 0x9E37_79B9_7F4A_7C15 >> 50)
+    var slot = Int((word &* 0x9E37_79B9_7F4A_7C15) >> 50)
     while slots[slot] != 0 {
       let index = slots[slot] - 1
       if values[Int(index)] == word { return index }

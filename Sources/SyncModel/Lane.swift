@@ -106,7 +106,7 @@ enum ByteStatistics {
       seen.initialize(repeating: 0)
       for index in start..<start + length {
         let four = bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self)
-        let slot = Int(four &* 0x9E37_79B1 >> 20)
+        let slot = Int((four &* 0x9E37_79B1) >> 20)
         if seen[slot] == four { hits += 1 } else { seen[slot] = four }
       }
     }

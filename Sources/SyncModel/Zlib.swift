@@ -10,7 +10,7 @@ enum Zlib {
     /// Small files and structure.
     static let thorough = Effort(level: 6, strategy: Z_DEFAULT_STRATEGY)
     /// Long text.
-    static let text = Effort(level: 3, strategy: Z_DEFAULT_STRATEGY)
+    static let text = Effort(level: 2, strategy: Z_DEFAULT_STRATEGY)
     /// Long sequences of numbers.
     static let fast = Effort(level: 1, strategy: Z_DEFAULT_STRATEGY)
     /// Bytes that repeat in no longer pattern.
