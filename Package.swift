@@ -53,7 +53,8 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/Benchmarks"),
-    .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
+    .testTarget(
+      name: "SyncModelTests", dependencies: ["SyncModel"], exclude: ["decode_changeset.py"]),
     .testTarget(
       name: "SyncStoreTests",
       dependencies: [
