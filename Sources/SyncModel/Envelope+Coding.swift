@@ -155,7 +155,7 @@ private struct Head {
     guard version == Layout.version else {
       // Every version ends alike, so that a damaged version number can be
       // told from a newer one.
-      try Self.checkHash(bytes, signature: Self.trailingSignature(bytes))
+      try Self.checkHash(bytes, signature: try Self.trailingSignature(bytes))
       throw CodecError(.unsupportedVersion, "format version \(version)", at: 8)
     }
     flags = bytes.little(at: 12, as: UInt32.self)
@@ -188,7 +188,7 @@ private struct Head {
     guard bytes.count - end >= Layout.hashBytes + Layout.signatureLengthBytes else {
       throw CodecError(.truncated, "envelope", at: bytes.count)
     }
-    let signature = Self.trailingSignature(bytes)
+    let signature = try Self.trailingSignature(bytes)
     guard end + Layout.hashBytes == signature.lowerBound else {
       // The lengths and the end disagree: bytes are missing, or too many.
       let expected = end + Layout.hashBytes + Layout.signatureLengthBytes
@@ -233,13 +233,14 @@ private struct Head {
     return found
   }
 
-  /// Where the signature is, by the last four bytes; empty if they cannot be
-  /// right, which the hash will show.
-  private static func trailingSignature(_ bytes: UnsafeRawBufferPointer) -> Range<Int> {
+  /// Where the signature is, by the last four bytes.
+  private static func trailingSignature(_ bytes: UnsafeRawBufferPointer) throws -> Range<Int> {
     let end = bytes.count - Envelope.Layout.signatureLengthBytes
     let count = Int(bytes.little(at: end, as: UInt32.self))
     let room = end - Envelope.Layout.hashBytes - Envelope.Layout.fixedBytes
-    guard count <= min(room, Envelope.Layout.greatestSignature) else { return end..<end }
+    guard count <= min(room, Envelope.Layout.greatestSignature) else {
+      throw CodecError(.badChecksum, "length of the signature", at: end)
+    }
     return end - count..<end
   }
 

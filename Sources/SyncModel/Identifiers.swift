@@ -86,7 +86,8 @@ extension RandomIdentifier {
     self.init(bits: bits)
   }
 
-  /// Numeric order, which is also the order of the text.
+  /// Numeric order. The text sorts otherwise: its digits stand for more than
+  /// its letters.
   public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
 
   /// Reads the text form.

@@ -15,7 +15,8 @@ enum ChangeSetSamples {
       header: SyncChangeSet.Header(
         root: .random(using: &generator), document: .random(using: &generator),
         generation: .random(using: &generator), client: .random(using: &generator),
-        number: number, previous: number == 1 ? nil : ContentHash(of: [UInt8(number)])),
+        number: number,
+        previous: number == 1 ? nil : ContentHash(of: [UInt8(truncatingIfNeeded: number)])),
       dependencies: VersionVector(), schema: ContentHash(of: Array("schema".utf8)), tables: tables)
   }
 
