@@ -69,6 +69,21 @@ public struct ValueColumn: Hashable, Sendable {
     }
   }
 
+  /// Appends the value of another column at `index`.
+  @inline(__always)
+  public mutating func append(_ other: ValueColumn, at index: Int) {
+    switch other.kind(at: index) {
+    case .null, .integer, .real:
+      kinds.append(other.kinds[index])
+      words.append(other.words[index])
+    case .text, .blob, .identity:
+      let range = other.contentRange(at: index)
+      kinds.append(other.kinds[index])
+      words.append(UInt64(bytes.count) << 32 | UInt64(range.count))
+      bytes.append(contentsOf: other.bytes[range])
+    }
+  }
+
   /// The kind of a value.
   public func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
 

@@ -50,12 +50,19 @@ public struct WaitingChangeSet: Hashable, Sendable {
   public var number: UInt64
   /// The change sets that have to be applied before it.
   public var missing: [ClientIdentifier: UInt64]
+  /// Tables, and columns as `table.column`, that this store does not have
+  /// yet: it can be applied when the application has changed its schema.
+  public var unknownNames: [String]
 
   /// Joins the parts.
-  public init(client: ClientIdentifier, number: UInt64, missing: [ClientIdentifier: UInt64]) {
+  public init(
+    client: ClientIdentifier, number: UInt64, missing: [ClientIdentifier: UInt64],
+    unknownNames: [String] = []
+  ) {
     self.client = client
     self.number = number
     self.missing = missing
+    self.unknownNames = unknownNames
   }
 }
 

@@ -1,0 +1,120 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The tables that hold what syncing has to remember, in the store itself.
+enum Bookkeeping {
+  /// The version of the tables' layout.
+  static let format = 1
+
+  /// Statements that make the tables that every store has.
+  static let creation = [
+    // One row per key: format, binding, configuration.
+    "CREATE TABLE docsync_meta (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
+    // The synchronized tables.
+    """
+    CREATE TABLE docsync_table (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, \
+    unstamped INTEGER NOT NULL, origin INTEGER NOT NULL)
+    """,
+    // Their columns by bit.
+    """
+    CREATE TABLE docsync_column (tbl INTEGER, bit INTEGER, name TEXT NOT NULL, \
+    PRIMARY KEY (tbl, bit)) WITHOUT ROWID
+    """,
+    // Clients by a short number, with the last change set applied of each.
+    """
+    CREATE TABLE docsync_client (id INTEGER PRIMARY KEY, client BLOB NOT NULL UNIQUE, \
+    number INTEGER NOT NULL DEFAULT 0, hash BLOB)
+    """,
+    // Change sets that this client made.
+    """
+    CREATE TABLE docsync_outbox (number INTEGER PRIMARY KEY, hash BLOB NOT NULL, \
+    size INTEGER NOT NULL, changes INTEGER NOT NULL, published INTEGER NOT NULL, \
+    bytes BLOB NOT NULL)
+    """,
+    // Change sets that came and have to wait.
+    """
+    CREATE TABLE docsync_inbox (client BLOB, number INTEGER, hash BLOB, bytes BLOB, \
+    PRIMARY KEY (client, number))
+    """,
+    // What was sealed and applied, in order.
+    """
+    CREATE TABLE docsync_history (seq INTEGER PRIMARY KEY, client INTEGER NOT NULL, \
+    number INTEGER NOT NULL, hash BLOB NOT NULL, changes INTEGER NOT NULL, at INTEGER NOT NULL)
+    """,
+    // Small values for the layer above.
+    "CREATE TABLE docsync_record (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
+    // Rows that are kept and not shown, with their cells.
+    """
+    CREATE TABLE docsync_parked (tbl INTEGER, identity BLOB, reason TEXT NOT NULL, \
+    cells BLOB NOT NULL, PRIMARY KEY (tbl, identity)) WITHOUT ROWID
+    """,
+    // The references of parked rows, to be found from the parent's side.
+    """
+    CREATE TABLE docsync_parked_reference (parent INTEGER, columns TEXT, key BLOB, \
+    tbl INTEGER, identity BLOB, PRIMARY KEY (parent, columns, key, tbl, identity)) WITHOUT ROWID
+    """,
+    "CREATE INDEX docsync_parked_reference_row ON docsync_parked_reference (tbl, identity)",
+    // The unique values that parked rows claim.
+    """
+    CREATE TABLE docsync_claim (tbl INTEGER, ix INTEGER, key BLOB, identity BLOB, \
+    PRIMARY KEY (tbl, ix, key, identity)) WITHOUT ROWID
+    """,
+    "CREATE INDEX docsync_claim_row ON docsync_claim (tbl, identity)",
+  ]
+
+  /// Statements that make what one synchronized table needs.
+  static func creation(for table: TableSchema) -> [String] {
+    var statements = CaptureTriggers(table: table).creation
+    statements.append(
+      "CREATE TABLE IF NOT EXISTS \(table.stampsName) (first INTEGER PRIMARY KEY, block BLOB)")
+    if table.identity == .surrogate {
+      statements.append(
+        "CREATE TABLE IF NOT EXISTS \(table.identityName) "
+          + "(key INTEGER PRIMARY KEY, identity BLOB NOT NULL)")
+    }
+    return statements
+  }
+
+  /// What bookkeeping knows of the tables, by name.
+  static func registered(_ database: Database) throws -> [String: SchemaReader.Registered] {
+    var result: [String: SchemaReader.Registered] = [:]
+    for row in try Row.fetchAll(database, sql: "SELECT * FROM docsync_table") {
+      let id: Int = row["id"]
+      let columns = try String.fetchAll(
+        database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
+        arguments: [id])
+      result[row["name"]] = SchemaReader.Registered(
+        id: id, columns: columns, hasUnstampedRows: row["unstamped"],
+        origin: UInt64(bitPattern: row["origin"] as Int64))
+    }
+    return result
+  }
+
+  /// Records a table and makes what it needs.
+  static func register(_ table: TableSchema, _ database: Database) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO docsync_table (id, name, unstamped, origin) VALUES (?, ?, ?, ?)",
+      arguments: [
+        table.id, table.name, table.hasUnstampedRows, Int64(bitPattern: table.origin),
+      ])
+    for (bit, column) in table.columns.enumerated() {
+      try database.execute(
+        sql: "INSERT OR REPLACE INTO docsync_column (tbl, bit, name) VALUES (?, ?, ?)",
+        arguments: [table.id, bit, column.name])
+    }
+    for statement in creation(for: table) { try database.execute(sql: statement) }
+  }
+
+  static func meta(_ key: String, _ database: Database) throws -> [UInt8]? {
+    try Row.fetchOne(
+      database, sql: "SELECT value FROM docsync_meta WHERE key = ?", arguments: [key]
+    ).map { ($0["value"] as Data?).map(Array.init) ?? [] }
+  }
+
+  static func setMeta(_ key: String, to value: [UInt8], _ database: Database) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO docsync_meta (key, value) VALUES (?, ?)",
+      arguments: [key, Data(value)])
+  }
+}

@@ -1,0 +1,75 @@
+import GRDB
+import SyncModel
+
+/// Merges change sets into the store, within one transaction.
+///
+/// Tables whose rows concern no others are written as the change set is read
+/// (``TableApply``); the rows of the others, and every row that is not plain,
+/// go through a ``WorkingSet``, which is settled by ``finish()``.
+final class ChangeApply {
+  private let session: StoreSession
+  private let set: WorkingSet
+  private let entangled: Set<Int>
+
+  /// A working set of this many rows is settled before more come in.
+  static let workingRows = 20_000
+
+  private(set) var report = ApplyReport()
+
+  init(session: StoreSession) {
+    self.session = session
+    set = WorkingSet(session: session)
+    var entangled: Set<Int> = []
+    for table in session.schema.tables where table.isEntangled {
+      entangled.insert(table.id)
+      entangled.formUnion(table.foreignKeys.map(\.parent))
+    }
+    self.entangled = entangled
+  }
+
+  /// Merges one change set, whose predecessors and dependencies have been
+  /// applied.
+  func apply(_ changeSet: SyncChangeSet, hash: ContentHash) throws {
+    let author = try session.clients.number(of: changeSet.header.client)
+    for changes in changeSet.tables {
+      guard let table = session.schema.table(named: changes.table) else { continue }
+      let batch = try IncomingChanges(changes, table: table, author: author, session: session)
+      if entangled.contains(table.id) {
+        try merge(batch)
+      } else {
+        let apply = try TableApply(batch, session: session, set: set)
+        try apply.run()
+        report.insertedRows += apply.counts.inserted
+        report.updatedRows += apply.counts.updated
+        report.deletedRows += apply.counts.deleted
+        report.conflicts += apply.conflicts
+      }
+      if set.count >= Self.workingRows { try finish() }
+    }
+    let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
+    try session.clients.advance(changeSet.header.client, to: entry)
+    try session.recordHistory(client: author, entry: entry, rowCount: changeSet.rowCount)
+    report.applied.append(
+      AppliedChangeSet(
+        client: changeSet.header.client, number: entry.number, hash: hash,
+        rowCount: changeSet.rowCount, milliseconds: session.now))
+  }
+
+  /// Settles what is left: afterwards the tables show what they should.
+  func finish() throws {
+    let counts = try Materializer(set: set).run()
+    report.insertedRows += counts.inserted
+    report.updatedRows += counts.updated
+    report.deletedRows += counts.deleted
+  }
+
+  private func merge(_ batch: IncomingChanges) throws {
+    let states = try batch.states()
+    for row in 0..<batch.changes.count {
+      let key = RowKey(table: batch.table.id, identity: batch.identity(row))
+      let working =
+        try set[key] ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
+      report.conflicts += set.merge(batch.change(row), into: working)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import GRDB
+import SyncModel
+
+/// Turns the log into change sets: each row once, with what is in its table
+/// now and the stamps of the edits.
+///
+/// Runs inside the transaction that seals them. Memory is bounded by one
+/// batch of rows.
+final class ChangeExport {
+  private let session: StoreSession
+  private let builder: ChangeSetBuilder
+  private let batchSize: Int
+
+  /// What sealing has to look at again.
+  private(set) var suspects = Suspects()
+
+  /// Rows that other devices might not show as they are here.
+  struct Suspects {
+    /// Rows with a reference to a row that is not there, by table.
+    var dangling: [(table: Int, identity: RowIdentity)] = []
+    /// Rows that were inserted or changed, where parked rows may care.
+    var changed: [(table: Int, identity: RowIdentity)] = []
+    /// Tables of which rows were deleted, or keys changed.
+    var diminished: Set<Int> = []
+    /// Surrogate keys of rows that are gone.
+    var freedKeys: [(table: Int, key: Int64)] = []
+  }
+
+  init(session: StoreSession, builder: ChangeSetBuilder, batchSize: Int) {
+    self.session = session
+    self.builder = builder
+    self.batchSize = batchSize
+  }
+
+  /// Exports everything and seals it.
+  func run() throws {
+    let tables = try session.tablesWithEdits()
+    for table in tables where table.identity == .surrogate { try assignIdentities(table) }
+    for table in session.schema.inDependencyOrder(tables) { try export(table) }
+    try builder.seal()
+  }
+
+  /// Rows of which the log's first word is an insert are new, and take the
+  /// identity that was drawn when they were inserted. The others keep theirs,
+  /// so that REPLACE does.
+  private func assignIdentities(_ table: TableSchema) throws {
+    try session.database.execute(
+      sql: """
+        INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
+        SELECT k0, identity FROM \
+        (SELECT k0, identity, op, min(seq) FROM \(table.logName) GROUP BY k0) \
+        WHERE op = \(CaptureTriggers.Entry.insert.rawValue)
+        """)
+  }
+
+  private func export(_ table: TableSchema) throws {
+    let exporter = try TableExport(session: session, table: table)
+    var log = try EditLog(table: table, session: session)
+    while true {
+      let batch = try log.next(limit: batchSize)
+      if batch.rows.isEmpty { break }
+      try exporter.export(batch, to: builder, suspects: &suspects)
+    }
+    try exporter.finish(builder)
+  }
+}
+
+extension StoreSession {
+  /// The tables whose log has entries.
+  func tablesWithEdits() throws -> [TableSchema] {
+    try schema.tables.filter { table in
+      try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName))") ?? false
+    }
+  }
+}
+
+extension StoreSchema {
+  /// Tables with those that others refer to first, as far as cycles allow.
+  func inDependencyOrder(_ tables: [TableSchema]) -> [TableSchema] {
+    var result: [TableSchema] = []
+    var seen: Set<Int> = []
+    let wanted = Set(tables.map(\.id))
+    func visit(_ table: TableSchema) {
+      guard seen.insert(table.id).inserted else { return }
+      for key in table.foreignKeys { visit(self[key.parent]) }
+      if wanted.contains(table.id) { result.append(table) }
+    }
+    for table in tables { visit(table) }
+    return result
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Gathers the changes of several tables and seals them as change sets of
+/// bounded size.
+final class ChangeSetBuilder {
+  private let session: StoreSession
+  private let binding: StoreBinding
+  private let options: LocalStore.Options
+  private let dependencies: VersionVector
+  private let schema: ContentHash
+  private var head: VersionVector.Entry?
+  private var tables: [TableChanges] = []
+  private var rowCount = 0
+  private var byteCount = 0
+
+  /// The change sets sealed so far.
+  private(set) var sealed: [SealedChangeSet] = []
+
+  init(session: StoreSession, binding: StoreBinding, options: LocalStore.Options) throws {
+    self.session = session
+    self.binding = binding
+    self.options = options
+    var vector = try session.clients.vector()
+    head = vector[binding.client]
+    vector[binding.client] = nil
+    dependencies = vector
+    schema = session.schema.fingerprint
+  }
+
+  /// Whether a table's changes should be handed over before they grow.
+  func isFull(with changes: TableChanges) -> Bool {
+    rowCount + changes.count >= options.rowsPerChangeSet
+      || byteCount + changes.byteCount >= options.bytesPerChangeSet
+  }
+
+  /// Takes over the changes of a table.
+  func add(_ changes: TableChanges) throws {
+    guard changes.count > 0 else { return }
+    rowCount += changes.count
+    byteCount += changes.byteCount
+    tables.append(changes)
+    if rowCount >= options.rowsPerChangeSet || byteCount >= options.bytesPerChangeSet {
+      try seal()
+    }
+  }
+
+  /// Seals what has been gathered.
+  func seal() throws {
+    guard !tables.isEmpty else { return }
+    let header = SyncChangeSet.Header(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      client: binding.client, number: (head?.number ?? 0) + 1, previous: head?.hash)
+    let set = SyncChangeSet(
+      header: header, dependencies: dependencies, schema: schema, tables: tables)
+    let bytes = try ChangeSetCodec.encode(set)
+    let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
+    try write(bytes, entry)
+    head = entry
+    tables = []
+    rowCount = 0
+    byteCount = 0
+  }
+
+  private func write(_ bytes: [UInt8], _ entry: VersionVector.Entry) throws {
+    let statement = try SQLStatement(
+      "INSERT INTO docsync_outbox (number, hash, size, changes, published, bytes) "
+        + "VALUES (?, ?, ?, ?, 0, ?)", on: session.database)
+    statement.bind(Int64(entry.number), at: 1)
+    statement.bind(blob: entry.hash.bytes, at: 2)
+    statement.bind(Int64(bytes.count), at: 3)
+    statement.bind(Int64(rowCount), at: 4)
+    statement.bind(blob: bytes, at: 5)
+    try statement.run()
+    try session.clients.advance(binding.client, to: entry)
+    try session.recordHistory(client: session.own, entry: entry, rowCount: rowCount)
+    sealed.append(
+      SealedChangeSet(
+        number: entry.number, hash: entry.hash, byteCount: bytes.count, rowCount: rowCount,
+        isPublished: false))
+  }
+}
+
+extension StoreSession {
+  /// Adds a change set to the store's history.
+  func recordHistory(client: Int32, entry: VersionVector.Entry, rowCount: Int) throws {
+    try database.execute(
+      sql: "INSERT INTO docsync_history (client, number, hash, changes, at) "
+        + "VALUES (?, ?, ?, ?, ?)",
+      arguments: [client, Int64(entry.number), Data(entry.hash.bytes), rowCount, now])
+  }
+}

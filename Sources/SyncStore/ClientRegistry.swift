@@ -1,0 +1,73 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The clients that a store has heard of, by short numbers, with the last
+/// change set applied of each.
+final class ClientRegistry {
+  private let database: Database
+  private var numbers: [ClientIdentifier: Int32] = [:]
+  private var clients: [Int32: ClientIdentifier] = [:]
+
+  init(_ database: Database) throws {
+    self.database = database
+    for row in try Row.fetchAll(database, sql: "SELECT id, client FROM docsync_client") {
+      guard let bits = Bits128(bytes: row["client"] as Data) else { continue }
+      let number = Int32(row["id"] as Int)
+      numbers[ClientIdentifier(bits: bits)] = number
+      clients[number] = ClientIdentifier(bits: bits)
+    }
+  }
+
+  /// The short number of a client, which gets one if it has none. Number 0
+  /// stands for nobody.
+  func number(of client: ClientIdentifier) throws -> Int32 {
+    if let number = numbers[client] { return number }
+    if client == Stamp.zero.client { return 0 }
+    try database.execute(
+      sql: "INSERT INTO docsync_client (client) VALUES (?)", arguments: [Data(client.bits.bytes)])
+    let number = Int32(database.lastInsertedRowID)
+    numbers[client] = number
+    clients[number] = client
+    return number
+  }
+
+  func client(_ number: Int32) -> ClientIdentifier { clients[number] ?? Stamp.zero.client }
+
+  func stamp(_ local: LocalStamp) -> Stamp {
+    Stamp(time: HybridTime(rawValue: local.time), client: client(local.client))
+  }
+
+  /// The total order of stamps, without looking clients up where times differ.
+  @inline(__always)
+  func precedes(_ left: LocalStamp, _ right: LocalStamp) -> Bool {
+    if left.time != right.time { return left.time < right.time }
+    if left.client == right.client { return false }
+    return client(left.client) < client(right.client)
+  }
+
+  /// What has been applied of every client, this one included.
+  func vector() throws -> VersionVector {
+    var vector = VersionVector()
+    let rows = try Row.fetchAll(
+      database, sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
+    for row in rows {
+      guard let bits = Bits128(bytes: row["client"] as Data),
+        let hash = ContentHash(bytes: row["hash"] as Data)
+      else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
+      }
+      vector[ClientIdentifier(bits: bits)] = VersionVector.Entry(
+        number: UInt64(row["number"] as Int64), hash: hash)
+    }
+    return vector
+  }
+
+  /// Records that a client's change set has been applied, or made.
+  func advance(_ client: ClientIdentifier, to entry: VersionVector.Entry) throws {
+    let number = try number(of: client)
+    try database.execute(
+      sql: "UPDATE docsync_client SET number = ?, hash = ? WHERE id = ?",
+      arguments: [Int64(entry.number), Data(entry.hash.bytes), number])
+  }
+}

@@ -1,0 +1,63 @@
+import SyncModel
+
+extension ForeignKey {
+  /// The referred columns as bookkeeping writes them.
+  var columnsName: String { parentColumns.map { $0.lowercased() }.joined(separator: "\u{1}") }
+}
+
+extension TableSchema {
+  /// Whether a reference to this table goes by the rows' identity.
+  func identifies(_ key: ForeignKey) -> Bool {
+    if localKey != nil, key.parentColumns.count == 1,
+      key.parentColumns[0].lowercased() == localKey?.lowercased()
+    {
+      return true
+    }
+    guard identity != .surrogate else { return false }
+    return Set(identityPositions.map { columns[$0].name.lowercased() })
+      == Set(key.parentColumns.map { $0.lowercased() })
+  }
+
+  /// The identity that a reference's logical values lead to; `nil` if it goes
+  /// by other columns, or can lead nowhere.
+  func identity(for values: [Value], of key: ForeignKey) -> RowIdentity? {
+    guard identifies(key) else { return nil }
+    if localKey != nil, key.parentColumns[0].lowercased() == localKey?.lowercased() {
+      guard case .identity(let identity) = values[0] else { return nil }
+      return identity
+    }
+    let names = key.parentColumns.map { $0.lowercased() }
+    let ordered = identityPositions.map { position in
+      names.firstIndex(of: columns[position].name.lowercased()).map { values[$0] } ?? .null
+    }
+    return IdentityEncoding.encode(
+      ordered, collations: identityPositions.map { columns[$0].keyCollation })
+  }
+
+  /// The canonical form of the values of a reference to this table.
+  func referenceKey(_ values: [Value], _ key: ForeignKey) -> RowIdentity {
+    IdentityEncoding.encode(
+      values,
+      collations: key.parentColumns.map { name in
+        columns.first { $0.name.lowercased() == name.lowercased() }?.keyCollation ?? .binary
+      })
+  }
+
+  /// The local value of a column by name, the local key included.
+  func localValue(_ name: String, _ shown: WorkingRow.Shown, localKey key: Int64?) -> Value {
+    if name.lowercased() == localKey?.lowercased() { return key.map { .integer($0) } ?? .null }
+    return columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+      .map { shown.values[$0] } ?? .null
+  }
+}
+
+extension WorkingRow {
+  /// The logical values of the columns that a reference to this row names.
+  func referredValues(_ reference: ForeignKey, _ table: TableSchema) -> [Value] {
+    reference.parentColumns.map { name in
+      if name.lowercased() == table.localKey?.lowercased() { return .identity(key.identity) }
+      return table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+        .flatMap { values[$0] } ?? .null
+    }
+  }
+}

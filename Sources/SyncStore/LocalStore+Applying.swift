@@ -1,0 +1,129 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// A transaction that has applied this many rows is committed before the
+  /// next change set.
+  private static let rowsPerTransaction = 100_000
+
+  /// Applies what can be applied, in causal order, in one transaction per
+  /// bounded group, and keeps the rest until its dependencies have come.
+  /// A change set that was applied before is passed over.
+  ///
+  /// Local edits that are not sealed yet are sealed first, in the same
+  /// transaction, so that they take part in merging.
+  public func apply(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
+    var report = ApplyReport()
+    let kept = try waitingSets()
+    guard !received.isEmpty || !kept.isEmpty else { return report }
+    var pending = try PendingChangeSets(received, kept: kept)
+    var isDone = false
+    while !isDone {
+      try write { session in
+        _ = try seal(session)
+        let apply = ChangeApply(session: session)
+        var rows = 0
+        while rows < Self.rowsPerTransaction, let next = try pending.takeNext(session, binding) {
+          try checkOrigin(next.header)
+          try apply.apply(try next.decoded(), hash: next.hash)
+          rows += next.rowCount
+          try session.database.execute(
+            sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
+            arguments: [Data(next.header.client.bits.bytes), Int64(next.header.number)])
+        }
+        try apply.finish()
+        isDone = rows < Self.rowsPerTransaction
+        if isDone { report.waiting = try keep(pending, session) }
+        report.add(apply.report)
+        report.parkedRows =
+          try Int.fetchOne(session.database, sql: "SELECT count(*) FROM docsync_parked") ?? 0
+      }
+    }
+    return report
+  }
+
+  private func checkOrigin(_ header: SyncChangeSet.Header) throws {
+    let binding = binding
+    guard header.root == binding.root, header.document == binding.document,
+      header.generation == binding.generation
+    else {
+      throw StoreError(
+        .foreignChangeSet, path: path,
+        message: "Change set \(header.number) of \(header.client) belongs to another document.",
+        remedy: "Check the shared directory with “docsync documents”.")
+    }
+  }
+
+  private func keep(_ pending: PendingChangeSets, _ session: StoreSession) throws
+    -> [WaitingChangeSet]
+  {
+    try pending.rest.map { item in
+      if let bytes = item.newBytes {
+        let statement = try SQLStatement(
+          "INSERT OR IGNORE INTO docsync_inbox (client, number, hash, bytes) VALUES (?, ?, ?, ?)",
+          on: session.database)
+        statement.bind(blob: item.header.client.bits.bytes, at: 1)
+        statement.bind(Int64(item.header.number), at: 2)
+        statement.bind(blob: item.hash.bytes, at: 3)
+        statement.bind(blob: bytes, at: 4)
+        try statement.run()
+      }
+      return WaitingChangeSet(
+        client: item.header.client, number: item.header.number,
+        missing: try item.missing(session, binding), unknownNames: item.unknownNames(session.schema)
+      )
+    }
+  }
+
+  private func waitingSets() throws -> [(hash: ContentHash, bytes: [UInt8])] {
+    try read { session in
+      let statement = try SQLStatement(
+        "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
+      var found: [(hash: ContentHash, bytes: [UInt8])] = []
+      while try statement.step() {
+        guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
+        found.append((hash, statement.bytes(at: 1)))
+      }
+      return found
+    }
+  }
+
+  /// What has been applied of the other clients.
+  public func appliedVector() throws -> VersionVector {
+    try read { session in
+      var vector = try session.clients.vector()
+      vector[binding.client] = nil
+      return vector
+    }
+  }
+
+  /// The last sealed change set of its own; `nil` for none.
+  public func head() throws -> VersionVector.Entry? {
+    try read { try $0.clients.vector()[binding.client] }
+  }
+
+  /// Change sets that were received and wait.
+  public func waiting() throws -> [WaitingChangeSet] {
+    let kept = try waitingSets()
+    guard !kept.isEmpty else { return [] }
+    return try read { session in
+      try PendingChangeSets([], kept: kept).rest.map { item in
+        WaitingChangeSet(
+          client: item.header.client, number: item.header.number,
+          missing: try item.missing(session, binding),
+          unknownNames: item.unknownNames(session.schema))
+      }
+    }
+  }
+}
+
+extension ApplyReport {
+  fileprivate mutating func add(_ other: ApplyReport) {
+    applied += other.applied
+    insertedRows += other.insertedRows
+    updatedRows += other.updatedRows
+    deletedRows += other.deletedRows
+    conflicts += other.conflicts
+  }
+}

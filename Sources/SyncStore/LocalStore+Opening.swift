@@ -1,0 +1,252 @@
+import CSQLite
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// Whether the database at `path` is under sync.
+  ///
+  /// Throws `missing` or `notADatabase`.
+  public static func isUnderSync(at path: String) throws -> Bool {
+    try inspect(path) { try $0.tableExists("docsync_meta") }
+  }
+
+  /// What ``create(at:binding:configuration:options:)`` would do, without
+  /// writing: the tables with their identities, those left out and why.
+  /// Throws what that would throw.
+  public static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
+    try inspect(path) { database in
+      let schema = try checkedSchema(database, configuration: configuration, path: path)
+      return StorePlan(
+        tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut,
+        likelyReferences: schema.likelyReferences)
+    }
+  }
+
+  /// Puts the database at `path` under sync: writes the bookkeeping tables
+  /// and the capture triggers in one transaction. The rows that are there are
+  /// the document's beginning and are not sent as changes.
+  ///
+  /// Throws and changes nothing if the store is under sync, is no database,
+  /// or has a schema that cannot be synchronized.
+  public static func create(
+    at path: String, binding: StoreBinding, configuration: StoreConfiguration,
+    options: Options = Options()
+  ) throws -> LocalStore {
+    try checkFile(path)
+    return try StoreError.mapping(path) {
+      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      do {
+        try connection.queue.writeWithoutTransaction { database in
+          try database.inTransaction(.immediate) {
+            try setUp(database, binding, configuration, path)
+            return .commit
+          }
+        }
+      } catch {
+        try connection.queue.close()
+        throw error
+      }
+      return LocalStore(
+        connection: connection, options: options, binding: binding, configuration: configuration)
+    }
+  }
+
+  private static func setUp(
+    _ database: Database, _ binding: StoreBinding, _ configuration: StoreConfiguration,
+    _ path: String
+  ) throws {
+    let schema = try checkedSchema(database, configuration: configuration, path: path)
+    for statement in Bookkeeping.creation { try database.execute(sql: statement) }
+    var generator = SystemRandomNumberGenerator()
+    try Bookkeeping.setMeta("format", to: Array("\(Bookkeeping.format)".utf8), database)
+    try Bookkeeping.setMeta(
+      "fingerprintKey", to: Bits128.random(using: &generator).bytes, database)
+    try setMeta(binding, configuration, database)
+    for var table in schema.tables {
+      table.origin = generator.next()
+      table.hasUnstampedRows =
+        try Bool.fetchOne(
+          database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName))") ?? false
+      try Bookkeeping.register(table, database)
+    }
+  }
+
+  static func setMeta(
+    _ binding: StoreBinding, _ configuration: StoreConfiguration, _ database: Database
+  ) throws {
+    try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
+    try Bookkeeping.setMeta(
+      "configuration", to: Array(JSONEncoder().encode(configuration)), database)
+  }
+
+  /// Opens a store that is under sync. If the application changed its schema,
+  /// the triggers are renewed.
+  public static func open(at path: String, options: Options = Options()) throws -> LocalStore {
+    guard try isUnderSync(at: path) else {
+      throw StoreError(
+        .notUnderSync, path: path, message: "The database is not under sync.",
+        remedy: "Put it under sync with “docsync init”, or fetch the document with "
+          + "“docsync join”.")
+    }
+    return try StoreError.mapping(path) {
+      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      do {
+        let (binding, configuration) = try connection.queue.read { database in
+          try meta(database, path)
+        }
+        let store = LocalStore(
+          connection: connection, options: options, binding: binding,
+          configuration: configuration)
+        if try store.needsRenewal() { try store.write { _ in } }
+        return store
+      } catch {
+        try connection.queue.close()
+        throw error
+      }
+    }
+  }
+
+  /// Whether the application changed the schema since the triggers were made.
+  /// Asked first, so that opening a store writes nothing.
+  private func needsRenewal() throws -> Bool {
+    try read { session in
+      let registered = try Bookkeeping.registered(session.database)
+      for table in session.schema.tables {
+        guard registered[table.name]?.columns == table.columns.map(\.name) else { return true }
+        let present = try String.fetchSet(
+          session.database,
+          sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
+          arguments: ["docsync_\(table.id)_*"])
+        if present != Set(CaptureTriggers(table: table).triggers) { return true }
+      }
+      return registered.count != session.schema.tables.count
+    }
+  }
+
+  private static func meta(
+    _ database: Database, _ path: String
+  ) throws -> (StoreBinding, StoreConfiguration) {
+    guard let format = try Bookkeeping.meta("format", database),
+      let number = Int(String(decoding: format, as: UTF8.self))
+    else { throw damaged(path) }
+    guard number <= Bookkeeping.format else {
+      throw StoreError(
+        .newerFormat, path: path,
+        message: "The store was put under sync by a newer version (format \(number)).",
+        remedy: "Update docsync on this device.")
+    }
+    guard let binding = try Bookkeeping.meta("binding", database),
+      let configuration = try Bookkeeping.meta("configuration", database)
+    else { throw damaged(path) }
+    do {
+      return (
+        try JSONDecoder().decode(StoreBinding.self, from: Data(binding)),
+        try JSONDecoder().decode(StoreConfiguration.self, from: Data(configuration))
+      )
+    } catch {
+      throw damaged(path)
+    }
+  }
+
+  private static func damaged(_ path: String) -> StoreError {
+    StoreError(
+      .damaged, path: path, message: "The store's bookkeeping is damaged.",
+      remedy: "Restore the file from a backup, or fetch the document anew with “docsync join”.")
+  }
+
+  // MARK: - Checks
+
+  static func checkFile(_ path: String) throws {
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+      throw StoreError(
+        .missing, path: path, message: "There is no such file.", remedy: "Check the path.")
+    }
+    if isDirectory.boolValue {
+      throw StoreError(
+        .notADatabase, path: path, message: "This is a folder, not an SQLite database.",
+        remedy: "Name the database file itself.")
+    }
+  }
+
+  /// Runs `body` on a connection that cannot write.
+  private static func inspect<Result>(
+    _ path: String, _ body: (Database) throws -> Result
+  ) throws -> Result {
+    try checkFile(path)
+    return try StoreError.mapping(path) {
+      var configuration = Configuration()
+      configuration.busyMode = .timeout(10)
+      configuration.foreignKeysEnabled = false
+      configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = ON") }
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      do {
+        let result = try queue.read(body)
+        try queue.close()
+        return result
+      } catch {
+        try queue.close()
+        throw error
+      }
+    }
+  }
+
+  /// Reads the schema of a database that is to be put under sync, and checks
+  /// that its rows can be synchronized.
+  private static func checkedSchema(
+    _ database: Database, configuration: StoreConfiguration, path: String
+  ) throws -> StoreSchema {
+    if try database.tableExists("docsync_meta") {
+      let binding = try meta(database, path).0
+      throw StoreError(
+        .alreadyUnderSync, path: path,
+        message: "The database is under sync already, as “\(binding.documentIdentifier)” in "
+          + "\(binding.directory).",
+        remedy: "Synchronize it with “docsync sync”.")
+    }
+    let schema = try SchemaReader(
+      database: database, configuration: configuration, path: path
+    ).read()
+    for table in schema.tables { try SetUpChecks(table: table, path: path).run(database) }
+    try SetUpChecks.checkForeignKeys(schema, database, path: path)
+    return schema
+  }
+}
+
+extension TableSchema {
+  /// The table as it is reported.
+  func status(_ configuration: StoreConfiguration) -> StoreStatus.TableStatus {
+    let chosen: StoreConfiguration.Identity =
+      switch identity {
+      case .primaryKey: .primaryKey
+      case .surrogate: .surrogate
+      case .columns(let positions): .columns(positions.map { columns[$0].name })
+      }
+    let excluded = configuration.excludedColumns.first {
+      $0.key.lowercased() == name.lowercased()
+    }
+    return StoreStatus.TableStatus(
+      name: name, identity: chosen, excludedColumns: (excluded?.value ?? []).sorted())
+  }
+}
+
+extension StoreSchema {
+  /// Columns named `<table>_id` that refer to nothing by declaration.
+  var likelyReferences: [String: String] {
+    var result: [String: String] = [:]
+    for table in tables {
+      for (position, column) in table.columns.enumerated()
+      where !table.foreignKeys.contains(where: { $0.columns.contains(position) }) {
+        let name = column.name.lowercased()
+        guard name.hasSuffix("_id") else { continue }
+        let stem = String(name.dropLast(3))
+        let target = tables.first {
+          [stem, stem + "s", stem + "es"].contains($0.name.lowercased()) && $0.localKey != nil
+        }
+        if let target { result["\(table.name).\(column.name)"] = target.name }
+      }
+    }
+    return result
+  }
+}

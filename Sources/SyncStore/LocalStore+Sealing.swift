@@ -1,0 +1,131 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// Seals the edits made since the last time: writes them as change sets
+  /// into the store, durably, and empties the log, in one transaction.
+  /// Without edits it writes nothing.
+  public func seal() throws -> SealReport {
+    guard try read({ try !$0.tablesWithEdits().isEmpty }) else { return SealReport() }
+    return try write { try seal($0) }
+  }
+
+  /// Seals within a transaction.
+  func seal(_ session: StoreSession) throws -> SealReport {
+    let edited = try session.tablesWithEdits()
+    guard !edited.isEmpty else { return SealReport() }
+    let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
+    let export = ChangeExport(
+      session: session, builder: builder, batchSize: options.rowsPerChangeSet)
+    try export.run()
+    var report = SealReport()
+    report.changeSets = builder.sealed
+    report.parkedRows = try settle(export.suspects, session)
+    for freed in export.suspects.freedKeys {
+      try session.access(freed.table).forgetKey(freed.key)
+    }
+    for table in edited { try session.database.execute(sql: "DELETE FROM \(table.logName)") }
+    return report
+  }
+
+  /// Brings the tables to what every other device will show: a program with
+  /// foreign keys off may have left rows whose parent is gone, and a value
+  /// that was given up may let a parked row appear.
+  private func settle(
+    _ suspects: ChangeExport.Suspects, _ session: StoreSession
+  ) throws -> Int {
+    let set = WorkingSet(session: session)
+    for suspect in suspects.dangling + suspects.changed {
+      try set.row(RowKey(table: suspect.table, identity: suspect.identity))
+    }
+    for table in suspects.diminished.sorted() {
+      try loadOrphans(of: session.schema[table], into: set)
+    }
+    let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
+    for table in touched.sorted() { try loadClaimants(in: table, into: set) }
+    return try Materializer(set: set).run().deleted
+  }
+
+  /// Rows that refer to rows of a table that are gone.
+  private func loadOrphans(of parent: TableSchema, into set: WorkingSet) throws {
+    for key in set.session.schema.inbound(to: parent) {
+      let child = try set.session.access(key.child)
+      let columns = key.columns.map { "c.\(quoted(child.table.columns[$0].name))" }
+      let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
+      let statement = try SQLStatement(
+        """
+        SELECT \(child.table.keyColumns.map { "c.\(quoted($0))" }.joined(separator: ", ")) \
+        FROM \(child.table.quotedName) AS c \
+        WHERE \(columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) \
+        AND NOT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p \
+        WHERE \(match.joined(separator: " AND ")))
+        """, on: set.session.database)
+      var found: [[Value]] = []
+      while try statement.step() {
+        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
+      }
+      for row in found {
+        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: row)))
+      }
+    }
+  }
+
+  /// Parked rows that claim unique values of a table.
+  private func loadClaimants(in table: Int, into set: WorkingSet) throws {
+    let statement = try SQLStatement(
+      "SELECT DISTINCT identity FROM docsync_claim WHERE tbl = ?", on: set.session.database)
+    statement.bind(Int64(table), at: 1)
+    var found: [RowIdentity] = []
+    while try statement.step() { found.append(RowIdentity(bytes: statement.bytes(at: 0))) }
+    for identity in found { try set.row(RowKey(table: table, identity: identity)) }
+  }
+
+  // MARK: - The outbox
+
+  /// The change sets that this store made and still keeps, in order.
+  public func sealedChangeSets() throws -> [SealedChangeSet] {
+    try read { session in
+      let rows = try Row.fetchAll(
+        session.database,
+        sql: "SELECT number, hash, size, changes, published FROM docsync_outbox ORDER BY number")
+      return try rows.map { row in
+        SealedChangeSet(
+          number: UInt64(row["number"] as Int64), hash: try Self.hash(row["hash"]),
+          byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"])
+      }
+    }
+  }
+
+  static func hash(_ data: Data) throws -> ContentHash {
+    guard let hash = ContentHash(bytes: data) else {
+      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a hash is damaged")
+    }
+    return hash
+  }
+
+  /// The bytes of a sealed change set, exactly as they are published.
+  public func sealedBytes(_ number: UInt64) throws -> [UInt8] {
+    try read { session in
+      let statement = try SQLStatement(
+        "SELECT bytes FROM docsync_outbox WHERE number = ?", on: session.database)
+      statement.bind(Int64(number), at: 1)
+      guard try statement.step() else {
+        throw StoreError(
+          .missing, path: path, message: "The store no longer keeps its change set \(number).",
+          remedy: "Ask for one that “docsync log” lists as its own.")
+      }
+      defer { statement.reset() }
+      return statement.bytes(at: 0)
+    }
+  }
+
+  /// Records that a sealed change set is in the shared directory. Idempotent.
+  public func markPublished(_ number: UInt64) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "UPDATE docsync_outbox SET published = 1 WHERE number = ? AND published = 0",
+        arguments: [Int64(number)])
+    }
+  }
+}

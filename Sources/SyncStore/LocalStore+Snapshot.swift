@@ -1,0 +1,157 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// Writes a consistent copy to `destination`, which must not exist, without
+  /// client identity, binding, log, or excluded data.
+  ///
+  /// Throws `unpublishedEdits` if there are edits that are not sealed and
+  /// published: synchronize first. Writers are not held up, since it is the
+  /// copy that is checked.
+  public func snapshot(to destination: String) throws -> StoreSnapshot {
+    guard !FileManager.default.fileExists(atPath: destination) else {
+      throw StoreError(
+        .notWritable, path: destination, message: "There is a file already.",
+        remedy: "Name a path that is free.")
+    }
+    do {
+      try StoreError.mapping(path) {
+        try connection.queue.writeWithoutTransaction { database in
+          try database.execute(sql: "VACUUM INTO ?", arguments: [destination])
+        }
+      }
+      return try StoreError.mapping(destination) { try scrub(destination) }
+    } catch {
+      if FileManager.default.fileExists(atPath: destination) {
+        try FileManager.default.removeItem(atPath: destination)
+      }
+      throw error
+    }
+  }
+
+  private func scrub(_ destination: String) throws -> StoreSnapshot {
+    let journalMode = try connection.queue.writeWithoutTransaction { database in
+      try String.fetchOne(database, sql: "PRAGMA main.journal_mode") ?? "delete"
+    }
+    let copy = try StoreConnection(path: destination, busyTimeout: options.busyTimeout)
+    let snapshot = try copy.queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
+      var snapshot: StoreSnapshot?
+      try database.inTransaction(.immediate) {
+        let schema = try SchemaReader(
+          database: database, configuration: configuration, path: destination
+        ).read(registered: try Bookkeeping.registered(database))
+        let session = try StoreSession(
+          database: database, schema: schema, client: binding.client, now: options.now())
+        try checkNothingUnpublished(session)
+        for table in schema.tables {
+          for statement in CaptureTriggers(table: table).removal {
+            try database.execute(sql: statement)
+          }
+        }
+        try removePrivateData(schema, database)
+        try Bookkeeping.setMeta("journalMode", to: Array(journalMode.utf8), database)
+        snapshot = StoreSnapshot(
+          path: destination, vector: try session.clients.vector(), schema: schema.fingerprint)
+        return .commit
+      }
+      try database.execute(sql: "VACUUM")
+      guard let snapshot else {
+        throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no snapshot")
+      }
+      return snapshot
+    }
+    try copy.queue.close()
+    return snapshot
+  }
+
+  private func checkNothingUnpublished(_ session: StoreSession) throws {
+    let unpublished =
+      try Int.fetchOne(
+        session.database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
+    guard try unpublished == 0 && session.tablesWithEdits().isEmpty else {
+      throw StoreError(
+        .unpublishedEdits, path: path,
+        message: "The store has edits that are not in the shared directory yet.",
+        remedy: "Synchronize it first, then try again.")
+    }
+  }
+
+  private func removePrivateData(_ schema: StoreSchema, _ database: Database) throws {
+    for table in ["docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record"] {
+      try database.execute(sql: "DELETE FROM \(table)")
+    }
+    try database.execute(sql: "DELETE FROM docsync_meta WHERE key = 'binding'")
+    for (name, reason) in schema.leftOut where reason == "excluded" {
+      try database.execute(sql: "DELETE FROM \(quoted(name))")
+    }
+    for table in schema.tables where !table.excludedColumns.isEmpty {
+      let information = try Row.fetchAll(
+        database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
+      let terms = information.filter {
+        table.excludedColumns.contains(($0["name"] as String).lowercased())
+      }.map {
+        "\(quoted($0["name"])) = \(($0["dflt_value"] as String?).map { "(\($0))" } ?? "NULL")"
+      }
+      guard !terms.isEmpty else { continue }
+      try database.execute(
+        sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
+    }
+  }
+
+  /// Makes the snapshot at `path` a store of its own for `binding.client`,
+  /// which must be new. What the snapshot contains counts as applied.
+  ///
+  /// The snapshot is checked first, with `quick_check`.
+  public static func adopt(
+    snapshotAt path: String, binding: StoreBinding, options: Options = Options()
+  ) throws -> LocalStore {
+    try checkFile(path)
+    return try StoreError.mapping(path) {
+      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      do {
+        let configuration = try connection.queue.writeWithoutTransaction { database in
+          try adopt(database, binding, path)
+        }
+        return LocalStore(
+          connection: connection, options: options, binding: binding,
+          configuration: configuration)
+      } catch {
+        try connection.queue.close()
+        throw error
+      }
+    }
+  }
+
+  private static func adopt(
+    _ database: Database, _ binding: StoreBinding, _ path: String
+  ) throws -> StoreConfiguration {
+    let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")
+    guard check == "ok", try database.tableExists("docsync_meta"),
+      try Bookkeeping.meta("binding", database) == nil,
+      let stored = try Bookkeeping.meta("configuration", database)
+    else {
+      throw StoreError(
+        .damaged, path: path, message: "The file is not a whole store that can be adopted.",
+        remedy: "Fetch it again with “docsync join”.", detail: check)
+    }
+    let configuration = try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
+    try database.inTransaction(.immediate) {
+      try setMeta(binding, configuration, database)
+      let schema = try SchemaReader(
+        database: database, configuration: configuration, path: path
+      ).read(registered: try Bookkeeping.registered(database))
+      _ = try StoreSession(
+        database: database, schema: schema, client: binding.client, now: 0)
+      for table in schema.tables {
+        for statement in Bookkeeping.creation(for: table) { try database.execute(sql: statement) }
+      }
+      return .commit
+    }
+    if let mode = try Bookkeeping.meta("journalMode", database), mode == Array("wal".utf8) {
+      try database.execute(sql: "PRAGMA main.journal_mode = WAL")
+    }
+    return configuration
+  }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// Where the store stands.
+  public func status() throws -> StoreStatus {
+    let waiting = try waiting()
+    return try read { session in
+      let database = session.database
+      var vector = try session.clients.vector()
+      let head = vector.number(of: binding.client)
+      vector[binding.client] = nil
+      return StoreStatus(
+        unsealedEdits: try session.schema.tables.reduce(0) { sum, table in
+          sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.logName)") ?? 0)
+        },
+        unpublishedChangeSets: try Int.fetchOne(
+          database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0,
+        head: head, vector: vector, waiting: waiting, parked: try parkedRows(session),
+        tables: session.schema.tables.map { $0.status(configuration) },
+        leftOut: session.schema.leftOut)
+    }
+  }
+
+  private func parkedRows(_ session: StoreSession) throws -> [ParkedRow] {
+    let rows = try Row.fetchAll(
+      session.database, sql: "SELECT tbl, identity, reason FROM docsync_parked")
+    return try rows.map { row in
+      guard let reason = ParkedRow.Reason(rawValue: row["reason"]) else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_parked is damaged")
+      }
+      return ParkedRow(
+        table: session.schema[row["tbl"]].name,
+        identity: RowIdentity(bytes: Array(row["identity"] as Data)), reason: reason)
+    }
+  }
+
+  /// The last change sets that were sealed or applied here, newest first.
+  public func history(limit: Int) throws -> [AppliedChangeSet] {
+    try read { session in
+      let rows = try Row.fetchAll(
+        session.database,
+        sql: "SELECT client, number, hash, changes, at FROM docsync_history "
+          + "ORDER BY seq DESC LIMIT ?",
+        arguments: [limit])
+      return try rows.map { row in
+        AppliedChangeSet(
+          client: session.clients.client(Int32(row["client"] as Int)),
+          number: UInt64(row["number"] as Int64), hash: try Self.hash(row["hash"]),
+          rowCount: row["changes"], milliseconds: row["at"])
+      }
+    }
+  }
+
+  /// A value that the layer above keeps in the store; `nil` if unset.
+  public func record(_ key: String) throws -> [UInt8]? {
+    try read { session in
+      try Data.fetchOne(
+        session.database, sql: "SELECT value FROM docsync_record WHERE key = ?", arguments: [key]
+      ).map(Array.init)
+    }
+  }
+
+  /// Keeps a value for the layer above, durably; `nil` removes it.
+  public func setRecord(_ key: String, to value: [UInt8]?) throws {
+    try write { session in
+      if let value {
+        try session.database.execute(
+          sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
+          arguments: [key, Data(value)])
+      } else {
+        try session.database.execute(
+          sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
+      }
+    }
+  }
+
+  /// The digest of what the store shows and of the state beneath.
+  ///
+  /// Edits that are not sealed yet are in the first and not in the second.
+  public func digest() throws -> StoreDigest {
+    try read { try StoreDigester(session: $0).run() }
+  }
+}

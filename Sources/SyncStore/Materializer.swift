@@ -1,0 +1,277 @@
+import GRDB
+import SyncModel
+
+/// Decides which rows of a working set are shown, and writes the difference.
+///
+/// What is shown is a function of the logical state alone, whatever the order
+/// in which it came about:
+///
+/// 1. A row *stands* if it exists, its own table's conditions accept it, and
+///    it is the top claimant of every unique key that it claims: the one
+///    whose claiming cells have the newest stamp, then the greatest identity.
+/// 2. *Visible* is the greatest set of standing rows whose references all
+///    lead to visible rows.
+///
+/// The set grows by the rows that its own rows can concern: those that claim
+/// the same values, children of rows that vanish, rows that wait for one that
+/// appears, parked rows that are referred to.
+final class Materializer {
+  let session: StoreSession
+  let set: WorkingSet
+  /// Where a row outside the set stands; asked once.
+  private var outside: [RowKey: Outside] = [:]
+  private var checkedClaims: Set<ClaimKey> = []
+  private var claimants: [ClaimKey: [WorkingRow]] = [:]
+
+  private enum Outside { case shown, parked, absent }
+
+  /// How many rows were written in which way.
+  struct Counts {
+    var inserted = 0
+    var updated = 0
+    var deleted = 0
+  }
+
+  init(set: WorkingSet) {
+    self.set = set
+    session = set.session
+  }
+
+  /// Decides and writes, and empties the set.
+  func run() throws -> Counts {
+    guard set.count > 0 else { return Counts() }
+    while true {
+      try decide()
+      let writer = RowWriter(set: set)
+      try session.database.execute(sql: "SAVEPOINT docsync_rows")
+      if let refused = try writer.writeRows() {
+        // The refused row no longer stands, which may let others stand.
+        try session.database.execute(sql: "ROLLBACK TO docsync_rows; RELEASE docsync_rows")
+        refused.row.failure = refused.reason
+        writer.forgetAssignedKeys()
+        continue
+      }
+      try writer.writeBookkeeping()
+      try session.database.execute(sql: "RELEASE docsync_rows")
+      set.removeAll()
+      return writer.counts
+    }
+  }
+
+  private func decide() throws {
+    outside = [:]
+    repeat {
+      try expandClaims()
+      decideStanding()
+    } while try expandReferences()
+  }
+
+  // MARK: - Unique values
+
+  private func expandClaims() throws {
+    var position = 0
+    claimants = [:]
+    while position < set.rows.count {
+      let row = set.rows[position]
+      position += 1
+      row.claims = row.isInDocument && row.failure == nil ? try set.claims(of: row) : []
+      for claim in row.claims { claimants[claim, default: []].append(row) }
+      for claim in Set(row.claims + row.oldClaims) where checkedClaims.insert(claim).inserted {
+        try loadClaimants(claim)
+      }
+    }
+  }
+
+  private func loadClaimants(_ claim: ClaimKey) throws {
+    let access = try session.access(claim.table)
+    let table = access.table
+    let unique = table.uniqueIndexes[claim.index]
+    let parked = try access.statement(
+      "SELECT identity FROM docsync_claim WHERE tbl = ? AND ix = ? AND key = ?")
+    parked.bind(Int64(claim.table), at: 1)
+    parked.bind(Int64(claim.index), at: 2)
+    parked.bind(blob: claim.key.bytes, at: 3)
+    var found: [RowIdentity] = []
+    while try parked.step() { found.append(RowIdentity(bytes: parked.bytes(at: 0))) }
+
+    let values = try IdentityEncoding.decode(claim.key, count: unique.terms.count)
+    let terms = zip(unique.terms, unique.collations).map { "(\($0)) = ? COLLATE \($1)" }
+    let shown = try access.statement(
+      "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
+        + "WHERE \((terms + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND "))"
+    )
+    for (index, value) in values.enumerated() {
+      let column = unique.columns[index].map { table.columns[$0] }
+      shown.bind(try column.map { try set.local(value, $0) } ?? value, at: index + 1)
+    }
+    if try shown.step() {
+      let key = table.keyColumns.indices.map { shown.value(at: $0) }
+      shown.reset()
+      found.append(try access.identity(ofKey: key))
+    }
+    for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
+  }
+
+  private func decideStanding() {
+    for row in set.rows { row.stands = row.isInDocument && row.failure == nil }
+    for (claim, rows) in claimants where rows.count > 1 {
+      let top = rows.max { precedes($0, $1, for: claim) }
+      for row in rows where row !== top { row.stands = false }
+    }
+  }
+
+  /// Whether the right row has the better claim.
+  private func precedes(_ left: WorkingRow, _ right: WorkingRow, for claim: ClaimKey) -> Bool {
+    let leftStamp = stamp(of: left, for: claim)
+    let rightStamp = stamp(of: right, for: claim)
+    if leftStamp == rightStamp { return left.key.identity < right.key.identity }
+    return session.clients.precedes(leftStamp, rightStamp)
+  }
+
+  private func stamp(of row: WorkingRow, for claim: ClaimKey) -> LocalStamp {
+    let table = session.schema[claim.table]
+    let unique = table.uniqueIndexes[claim.index]
+    let columns =
+      unique.isPlain ? unique.columns.compactMap { $0 } : Array(table.columns.indices)
+    var newest = LocalStamp.zero
+    for column in columns {
+      let isCell = !table.columns[column].isIdentity || table.columns[column].isLoose
+      let stamp = isCell ? row.state.stamp(of: column) : row.state.existenceStamp
+      if session.clients.precedes(newest, stamp) { newest = stamp }
+    }
+    return newest
+  }
+
+  // MARK: - References
+
+  /// Finds the visible rows; true if rows came into the set that have to be
+  /// considered first.
+  private func expandReferences() throws -> Bool {
+    let before = set.count
+    for row in set.rows { row.isVisible = row.stands }
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for row in set.rows where row.isVisible {
+        guard try !hasAllParents(row) else { continue }
+        row.isVisible = false
+        isSettled = false
+      }
+      if set.count > before { return true }
+    }
+    for row in set.rows {
+      if row.shown != nil, !row.isVisible, !row.hasExpandedChildren {
+        row.hasExpandedChildren = true
+        try loadChildren(of: row)
+      }
+      if row.shown == nil, row.isVisible, !row.hasExpandedWaiters {
+        row.hasExpandedWaiters = true
+        try loadWaiters(for: row)
+      }
+    }
+    return set.count > before
+  }
+
+  private func hasAllParents(_ row: WorkingRow) throws -> Bool {
+    let table = session.schema[row.key.table]
+    for key in table.foreignKeys {
+      let values = key.columns.map { row.values[$0] ?? .null }
+      if values.contains(.null) { continue }
+      guard try isVisible(values, key) else { return false }
+    }
+    return true
+  }
+
+  private func isVisible(_ values: [Value], _ key: ForeignKey) throws -> Bool {
+    let parent = session.schema[key.parent]
+    if let identity = parent.identity(for: values, of: key) {
+      return try isVisible(RowKey(table: parent.id, identity: identity))
+    }
+    guard parent.identifies(key) == false else { return false }
+    // By a unique column that is not the identity.
+    let wanted = parent.referenceKey(values, key)
+    for row in set.rows where row.key.table == parent.id && row.isVisible {
+      if parent.referenceKey(row.referredValues(key, parent), key) == wanted { return true }
+    }
+    let access = try session.access(parent.id)
+    let statement = try access.statement(
+      "SELECT \(parent.keyColumns.map(quoted).joined(separator: ", ")) FROM \(parent.quotedName) "
+        + "WHERE \(TableAccess.match(key.parentColumns))")
+    for (index, value) in values.enumerated() {
+      statement.bind(
+        try set.local(value, session.schema[key.child].columns[key.columns[index]]), at: index + 1)
+    }
+    guard try statement.step() else { return false }
+    let found = parent.keyColumns.indices.map { statement.value(at: $0) }
+    statement.reset()
+    return set[RowKey(table: parent.id, identity: try access.identity(ofKey: found))] == nil
+  }
+
+  private func isVisible(_ key: RowKey) throws -> Bool {
+    if let row = set[key] { return row.isVisible }
+    let status: Outside
+    if let known = outside[key] {
+      status = known
+    } else {
+      status = try look(at: key)
+      outside[key] = status
+    }
+    // A parked row may appear together with those that refer to it.
+    if status == .parked { try set.row(key) }
+    return status != .absent
+  }
+
+  private func look(at key: RowKey) throws -> Outside {
+    let access = try session.access(key.table)
+    if let local = try access.key(of: key.identity), try access.row(local) != nil { return .shown }
+    let state = try access.stamps.state(of: access.fingerprint(key.identity))
+    return state?.isParked == true && state?.existence == .inserted ? .parked : .absent
+  }
+
+  /// Rows in their tables that refer to a row that vanishes.
+  private func loadChildren(of row: WorkingRow) throws {
+    guard let shown = row.shown else { return }
+    let table = session.schema[row.key.table]
+    for key in session.schema.inbound(to: table) {
+      let child = try session.access(key.child)
+      let columns = key.columns.map { child.table.columns[$0].name }
+      let statement = try child.statement(
+        "SELECT \(child.table.keyColumns.map(quoted).joined(separator: ", ")) "
+          + "FROM \(child.table.quotedName) WHERE \(TableAccess.match(columns))")
+      for (index, name) in key.parentColumns.enumerated() {
+        statement.bind(
+          table.localValue(name, shown, localKey: row.localKey), at: index + 1)
+      }
+      var found: [[Value]] = []
+      while try statement.step() {
+        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
+      }
+      for local in found {
+        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: local)))
+      }
+    }
+  }
+
+  /// Parked rows that refer to a row that appears.
+  private func loadWaiters(for row: WorkingRow) throws {
+    let table = session.schema[row.key.table]
+    for key in session.schema.inbound(to: table) {
+      let values = row.referredValues(key, table)
+      if values.contains(.null) { continue }
+      let statement = try session.access(table.id).statement(
+        "SELECT tbl, identity FROM docsync_parked_reference "
+          + "WHERE parent = ? AND columns = ? AND key = ?")
+      statement.bind(Int64(table.id), at: 1)
+      statement.bind(key.columnsName, at: 2)
+      statement.bind(blob: table.referenceKey(values, key).bytes, at: 3)
+      var found: [RowKey] = []
+      while try statement.step() {
+        found.append(
+          RowKey(
+            table: Int(statement.integer(at: 0)),
+            identity: RowIdentity(bytes: statement.bytes(at: 1))))
+      }
+      for waiter in found { try set.row(waiter) }
+    }
+  }
+}

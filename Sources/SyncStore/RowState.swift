@@ -1,0 +1,75 @@
+import SyncModel
+
+/// A stamp with the client by its short number in this store.
+struct LocalStamp: Hashable {
+  var time: UInt64
+  var client: Int32
+
+  static let zero = LocalStamp(time: 0, client: 0)
+}
+
+/// What merging remembers of a row: whether it exists, and when everything
+/// about it was last said.
+///
+/// A row without a state that is in its table was there before syncing
+/// began, and all its stamps are zero.
+struct RowState: Hashable {
+  enum Existence: UInt8 {
+    /// Nothing was said: an edit came for a row that was never seen, or the
+    /// row was there before syncing began.
+    case unsaid = 0
+    case inserted = 1
+    case deleted = 2
+  }
+
+  var existence: Existence
+  /// When the existence was said.
+  var existenceStamp: LocalStamp
+  /// The stamp of every cell that has no exception.
+  var cellStamp: LocalStamp
+  /// Cells with another stamp, in order of column.
+  var exceptions: [Cell] = []
+  /// Whether the row is kept among the parked ones.
+  var isParked = false
+  /// The key under which the row is or was in its table, for surrogates.
+  var localKey: Int64?
+
+  struct Cell: Hashable {
+    var column: Int32
+    var stamp: LocalStamp
+  }
+
+  /// A row that was there before syncing began.
+  static let unstamped = RowState(
+    existence: .unsaid, existenceStamp: .zero, cellStamp: .zero)
+
+  func stamp(of column: Int) -> LocalStamp {
+    for cell in exceptions where cell.column == Int32(column) { return cell.stamp }
+    return cellStamp
+  }
+
+  mutating func setStamp(_ stamp: LocalStamp, of column: Int) {
+    let column = Int32(column)
+    let position = exceptions.firstIndex { $0.column >= column } ?? exceptions.count
+    let isPresent = position < exceptions.count && exceptions[position].column == column
+    if stamp == cellStamp {
+      if isPresent { exceptions.remove(at: position) }
+    } else if isPresent {
+      exceptions[position].stamp = stamp
+    } else {
+      exceptions.insert(Cell(column: column, stamp: stamp), at: position)
+    }
+  }
+}
+
+/// What a row is found by among the stamps: 95 bits of its identity, or of a
+/// keyed hash of it.
+struct RowFingerprint: Hashable, Comparable {
+  /// 63 bits, so that it is positive as SQLite's integer.
+  var high: UInt64
+  var low: UInt32
+
+  static func < (left: RowFingerprint, right: RowFingerprint) -> Bool {
+    left.high == right.high ? left.low < right.low : left.high < right.high
+  }
+}

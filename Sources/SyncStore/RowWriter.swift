@@ -1,0 +1,227 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Writes the rows of a working set as it was decided, and what bookkeeping
+/// has to remember of them.
+final class RowWriter {
+  private let set: WorkingSet
+  private let session: StoreSession
+  private var assigned: [WorkingRow] = []
+
+  private(set) var counts = Materializer.Counts()
+
+  init(set: WorkingSet) {
+    self.set = set
+    session = set.session
+  }
+
+  /// A row that its table's conditions refuse, and why.
+  typealias Refusal = (row: WorkingRow, reason: ParkedRow.Reason)
+
+  // MARK: - Tables
+
+  /// Writes the tables. Returns a row that was refused, after which the
+  /// caller rolls back.
+  func writeRows() throws -> Refusal? {
+    var replaced: Set<ObjectIdentifier> = []
+    let leaving = rowsInTheWay()
+    for row in set.rows {
+      guard let shown = row.shown else { continue }
+      if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
+        try session.access(row.key.table).delete(shown.key)
+        if row.isVisible { replaced.insert(ObjectIdentifier(row)) } else { counts.deleted += 1 }
+      }
+    }
+    // References need the keys of all rows that they may lead to.
+    for row in set.rows where row.isVisible && row.shown == nil { try assignKey(row) }
+    for row in set.rows where row.isVisible {
+      do {
+        if row.shown == nil || replaced.contains(ObjectIdentifier(row)) {
+          try insert(row)
+          if row.shown == nil { counts.inserted += 1 } else { counts.updated += 1 }
+        } else if try update(row) {
+          counts.updated += 1
+        }
+      } catch let error as DatabaseError {
+        guard let reason = Self.reason(error) else { throw error }
+        return (row, reason)
+      }
+    }
+    return nil
+  }
+
+  /// The keys given in an attempt that was rolled back are given anew.
+  func forgetAssignedKeys() {
+    for row in assigned { row.localKey = nil }
+  }
+
+  private static func reason(_ error: DatabaseError) -> ParkedRow.Reason? {
+    switch error.extendedResultCode {
+    case .SQLITE_CONSTRAINT_CHECK, .SQLITE_CONSTRAINT_DATATYPE: .check
+    case .SQLITE_CONSTRAINT_NOTNULL: .notNull
+    case .SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID:
+      .uniqueValueTaken
+    default: nil
+    }
+  }
+
+  /// Rows that stay and give up a unique value that another row takes: they
+  /// are removed first and inserted again, since two may swap values.
+  private func rowsInTheWay() -> Set<ObjectIdentifier> {
+    var holders: [ClaimKey: WorkingRow] = [:]
+    for row in set.rows where row.shown != nil && row.isVisible {
+      for claim in row.oldClaims { holders[claim] = row }
+    }
+    var result: Set<ObjectIdentifier> = []
+    for row in set.rows where row.isVisible {
+      for claim in row.claims {
+        if let holder = holders[claim], holder !== row { result.insert(ObjectIdentifier(holder)) }
+      }
+    }
+    return result
+  }
+
+  private func assignKey(_ row: WorkingRow) throws {
+    let access = try session.access(row.key.table)
+    guard access.table.localKey != nil, row.localKey == nil else { return }
+    row.localKey = try access.assignKey(
+      to: row.key.identity, preferring: row.state.localKey ?? row.keyHint)
+    assigned.append(row)
+  }
+
+  private func insert(_ row: WorkingRow) throws {
+    let access = try session.access(row.key.table)
+    let columns = access.table.columns.indices.filter { row.values[$0] != nil }
+    let statement = try access.insert(columns)
+    for (index, column) in columns.enumerated() {
+      statement.bind(
+        try set.local(row.values[column] ?? .null, access.table.columns[column]), at: index + 1)
+    }
+    if let key = row.localKey { statement.bind(key, at: columns.count + 1) }
+    try statement.run()
+  }
+
+  /// Writes the columns that differ; false if none does.
+  private func update(_ row: WorkingRow) throws -> Bool {
+    guard let shown = row.shown else { return false }
+    let access = try session.access(row.key.table)
+    var columns: [Int] = []
+    var values: [Value] = []
+    for (position, column) in access.table.columns.enumerated() {
+      guard let value = row.values[position] else { continue }
+      let local = try set.local(value, column)
+      guard local != shown.values[position] else { continue }
+      columns.append(position)
+      values.append(local)
+    }
+    guard !columns.isEmpty else { return false }
+    let statement = try access.update(columns)
+    for (index, value) in (values + shown.key).enumerated() { statement.bind(value, at: index + 1) }
+    try statement.run()
+    return true
+  }
+
+  // MARK: - Bookkeeping
+
+  /// Writes states, parked rows, and what they wait for.
+  func writeBookkeeping() throws {
+    var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
+    for row in set.rows {
+      let table = session.schema[row.key.table]
+      if row.wasParked { try unpark(row) }
+      let cells = parkedCells(row, table)
+      row.state.isParked = !row.isVisible && (row.isInDocument || !cells.isEmpty)
+      if row.state.isParked { try park(row, cells) }
+      if table.identity == .surrogate {
+        if !row.isVisible, row.shown != nil, let key = row.localKey {
+          try session.access(table.id).forgetKey(key)
+        }
+        row.state.localKey = row.isVisible ? row.localKey : nil
+      }
+      changes[table.id, default: []].append((row.fingerprint, row.storedState))
+    }
+    for (table, changes) in changes {
+      try session.access(table).stamps.store(changes.sorted { $0.fingerprint < $1.fingerprint })
+    }
+  }
+
+  /// What has to be kept of a row that is not shown: all its cells, or, if it
+  /// is deleted, those that are newer than the deletion.
+  private func parkedCells(_ row: WorkingRow, _ table: TableSchema) -> [(column: Int, value: Value)]
+  {
+    if row.isVisible { return [] }
+    if row.isInDocument {
+      return row.values.enumerated().compactMap { position, value in
+        value.map { (position, $0) }
+      }
+    }
+    return table.cellPositions.compactMap { position in
+      guard let value = row.values[position],
+        session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: position))
+      else { return nil }
+      return (position, value)
+    }
+  }
+
+  private func park(_ row: WorkingRow, _ cells: [(column: Int, value: Value)]) throws {
+    try session.database.execute(
+      sql: "INSERT OR REPLACE INTO docsync_parked (tbl, identity, reason, cells) "
+        + "VALUES (?, ?, ?, ?)",
+      arguments: [
+        row.key.table, Data(row.key.identity.bytes), reason(row).rawValue,
+        Data(ParkedCells.encode(cells)),
+      ])
+    guard row.isInDocument else { return }
+    let table = session.schema[row.key.table]
+    for key in table.foreignKeys {
+      let values = key.columns.map { row.values[$0] ?? .null }
+      if values.contains(.null) { continue }
+      try session.database.execute(
+        sql: "INSERT OR IGNORE INTO docsync_parked_reference "
+          + "(parent, columns, key, tbl, identity) VALUES (?, ?, ?, ?, ?)",
+        arguments: [
+          key.parent, key.columnsName,
+          Data(session.schema[key.parent].referenceKey(values, key).bytes), row.key.table,
+          Data(row.key.identity.bytes),
+        ])
+    }
+    for claim in row.claims {
+      try session.database.execute(
+        sql: "INSERT OR IGNORE INTO docsync_claim (tbl, ix, key, identity) VALUES (?, ?, ?, ?)",
+        arguments: [
+          claim.table, claim.index, Data(claim.key.bytes), Data(row.key.identity.bytes),
+        ])
+    }
+  }
+
+  private func unpark(_ row: WorkingRow) throws {
+    for table in ["docsync_parked", "docsync_parked_reference", "docsync_claim"] {
+      try session.database.execute(
+        sql: "DELETE FROM \(table) WHERE tbl = ? AND identity = ?",
+        arguments: [row.key.table, Data(row.key.identity.bytes)])
+    }
+  }
+
+  private func reason(_ row: WorkingRow) -> ParkedRow.Reason {
+    if let failure = row.failure { return failure }
+    switch row.state.existence {
+    case .deleted: return .deleted
+    case .unsaid: return .rowMissing
+    case .inserted: return row.stands ? .parentMissing : .uniqueValueTaken
+    }
+  }
+}
+
+extension WorkingRow {
+  /// The state to be stored; `nil` where nothing was ever said of the row and
+  /// it is in its table, as it was before syncing began.
+  fileprivate var storedState: RowState? {
+    if isVisible, state.existence == .inserted, state.existenceStamp == .zero,
+      state.cellStamp == .zero, state.exceptions.isEmpty, state.localKey == nil
+    {
+      return nil
+    }
+    return state
+  }
+}

@@ -1,0 +1,221 @@
+import CSQLite
+import GRDB
+import SyncModel
+
+/// A prepared statement at the level of SQLite's C interface.
+///
+/// GRDB's statements take text as Swift strings, which would mend invalid
+/// UTF-8 in passing, and run half as fast. All values of the app's own rows
+/// pass through this type.
+final class SQLStatement {
+  let handle: OpaquePointer
+  private let connection: OpaquePointer
+  private let sql: String
+
+  /// Prepares `sql`, which must be one statement.
+  init(_ sql: String, on connection: OpaquePointer) throws {
+    var handle: OpaquePointer?
+    let code = sqlite3_prepare_v3(
+      connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+    guard code == SQLITE_OK, let handle else {
+      throw DatabaseError(
+        resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
+        message: String(cString: sqlite3_errmsg(connection)), sql: sql)
+    }
+    self.handle = handle
+    self.connection = connection
+    self.sql = sql
+  }
+
+  convenience init(_ sql: String, on database: Database) throws {
+    guard let connection = database.sqliteConnection else {
+      throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "connection is closed", sql: sql)
+    }
+    try self.init(sql, on: connection)
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  /// Steps once: true for a row, false at the end, after which the statement
+  /// is reset.
+  @inline(__always)
+  func step() throws -> Bool {
+    let code = sqlite3_step(handle)
+    if code == SQLITE_ROW { return true }
+    if code == SQLITE_DONE {
+      sqlite3_reset(handle)
+      return false
+    }
+    throw failure()
+  }
+
+  /// Runs a statement that returns no rows.
+  @inline(__always)
+  func run() throws {
+    if try step() { sqlite3_reset(handle) }
+  }
+
+  /// Ends a query before its last row.
+  @inline(__always)
+  func reset() { sqlite3_reset(handle) }
+
+  private func failure() -> DatabaseError {
+    let error = DatabaseError(
+      resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
+      message: String(cString: sqlite3_errmsg(connection)), sql: sql)
+    sqlite3_reset(handle)
+    return error
+  }
+}
+
+// MARK: - Binding. Positions count from 1. Content is bound without a copy
+// where a pointer is given: it has to stay valid until the next reset.
+
+extension SQLStatement {
+  private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+  @inline(__always)
+  func bind(null position: Int) { sqlite3_bind_null(handle, Int32(position)) }
+
+  @inline(__always)
+  func bind(_ integer: Int64, at position: Int) {
+    sqlite3_bind_int64(handle, Int32(position), integer)
+  }
+
+  func bind(_ text: String, at position: Int) {
+    var text = text
+    text.withUTF8 { bind(.text, UnsafeRawBufferPointer($0), at: position) }
+  }
+
+  func bind(blob: [UInt8], at position: Int) {
+    blob.withUnsafeBytes { bind(.blob, $0, at: position) }
+  }
+
+  func bind(_ value: Value, at position: Int) {
+    switch value {
+    case .null: bind(null: position)
+    case .integer(let integer): bind(integer, at: position)
+    case .real(let real): sqlite3_bind_double(handle, Int32(position), real)
+    case .text(let content): content.withUnsafeBytes { bind(.text, $0, at: position) }
+    case .blob(let content): content.withUnsafeBytes { bind(.blob, $0, at: position) }
+    case .identity(let row): row.bytes.withUnsafeBytes { bind(.blob, $0, at: position) }
+    }
+  }
+
+  /// Binds a copy of text or a blob.
+  private func bind(_ kind: ValueKind, _ content: UnsafeRawBufferPointer, at position: Int) {
+    // A null pointer would bind NULL, so that empty content needs another.
+    let start = content.baseAddress ?? UnsafeRawPointer(handle)
+    if kind == .text {
+      sqlite3_bind_text64(
+        handle, Int32(position), start.assumingMemoryBound(to: CChar.self),
+        UInt64(content.count), Self.transient, UInt8(SQLITE_UTF8))
+    } else {
+      sqlite3_bind_blob64(handle, Int32(position), start, UInt64(content.count), Self.transient)
+    }
+  }
+
+  /// Binds a value of a column whose content begins at `content`, without
+  /// copying it.
+  @inline(__always)
+  func bind(_ column: ValueColumn, _ index: Int, content: UnsafeRawPointer, at position: Int) {
+    let word = column.words[index]
+    switch column.kinds[index] {
+    case ValueKind.integer.rawValue:
+      sqlite3_bind_int64(handle, Int32(position), Int64(bitPattern: word))
+    case ValueKind.real.rawValue:
+      sqlite3_bind_double(handle, Int32(position), Double(bitPattern: word))
+    case ValueKind.text.rawValue:
+      sqlite3_bind_text64(
+        handle, Int32(position),
+        (content + Int(word >> 32)).assumingMemoryBound(to: CChar.self), word & 0xFFFF_FFFF,
+        nil, UInt8(SQLITE_UTF8))
+    case ValueKind.blob.rawValue, ValueKind.identity.rawValue:
+      sqlite3_bind_blob64(
+        handle, Int32(position), content + Int(word >> 32), word & 0xFFFF_FFFF, nil)
+    default:
+      sqlite3_bind_null(handle, Int32(position))
+    }
+  }
+}
+
+// MARK: - Reading. Positions count from 0.
+
+extension SQLStatement {
+  @inline(__always)
+  func integer(at position: Int) -> Int64 { sqlite3_column_int64(handle, Int32(position)) }
+
+  @inline(__always)
+  func real(at position: Int) -> Double { sqlite3_column_double(handle, Int32(position)) }
+
+  @inline(__always)
+  func isText(at position: Int) -> Bool {
+    sqlite3_column_type(handle, Int32(position)) == SQLITE_TEXT
+  }
+
+  @inline(__always)
+  func isNull(at position: Int) -> Bool {
+    sqlite3_column_type(handle, Int32(position)) == SQLITE_NULL
+  }
+
+  /// The bytes of text or a blob, valid until the next step.
+  @inline(__always)
+  func content(at position: Int) -> UnsafeRawBufferPointer {
+    // Asked in this order, so that the length is that of the UTF-8 form.
+    let start =
+      sqlite3_column_type(handle, Int32(position)) == SQLITE_TEXT
+      ? UnsafeRawPointer(sqlite3_column_text(handle, Int32(position)))
+      : sqlite3_column_blob(handle, Int32(position))
+    return UnsafeRawBufferPointer(
+      start: start, count: Int(sqlite3_column_bytes(handle, Int32(position))))
+  }
+
+  func bytes(at position: Int) -> [UInt8] { Array(content(at: position)) }
+
+  func text(at position: Int) -> String { String(decoding: content(at: position), as: UTF8.self) }
+
+  func value(at position: Int) -> Value {
+    switch sqlite3_column_type(handle, Int32(position)) {
+    case SQLITE_INTEGER: .integer(integer(at: position))
+    case SQLITE_FLOAT: .real(sqlite3_column_double(handle, Int32(position)))
+    case SQLITE_TEXT: .text(bytes(at: position))
+    case SQLITE_BLOB: .blob(bytes(at: position))
+    default: .null
+    }
+  }
+
+  /// Appends the canonical form of a key's value.
+  @inline(__always)
+  func appendKey(at position: Int, collation: KeyCollation, to bytes: inout [UInt8]) {
+    switch sqlite3_column_type(handle, Int32(position)) {
+    case SQLITE_INTEGER: IdentityEncoding.append(integer: integer(at: position), to: &bytes)
+    case SQLITE_FLOAT: IdentityEncoding.append(real: real(at: position), to: &bytes)
+    case SQLITE_TEXT:
+      IdentityEncoding.append(text: content(at: position), collation: collation, to: &bytes)
+    case SQLITE_BLOB: IdentityEncoding.append(blob: content(at: position), to: &bytes)
+    default: IdentityEncoding.appendNull(to: &bytes)
+    }
+  }
+
+  /// Appends a value of the current row to a column, with one copy.
+  @inline(__always)
+  func append(at position: Int, to column: inout ValueColumn) {
+    switch sqlite3_column_type(handle, Int32(position)) {
+    case SQLITE_INTEGER: column.append(integer: integer(at: position))
+    case SQLITE_FLOAT: column.append(real: sqlite3_column_double(handle, Int32(position)))
+    case SQLITE_TEXT: column.append(.text, content: content(at: position))
+    case SQLITE_BLOB: column.append(.blob, content: content(at: position))
+    default: column.appendNull()
+    }
+  }
+}
+
+/// A name as SQL writes it between double quotes.
+func quoted(_ name: String) -> String {
+  "\"" + name.replacing("\"", with: "\"\"") + "\""
+}
+
+/// Text as an SQL literal.
+func literal(_ text: String) -> String {
+  "'" + text.replacing("'", with: "''") + "'"
+}

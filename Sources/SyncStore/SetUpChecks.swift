@@ -1,0 +1,70 @@
+import GRDB
+import SyncModel
+
+/// What the rows of a database must fulfil before it is put under sync.
+struct SetUpChecks {
+  let table: TableSchema
+  let path: String
+
+  func run(_ database: Database) throws {
+    try checkNulls(database)
+    if case .columns = table.identity { try checkUniqueness(database) }
+  }
+
+  /// SQLite lets keys be NULL, and many rows at once.
+  private func checkNulls(_ database: Database) throws {
+    let condition = table.keyColumns.map { "\(quoted($0)) IS NULL" }.joined(separator: " OR ")
+    let count =
+      try Int.fetchOne(
+        database, sql: "SELECT count(*) FROM \(table.quotedName) WHERE \(condition)") ?? 0
+    guard count > 0 else { return }
+    throw StoreError(
+      .unsupportedSchema, path: path,
+      message: "The table \(quoted(table.name)) has \(count) rows whose key is NULL, so that they "
+        + "cannot be told apart.",
+      remedy: "Give them keys, or leave the table out with --exclude \(table.name).")
+  }
+
+  private func checkUniqueness(_ database: Database) throws {
+    let columns = table.keyColumns
+    let names = columns.joined(separator: ",")
+    var isIndexed = false
+    for index in try Row.fetchAll(
+      database, sql: "PRAGMA main.index_list(\(quoted(table.name)))")
+    where (index["unique"] as Int) != 0 && (index["partial"] as Int) == 0 {
+      let terms = try Row.fetchAll(
+        database, sql: "PRAGMA main.index_info(\(quoted(index["name"])))")
+      let indexed = terms.map { ($0["name"] as String?)?.lowercased() }
+      if Set(indexed) == Set(columns.map { Optional($0.lowercased()) }) { isIndexed = true }
+    }
+    guard !isIndexed else { return }
+    throw StoreError(
+      .badConfiguration, path: path,
+      message: "The columns \(names) of \(quoted(table.name)) are not declared unique, and so "
+        + "cannot identify its rows.",
+      remedy: "Create a unique index on exactly these columns first.")
+  }
+
+  /// References that lead nowhere would hide their rows on other devices.
+  static func checkForeignKeys(
+    _ schema: StoreSchema, _ database: Database, path: String
+  ) throws {
+    var broken: [String] = []
+    var count = 0
+    for table in schema.tables {
+      let rows = try Row.fetchAll(
+        database, sql: "PRAGMA main.foreign_key_check(\(quoted(table.name)))")
+      guard let first = rows.first else { continue }
+      count += rows.count
+      broken.append(
+        "\(rows.count) of \(quoted(table.name)) without their row in "
+          + quoted(first["parent"] as String))
+    }
+    guard count > 0 else { return }
+    throw StoreError(
+      .foreignKeysBroken, path: path,
+      message: "\(count) rows refer to rows that are not there: "
+        + broken.joined(separator: ", ") + ".",
+      remedy: "List them with “PRAGMA foreign_key_check”, then mend or delete them.")
+  }
+}

@@ -1,0 +1,153 @@
+import GRDB
+import SyncModel
+
+/// The bytes of a block of states.
+///
+/// A version byte, then entry after entry: the gap to the previous
+/// fingerprint's upper part as a varint, four bytes of its lower part, a byte
+/// of flags, and what the flags announce. Times are written as differences
+/// from the last time written.
+struct StampBlockCoding {
+  private struct Flags {
+    static let existence: UInt8 = 3
+    static let isParked: UInt8 = 4
+    static let hasLocalKey: UInt8 = 8
+    static let hasCellStamp: UInt8 = 16
+    static let hasExceptions: UInt8 = 32
+    static let isUnstamped: UInt8 = 64
+  }
+
+  private static let version: UInt8 = 1
+  private(set) var bytes: [UInt8] = [version]
+  private var previous: UInt64 = 0
+  private var time: UInt64 = 0
+
+  var byteCount: Int { bytes.count }
+
+  init() { bytes.reserveCapacity(4_096) }
+
+  mutating func append(_ entry: StampBlocks.Entry) {
+    let state = entry.state
+    put(varint: entry.fingerprint.high - previous)
+    previous = entry.fingerprint.high
+    let low = entry.fingerprint.low
+    bytes.append(UInt8(truncatingIfNeeded: low >> 24))
+    bytes.append(UInt8(truncatingIfNeeded: low >> 16))
+    bytes.append(UInt8(truncatingIfNeeded: low >> 8))
+    bytes.append(UInt8(truncatingIfNeeded: low))
+    var flags = state.existence.rawValue
+    if state.isParked { flags |= Flags.isParked }
+    if state.localKey != nil { flags |= Flags.hasLocalKey }
+    if state.cellStamp != state.existenceStamp { flags |= Flags.hasCellStamp }
+    if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
+    if state.existenceStamp == .zero { flags |= Flags.isUnstamped }
+    bytes.append(flags)
+    if let key = state.localKey { put(varint: Self.zigzag(key)) }
+    if state.existenceStamp != .zero { put(state.existenceStamp) }
+    if state.cellStamp != state.existenceStamp { put(state.cellStamp) }
+    guard !state.exceptions.isEmpty else { return }
+    put(varint: UInt64(state.exceptions.count))
+    for cell in state.exceptions {
+      put(varint: UInt64(cell.column))
+      put(cell.stamp)
+    }
+  }
+
+  private mutating func put(_ stamp: LocalStamp) {
+    put(varint: Self.zigzag(Int64(bitPattern: stamp.time &- time)))
+    put(varint: UInt64(stamp.client))
+    time = stamp.time
+  }
+
+  private mutating func put(varint value: UInt64) {
+    var value = value
+    while value >= 128 {
+      bytes.append(UInt8(truncatingIfNeeded: value) | 128)
+      value >>= 7
+    }
+    bytes.append(UInt8(value))
+  }
+
+  private static func zigzag(_ value: Int64) -> UInt64 {
+    UInt64(bitPattern: value << 1 ^ value >> 63)
+  }
+
+  // MARK: - Decoding
+
+  static func decode(_ content: UnsafeRawBufferPointer) throws -> [StampBlocks.Entry] {
+    var reader = Reader(content: content, index: 1)
+    guard content.first == version else { throw Reader.damage }
+    var entries: [StampBlocks.Entry] = []
+    entries.reserveCapacity(content.count / 14 + 1)
+    var high: UInt64 = 0
+    var time: UInt64 = 0
+    while reader.index < content.count {
+      high &+= try reader.varint()
+      let low = try reader.word()
+      let flags = try reader.byte()
+      guard let existence = RowState.Existence(rawValue: flags & Flags.existence) else {
+        throw Reader.damage
+      }
+      var state = RowState(existence: existence, existenceStamp: .zero, cellStamp: .zero)
+      state.isParked = flags & Flags.isParked != 0
+      if flags & Flags.hasLocalKey != 0 { state.localKey = unzigzag(try reader.varint()) }
+      if flags & Flags.isUnstamped == 0 { state.existenceStamp = try reader.stamp(&time) }
+      state.cellStamp = state.existenceStamp
+      if flags & Flags.hasCellStamp != 0 { state.cellStamp = try reader.stamp(&time) }
+      if flags & Flags.hasExceptions != 0 {
+        let count = try reader.varint()
+        guard count <= UInt64(content.count) else { throw Reader.damage }
+        state.exceptions.reserveCapacity(Int(count))
+        for _ in 0..<count {
+          let column = Int32(truncatingIfNeeded: try reader.varint())
+          state.exceptions.append(
+            RowState.Cell(column: column, stamp: try reader.stamp(&time)))
+        }
+      }
+      entries.append((RowFingerprint(high: high, low: low), state))
+    }
+    return entries
+  }
+
+  private static func unzigzag(_ value: UInt64) -> Int64 {
+    Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+  }
+
+  private struct Reader {
+    static var damage: DatabaseError {
+      DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a block of stamps is damaged")
+    }
+
+    let content: UnsafeRawBufferPointer
+    var index: Int
+
+    mutating func byte() throws -> UInt8 {
+      guard index < content.count else { throw Self.damage }
+      defer { index += 1 }
+      return content[index]
+    }
+
+    mutating func word() throws -> UInt32 {
+      guard index + 4 <= content.count else { throw Self.damage }
+      defer { index += 4 }
+      return UInt32(bigEndian: content.loadUnaligned(fromByteOffset: index, as: UInt32.self))
+    }
+
+    mutating func varint() throws -> UInt64 {
+      var value: UInt64 = 0
+      var shift: UInt64 = 0
+      while shift < 64 {
+        let byte = try byte()
+        value |= UInt64(byte & 127) << shift
+        if byte < 128 { return value }
+        shift += 7
+      }
+      throw Self.damage
+    }
+
+    mutating func stamp(_ time: inout UInt64) throws -> LocalStamp {
+      time &+= UInt64(bitPattern: StampBlockCoding.unzigzag(try varint()))
+      return LocalStamp(time: time, client: Int32(truncatingIfNeeded: try varint()))
+    }
+  }
+}

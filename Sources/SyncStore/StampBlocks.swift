@@ -1,0 +1,156 @@
+import GRDB
+import SyncModel
+
+/// The states of the rows of one table, packed: entries in order of
+/// fingerprint, some two hundred to a block of less than a page.
+///
+/// A row keyed by itself in a b-tree would cost its key again and a random
+/// page for each; here a row costs about fifteen bytes, and a batch that is
+/// sorted by fingerprint reads and writes each block once. A block covers
+/// the fingerprints from its key up to the key of the next one; the first
+/// block has the key 0.
+final class StampBlocks {
+  typealias Entry = (fingerprint: RowFingerprint, state: RowState)
+
+  /// Blocks are cut so that they fit on a page of 4,096 bytes.
+  private static let capacity = 3_900
+  private static let packed = 3_400
+
+  private let covering: SQLStatement
+  private let following: SQLStatement
+  private let replacing: SQLStatement
+  private let deleting: SQLStatement
+  private let scanning: SQLStatement
+
+  init(table: TableSchema, database: Database) throws {
+    let name = table.stampsName
+    covering = try SQLStatement(
+      "SELECT first, block FROM \(name) WHERE first <= ? ORDER BY first DESC LIMIT 1", on: database)
+    following = try SQLStatement(
+      "SELECT first FROM \(name) WHERE first > ? ORDER BY first LIMIT 1", on: database)
+    replacing = try SQLStatement(
+      "INSERT OR REPLACE INTO \(name) (first, block) VALUES (?, ?)", on: database)
+    deleting = try SQLStatement("DELETE FROM \(name) WHERE first = ?", on: database)
+    scanning = try SQLStatement("SELECT block FROM \(name) ORDER BY first", on: database)
+  }
+
+  /// The states of rows whose fingerprints are given in ascending order.
+  func states(of fingerprints: [RowFingerprint]) throws -> [RowState?] {
+    var result = [RowState?](repeating: nil, count: fingerprints.count)
+    var index = 0
+    while index < fingerprints.count {
+      guard let block = try block(covering: fingerprints[index].high) else { break }
+      var position = 0
+      while index < fingerprints.count, block.covers(fingerprints[index].high) {
+        while position < block.entries.count,
+          block.entries[position].fingerprint < fingerprints[index]
+        {
+          position += 1
+        }
+        if position < block.entries.count,
+          block.entries[position].fingerprint == fingerprints[index]
+        {
+          result[index] = block.entries[position].state
+        }
+        index += 1
+      }
+    }
+    return result
+  }
+
+  func state(of fingerprint: RowFingerprint) throws -> RowState? {
+    try states(of: [fingerprint])[0]
+  }
+
+  /// Stores the states of rows, given in ascending order of fingerprint, each
+  /// once. `nil` forgets a row.
+  func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
+    var index = 0
+    while index < changes.count {
+      let block =
+        try block(covering: changes[index].fingerprint.high)
+        ?? Block(first: 0, end: nil, entries: [])
+      var merged: [Entry] = []
+      merged.reserveCapacity(block.entries.count + 16)
+      var position = 0
+      while index < changes.count, block.covers(changes[index].fingerprint.high) {
+        let change = changes[index]
+        while position < block.entries.count,
+          block.entries[position].fingerprint < change.fingerprint
+        {
+          merged.append(block.entries[position])
+          position += 1
+        }
+        if position < block.entries.count,
+          block.entries[position].fingerprint == change.fingerprint
+        {
+          position += 1
+        }
+        if let state = change.state { merged.append((change.fingerprint, state)) }
+        index += 1
+      }
+      merged.append(contentsOf: block.entries[position...])
+      try write(merged, replacing: block)
+    }
+  }
+
+  /// Calls `body` with every state, in order of fingerprint.
+  func forEach(_ body: (Entry) throws -> Void) throws {
+    while try scanning.step() {
+      for entry in try StampBlockCoding.decode(scanning.content(at: 0)) { try body(entry) }
+    }
+  }
+
+  // MARK: - Blocks
+
+  private struct Block {
+    var first: UInt64
+    /// The key of the next block.
+    var end: UInt64?
+    var entries: [Entry]
+
+    func covers(_ high: UInt64) -> Bool {
+      guard let end else { return true }
+      return high < end
+    }
+  }
+
+  private func block(covering high: UInt64) throws -> Block? {
+    covering.bind(Int64(high), at: 1)
+    guard try covering.step() else { return nil }
+    let first = UInt64(covering.integer(at: 0))
+    let entries = try StampBlockCoding.decode(covering.content(at: 1))
+    covering.reset()
+    following.bind(Int64(first), at: 1)
+    let end = try following.step() ? UInt64(following.integer(at: 0)) : nil
+    following.reset()
+    return Block(first: first, end: end, entries: entries)
+  }
+
+  private func write(_ entries: [Entry], replacing block: Block) throws {
+    if entries.isEmpty, block.first != 0 {
+      deleting.bind(Int64(block.first), at: 1)
+      return try deleting.run()
+    }
+    var first = block.first
+    var coder = StampBlockCoding()
+    for (index, entry) in entries.enumerated() {
+      // Two rows whose upper bits agree have to stay in one block.
+      let canCut = index > 0 && entries[index - 1].fingerprint.high != entry.fingerprint.high
+      let limit = entries.count - index > 40 ? Self.packed : Self.capacity
+      if canCut, coder.byteCount > limit {
+        try put(coder, at: first)
+        coder = StampBlockCoding()
+        first = entry.fingerprint.high
+      }
+      coder.append(entry)
+    }
+    try put(coder, at: first)
+  }
+
+  private func put(_ coder: StampBlockCoding, at first: UInt64) throws {
+    replacing.bind(Int64(first), at: 1)
+    replacing.bind(blob: coder.bytes, at: 2)
+    try replacing.run()
+  }
+}

@@ -1,0 +1,132 @@
+import Crypto
+import GRDB
+import SyncModel
+
+/// Computes a store's digest, reading every synchronized row once.
+///
+/// The visible digest covers, table by table in order of name, each row's
+/// identity and cells in order of identity, with columns in order of name.
+struct StoreDigester {
+  let session: StoreSession
+
+  func run() throws -> StoreDigest {
+    var visible = SHA256()
+    var logical = SHA256()
+    var rowCount = 0
+    for table in session.schema.tables.sorted(by: { $0.name < $1.name }) {
+      update(&visible, table.name)
+      update(&logical, table.name)
+      rowCount += try addRows(of: table, to: &visible)
+      try addStates(of: table, to: &logical)
+    }
+    guard let visibleHash = ContentHash(bytes: Array(visible.finalize())),
+      let logicalHash = ContentHash(bytes: Array(logical.finalize()))
+    else { throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "digest") }
+    return StoreDigest(visible: visibleHash, logical: logicalHash, rowCount: rowCount)
+  }
+
+  private func update(_ hash: inout SHA256, _ text: String) {
+    var text = text
+    text.withUTF8 { hash.update(bufferPointer: UnsafeRawBufferPointer($0)) }
+    hash.update(data: [0])
+  }
+
+  // MARK: - Rows
+
+  private func addRows(of table: TableSchema, to hash: inout SHA256) throws -> Int {
+    let access = try session.access(table.id)
+    let columns = table.columns.enumerated().sorted { $0.element.name < $1.element.name }
+    for column in columns { update(&hash, column.element.name) }
+    // Rows are read in order of key and needed in order of identity.
+    try session.database.execute(
+      sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_digest (identity BLOB, row BLOB); "
+        + "DELETE FROM temp.docsync_digest")
+    let adding = try SQLStatement(
+      "INSERT INTO temp.docsync_digest VALUES (?, ?)", on: session.database)
+    let names = table.keyColumns.map(quoted) + columns.map { quoted($0.element.name) }
+    let reading = try SQLStatement(
+      "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName)", on: session.database)
+    var count = 0
+    while try reading.step() {
+      let key = table.keyColumns.indices.map { reading.value(at: $0) }
+      if key.contains(.null) { continue }
+      var bytes: [UInt8] = []
+      for (index, column) in columns.enumerated() {
+        let value = reading.value(at: table.keyColumns.count + index)
+        append(try session.exported(value, column.element), to: &bytes)
+      }
+      adding.bind(blob: try access.identity(ofKey: key).bytes, at: 1)
+      adding.bind(blob: Array(SHA256.hash(data: bytes)), at: 2)
+      try adding.run()
+      count += 1
+    }
+    let sorted = try SQLStatement(
+      "SELECT identity, row FROM temp.docsync_digest ORDER BY identity", on: session.database)
+    while try sorted.step() {
+      hash.update(bufferPointer: sorted.content(at: 0))
+      hash.update(bufferPointer: sorted.content(at: 1))
+    }
+    try session.database.execute(sql: "DELETE FROM temp.docsync_digest")
+    return count
+  }
+
+  private func append(_ value: Value, to bytes: inout [UInt8]) {
+    bytes.append(value.kind.rawValue)
+    switch value {
+    case .null: break
+    case .integer(let integer): append(UInt64(bitPattern: integer), to: &bytes)
+    case .real(let real): append(real.bitPattern, to: &bytes)
+    case .text(let content), .blob(let content):
+      append(UInt64(content.count), to: &bytes)
+      bytes.append(contentsOf: content)
+    case .identity(let row):
+      append(UInt64(row.bytes.count), to: &bytes)
+      bytes.append(contentsOf: row.bytes)
+    }
+  }
+
+  private func append(_ word: UInt64, to bytes: inout [UInt8]) {
+    withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  // MARK: - States
+
+  private func addStates(of table: TableSchema, to hash: inout SHA256) throws {
+    let access = try session.access(table.id)
+    let columns = table.cellPositions.sorted { table.columns[$0].name < table.columns[$1].name }
+    try access.stamps.forEach { fingerprint, state in
+      var state = state
+      state.normalize(cells: table.cellPositions, precedes: session.clients.precedes)
+      var bytes: [UInt8] = []
+      append(fingerprint.high, to: &bytes)
+      append(UInt64(fingerprint.low), to: &bytes)
+      let existence: RowState.Existence =
+        state.existence == .unsaid && !state.isParked ? .inserted : state.existence
+      bytes.append(existence.rawValue)
+      append(state.existenceStamp, to: &bytes)
+      for column in columns { append(state.stamp(of: column), to: &bytes) }
+      hash.update(data: bytes)
+    }
+    let parked = try SQLStatement(
+      "SELECT identity, cells FROM docsync_parked WHERE tbl = ? ORDER BY identity",
+      on: session.database)
+    parked.bind(Int64(table.id), at: 1)
+    while try parked.step() {
+      var bytes = parked.bytes(at: 0)
+      let cells = try ParkedCells.decode(parked.bytes(at: 1)).filter {
+        $0.column < table.columns.count
+      }
+      for cell in cells.sorted(by: {
+        table.columns[$0.column].name < table.columns[$1.column].name
+      }) {
+        append(cell.value, to: &bytes)
+      }
+      hash.update(data: bytes)
+    }
+  }
+
+  private func append(_ stamp: LocalStamp, to bytes: inout [UInt8]) {
+    append(stamp.time, to: &bytes)
+    bytes.append(contentsOf: session.clients.client(stamp.client).bits.bytes)
+  }
+}

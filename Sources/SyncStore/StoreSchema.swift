@@ -1,0 +1,185 @@
+import GRDB
+import SyncModel
+
+/// The synchronized part of a store's schema, as bookkeeping sees it.
+struct StoreSchema {
+  /// The synchronized tables, in order of their ids.
+  var tables: [TableSchema]
+  /// Tables that are left out, and why.
+  var leftOut: [String: String]
+
+  private let positions: [Int: Int]
+  private let names: [String: Int]
+
+  init(tables: [TableSchema], leftOut: [String: String]) {
+    self.tables = tables
+    self.leftOut = leftOut
+    positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
+    names = Dictionary(
+      uniqueKeysWithValues: tables.enumerated().map { ($1.name.lowercased(), $0) })
+  }
+
+  subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
+
+  func table(named name: String) -> TableSchema? {
+    names[name.lowercased()].map { tables[$0] }
+  }
+
+  /// Foreign keys that point to a table.
+  func inbound(to table: TableSchema) -> [ForeignKey] {
+    tables.flatMap(\.foreignKeys).filter { $0.parent == table.id }
+  }
+
+  /// A text that is equal for stores between which changes can be exchanged
+  /// freely: tables, identities, columns with affinities and collations.
+  var fingerprint: ContentHash {
+    var text = ""
+    for table in tables.sorted(by: { $0.name < $1.name }) {
+      text += "table \(quoted(table.name)) \(table.identity.kind)"
+      for column in table.columns.sorted(by: { $0.name < $1.name }) {
+        text += " \(quoted(column.name)) \(column.affinity) \(column.collation)"
+        text += column.isIdentity ? " key" : ""
+      }
+      text += "\n"
+    }
+    return ContentHash(of: Array(text.utf8))
+  }
+}
+
+/// A synchronized table.
+struct TableSchema {
+  /// How rows are identified; the numbers are positions in ``columns``.
+  enum Identity: Hashable {
+    case primaryKey([Int])
+    case surrogate
+    case columns([Int])
+
+    var kind: IdentityKind {
+      switch self {
+      case .primaryKey: .primaryKey
+      case .surrogate: .surrogate
+      case .columns: .columns
+      }
+    }
+  }
+
+  /// The number that names the table in bookkeeping.
+  var id: Int
+  var name: String
+  var identity: Identity
+  /// The synchronized columns, generated ones left out; the position is the
+  /// bit in the log's masks. A local key is not among them.
+  var columns: [ColumnSchema]
+  /// Names, in lower case, of columns that stay on this device.
+  var excludedColumns: Set<String> = []
+  /// The integer key where rows have one beside their identity: surrogate
+  /// tables and those with declared identity columns.
+  var localKey: String?
+  var isWithoutRowid: Bool
+  /// Whether rows may be there that have no stamps, being older than syncing.
+  var hasUnstampedRows: Bool
+  /// The first half of the identities of rows with surrogate keys that were
+  /// there before syncing began.
+  var origin: UInt64
+  var foreignKeys: [ForeignKey]
+  /// Unique indexes apart from the one of the identity.
+  var uniqueIndexes: [UniqueIndex]
+  /// Whether rows can be refused by CHECK or NOT NULL.
+  var hasConditions: Bool
+
+  var quotedName: String { quoted(name) }
+  var logName: String { "docsync_log_\(id)" }
+  var identityName: String { "docsync_id_\(id)" }
+  var stampsName: String { "docsync_stamps_\(id)" }
+
+  /// The columns by which the log and the lookups name a row: the identity's,
+  /// or the local key of a surrogate table.
+  var keyColumns: [String] {
+    switch identity {
+    case .surrogate: [localKey ?? "rowid"]
+    case .primaryKey(let positions), .columns(let positions):
+      positions.map { columns[$0].name }
+    }
+  }
+
+  /// Positions of the identity's columns; empty for surrogates.
+  var identityPositions: [Int] {
+    switch identity {
+    case .surrogate: []
+    case .primaryKey(let positions), .columns(let positions): positions
+    }
+  }
+
+  /// Positions of the columns that change sets carry as cells: all that are
+  /// not the identity, and those of it whose spelling can change while the
+  /// identity stays.
+  var cellPositions: [Int] {
+    columns.indices.filter { !columns[$0].isIdentity || columns[$0].isLoose }
+  }
+
+  /// Whether merging a row of this table can concern other rows.
+  var isEntangled: Bool { !foreignKeys.isEmpty || !uniqueIndexes.isEmpty }
+}
+
+/// A synchronized column.
+struct ColumnSchema: Hashable {
+  enum Affinity: String { case integer, text, blob, real, numeric }
+  /// What the values stand for.
+  enum Domain: Hashable {
+    /// Themselves.
+    case plain
+    /// The key of a row in the table with this id, which is another on every
+    /// device.
+    case key(of: Int)
+  }
+
+  var name: String
+  var affinity: Affinity
+  var collation: String
+  var domain: Domain
+  var isIdentity: Bool
+  var isNotNull: Bool
+  /// Whether the column can take a default when it is left out.
+  var hasDefault: Bool
+
+  /// Whether two values can be equal to SQLite and still differ.
+  var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }
+
+  var keyCollation: KeyCollation {
+    switch collation.uppercased() {
+    case "NOCASE": .nocase
+    case "RTRIM": .rtrim
+    default: .binary
+    }
+  }
+}
+
+/// A declared reference from one table to another.
+struct ForeignKey: Hashable {
+  /// A number that is unique in the schema as it was read.
+  var ordinal: Int
+  var child: Int
+  /// Positions of the child's columns.
+  var columns: [Int]
+  var parent: Int
+  /// The parent's columns, by name: its local key may be among them.
+  var parentColumns: [String]
+  var onDelete: String
+}
+
+/// A constraint that at most one row may satisfy per key.
+struct UniqueIndex: Hashable {
+  /// The number of the index within its table.
+  var ordinal: Int
+  var name: String
+  /// Positions of plain columns; `nil` where an expression is indexed.
+  var columns: [Int?]
+  var collations: [String]
+  /// The SQL of each term.
+  var terms: [String]
+  /// The SQL of a partial index's condition.
+  var condition: String?
+
+  /// Whether every term is a column and there is no condition.
+  var isPlain: Bool { condition == nil && columns.allSatisfy { $0 != nil } }
+}

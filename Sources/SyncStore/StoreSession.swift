@@ -1,0 +1,85 @@
+import GRDB
+import SyncModel
+
+/// What one transaction on a store works with: the schema, the clients, and
+/// prepared statements.
+final class StoreSession {
+  let database: Database
+  let schema: StoreSchema
+  let clients: ClientRegistry
+  /// This client's short number.
+  let own: Int32
+  /// Milliseconds since 1970 when the transaction began.
+  let now: Int64
+
+  private let hash: SipHash
+  private var accesses: [Int: TableAccess] = [:]
+
+  init(
+    database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64
+  ) throws {
+    self.database = database
+    self.schema = schema
+    self.now = now
+    clients = try ClientRegistry(database)
+    own = try clients.number(of: client)
+    guard let key = try Bookkeeping.meta("fingerprintKey", database), let hash = SipHash(key: key)
+    else {
+      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged")
+    }
+    self.hash = hash
+  }
+
+  func access(_ id: Int) throws -> TableAccess {
+    if let access = accesses[id] { return access }
+    let access = try TableAccess(table: schema[id], session: self)
+    accesses[id] = access
+    return access
+  }
+
+  /// What a row is found by among the stamps.
+  func fingerprint(_ identity: UnsafeRawBufferPointer, of kind: IdentityKind) -> RowFingerprint {
+    if kind == .surrogate, identity.count == 16 {
+      let word = UInt64(
+        bigEndian: identity.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      let low = UInt32(bigEndian: identity.loadUnaligned(as: UInt32.self))
+      // The bit that does not fit moves to the other part.
+      return RowFingerprint(high: word & (.max >> 1), low: low ^ UInt32(word >> 63))
+    }
+    let digest = hash.hash(identity)
+    return RowFingerprint(
+      high: digest.high & (.max >> 1), low: UInt32(truncatingIfNeeded: digest.low))
+  }
+
+  func fingerprint(_ identity: RowIdentity, of kind: IdentityKind) -> RowFingerprint {
+    identity.bytes.withUnsafeBytes { fingerprint($0, of: kind) }
+  }
+
+  // MARK: - References
+
+  /// The value that a change set carries for a value of a column here.
+  func exported(_ value: Value, _ column: ColumnSchema) throws -> Value {
+    guard case .key(let table) = column.domain, let key = Self.key(value) else { return value }
+    return .identity(try access(table).identity(ofLocalKey: key))
+  }
+
+  /// The value that a column here has for one that a change set carries;
+  /// `nil` for a reference to a row that has no key here.
+  func imported(_ value: Value, _ column: ColumnSchema) throws -> Value? {
+    guard case .key(let table) = column.domain, case .identity(let row) = value else {
+      return value
+    }
+    return try access(table).localKey(of: row).map { .integer($0) }
+  }
+
+  /// A reference to an integer key may be kept as text or as a double, where
+  /// the column's affinity is another.
+  static func key(_ value: Value) -> Int64? {
+    switch value {
+    case .integer(let key): key
+    case .real(let real): Int64(exactly: real)
+    case .text(let text): Int64(String(decoding: text, as: UTF8.self))
+    case .null, .blob, .identity: nil
+    }
+  }
+}

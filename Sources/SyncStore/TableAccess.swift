@@ -1,0 +1,286 @@
+import GRDB
+import SyncModel
+
+/// The rows of one synchronized table: finding them by key or by identity,
+/// reading and writing them.
+///
+/// “Local values” are what the table holds; “logical values” are the same
+/// with keys that differ from device to device replaced by identities.
+final class TableAccess {
+  let table: TableSchema
+  let stamps: StampBlocks
+  private unowned let session: StoreSession
+
+  private let selecting: SQLStatement
+  private let deleting: SQLStatement
+  private var updating: [[Int]: SQLStatement] = [:]
+  private var inserting: [[Int]: SQLStatement] = [:]
+  private var greatestKey: Int64?
+
+  init(table: TableSchema, session: StoreSession) throws {
+    self.table = table
+    self.session = session
+    let database = session.database
+    stamps = try StampBlocks(table: table, database: database)
+    let match = Self.match(table.keyColumns)
+    let columns = table.columns.map { quoted($0.name) }
+    selecting = try SQLStatement(
+      "SELECT \((columns + [table.localKey.map(quoted) ?? "NULL"]).joined(separator: ", ")) "
+        + "FROM \(table.quotedName) WHERE \(match)", on: database)
+    deleting = try SQLStatement("DELETE FROM \(table.quotedName) WHERE \(match)", on: database)
+  }
+
+  static func match(_ columns: [String]) -> String {
+    columns.map { "\(quoted($0)) = ?" }.joined(separator: " AND ")
+  }
+
+  // MARK: - Identities
+
+  /// The identity of the row that has, or had, a local key.
+  func identity(ofLocalKey key: Int64) throws -> RowIdentity {
+    switch table.identity {
+    case .surrogate:
+      let statement = try statement(
+        "SELECT identity FROM \(table.identityName) WHERE key = ?")
+      statement.bind(key, at: 1)
+      if try statement.step() {
+        defer { statement.reset() }
+        return RowIdentity(bytes: statement.bytes(at: 0))
+      }
+      return RowIdentity(
+        bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
+    case .columns(let positions):
+      let columns = positions.map { quoted(table.columns[$0].name) }
+      let statement = try statement(
+        "SELECT \(columns.joined(separator: ", ")) FROM \(table.quotedName) "
+          + "WHERE \(quoted(table.localKey ?? "rowid")) = ?")
+      statement.bind(key, at: 1)
+      guard try statement.step() else {
+        // Nothing can have this identity: a declared key is never one blob of
+        // the key and the table's origin.
+        return RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
+      }
+      let values = columns.indices.map { statement.value(at: $0) }
+      statement.reset()
+      return identity(
+        of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
+    case .primaryKey:
+      return IdentityEncoding.encode([.integer(key)])
+    }
+  }
+
+  /// The identity for logical values of the identity's columns.
+  func identity(of values: [Value]) -> RowIdentity {
+    IdentityEncoding.encode(
+      values, collations: table.identityPositions.map { table.columns[$0].keyCollation })
+  }
+
+  /// The key under which the row with an identity is in the table, or will
+  /// be: one that has been given to it in this store. `nil` if it has none.
+  func localKey(of identity: RowIdentity) throws -> Int64? {
+    switch table.identity {
+    case .surrogate:
+      guard let bits = Bits128(bytes: identity.bytes) else { return nil }
+      if let key = try stamps.state(of: fingerprint(identity))?.localKey,
+        try explicitIdentity(of: key) == identity
+      {
+        return key
+      }
+      guard table.hasUnstampedRows, bits.high == table.origin else { return nil }
+      let key = Int64(bitPattern: bits.low)
+      // The key may have passed to another row since.
+      return try explicitIdentity(of: key) == nil ? key : nil
+    case .columns(let positions):
+      let values = try IdentityEncoding.decode(identity, count: positions.count)
+      let statement = try statement(
+        "SELECT \(quoted(table.localKey ?? "rowid")) FROM \(table.quotedName) "
+          + "WHERE \(Self.match(table.keyColumns))")
+      for (index, value) in values.enumerated() {
+        guard let local = try session.imported(value, table.columns[positions[index]]) else {
+          return nil
+        }
+        statement.bind(local, at: index + 1)
+      }
+      guard try statement.step() else { return nil }
+      defer { statement.reset() }
+      return statement.integer(at: 0)
+    case .primaryKey:
+      return nil
+    }
+  }
+
+  private func explicitIdentity(of key: Int64) throws -> RowIdentity? {
+    let statement = try statement("SELECT identity FROM \(table.identityName) WHERE key = ?")
+    statement.bind(key, at: 1)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return RowIdentity(bytes: statement.bytes(at: 0))
+  }
+
+  func fingerprint(_ identity: RowIdentity) -> RowFingerprint {
+    session.fingerprint(identity, of: table.identity.kind)
+  }
+
+  /// Gives a row with a surrogate key a key that nobody else has: the one
+  /// that it has at its author's, if that is free here, or else the next.
+  func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
+    guard table.identity == .surrogate else {
+      let key = try nextKey()
+      greatestKey = key
+      return key
+    }
+    if let hint, try isFree(hint) {
+      try setIdentity(identity, of: hint)
+      return hint
+    }
+    var key = try nextKey()
+    while try !isFree(key) { key += 1 }
+    greatestKey = key
+    try setIdentity(identity, of: key)
+    return key
+  }
+
+  private func isFree(_ key: Int64) throws -> Bool {
+    if try explicitIdentity(of: key) != nil { return false }
+    selecting.bind(key, at: 1)
+    defer { selecting.reset() }
+    return try !selecting.step()
+  }
+
+  /// One above all keys of the table, of bookkeeping, and, for AUTOINCREMENT,
+  /// above all that ever were.
+  private func nextKey() throws -> Int64 {
+    if let greatestKey { return greatestKey + 1 }
+    let key = quoted(table.localKey ?? "rowid")
+    var greatest =
+      try Int64.fetchOne(
+        session.database, sql: "SELECT max(\(key)) FROM \(table.quotedName)") ?? 0
+    if table.identity == .surrogate {
+      greatest = max(
+        greatest,
+        try Int64.fetchOne(
+          session.database, sql: "SELECT max(key) FROM \(table.identityName)") ?? 0)
+    }
+    if try session.database.tableExists("sqlite_sequence") {
+      greatest = max(
+        greatest,
+        try Int64.fetchOne(
+          session.database, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?",
+          arguments: [table.name]) ?? 0)
+    }
+    return max(greatest, 0) + 1
+  }
+
+  private func setIdentity(_ identity: RowIdentity, of key: Int64) throws {
+    let statement = try statement(
+      "INSERT OR REPLACE INTO \(table.identityName) (key, identity) VALUES (?, ?)")
+    statement.bind(key, at: 1)
+    statement.bind(blob: identity.bytes, at: 2)
+    try statement.run()
+  }
+
+  /// Frees the key of a row that is gone.
+  func forgetKey(_ key: Int64) throws {
+    guard table.identity == .surrogate else { return }
+    let statement = try statement("DELETE FROM \(table.identityName) WHERE key = ?")
+    statement.bind(key, at: 1)
+    try statement.run()
+  }
+
+  // MARK: - Rows
+
+  /// The local values that name a row in statements: of the key columns.
+  func key(of identity: RowIdentity) throws -> [Value]? {
+    guard table.identity != .surrogate else {
+      return try localKey(of: identity).map { [.integer($0)] }
+    }
+    var key: [Value] = []
+    let positions = table.identityPositions
+    for (position, value) in zip(
+      positions, try IdentityEncoding.decode(identity, count: positions.count))
+    {
+      guard let local = try session.imported(value, table.columns[position]) else { return nil }
+      key.append(local)
+    }
+    return key
+  }
+
+  /// The identity for the local values of the key columns.
+  func identity(ofKey key: [Value]) throws -> RowIdentity {
+    guard table.identity != .surrogate else {
+      return try identity(ofLocalKey: StoreSession.key(key[0]) ?? 0)
+    }
+    return identity(
+      of: try zip(key, table.identityPositions).map { value, position in
+        try session.exported(value, table.columns[position])
+      })
+  }
+
+  /// Reads the row with a key: its local values in order of column, and its
+  /// local key if it has one beside its identity.
+  func row(_ key: [Value]) throws -> (values: [Value], localKey: Int64?)? {
+    for (index, value) in key.enumerated() { selecting.bind(value, at: index + 1) }
+    guard try selecting.step() else { return nil }
+    defer { selecting.reset() }
+    let count = table.columns.count
+    return (
+      (0..<count).map { selecting.value(at: $0) },
+      table.localKey == nil ? nil : selecting.integer(at: count)
+    )
+  }
+
+  /// Positions the row with a key on the statement that reads all columns;
+  /// the caller resets it. `nil` if there is none.
+  @inline(__always)
+  func select(_ bind: (SQLStatement) -> Void) throws -> SQLStatement? {
+    bind(selecting)
+    return try selecting.step() ? selecting : nil
+  }
+
+  func delete(_ key: [Value]) throws {
+    for (index, value) in key.enumerated() { deleting.bind(value, at: index + 1) }
+    try deleting.run()
+  }
+
+  /// The statement that deletes by key.
+  var deletion: SQLStatement { deleting }
+
+  /// A statement that sets columns, in the given order, of the row whose key
+  /// follows.
+  func update(_ columns: [Int]) throws -> SQLStatement {
+    if let statement = updating[columns] { return statement }
+    let terms = columns.map { "\(quoted(table.columns[$0].name)) = ?" }
+    let statement = try SQLStatement(
+      "UPDATE OR ABORT \(table.quotedName) SET \(terms.joined(separator: ", ")) "
+        + "WHERE \(Self.match(table.keyColumns))", on: session.database)
+    updating[columns] = statement
+    return statement
+  }
+
+  /// A statement that inserts a row: the columns in the given order, then the
+  /// local key where there is one.
+  func insert(_ columns: [Int]) throws -> SQLStatement {
+    if let statement = inserting[columns] { return statement }
+    let names =
+      columns.map { quoted(table.columns[$0].name) } + (table.localKey.map { [quoted($0)] } ?? [])
+    let marks = names.map { _ in "?" }
+    // Named, so that a conflict clause in the schema does not take effect.
+    let statement = try SQLStatement(
+      "INSERT OR ABORT INTO \(table.quotedName) (\(names.joined(separator: ", "))) "
+        + "VALUES (\(marks.joined(separator: ", ")))", on: session.database)
+    inserting[columns] = statement
+    return statement
+  }
+
+  // MARK: - Statements
+
+  private var statements: [String: SQLStatement] = [:]
+
+  /// A statement of this table, prepared once.
+  func statement(_ sql: String) throws -> SQLStatement {
+    if let statement = statements[sql] { return statement }
+    let statement = try SQLStatement(sql, on: session.database)
+    statements[sql] = statement
+    return statement
+  }
+}

@@ -1,0 +1,260 @@
+import GRDB
+import SyncModel
+
+/// Applies the changes of one change set to a table whose rows concern no
+/// other rows: no references from or to it, no unique value but the identity.
+///
+/// A row that is not plain – parked, deleted, refused by a condition – goes
+/// to the working set, which knows all cases.
+final class TableApply {
+  private let batch: IncomingChanges
+  private let session: StoreSession
+  private let set: WorkingSet
+  private let access: TableAccess
+  private let table: TableSchema
+  private var contents: [UnsafeRawPointer] = []
+  private var keyContents: [UnsafeRawPointer] = []
+  private var inserts: [UInt32: ShapeStatement] = [:]
+  private var updates: [UInt32: ShapeStatement] = [:]
+
+  private(set) var counts = Materializer.Counts()
+  private(set) var conflicts = 0
+
+  /// A statement for the rows of one shape.
+  private struct ShapeStatement {
+    var statement: SQLStatement
+    /// For each bound cell its index among the change set's columns.
+    var cells: [Int]
+    /// The columns here, in the same order.
+    var columns: [Int]
+  }
+
+  init(_ batch: IncomingChanges, session: StoreSession, set: WorkingSet) throws {
+    self.batch = batch
+    self.session = session
+    self.set = set
+    table = batch.table
+    access = try session.access(batch.table.id)
+  }
+
+  func run() throws {
+    // The pointers stay valid for as long as the closures run.
+    try withContents(batch.changes.cells, []) { cells in
+      try withContents(batch.changes.keys, []) { keys in
+        contents = cells
+        keyContents = keys
+        try applyRows()
+      }
+    }
+  }
+
+  private func withContents(
+    _ columns: [ValueColumn], _ pointers: [UnsafeRawPointer],
+    _ body: ([UnsafeRawPointer]) throws -> Void
+  ) throws {
+    guard pointers.count < columns.count else { return try body(pointers) }
+    try columns[pointers.count].bytes.withUnsafeBytes { content in
+      // Empty text must not be bound from a null pointer, which means NULL.
+      let start = content.baseAddress ?? UnsafeRawPointer(bitPattern: 8)
+      guard let start else { return }
+      try withContents(columns, pointers + [start], body)
+    }
+  }
+
+  private func applyRows() throws {
+    var states = try batch.states()
+    var isChanged = [Bool](repeating: false, count: states.count)
+    let checksSet = set.count > 0
+    var cells = [Int](repeating: 0, count: batch.changes.columns.count)
+    for row in states.indices {
+      let exceptions = batch.nextExceptions(row)
+      let shape = batch.shape(row)
+      for column in shape { cells[column] = batch.nextCell(column) }
+      if !checksSet || !set.contains(RowKey(table: table.id, identity: batch.identity(row))),
+        try applyPlainly(row, exceptions, cells, &states[row])
+      {
+        isChanged[row] = true
+        continue
+      }
+      let key = RowKey(table: table.id, identity: batch.identity(row))
+      let working =
+        try set[key]
+        ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
+      conflicts += set.merge(
+        batch.change(row, exceptions: exceptions, cells: shape.map { ($0, cells[$0]) }),
+        into: working)
+    }
+    try access.stamps.store(
+      batch.order.compactMap { isChanged[$0] ? (batch.fingerprints[$0], states[$0]) : nil })
+  }
+
+  /// Applies a row if it is plain; otherwise changes nothing and returns
+  /// false.
+  private func applyPlainly(
+    _ row: Int, _ exceptions: Range<Int>, _ cells: [Int], _ state: inout RowState?
+  ) throws -> Bool {
+    switch RowAction(rawValue: batch.changes.actions[row]) {
+    case .insert:
+      guard state == nil, !table.hasUnstampedRows else { return false }
+      return try insert(row, exceptions, cells, &state)
+    case .update:
+      return try update(row, exceptions, cells, &state)
+    case .delete:
+      return try delete(row, &state)
+    case nil:
+      return false
+    }
+  }
+
+  private func insert(
+    _ row: Int, _ exceptions: Range<Int>, _ cells: [Int], _ state: inout RowState?
+  ) throws -> Bool {
+    let shape = try insertion(batch.changes.rowShapes[row])
+    var position = bind(shape, cells)
+    var new = RowState(
+      existence: .inserted, existenceStamp: batch.stamp(row), cellStamp: batch.stamp(row))
+    if table.identity == .surrogate {
+      let key = try access.assignKey(
+        to: batch.identity(row), preferring: StoreSession.key(batch.changes.keys[1][row]))
+      new.localKey = key
+      shape.statement.bind(key, at: position)
+    } else {
+      for (index, key) in batch.changes.keys.enumerated()
+      where !table.columns[table.identityPositions[index]].isLoose {
+        shape.statement.bind(key, row, content: keyContents[index], at: position)
+        position += 1
+      }
+      if table.localKey != nil {
+        shape.statement.bind(
+          try access.assignKey(to: batch.identity(row), preferring: nil), at: position)
+      }
+    }
+    guard try runUnlessRefused(shape.statement) else { return false }
+    for index in exceptions { setException(index, &new) }
+    state = new
+    counts.inserted += 1
+    return true
+  }
+
+  private func setException(_ index: Int, _ state: inout RowState) {
+    if let column = batch.changes.exceptions[index].column {
+      guard let position = batch.columns[column] else { return }
+      state.setStamp(batch.exceptionStamp(index), of: position)
+    } else {
+      state.existenceStamp = batch.exceptionStamp(index)
+    }
+  }
+
+  private func update(
+    _ row: Int, _ exceptions: Range<Int>, _ cells: [Int], _ state: inout RowState?
+  ) throws -> Bool {
+    guard exceptions.isEmpty else { return false }
+    var new: RowState
+    if let state {
+      guard state.existence != .deleted, !state.isParked else { return false }
+      new = state
+    } else {
+      guard table.hasUnstampedRows else { return false }
+      new = .unstamped
+    }
+    guard batch.shape(row).contains(where: { batch.columns[$0] != nil }) else { return true }
+    let shape = try modification(batch.changes.rowShapes[row])
+    let stamp = batch.stamp(row)
+    for column in shape.columns {
+      guard session.clients.precedes(new.stamp(of: column), stamp) else { return false }
+    }
+    var position = bind(shape, cells)
+    if table.identity == .surrogate {
+      guard let key = try access.localKey(of: batch.identity(row)) else { return false }
+      shape.statement.bind(key, at: position)
+    } else {
+      for (index, key) in batch.changes.keys.enumerated() {
+        shape.statement.bind(key, row, content: keyContents[index], at: position)
+        position += 1
+      }
+    }
+    guard try runUnlessRefused(shape.statement), session.database.changesCount > 0 else {
+      return false
+    }
+    for column in shape.columns { new.setStamp(stamp, of: column) }
+    state = new
+    counts.updated += 1
+    return true
+  }
+
+  private func delete(_ row: Int, _ state: inout RowState?) throws -> Bool {
+    let stamp = batch.stamp(row)
+    if let state {
+      guard state.existence != .deleted, !state.isParked,
+        session.clients.precedes(state.existenceStamp, stamp),
+        !session.clients.precedes(stamp, state.cellStamp),
+        !state.exceptions.contains(where: { session.clients.precedes(stamp, $0.stamp) })
+      else { return false }
+    } else {
+      guard table.hasUnstampedRows else { return false }
+    }
+    if table.identity == .surrogate {
+      guard let key = try access.localKey(of: batch.identity(row)) else { return false }
+      access.deletion.bind(key, at: 1)
+      try access.deletion.run()
+      try access.forgetKey(key)
+    } else {
+      for (index, key) in batch.changes.keys.enumerated() {
+        access.deletion.bind(key, row, content: keyContents[index], at: index + 1)
+      }
+      try access.deletion.run()
+    }
+    state = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+    counts.deleted += 1
+    return true
+  }
+
+  /// Runs a statement; false if a condition of the table refuses the row.
+  private func runUnlessRefused(_ statement: SQLStatement) throws -> Bool {
+    do {
+      try statement.run()
+      return true
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      return false
+    }
+  }
+
+  // MARK: - Statements
+
+  /// Binds the cells of a row; returns the position after them.
+  @inline(__always)
+  private func bind(_ shape: ShapeStatement, _ cells: [Int]) -> Int {
+    var position = 1
+    for index in shape.cells {
+      shape.statement.bind(
+        batch.changes.cells[index], cells[index], content: contents[index], at: position)
+      position += 1
+    }
+    return position
+  }
+
+  private func insertion(_ shape: UInt32) throws -> ShapeStatement {
+    if let known = inserts[shape] { return known }
+    let (cells, columns) = bound(shape)
+    // Key columns that can be spelled in several ways are cells as well.
+    let keys = table.identityPositions.filter { !table.columns[$0].isLoose }
+    let made = ShapeStatement(
+      statement: try access.insert(columns + keys), cells: cells, columns: columns)
+    inserts[shape] = made
+    return made
+  }
+
+  private func modification(_ shape: UInt32) throws -> ShapeStatement {
+    if let known = updates[shape] { return known }
+    let (cells, columns) = bound(shape)
+    let made = ShapeStatement(
+      statement: try access.update(columns), cells: cells, columns: columns)
+    updates[shape] = made
+    return made
+  }
+
+  private func bound(_ shape: UInt32) -> (cells: [Int], columns: [Int]) {
+    let cells = batch.changes.shapes[Int(shape)].filter { batch.columns[$0] != nil }
+    return (cells, cells.compactMap { batch.columns[$0] })
+  }
+}

@@ -1,0 +1,294 @@
+import GRDB
+import SyncModel
+
+/// Exports the edits of one table, batch by batch.
+final class TableExport {
+  private let session: StoreSession
+  private let table: TableSchema
+  private let access: TableAccess
+  private let cellPositions: [Int]
+  /// For each column its index among the cells; -1 for none.
+  private let cellIndexes: [Int]
+  private let hasReferences: Bool
+  private let parentChecks: [(key: ForeignKey, statement: SQLStatement)]
+  private let hasParkedDependents: Bool
+  private let isReferredTo: Bool
+  private let referredColumns: Set<Int>
+
+  private var changes: TableChanges
+  private var shapes: [[Int]: UInt32] = [:]
+
+  init(session: StoreSession, table: TableSchema) throws {
+    self.session = session
+    self.table = table
+    access = try session.access(table.id)
+    cellPositions = table.cellPositions
+    var indexes = Array(repeating: -1, count: table.columns.count)
+    for (index, position) in cellPositions.enumerated() { indexes[position] = index }
+    cellIndexes = indexes
+    hasReferences = table.columns.contains { $0.domain != .plain }
+    parentChecks = try table.foreignKeys.map { key in
+      let parent = session.schema[key.parent]
+      return (
+        key,
+        try SQLStatement(
+          "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
+          on: session.database)
+      )
+    }
+    let inbound = session.schema.inbound(to: table)
+    isReferredTo = !inbound.isEmpty
+    referredColumns = Set(
+      inbound.flatMap(\.parentColumns).compactMap { name in
+        table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+      })
+    hasParkedDependents =
+      try Bool.fetchOne(
+        session.database,
+        sql: """
+          SELECT EXISTS (SELECT 1 FROM docsync_parked_reference WHERE parent = \(table.id)) \
+          OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
+          """) ?? false
+    changes = Self.emptyChanges(table)
+  }
+
+  private static func emptyChanges(_ table: TableSchema) -> TableChanges {
+    TableChanges(
+      table: table.name, identity: table.identity.kind, keyColumns: table.keyColumns,
+      columns: table.cellPositions.map { table.columns[$0].name })
+  }
+
+  /// Hands over what remains.
+  func finish(_ builder: ChangeSetBuilder) throws {
+    try builder.add(changes)
+    changes = Self.emptyChanges(table)
+    shapes = [:]
+  }
+
+  func export(
+    _ batch: EditLog.Batch, to builder: ChangeSetBuilder, suspects: inout ChangeExport.Suspects
+  ) throws {
+    let identities = try Identities(batch, table: table, access: access, session: session)
+    let order = identities.order
+    let stored = try access.stamps.states(of: order.map { identities.fingerprints[$0] })
+    var states = [RowState?](repeating: nil, count: batch.rows.count)
+    for (position, row) in order.enumerated() { states[row] = stored[position] }
+    var isChanged = [Bool](repeating: false, count: batch.rows.count)
+
+    for row in batch.rows.indices {
+      let outcome = try export(row, of: batch, identities: identities, state: &states[row])
+      isChanged[row] = outcome != nil
+      if let outcome {
+        try note(outcome, row, batch, identities, &suspects)
+        if row & 255 == 255, builder.isFull(with: changes) { try finish(builder) }
+      }
+    }
+    try access.stamps.store(
+      order.compactMap { isChanged[$0] ? (identities.fingerprints[$0], states[$0]) : nil })
+  }
+
+  // MARK: - One row
+
+  /// Appends what the log and the table say of a row, and brings its state
+  /// up to date. `nil` if there is nothing to say.
+  private func export(
+    _ row: Int, of batch: EditLog.Batch, identities: Identities, state: inout RowState?
+  ) throws -> RowAction? {
+    let log = batch.rows[row]
+    let existed = existed(log, state)
+    let found = try access.select { statement in
+      for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
+    }
+    guard let found else {
+      guard existed else { return nil }
+      appendDeletion(row, log, batch, identities, &state)
+      return .delete
+    }
+    defer { found.reset() }
+    if log.insertTime != nil || !existed {
+      try appendInsertion(row, log, batch, identities, &state, found)
+      return .insert
+    }
+    guard !log.updates.isEmpty else { return nil }
+    try appendUpdate(row, log, batch, identities, &state, found)
+    return .update
+  }
+
+  /// Whether the row was in the document before the edits.
+  private func existed(_ log: EditLog.Row, _ state: RowState?) -> Bool {
+    if let state {
+      switch state.existence {
+      case .inserted: return true
+      case .deleted: return false
+      case .unsaid: return !state.isParked
+      }
+    }
+    return log.first != .insert
+  }
+
+  private func appendKey(_ row: Int, _ batch: EditLog.Batch, _ identities: Identities) {
+    if table.identity == .surrogate {
+      changes.keys[0].append(.blob(identities.identity(row).bytes))
+      changes.keys[1].append(batch.keys[0], at: row)
+    } else if let logical = identities.logicalKeys {
+      for index in logical.indices { changes.keys[index].append(logical[index], at: row) }
+    } else {
+      for index in batch.keys.indices { changes.keys[index].append(batch.keys[index], at: row) }
+    }
+  }
+
+  private func appendDeletion(
+    _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
+    _ state: inout RowState?
+  ) {
+    var time = log.lastTime
+    if let state {
+      time = raise(time, above: state.existenceStamp)
+      time = raise(time, above: state.cellStamp)
+      for cell in state.exceptions { time = raise(time, above: cell.stamp) }
+    }
+    appendKey(row, batch, identities)
+    changes.actions.append(RowAction.delete.rawValue)
+    changes.times.append(time)
+    changes.rowShapes.append(shape([]))
+    let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    state = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+  }
+
+  private func appendInsertion(
+    _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
+    _ state: inout RowState?, _ found: SQLStatement
+  ) throws {
+    var time = log.insertTime ?? log.lastTime
+    if let state {
+      time = raise(time, above: state.existenceStamp)
+      time = raise(time, above: state.cellStamp)
+      for cell in state.exceptions { time = raise(time, above: cell.stamp) }
+    }
+    let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    var new = RowState(existence: .inserted, existenceStamp: stamp, cellStamp: stamp)
+    new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
+    for (index, position) in cellPositions.enumerated() {
+      try appendCell(position, to: index, found)
+      guard let edited = editTime(of: position, log, batch), edited > time else { continue }
+      new.setStamp(LocalStamp(time: edited.rawValue, client: session.own), of: position)
+      appendException(row: changes.count, column: index, time: edited)
+    }
+    appendKey(row, batch, identities)
+    changes.actions.append(RowAction.insert.rawValue)
+    changes.times.append(time)
+    changes.rowShapes.append(shape(Array(cellPositions.indices)))
+    state = new
+  }
+
+  private func appendUpdate(
+    _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
+    _ state: inout RowState?, _ found: SQLStatement
+  ) throws {
+    var new = state ?? .unstamped
+    if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
+    var rowTime: HybridTime?
+    var shape: [Int] = []
+    for (index, position) in cellPositions.enumerated() {
+      guard var time = editTime(of: position, log, batch) else { continue }
+      time = raise(time, above: new.stamp(of: position))
+      try appendCell(position, to: index, found)
+      shape.append(index)
+      if let rowTime, rowTime != time {
+        appendException(row: changes.count, column: index, time: time)
+      } else {
+        rowTime = time
+      }
+      new.setStamp(LocalStamp(time: time.rawValue, client: session.own), of: position)
+    }
+    appendKey(row, batch, identities)
+    changes.actions.append(RowAction.update.rawValue)
+    changes.times.append(rowTime ?? log.lastTime)
+    changes.rowShapes.append(self.shape(shape))
+    state = new
+  }
+
+  private func appendCell(_ position: Int, to index: Int, _ found: SQLStatement) throws {
+    let column = table.columns[position]
+    if column.domain == .plain {
+      found.append(at: position, to: &changes.cells[index])
+    } else {
+      changes.cells[index].append(try session.exported(found.value(at: position), column))
+    }
+  }
+
+  private func appendException(row: Int, column: Int, time: HybridTime) {
+    changes.exceptions.append(
+      StampException(
+        row: row, column: column,
+        stamp: Stamp(time: time, client: session.clients.client(session.own))))
+  }
+
+  /// When a column was last updated, by the log.
+  private func editTime(
+    of position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch
+  ) -> HybridTime? {
+    for update in batch.updates[log.updates].reversed() where update.columns.contains(position) {
+      return update.time
+    }
+    return nil
+  }
+
+  /// An edit is later than what it overwrites, whatever the clock says.
+  private func raise(_ time: HybridTime, above stamp: LocalStamp) -> HybridTime {
+    time.rawValue > stamp.time ? time : HybridTime(rawValue: stamp.time).next
+  }
+
+  private func shape(_ columns: [Int]) -> UInt32 {
+    if let shape = shapes[columns] { return shape }
+    let shape = UInt32(changes.shapes.count)
+    changes.shapes.append(columns)
+    shapes[columns] = shape
+    return shape
+  }
+
+  // MARK: - What other rows may have to do with it
+
+  private func note(
+    _ action: RowAction, _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
+    _ suspects: inout ChangeExport.Suspects
+  ) throws {
+    if action == .delete {
+      if isReferredTo || hasParkedDependents { suspects.diminished.insert(table.id) }
+      if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
+        suspects.freedKeys.append((table.id, key))
+      }
+      return
+    }
+    if isReferredTo, action == .update, !referredColumns.isEmpty {
+      let updates = batch.updates[batch.rows[row].updates]
+      if updates.contains(where: { update in
+        referredColumns.contains { update.columns.contains($0) }
+      }
+      ) {
+        suspects.diminished.insert(table.id)
+      }
+    }
+    if hasParkedDependents { suspects.changed.append((table.id, identities.identity(row))) }
+    for check in parentChecks where try isDangling(check, row, batch) {
+      suspects.dangling.append((table.id, identities.identity(row)))
+      break
+    }
+  }
+
+  private func isDangling(
+    _ check: (key: ForeignKey, statement: SQLStatement), _ row: Int, _ batch: EditLog.Batch
+  ) throws -> Bool {
+    let found = try access.select { statement in
+      for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
+    }
+    guard let found else { return false }
+    defer { found.reset() }
+    for (index, column) in check.key.columns.enumerated() {
+      if found.isNull(at: column) { return false }
+      check.statement.bind(found.value(at: column), at: index + 1)
+    }
+    defer { check.statement.reset() }
+    return try !check.statement.step()
+  }
+}

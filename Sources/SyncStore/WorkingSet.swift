@@ -1,0 +1,182 @@
+import GRDB
+import SyncModel
+
+/// The rows that a transaction works on beyond the simple cases: loaded on
+/// demand, merged in memory, and written by ``Materializer``.
+final class WorkingSet {
+  let session: StoreSession
+  /// The rows in the order in which they came.
+  private(set) var rows: [WorkingRow] = []
+  private var index: [RowKey: WorkingRow] = [:]
+
+  init(session: StoreSession) { self.session = session }
+
+  var count: Int { rows.count }
+
+  subscript(key: RowKey) -> WorkingRow? { index[key] }
+
+  func contains(_ key: RowKey) -> Bool { index[key] != nil }
+
+  func removeAll() {
+    rows = []
+    index = [:]
+  }
+
+  /// The row with a key, loaded if it is not here yet.
+  @discardableResult
+  func row(_ key: RowKey) throws -> WorkingRow {
+    if let row = index[key] { return row }
+    let access = try session.access(key.table)
+    let fingerprint = access.fingerprint(key.identity)
+    return try load(key, fingerprint: fingerprint, state: try access.stamps.state(of: fingerprint))
+  }
+
+  /// Loads a row of which the state is known already.
+  func load(_ key: RowKey, fingerprint: RowFingerprint, state: RowState?) throws -> WorkingRow {
+    let access = try session.access(key.table)
+    let table = access.table
+    var shown: WorkingRow.Shown?
+    var localKey: Int64?
+    var values = [Value?](repeating: nil, count: table.columns.count)
+    if let local = try access.key(of: key.identity), let found = try access.row(local) {
+      shown = WorkingRow.Shown(key: local, values: found.values)
+      localKey = found.localKey
+      for (position, column) in table.columns.enumerated() {
+        values[position] = try session.exported(found.values[position], column)
+      }
+    } else {
+      for (position, value) in zip(
+        table.identityPositions,
+        table.identity == .surrogate
+          ? []
+          : try IdentityEncoding.decode(key.identity, count: table.identityPositions.count))
+      {
+        values[position] = value
+      }
+      if state?.isParked == true {
+        for cell in try parkedCells(key) where cell.column < values.count {
+          values[cell.column] = cell.value
+        }
+      }
+    }
+    let row = WorkingRow(
+      key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
+      localKey: localKey)
+    if row.isInDocument { row.oldClaims = try claims(of: row) }
+    index[key] = row
+    rows.append(row)
+    return row
+  }
+
+  private func parkedCells(_ key: RowKey) throws -> [(column: Int, value: Value)] {
+    let statement = try session.access(key.table).statement(
+      "SELECT cells FROM docsync_parked WHERE tbl = ? AND identity = ?")
+    statement.bind(Int64(key.table), at: 1)
+    statement.bind(blob: key.identity.bytes, at: 2)
+    guard try statement.step() else { return [] }
+    defer { statement.reset() }
+    return try ParkedCells.decode(statement.bytes(at: 0))
+  }
+
+  // MARK: - Merging
+
+  /// One change to one row, with this store's columns and client numbers.
+  struct Change {
+    var action: RowAction
+    var stamp: LocalStamp
+    var cells: [(column: Int, value: Value, stamp: LocalStamp)]
+    var keyHint: Int64?
+  }
+
+  /// Merges a change; returns the number of cells and existences for which it
+  /// lost against something else.
+  func merge(_ change: Change, into row: WorkingRow) -> Int {
+    let table = session.schema[row.key.table]
+    var conflicts = 0
+    switch change.action {
+    case .insert, .delete:
+      let existence: RowState.Existence = change.action == .insert ? .inserted : .deleted
+      if session.clients.precedes(row.state.existenceStamp, change.stamp) {
+        row.state.existence = existence
+        row.state.existenceStamp = change.stamp
+      } else if row.state.existence != existence {
+        conflicts += 1
+      }
+    case .update:
+      if row.state.existence == .deleted { conflicts += 1 }
+    }
+    for cell in change.cells {
+      if session.clients.precedes(row.state.stamp(of: cell.column), cell.stamp) {
+        row.values[cell.column] = cell.value
+        row.state.setStamp(cell.stamp, of: cell.column)
+      } else if row.values[cell.column] != cell.value {
+        conflicts += 1
+      }
+    }
+    if let hint = change.keyHint { row.keyHint = hint }
+    row.state.normalize(cells: table.cellPositions, precedes: session.clients.precedes)
+    return conflicts
+  }
+
+  // MARK: - Unique values
+
+  /// The unique keys that a row's values claim.
+  func claims(of row: WorkingRow) throws -> [ClaimKey] {
+    let table = session.schema[row.key.table]
+    return try table.uniqueIndexes.compactMap { unique in
+      let values =
+        unique.isPlain
+        ? unique.columns.map { $0.flatMap { row.values[$0] } ?? .null }
+        : try expressionValues(of: row, unique, table)
+      guard let values, !values.contains(.null) else { return nil }
+      let collations = unique.collations.map(KeyCollation.init(sqlName:))
+      return ClaimKey(
+        table: table.id, index: unique.ordinal,
+        key: IdentityEncoding.encode(values, collations: collations))
+    }
+  }
+
+  /// The terms of an index over expressions, or with a condition, evaluated
+  /// by SQLite on the row's values; `nil` if the condition leaves it out.
+  private func expressionValues(
+    of row: WorkingRow, _ unique: UniqueIndex, _ table: TableSchema
+  ) throws -> [Value]? {
+    let names = table.columns.map { "? AS \(quoted($0.name))" }
+    let statement = try session.access(table.id).statement(
+      "SELECT \(unique.terms.joined(separator: ", ")) "
+        + "FROM (SELECT \(names.joined(separator: ", "))) AS \(table.quotedName)"
+        + (unique.condition.map { " WHERE \($0)" } ?? ""))
+    for (position, column) in table.columns.enumerated() {
+      let value = row.values[position] ?? .null
+      // A term that is a reference is compared by identity, as it is.
+      statement.bind(column.domain == .plain ? value : try local(value, column), at: position + 1)
+    }
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return unique.terms.indices.map { statement.value(at: $0) }
+  }
+
+  /// The local form of a logical value; a reference to a row without a key
+  /// here becomes its identity's bytes, which equal no key.
+  func local(_ value: Value, _ column: ColumnSchema) throws -> Value {
+    guard case .key(let table) = column.domain, case .identity(let identity) = value else {
+      return value
+    }
+    if let row = index[RowKey(table: table, identity: identity)], let key = row.localKey {
+      return .integer(key)
+    }
+    return try session.imported(value, column) ?? .blob(identity.bytes)
+  }
+}
+
+extension KeyCollation {
+  /// The collation by its name in SQLite; others than the built-in ones
+  /// count as binary.
+  init(sqlName: String) {
+    switch sqlName.uppercased() {
+    case "NOCASE": self = .nocase
+    case "RTRIM": self = .rtrim
+    default: self = .binary
+    }
+  }
+}

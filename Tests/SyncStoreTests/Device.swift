@@ -1,0 +1,154 @@
+import CSQLite
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// A device with a store, and the means to edit it as another program would:
+/// through a connection of its own that knows nothing of syncing.
+final class Device {
+  let store: LocalStore
+  let path: String
+  private(set) var program: Program
+
+  init(store: LocalStore, path: String) throws {
+    self.store = store
+    self.path = path
+    program = try Program(path)
+  }
+
+  /// Runs SQL as another program, with foreign keys on unless told otherwise.
+  func run(_ sql: String) throws { try program.run(sql) }
+
+  /// The rows of a query, each as text with `|` between the columns.
+  func rows(_ sql: String) throws -> [String] { try program.rows(sql) }
+
+  /// Seals, and gives the change sets after `number` as others receive them.
+  func outgoing(after number: UInt64 = 0) throws -> [ReceivedChangeSet] {
+    _ = try store.seal()
+    return try store.sealedChangeSets().filter { $0.number > number }.map { sealed in
+      let bytes = try store.sealedBytes(sealed.number)
+      try store.markPublished(sealed.number)
+      return ReceivedChangeSet(
+        changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
+    }
+  }
+
+  /// Applies everything of `others` that this device does not have.
+  @discardableResult
+  func receive(from others: Device...) throws -> ApplyReport {
+    var received: [ReceivedChangeSet] = []
+    for other in others {
+      let applied = try store.appliedVector().number(of: other.store.binding.client)
+      received += try other.outgoing(after: applied)
+    }
+    return try store.apply(received)
+  }
+
+  /// Checks what holds at every commit.
+  func checkIntegrity() throws {
+    #expect(try rows("PRAGMA integrity_check") == ["ok"])
+    #expect(try rows("PRAGMA foreign_key_check") == [])
+  }
+}
+
+/// Another program that has the database open.
+final class Program {
+  private let connection: OpaquePointer
+
+  struct Failure: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  init(_ path: String, foreignKeys: Bool = true) throws {
+    var connection: OpaquePointer?
+    guard sqlite3_open(path, &connection) == SQLITE_OK, let connection else {
+      throw Failure(description: "cannot open \(path)")
+    }
+    self.connection = connection
+    sqlite3_busy_timeout(connection, 5_000)
+    try run("PRAGMA foreign_keys = \(foreignKeys ? "ON" : "OFF")")
+  }
+
+  deinit { sqlite3_close_v2(connection) }
+
+  func run(_ sql: String) throws {
+    guard sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else {
+      throw Failure(description: "\(String(cString: sqlite3_errmsg(connection))): \(sql)")
+    }
+  }
+
+  func rows(_ sql: String) throws -> [String] {
+    let statement = try SQLStatement(sql, on: connection)
+    var rows: [String] = []
+    while try statement.step() {
+      let count = Int(sqlite3_column_count(statement.handle))
+      rows.append((0..<count).map { Self.text(statement.value(at: $0)) }.joined(separator: "|"))
+    }
+    return rows
+  }
+
+  private static func text(_ value: Value) -> String {
+    switch value {
+    case .null: "NULL"
+    case .integer(let integer): "\(integer)"
+    case .real(let real): "\(real)"
+    case .text(let text): String(decoding: text, as: UTF8.self)
+    case .blob(let blob):
+      "x" + blob.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    case .identity: "?"
+    }
+  }
+}
+
+/// A directory of its own for one test, removed at the end.
+final class Scratch {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "docsync-test-\(UInt64.random(in: 0 ... .max))"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    do {
+      try FileManager.default.removeItem(atPath: path)
+    } catch {
+      Issue.record("cannot remove \(path): \(error)")
+    }
+  }
+
+  private static let root = RootIdentifier.random()
+
+  private func binding(_ client: String) -> StoreBinding {
+    StoreBinding(
+      application: "test", root: Self.root, directory: path, documentIdentifier: "document",
+      document: DocumentName(bits: Bits128(high: 1, low: 1)),
+      generation: IntegrityKey(bits: Bits128(high: 2, low: 2)), generationOrdinal: 1,
+      client: .random(), clientDescription: client)
+  }
+
+  /// Makes a database with `sql`, puts it under sync on the first device, and
+  /// has the others join.
+  func devices(
+    _ count: Int, _ sql: String, configuration: StoreConfiguration = StoreConfiguration(),
+    options: LocalStore.Options = LocalStore.Options()
+  ) throws -> [Device] {
+    let first = path + "/device1.db"
+    try Program(first).run(sql)
+    let store = try LocalStore.create(
+      at: first, binding: binding("device 1"), configuration: configuration, options: options)
+    var devices = [try Device(store: store, path: first)]
+    for number in 1..<max(count, 1) {
+      let path = path + "/device\(number + 1).db"
+      _ = try store.snapshot(to: path)
+      devices.append(
+        try Device(
+          store: try LocalStore.adopt(
+            snapshotAt: path, binding: binding("device \(number + 1)"), options: options),
+          path: path))
+    }
+    return devices
+  }
+}
