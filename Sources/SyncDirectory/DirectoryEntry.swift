@@ -1,0 +1,32 @@
+/// One name in a listing of a folder.
+public struct DirectoryEntry: Hashable, Sendable {
+  /// What stands behind a name, as far as the listing tells.
+  public enum Kind: Hashable, Sendable {
+    /// A regular file.
+    case file
+    /// A folder.
+    case folder
+    /// Anything else: a symbolic link, a device, a socket.
+    case other
+    /// The listing does not say, and asking for every name would be slow.
+    /// Reading or listing the entry finds out.
+    case unknown
+  }
+
+  /// The name. Bytes that are not UTF-8 are shown as U+FFFD; such a name is
+  /// never ours and cannot be opened.
+  public var name: String
+  /// What it is.
+  public var kind: Kind
+
+  /// Joins the two.
+  public init(name: String, kind: Kind) {
+    self.name = name
+    self.kind = kind
+  }
+
+  /// Whether it is worth reading as a file.
+  public var mayBeFile: Bool { kind == .file || kind == .unknown }
+  /// Whether it is worth listing as a folder.
+  public var mayBeFolder: Bool { kind == .folder || kind == .unknown }
+}

@@ -1,0 +1,183 @@
+/// Why a call on a shared directory failed.
+public struct DirectoryError: Error, Hashable, Sendable {
+  /// The kind of failure. Open: a kind of directory may add its own.
+  public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The code's name.
+    public let rawValue: String
+    /// A code of the given name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// The code's name.
+    public var description: String { rawValue }
+
+    /// The root is not there or does not answer.
+    public static let away = Code(rawValue: "away")
+    /// A file or a link stands where a folder belongs.
+    public static let notADirectory = Code(rawValue: "notADirectory")
+    /// There is no such file or folder, though the root is there.
+    public static let notFound = Code(rawValue: "notFound")
+    /// Reading is not permitted.
+    public static let notReadable = Code(rawValue: "notReadable")
+    /// Writing is not permitted, or the file system is read-only.
+    public static let notWritable = Code(rawValue: "notWritable")
+    /// The name is taken by other content.
+    public static let exists = Code(rawValue: "exists")
+    /// The file is larger than the caller allows.
+    public static let tooLarge = Code(rawValue: "tooLarge")
+    /// The name is a folder, a link or a device and not a regular file.
+    public static let notRegularFile = Code(rawValue: "notRegularFile")
+    /// The folder to remove is not empty.
+    public static let notEmpty = Code(rawValue: "notEmpty")
+    /// The path is not one that may be published.
+    public static let invalidPath = Code(rawValue: "invalidPath")
+    /// There is no space left, or no quota.
+    public static let noSpace = Code(rawValue: "noSpace")
+    /// What was read back is not what was written.
+    public static let damaged = Code(rawValue: "damaged")
+    /// A failure that usually passes: a short read, a stale handle.
+    public static let transient = Code(rawValue: "transient")
+    /// The local file of a transfer could not be read or written.
+    public static let localFile = Code(rawValue: "localFile")
+    /// Any other failure of input or output.
+    public static let io = Code(rawValue: "io")
+  }
+
+  /// What was being done.
+  public enum Operation: String, Hashable, Sendable, CaseIterable {
+    /// ``SharedDirectory/check(for:)``
+    case check
+    /// ``SharedDirectory/list(_:)``
+    case list
+    /// ``SharedDirectory/read(_:limit:)``
+    case read
+    /// ``SharedDirectory/download(_:to:limit:progress:)``
+    case download
+    /// ``SharedDirectory/publish(_:at:by:)``
+    case publish
+    /// ``SharedDirectory/upload(localFile:to:by:progress:)``
+    case upload
+    /// ``SharedDirectory/remove(_:)``
+    case remove
+    /// ``SharedDirectory/removeLeftovers(of:)``
+    case removeLeftovers
+  }
+
+  /// What the operating system said.
+  public struct SystemError: Hashable, Sendable {
+    /// The value of `errno`.
+    public var number: Int32
+    /// The system's words for it.
+    public var text: String
+    /// Joins the two.
+    public init(number: Int32, text: String) {
+      self.number = number
+      self.text = text
+    }
+  }
+
+  /// The kind of failure.
+  public var code: Code
+  /// What was being done.
+  public var operation: Operation
+  /// The file or folder, as the user would name it.
+  public var path: String
+  /// What to do next, a sentence for the user.
+  public var remedy: String
+  /// What exactly went wrong, for the developer; may be empty.
+  public var detail: String
+  /// The system's error, where there was one.
+  public var underlying: SystemError?
+  /// Whether the same call may succeed in a moment.
+  public var isRetryable: Bool
+
+  /// An error; remedy and retryability are those usual for `code` unless
+  /// given.
+  public init(
+    _ code: Code, _ operation: Operation, path: String, detail: String = "",
+    underlying: SystemError? = nil, remedy: String? = nil, isRetryable: Bool? = nil
+  ) {
+    self.code = code
+    self.operation = operation
+    self.path = path
+    self.detail = detail
+    self.underlying = underlying
+    self.remedy = remedy ?? code.usualRemedy
+    self.isRetryable = isRetryable ?? Self.isUsuallyRetryable(code, operation)
+  }
+
+  /// A missing folder is an answer; a missing file was listed a moment ago.
+  private static func isUsuallyRetryable(_ code: Code, _ operation: Operation) -> Bool {
+    switch code {
+    case .transient, .damaged: true
+    case .notFound: operation != .list
+    default: false
+    }
+  }
+}
+
+extension DirectoryError: CustomStringConvertible {
+  /// What failed, on which path, why, and what to do next.
+  public var description: String {
+    var why = [code.sentence]
+    if !detail.isEmpty { why.append(detail) }
+    if let underlying { why.append("\(underlying.text) (error \(underlying.number))") }
+    return "\(operation.sentence) \(path): \(why.joined(separator: "; ")). \(remedy)"
+  }
+}
+
+extension DirectoryError.Operation {
+  fileprivate var sentence: String {
+    switch self {
+    case .check: "Cannot use the shared directory"
+    case .list: "Cannot list"
+    case .read: "Cannot read"
+    case .download: "Cannot download"
+    case .publish: "Cannot publish"
+    case .upload: "Cannot upload"
+    case .remove: "Cannot remove"
+    case .removeLeftovers: "Cannot remove the leftovers in"
+    }
+  }
+}
+
+extension DirectoryError.Code {
+  fileprivate var sentence: String {
+    switch self {
+    case .away: "the shared directory is not there"
+    case .notADirectory: "not a folder"
+    case .notFound: "not there"
+    case .notReadable: "reading is not permitted"
+    case .notWritable: "writing is not permitted"
+    case .exists: "the name is taken by other content"
+    case .tooLarge: "larger than allowed"
+    case .notRegularFile: "not a regular file"
+    case .notEmpty: "the folder is not empty"
+    case .invalidPath: "not a path that may be published"
+    case .noSpace: "no space left"
+    case .damaged: "read back with other content than was written"
+    case .transient: "the shared directory gave a passing error"
+    case .localFile: "the local file could not be used"
+    case .io: "input or output failed"
+    default: rawValue
+    }
+  }
+
+  fileprivate var usualRemedy: String {
+    switch self {
+    case .away: "Connect or mount the shared directory, then sync again."
+    case .notADirectory: "Name a folder, or move away what stands in its place."
+    case .notFound: "Sync again later; the file may not have arrived yet."
+    case .notReadable: "Give this user permission to read the shared directory."
+    case .notWritable: "Give this user permission to write to the shared directory."
+    case .exists: "Run docsync verify; another program may have changed the shared directory."
+    case .tooLarge: "Run docsync verify; the file may not be one of ours."
+    case .notRegularFile: "Move away what stands in place of the file."
+    case .notEmpty: "Remove what the folder holds first."
+    case .invalidPath: "Report this as a fault of the program."
+    case .noSpace: "Free some space in the shared directory, then sync again."
+    case .damaged: "Check the disk or the connection, then sync again."
+    case .transient: "Sync again in a moment."
+    case .localFile: "Check that the local disk has space and that the folder may be written."
+    default: "Check the connection and the disk, then sync again."
+    }
+  }
+}

@@ -1,0 +1,22 @@
+extension DirectoryLayout {
+  /// The content of README.txt, byte for byte the same on every client of
+  /// this version. A root whose README.txt says something else is left so.
+  public static let readmeText = """
+    This folder is shared by DocumentSync.
+
+    Programs on several devices keep a database the same through the files in
+    here. Please do not change, rename, move or delete them: every file is
+    written once and read by all devices, and what is missing here may be
+    missing everywhere.
+
+    Names that DocumentSync does not know are ignored. Copies that a cloud
+    service made, such as "... (1)" or "... conflicted copy ...", may be
+    deleted. To see what is here, and whether it is whole:
+
+        docsync verify --directory THIS_FOLDER
+
+    To stop using it, run "docsync leave" on each device, and then
+    "docsync remove-all" on the last one.
+
+    """
+}

@@ -1,0 +1,86 @@
+import SyncModel
+
+/// A name in the shared directory that is exactly ours.
+///
+/// Parsing is strict: precisely the text that `description` would give, and
+/// nothing else. A name is a hint; the header inside the file decides.
+public protocol DirectoryName: Hashable, Sendable, LosslessStringConvertible {
+  /// Whether the name is that of a folder.
+  var isFolder: Bool { get }
+}
+
+extension DirectoryName {
+  /// Most names are those of files.
+  public var isFolder: Bool { false }
+}
+
+/// The part of a content hash that names carry: ten characters of base 32.
+public struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
+  /// The ten characters.
+  public let description: String
+
+  /// The fragment of a hash.
+  public init(_ hash: ContentHash) { description = hash.nameFragment }
+
+  /// Parses ten characters `a`–`z`, `2`–`7`; `nil` for anything else.
+  public init?(_ description: String) {
+    guard description.utf8.count == 10,
+      description.utf8.allSatisfy({ character in
+        switch character {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "2")...UInt8(ascii: "7"): true
+        default: false
+        }
+      })
+    else { return nil }
+    self.description = description
+  }
+
+  /// Whether a file of this hash may bear a name with this fragment.
+  public func matches(_ hash: ContentHash) -> Bool { description == hash.nameFragment }
+}
+
+/// A numbered part of a name.
+enum NameNumber {
+  /// The greatest number that names carry: fifteen digits. A segment's path
+  /// stays below ``RelativePath/lengthLimit`` with two of them.
+  static let greatest: UInt64 = 999_999_999_999_999
+
+  /// Parses a decimal number without sign and leading zeros, up to
+  /// ``greatest``; `nil` for anything else.
+  static func parse(_ text: Substring, from least: UInt64 = 0) -> UInt64? {
+    let digits = text.utf8
+    guard (1...15).contains(digits.count),
+      digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+      digits.first != UInt8(ascii: "0") || digits.count == 1,
+      let number = UInt64(text), number >= least
+    else { return nil }
+    return number
+  }
+}
+
+extension String {
+  /// The parts of a name between dots, empty ones included; `nil` unless
+  /// there are `count`, or if the name is longer than a name of ours may be.
+  func nameParts(_ count: Int) -> [Substring]? {
+    guard utf8.count <= RelativePath.componentLimit, utf8.allSatisfy({ $0 < 0x80 }) else {
+      return nil
+    }
+    let parts = split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == count ? parts : nil
+  }
+}
+
+extension ClientIdentifier: DirectoryName {
+  /// A client's folder.
+  public var isFolder: Bool { true }
+}
+
+extension DocumentName: DirectoryName {
+  /// A document's folder.
+  public var isFolder: Bool { true }
+}
+
+extension IntegrityKey: DirectoryName {
+  /// The folder of one life of a document.
+  public var isFolder: Bool { true }
+}

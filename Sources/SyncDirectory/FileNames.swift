@@ -1,0 +1,252 @@
+import SyncModel
+
+/// `application.<root id>.json`, in the root.
+public struct ApplicationName: DirectoryName {
+  /// The shared directory's identifier.
+  public var root: RootIdentifier
+  /// Names the application file of a root.
+  public init(root: RootIdentifier) { self.root = root }
+  /// The name.
+  public var description: String { "application.\(root).json" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(3), parts[0] == "application", parts[2] == "json",
+      let root = RootIdentifier(String(parts[1]))
+    else { return nil }
+    self.root = root
+  }
+}
+
+/// `<client>.<revision>.json`, in ClientDevices.
+public struct ClientDeviceName: DirectoryName {
+  /// The client that describes itself.
+  public var client: ClientIdentifier
+  /// The revision of the description; the highest counts.
+  public var revision: UInt64
+
+  /// Joins the parts.
+  public init(client: ClientIdentifier, revision: UInt64) {
+    self.client = client
+    self.revision = revision
+  }
+
+  /// The name.
+  public var description: String { "\(client).\(revision).json" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(3), parts[2] == "json",
+      let client = ClientIdentifier(String(parts[0])), let revision = NameNumber.parse(parts[1])
+    else { return nil }
+    self.init(client: client, revision: revision)
+  }
+}
+
+/// `generation.<ordinal>.<integrity key>.json`, in a document's folder.
+///
+/// Ordered as generations count: highest ordinal last, and of equal ordinals
+/// the lowest key last, so that the greatest is the one that counts.
+public struct GenerationName: DirectoryName, Comparable {
+  /// How many lives of the document came before, as far as its creator saw.
+  public var ordinal: UInt64
+  /// The key of this life.
+  public var key: IntegrityKey
+
+  /// Joins the parts.
+  public init(ordinal: UInt64, key: IntegrityKey) {
+    self.ordinal = ordinal
+    self.key = key
+  }
+
+  /// The name.
+  public var description: String { "generation.\(ordinal).\(key).json" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(4), parts[0] == "generation", parts[3] == "json",
+      let ordinal = NameNumber.parse(parts[1]), let key = IntegrityKey(String(parts[2]))
+    else { return nil }
+    self.init(ordinal: ordinal, key: key)
+  }
+
+  /// Whether `right` counts rather than `left`.
+  public static func < (left: GenerationName, right: GenerationName) -> Bool {
+    left.ordinal == right.ordinal ? left.key > right.key : left.ordinal < right.ordinal
+  }
+}
+
+/// `deleted.<ordinal>.<client>.json`, in a document's folder.
+public struct DeletedName: DirectoryName {
+  /// The ordinal of the generation that was deleted.
+  public var ordinal: UInt64
+  /// Who deleted it.
+  public var client: ClientIdentifier
+
+  /// Joins the parts.
+  public init(ordinal: UInt64, client: ClientIdentifier) {
+    self.ordinal = ordinal
+    self.client = client
+  }
+
+  /// The name.
+  public var description: String { "deleted.\(ordinal).\(client).json" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(4), parts[0] == "deleted", parts[3] == "json",
+      let ordinal = NameNumber.parse(parts[1]), let client = ClientIdentifier(String(parts[2]))
+    else { return nil }
+    self.init(ordinal: ordinal, client: client)
+  }
+}
+
+/// `<client>.<change head>.<command head>.<revision>.<hash>`, in RecentSyncs.
+///
+/// The three numbers together have at most 24 digits, so that the name has
+/// at most 64 characters; one change set a second for 30 years takes ten.
+public struct MarkerName: DirectoryName {
+  /// Whose marker it is.
+  public var client: ClientIdentifier
+  /// The number of its last change set; 0 before the first.
+  public var changeHead: UInt64
+  /// The number of its last command; 0 before the first.
+  public var commandHead: UInt64
+  /// The revision; the highest counts.
+  public var revision: UInt64
+  /// The fragment of the marker's own hash.
+  public var hash: HashFragment
+
+  /// Joins the parts.
+  public init(
+    client: ClientIdentifier, changeHead: UInt64, commandHead: UInt64, revision: UInt64,
+    hash: HashFragment
+  ) {
+    self.client = client
+    self.changeHead = changeHead
+    self.commandHead = commandHead
+    self.revision = revision
+    self.hash = hash
+  }
+
+  /// The name.
+  public var description: String { "\(client).\(changeHead).\(commandHead).\(revision).\(hash)" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(5), let client = ClientIdentifier(String(parts[0])),
+      let changeHead = NameNumber.parse(parts[1]), let commandHead = NameNumber.parse(parts[2]),
+      let revision = NameNumber.parse(parts[3]), let hash = HashFragment(String(parts[4]))
+    else { return nil }
+    self.init(
+      client: client, changeHead: changeHead, commandHead: commandHead, revision: revision,
+      hash: hash)
+  }
+}
+
+/// A name of one number from 1, a hash and an extension: `<number>.<hash>.…`.
+public protocol NumberedFileName: DirectoryName, Comparable {
+  /// What follows the last dot.
+  static var pathExtension: String { get }
+  /// The number among the author's files of this kind, from 1.
+  var number: UInt64 { get }
+  /// The fragment of the file's hash.
+  var hash: HashFragment { get }
+  /// Joins the parts.
+  init(number: UInt64, hash: HashFragment)
+}
+
+extension NumberedFileName {
+  /// The name.
+  public var description: String { "\(number).\(hash).\(Self.pathExtension)" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(3), parts[2] == Self.pathExtension,
+      let number = NameNumber.parse(parts[0], from: 1), let hash = HashFragment(String(parts[1]))
+    else { return nil }
+    self.init(number: number, hash: hash)
+  }
+
+  /// Order of number, then of hash.
+  public static func < (left: Self, right: Self) -> Bool {
+    (left.number, left.hash.description) < (right.number, right.hash.description)
+  }
+}
+
+/// `<number>.<hash>.syncchg`, in SyncChanges/<client>.
+public struct ChangeSetName: NumberedFileName {
+  /// What follows the last dot.
+  public static let pathExtension = "syncchg"
+  /// The change set's number, from 1.
+  public var number: UInt64
+  /// The fragment of the file's hash.
+  public var hash: HashFragment
+  /// Joins the parts.
+  public init(number: UInt64, hash: HashFragment) {
+    self.number = number
+    self.hash = hash
+  }
+}
+
+/// `<number>.<hash>.synccmd`, in SyncCommands/<client>.
+public struct CommandName: NumberedFileName {
+  /// What follows the last dot.
+  public static let pathExtension = "synccmd"
+  /// The command's number, from 1.
+  public var number: UInt64
+  /// The fragment of the file's hash.
+  public var hash: HashFragment
+  /// Joins the parts.
+  public init(number: UInt64, hash: HashFragment) {
+    self.number = number
+    self.hash = hash
+  }
+}
+
+/// `<number>.<hash>.store`, in WholeStore/<client>.
+public struct WholeStoreName: NumberedFileName {
+  /// What follows the last dot.
+  public static let pathExtension = "store"
+  /// The number among the client's whole stores, from 1.
+  public var number: UInt64
+  /// The fragment of the file's hash.
+  public var hash: HashFragment
+  /// Joins the parts.
+  public init(number: UInt64, hash: HashFragment) {
+    self.number = number
+    self.hash = hash
+  }
+}
+
+/// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive
+/// change sets in one file.
+public struct SegmentName: DirectoryName {
+  /// The numbers of the change sets within.
+  public var numbers: ClosedRange<UInt64>
+  /// The fragment of the file's hash.
+  public var hash: HashFragment
+
+  /// Joins the parts.
+  public init(numbers: ClosedRange<UInt64>, hash: HashFragment) {
+    self.numbers = numbers
+    self.hash = hash
+  }
+
+  /// The name.
+  public var description: String {
+    "\(numbers.lowerBound)-\(numbers.upperBound).\(hash).segment"
+  }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(3), parts[2] == "segment",
+      let hash = HashFragment(String(parts[1]))
+    else { return nil }
+    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, let first = NameNumber.parse(bounds[0], from: 1),
+      let last = NameNumber.parse(bounds[1], from: 1), first <= last
+    else { return nil }
+    self.init(numbers: first...last, hash: hash)
+  }
+}

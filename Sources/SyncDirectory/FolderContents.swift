@@ -1,0 +1,154 @@
+import SyncModel
+
+// What the folders that hold names of several kinds may hold.
+
+/// A name of ours in the root.
+public enum RootName: DirectoryName {
+  /// README.txt
+  case readme
+  /// An application file; more than one if two clients created the
+  /// application unseen by each other.
+  case application(ApplicationName)
+  /// One of the fixed folders.
+  case folder(Folder)
+
+  /// The fixed folders.
+  public enum Folder: String, Hashable, Sendable {
+    /// Key slots.
+    case encryption = "Encryption"
+    /// What clients say about themselves.
+    case clientDevices = "ClientDevices"
+    /// Unfinished files.
+    case temporary = "Temporary"
+    /// The documents.
+    case documents = "Documents"
+  }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard
+      description.nameParts(1) != nil || description.nameParts(2) != nil
+        || description.nameParts(3) != nil
+    else { return nil }
+    if description == "README.txt" {
+      self = .readme
+    } else if let folder = Folder(rawValue: description) {
+      self = .folder(folder)
+    } else if let application = ApplicationName(description) {
+      self = .application(application)
+    } else {
+      return nil
+    }
+  }
+
+  /// The name.
+  public var description: String {
+    switch self {
+    case .readme: "README.txt"
+    case .application(let name): name.description
+    case .folder(let folder): folder.rawValue
+    }
+  }
+
+  /// Whether the name is that of a folder.
+  public var isFolder: Bool {
+    if case .folder = self { true } else { false }
+  }
+}
+
+/// A name of ours in a document's folder.
+public enum DocumentEntryName: DirectoryName {
+  /// The description of a generation.
+  case generation(GenerationName)
+  /// A tombstone.
+  case deleted(DeletedName)
+  /// The folder of a generation.
+  case life(IntegrityKey)
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    if let name = GenerationName(description) {
+      self = .generation(name)
+    } else if let name = DeletedName(description) {
+      self = .deleted(name)
+    } else if let key = IntegrityKey(description) {
+      self = .life(key)
+    } else {
+      return nil
+    }
+  }
+
+  /// The name.
+  public var description: String {
+    switch self {
+    case .generation(let name): name.description
+    case .deleted(let name): name.description
+    case .life(let key): key.description
+    }
+  }
+
+  /// Whether the name is that of a folder.
+  public var isFolder: Bool {
+    if case .life = self { true } else { false }
+  }
+}
+
+/// A name of ours in the folder of a generation.
+public enum GenerationEntryName: String, DirectoryName {
+  /// The clients' markers.
+  case recentSyncs = "RecentSyncs"
+  /// The clients' change sets.
+  case syncChanges = "SyncChanges"
+  /// The clients' commands.
+  case syncCommands = "SyncCommands"
+  /// The clients' whole stores.
+  case wholeStore = "WholeStore"
+  /// Large values.
+  case assets = "Assets"
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard description.nameParts(1) != nil else { return nil }
+    self.init(rawValue: description)
+  }
+
+  /// The name.
+  public var description: String { rawValue }
+  /// All of them are folders.
+  public var isFolder: Bool { true }
+}
+
+/// A name of ours in SyncChanges/<client>.
+public enum ChangeFileName: DirectoryName {
+  /// One change set.
+  case changeSet(ChangeSetName)
+  /// Several in one file.
+  case segment(SegmentName)
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    if let name = ChangeSetName(description) {
+      self = .changeSet(name)
+    } else if let name = SegmentName(description) {
+      self = .segment(name)
+    } else {
+      return nil
+    }
+  }
+
+  /// The name.
+  public var description: String {
+    switch self {
+    case .changeSet(let name): name.description
+    case .segment(let name): name.description
+    }
+  }
+
+  /// The numbers of the change sets within.
+  public var numbers: ClosedRange<UInt64> {
+    switch self {
+    case .changeSet(let name): name.number...name.number
+    case .segment(let name): name.numbers
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/// A name in the shared directory that is not exactly one of ours.
+///
+/// Such names are never opened. They are listed by `docsync verify`, since a
+/// conflicted copy says that another program renames our files.
+public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
+  /// What the name looks like.
+  public enum Reason: String, Hashable, Sendable, CaseIterable {
+    /// A synchronizer's copy of a file that two sides wrote.
+    case conflictedCopy
+    /// An unfinished or leftover file of another program.
+    case temporary
+    /// A file that the cloud holds and this device has not fetched.
+    case placeholder
+    /// An editor's backup.
+    case backup
+    /// A dotfile.
+    case hidden
+    /// A file that an operating system leaves in folders.
+    case system
+    /// One of our names, on something of another kind: a link, a folder
+    /// where a file should be.
+    case wrongKind
+    /// Nothing known.
+    case unknown
+  }
+
+  /// The name as listed.
+  public var name: String
+  /// What it looks like.
+  public var reason: Reason
+
+  /// A name with a known reason.
+  public init(name: String, reason: Reason) {
+    self.name = name
+    self.reason = reason
+  }
+
+  /// A name that no kind of ours parses.
+  public init(name: String) {
+    self.init(name: name, reason: Self.reason(for: name))
+  }
+
+  /// The name and the reason.
+  public var description: String { "\(name) (\(reason.rawValue))" }
+
+  private static func reason(for name: String) -> Reason {
+    let lower = name.lowercased()
+    if lower.hasPrefix("."), lower.hasSuffix(".icloud") { return .placeholder }
+    if lower.contains(".sync-conflict-") || lower.contains("conflicted copy")
+      || lower.contains("in conflict") || hasCopyNumber(lower)
+    {
+      return .conflictedCopy
+    }
+    let temporaryPrefixes = [
+      ".fuse_hidden", ".nfs", ".syncthing.", "~syncthing~", ".dat.nosync", ".~tmp", ".smbdelete",
+      ".goutputstream-",
+    ]
+    let temporarySuffixes = [".tmp", ".temp", ".partial", ".part", ".crdownload", ".download"]
+    if temporaryPrefixes.contains(where: lower.hasPrefix)
+      || temporarySuffixes.contains(where: lower.hasSuffix)
+    {
+      return .temporary
+    }
+    if lower.hasSuffix(".icloud") { return .placeholder }
+    if lower.hasSuffix("~") || lower.hasPrefix("~") || lower.hasSuffix(".bak")
+      || lower.hasSuffix(".orig")
+    {
+      return .backup
+    }
+    if ["desktop.ini", "thumbs.db", ".ds_store", "icon\r", "lost+found"].contains(lower) {
+      return .system
+    }
+    return lower.hasPrefix(".") ? .hidden : .unknown
+  }
+
+  /// Whether the name holds ` (2)`, `(2)` or the like.
+  private static func hasCopyNumber(_ name: String) -> Bool {
+    guard let open = name.lastIndex(of: "("),
+      let close = name[open...].firstIndex(of: ")")
+    else { return false }
+    let inside = name[name.index(after: open)..<close]
+    return !inside.isEmpty
+      && inside.utf8.allSatisfy {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+      }
+  }
+}

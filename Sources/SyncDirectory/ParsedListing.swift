@@ -1,0 +1,24 @@
+/// A listing sorted into names of ours and foreign ones.
+public struct ParsedListing<Name: DirectoryName>: Sendable {
+  /// Our names, in the order of the listing.
+  public var names: [Name] = []
+  /// All others, in the order of the listing.
+  public var foreign: [ForeignName] = []
+
+  /// Parses every entry. A name of ours on something that cannot be what
+  /// the name says counts as foreign.
+  public init(_ entries: [DirectoryEntry]) {
+    names.reserveCapacity(entries.count)
+    for entry in entries {
+      guard let name = Name(entry.name) else {
+        foreign.append(ForeignName(name: entry.name))
+        continue
+      }
+      if name.isFolder ? entry.mayBeFolder : entry.mayBeFile {
+        names.append(name)
+      } else {
+        foreign.append(ForeignName(name: entry.name, reason: .wrongKind))
+      }
+    }
+  }
+}
