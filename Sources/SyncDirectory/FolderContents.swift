@@ -26,10 +26,7 @@ public enum RootName: DirectoryName {
 
   /// Parses ``description``; `nil` for anything else.
   public init?(_ description: String) {
-    guard
-      description.nameParts(1) != nil || description.nameParts(2) != nil
-        || description.nameParts(3) != nil
-    else { return nil }
+    guard description.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
     if description == "README.txt" {
       self = .readme
     } else if let folder = Folder(rawValue: description) {
@@ -108,7 +105,7 @@ public enum GenerationEntryName: String, DirectoryName {
 
   /// Parses ``description``; `nil` for anything else.
   public init?(_ description: String) {
-    guard description.nameParts(1) != nil else { return nil }
+    guard description.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
     self.init(rawValue: description)
   }
 
