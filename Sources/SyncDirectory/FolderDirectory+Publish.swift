@@ -1,0 +1,174 @@
+import SyncModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+extension FolderDirectory {
+  /// See ``SharedDirectory/publish(_:at:by:)``.
+  public func publish(
+    _ content: [UInt8], at path: RelativePath, by client: ClientIdentifier
+  ) throws {
+    try publish(.bytes(content), .publish, path, by: client) { _, _ in }
+  }
+
+  /// See ``SharedDirectory/upload(localFile:to:by:progress:)``.
+  public func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    let file = try LocalFile(opening: localFile)
+    try publish(.file(file, size: try file.size()), .upload, path, by: client, progress)
+  }
+
+  /// What is being published.
+  private enum Content {
+    case bytes([UInt8])
+    case file(LocalFile, size: Int)
+
+    var size: Int {
+      switch self {
+      case .bytes(let bytes): bytes.count
+      case .file(_, let size): size
+      }
+    }
+
+    func piece(at offset: Int, count: Int) throws -> ArraySlice<UInt8> {
+      switch self {
+      case .bytes(let bytes): bytes[offset..<(offset + count)]
+      case .file(let file, _): try file.read(exactly: count, at: offset)[...]
+      }
+    }
+  }
+
+  /// What stands under the name that is to be given.
+  private enum Presence {
+    case absent, same, different
+  }
+
+  /// Content up to this size is compared after publishing, larger content
+  /// by its size alone.
+  private static let readBackLimit = 1 << 16
+
+  private func publish(
+    _ content: Content, _ operation: DirectoryError.Operation, _ path: RelativePath,
+    by client: ClientIdentifier, _ progress: TransferProgress
+  ) throws {
+    guard path.isPublishable, let parent = path.parent else {
+      throw error(.invalidPath, operation, path)
+    }
+    try perform(operation, path) {
+      let folder = try createFolder(parent)
+      var presence = try presence(of: content, as: path.name, in: folder)
+      if presence == .absent {
+        presence = try place(content, as: path.name, in: folder, by: client, progress)
+      }
+      // Even if the file was there: a crash may have come between its
+      // renaming and this.
+      try folder.flushNames()
+      switch presence {
+      case .same: return
+      case .different: throw error(.exists, operation, path)
+      case .absent:
+        guard try isWhole(path.name, in: folder, content) else {
+          throw error(.damaged, operation, path)
+        }
+      }
+    }
+  }
+
+  /// Writes a temporary file and renames it, unless the name is taken in
+  /// the meantime. Returns what stood under the name just before.
+  private func place(
+    _ content: Content, as name: String, in folder: OpenFile, by client: ClientIdentifier,
+    _ progress: TransferProgress
+  ) throws -> Presence {
+    let unfinished = try createFolder(DirectoryLayout.temporary(of: client))
+    // Seen by nobody, so it need not repeat when a simulation is repeated.
+    let temporaryName = ClientIdentifier.random().description
+    func discard() {
+      // What stays is a leftover, which `removeLeftovers(of:)` is for.
+      _ = unlinkat(unfinished.descriptor, temporaryName, 0)
+    }
+    do {
+      let file = try OpenFile(
+        in: unfinished, name: temporaryName, flags: O_WRONLY | O_CREAT | O_EXCL)
+      try write(content, to: file, progress)
+      try file.flush()
+      try file.close()
+      let presence = try presence(of: content, as: name, in: folder)
+      if presence == .absent {
+        try SystemFailure.check("rename") {
+          renameat(unfinished.descriptor, temporaryName, folder.descriptor, name)
+        }
+      } else {
+        discard()
+      }
+      return presence
+    } catch let failure as SystemFailure where failure.call == "rename" {
+      discard()
+      // Some mounts rename and then report a failure; some refuse because
+      // the name is taken, in one of several words.
+      let presence = try presence(of: content, as: name, in: folder)
+      if presence == .absent { throw failure }
+      return presence
+    } catch {
+      discard()
+      throw error
+    }
+  }
+
+  private func write(_ content: Content, to file: OpenFile, _ progress: TransferProgress) throws {
+    let size = content.size
+    try progress(0, size)
+    var done = 0
+    while done < size {
+      let piece = try content.piece(at: done, count: min(Self.chunkSize, size - done))
+      try piece.withUnsafeBytes { try file.write($0) }
+      done += piece.count
+      try progress(done, size)
+    }
+  }
+
+  private func presence(
+    of content: Content, as name: String, in folder: OpenFile
+  ) throws -> Presence {
+    do {
+      guard try kind(of: name, in: folder) == .file else { return .different }
+      let file = try OpenFile(in: folder, name: name, flags: O_RDONLY | O_NONBLOCK)
+      return try holds(file, content) ? .same : .different
+    } catch let failure as SystemFailure where failure.number == ENOENT {
+      return .absent
+    }
+  }
+
+  private func isWhole(_ name: String, in folder: OpenFile, _ content: Content) throws -> Bool {
+    let file = try OpenFile(in: folder, name: name, flags: O_RDONLY | O_NONBLOCK)
+    return content.size <= Self.readBackLimit
+      ? try holds(file, content) : try file.status().size == content.size
+  }
+
+  /// Whether a file holds exactly the given bytes.
+  private func holds(_ file: OpenFile, _ content: Content) throws -> Bool {
+    let size = content.size
+    let status = try file.status()
+    guard status.isRegular, status.size == size else { return false }
+    var buffer = [UInt8](repeating: 0, count: min(Self.chunkSize, size))
+    var done = 0
+    while done < size {
+      let wanted = min(buffer.count, size - done)
+      let count = try buffer.withUnsafeMutableBytes { bytes in
+        try file.read(
+          into: UnsafeMutableRawBufferPointer(start: bytes.baseAddress, count: wanted), at: done)
+      }
+      guard count == wanted, try content.piece(at: done, count: wanted) == buffer[..<wanted]
+      else { return false }
+      done += wanted
+    }
+    return true
+  }
+}

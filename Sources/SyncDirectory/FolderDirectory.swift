@@ -1,0 +1,136 @@
+import SyncModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A shared directory that is a folder of the file system: of a disk, of a
+/// network mount, of a synchronizer, of a stick.
+///
+/// The root itself may be reached through symbolic links, for the user named
+/// it; below the root no link is followed. The root is looked up by every
+/// call, so that a mount that went and came back is found. It is never
+/// created. Links, locks and exclusive creation are not relied upon: on most
+/// mounts they do not hold.
+public struct FolderDirectory: SharedDirectory {
+  /// The absolute or relative path of the root.
+  public let root: String
+
+  /// A directory at `root`, which need not be there yet.
+  public init(root: String) {
+    var root = root
+    while root.utf8.count > 1, root.hasSuffix("/") { root.removeLast() }
+    self.root = root
+  }
+
+  /// The path of the root.
+  public var location: String { root }
+
+  /// See ``SharedDirectory/check(for:)``.
+  public func check(for access: DirectoryAccess) throws {
+    try perform(.check, .root) {
+      let folder = try openRoot()
+      try SystemFailure.check("access") { faccessat(folder.descriptor, ".", R_OK | X_OK, 0) }
+    }
+    guard access == .writing else { return }
+    // As an operation that writes, so that a refusal reads as `notWritable`.
+    try perform(.check, .root, writes: true) {
+      let folder = try openRoot()
+      try SystemFailure.check("access") { faccessat(folder.descriptor, ".", W_OK | X_OK, 0) }
+    }
+  }
+
+  /// See ``SharedDirectory/list(_:)``.
+  public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
+    try perform(.list, folder) { try entries(of: try openFolder(folder)) }
+  }
+
+  /// See ``SharedDirectory/read(_:limit:)``.
+  public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try perform(.read, path) {
+      let (file, size) = try openRegularFile(path, .read, limit: limit)
+      // One byte more than announced, to notice a file that grows.
+      let content = try [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
+        let space = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: size + 1)
+        count = try file.read(into: space, at: 0)
+      }
+      try expect(content.count, announced: size, .read, path)
+      return content
+    }
+  }
+
+  /// See ``SharedDirectory/download(_:to:limit:progress:)``.
+  public func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    try perform(.download, path) {
+      let (file, size) = try openRegularFile(path, .download, limit: limit)
+      let local = try LocalFile(creating: localFile)
+      do {
+        try progress(0, size)
+        var done = 0
+        var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
+        while true {
+          let count = try chunk.withUnsafeMutableBytes { try file.read(into: $0, at: done) }
+          guard count > 0 else { break }
+          try local.write(chunk[..<count])
+          done += count
+          guard done <= size else { break }
+          try progress(done, size)
+        }
+        try expect(done, announced: size, .download, path)
+        try local.finish()
+      } catch {
+        local.discard()
+        throw error
+      }
+    }
+  }
+
+  /// See ``SharedDirectory/remove(_:)``.
+  public func remove(_ path: RelativePath) throws {
+    guard let parent = path.parent else {
+      throw self.error(.invalidPath, .remove, path, "the root is not removed")
+    }
+    try perform(.remove, path) {
+      do {
+        let folder = try openFolder(parent)
+        if try kind(of: path.name, in: folder) == .folder {
+          try SystemFailure.check("rmdir") {
+            unlinkat(folder.descriptor, path.name, Int32(AT_REMOVEDIR))
+          }
+        } else {
+          try SystemFailure.check("unlink") { unlinkat(folder.descriptor, path.name, 0) }
+        }
+      } catch let failure as SystemFailure where failure.number == ENOENT {
+        return
+      }
+    }
+  }
+
+  /// See ``SharedDirectory/removeLeftovers(of:)``.
+  public func removeLeftovers(of client: ClientIdentifier) throws {
+    let path = DirectoryLayout.temporary(of: client)
+    try perform(.removeLeftovers, path) {
+      do {
+        let folder = try openFolder(path)
+        for entry in try entries(of: try openFolder(path)) where entry.kind != .folder {
+          do {
+            try SystemFailure.check("unlink") { unlinkat(folder.descriptor, entry.name, 0) }
+          } catch let failure as SystemFailure where [ENOENT, EISDIR].contains(failure.number) {
+            continue
+          }
+        }
+      } catch let failure as SystemFailure where failure.number == ENOENT {
+        return
+      }
+    }
+  }
+
+  /// How much is copied at a time.
+  static let chunkSize = 1 << 20
+}

@@ -1,0 +1,91 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The file on this device that a transfer reads or makes. What fails here
+/// is no fault of the shared directory, and says so.
+public final class LocalFile {
+  private let path: String
+  private let file: OpenFile
+  private let operation: DirectoryError.Operation
+
+  /// Creates a file for a download; there must be none yet.
+  public init(creating path: String) throws {
+    self.path = path
+    operation = .download
+    file = try Self.perform(path, .download) {
+      try OpenFile(path: path, flags: O_WRONLY | O_CREAT | O_EXCL)
+    }
+  }
+
+  /// Opens a file for an upload.
+  public init(opening path: String) throws {
+    self.path = path
+    operation = .upload
+    file = try Self.perform(path, .upload) {
+      try OpenFile(path: path, flags: O_RDONLY | O_NONBLOCK)
+    }
+    guard try Self.perform(path, .upload, { try file.status() }).isRegular else {
+      throw DirectoryError(.localFile, .upload, path: path, detail: "not a regular file")
+    }
+  }
+
+  /// The number of bytes in the file.
+  public func size() throws -> Int {
+    try Self.perform(path, operation) { try file.status().size }
+  }
+
+  /// Reads up to `count` bytes from `offset` on; fewer only at the end.
+  public func read(_ count: Int, at offset: Int) throws -> [UInt8] {
+    try Self.perform(path, operation) {
+      try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        filled = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+      }
+    }
+  }
+
+  /// Reads `count` bytes from `offset` on, which must be there.
+  func read(exactly count: Int, at offset: Int) throws -> [UInt8] {
+    let bytes = try read(count, at: offset)
+    guard bytes.count == count else {
+      throw DirectoryError(
+        .localFile, operation, path: path, detail: "the file became shorter meanwhile")
+    }
+    return bytes
+  }
+
+  /// Appends bytes.
+  public func write(_ bytes: ArraySlice<UInt8>) throws {
+    try Self.perform(path, operation) { try bytes.withUnsafeBytes { try file.write($0) } }
+  }
+
+  /// Makes what was written durable.
+  public func finish() throws {
+    try Self.perform(path, operation) {
+      try file.flush()
+      try file.close()
+    }
+  }
+
+  /// Removes what was created. A file that cannot be removed stays: the call
+  /// has failed already, and its error says more.
+  public func discard() {
+    _ = unlink(path)
+  }
+
+  private static func perform<Result>(
+    _ path: String, _ operation: DirectoryError.Operation, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch let failure as SystemFailure {
+      throw DirectoryError(
+        .localFile, operation, path: path, detail: "\(failure.call) failed",
+        underlying: failure.systemError)
+    }
+  }
+}

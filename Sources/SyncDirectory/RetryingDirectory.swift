@@ -1,0 +1,124 @@
+import SyncModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Repeats the calls of another directory whose errors say that they may
+/// pass (``DirectoryError/isRetryable``), a bounded number of times.
+///
+/// All calls may be repeated safely. A transfer that is repeated begins anew,
+/// and so does its progress.
+public struct RetryingDirectory: SharedDirectory {
+  /// How often and how long to wait.
+  public struct Policy: Hashable, Sendable {
+    /// The waits between one attempt and the next; one attempt more than
+    /// there are waits is made.
+    public var delays: [Duration]
+
+    /// Waits of the given lengths.
+    public init(delays: [Duration]) { self.delays = delays }
+
+    /// Four attempts within about two thirds of a second.
+    public static let standard = Policy(
+      delays: [.milliseconds(20), .milliseconds(120), .milliseconds(500)])
+    /// One attempt.
+    public static let none = Policy(delays: [])
+  }
+
+  /// Waits on the calling thread; what it throws ends the call.
+  public typealias Sleep = @Sendable (Duration) throws -> Void
+
+  /// The directory whose calls are repeated.
+  public let base: any SharedDirectory
+  private let policy: Policy
+  private let sleep: Sleep
+
+  /// Wraps `base`.
+  public init(
+    _ base: any SharedDirectory, policy: Policy = .standard,
+    sleep: @escaping Sleep = { Self.sleepOnThread($0) }
+  ) {
+    self.base = base
+    self.policy = policy
+    self.sleep = sleep
+  }
+
+  /// Puts the calling thread to sleep.
+  public static func sleepOnThread(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    var remaining = timespec(
+      tv_sec: time_t(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    var unslept = timespec()
+    while nanosleep(&remaining, &unslept) < 0, errno == EINTR { remaining = unslept }
+  }
+
+  private func retrying<Result>(_ body: () throws -> Result) throws -> Result {
+    for delay in policy.delays {
+      do {
+        return try body()
+      } catch let error as DirectoryError where error.isRetryable {
+        try sleep(delay)
+      }
+    }
+    return try body()
+  }
+
+  /// That of the base.
+  public var location: String { base.location }
+
+  /// See ``SharedDirectory/check(for:)``.
+  public func check(for access: DirectoryAccess) throws {
+    try retrying { try base.check(for: access) }
+  }
+
+  /// See ``SharedDirectory/list(_:)``.
+  public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
+    try retrying { try base.list(folder) }
+  }
+
+  /// See ``SharedDirectory/read(_:limit:)``.
+  public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try retrying { try base.read(path, limit: limit) }
+  }
+
+  /// See ``SharedDirectory/download(_:to:limit:progress:)``.
+  public func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    try retrying {
+      try base.download(path, to: localFile, limit: limit, progress: progress)
+    }
+  }
+
+  /// See ``SharedDirectory/publish(_:at:by:)``.
+  public func publish(
+    _ content: [UInt8], at path: RelativePath, by client: ClientIdentifier
+  ) throws {
+    try retrying { try base.publish(content, at: path, by: client) }
+  }
+
+  /// See ``SharedDirectory/upload(localFile:to:by:progress:)``.
+  public func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    try retrying {
+      try base.upload(localFile: localFile, to: path, by: client, progress: progress)
+    }
+  }
+
+  /// See ``SharedDirectory/remove(_:)``.
+  public func remove(_ path: RelativePath) throws {
+    try retrying { try base.remove(path) }
+  }
+
+  /// See ``SharedDirectory/removeLeftovers(of:)``.
+  public func removeLeftovers(of client: ClientIdentifier) throws {
+    try retrying { try base.removeLeftovers(of: client) }
+  }
+}
