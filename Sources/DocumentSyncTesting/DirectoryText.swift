@@ -1,0 +1,108 @@
+import SyncDirectory
+import SyncModel
+
+/// A shared directory as text, one entry a line, for assertions and for
+/// people.
+///
+/// Identifiers and hashes are replaced by short names (`client-1`, `#2`) in
+/// order of appearance, so that the text is the same whatever was drawn.
+/// Where several entries differ in nothing but an identifier, they are
+/// ordered by the identifier, unless it was given a name before.
+///
+/// It knows nothing of contents: it shows names and what they say.
+public struct DirectoryText {
+  private var aliases: [String: String] = [:]
+  private var counts: [String: Int] = [:]
+
+  /// Names for identifiers, such as `["alice": client.description]` turned
+  /// around: the text of an identifier to what is shown for it.
+  public init(names: [String: String] = [:]) { aliases = names }
+
+  /// Renders what is below `folder`.
+  ///
+  /// Aliases are kept, so that a second rendering uses the same ones.
+  public mutating func render(
+    _ directory: any SharedDirectory, below folder: RelativePath = .root
+  ) throws -> String {
+    var lines: [String] = []
+    try render(directory, folder, depth: 0, into: &lines)
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  private mutating func render(
+    _ directory: any SharedDirectory, _ folder: RelativePath, depth: Int,
+    into lines: inout [String]
+  ) throws {
+    let entries = try directory.list(folder).sorted { left, right in
+      let keys = (sortKey(left.name), sortKey(right.name))
+      return keys.0 == keys.1
+        ? left.name < right.name : keys.0.lexicographicallyPrecedes(keys.1)
+    }
+    for entry in entries {
+      let indent = String(repeating: "  ", count: depth)
+      let shown = show(entry.name, in: folder)
+      switch entry.kind {
+      case .folder:
+        lines.append("\(indent)\(shown)/")
+        if let path = folder.appending(entry.name) {
+          try render(directory, path, depth: depth + 1, into: &lines)
+        }
+      case .other: lines.append("\(indent)\(shown) (not a file)")
+      case .file, .unknown: lines.append(indent + shown)
+      }
+    }
+  }
+
+  /// A part of a name between dots.
+  private enum Part: Comparable {
+    case text(String)
+    case number(UInt64)
+  }
+
+  /// What entries are ordered by: numbers as numbers, and identifiers and
+  /// hashes only if they have names already.
+  private func sortKey(_ name: String) -> [Part] {
+    name.split(separator: ".", omittingEmptySubsequences: false).map { part in
+      if let alias = aliases[String(part)] { return .text(alias) }
+      if let number = UInt64(part) { return .number(number) }
+      let isRandom = ClientIdentifier(String(part)) != nil || HashFragment(String(part)) != nil
+      return .text(isRandom ? "" : String(part))
+    }
+  }
+
+  private mutating func show(_ name: String, in folder: RelativePath) -> String {
+    var parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    for index in parts.indices {
+      if ClientIdentifier(parts[index]) != nil {
+        parts[index] = alias(
+          for: parts[index], kind: Self.kind(of: parts, in: folder), separator: "-")
+      } else if index > 0, HashFragment(parts[index]) != nil {
+        parts[index] = alias(for: parts[index], kind: "#", separator: "")
+      }
+    }
+    return parts.joined(separator: ".")
+  }
+
+  private mutating func alias(for text: String, kind: String, separator: String) -> String {
+    if let alias = aliases[text] { return alias }
+    counts[kind, default: 0] += 1
+    let alias = "\(kind)\(separator)\(counts[kind, default: 0])"
+    aliases[text] = alias
+    return alias
+  }
+
+  /// What an identifier in a name identifies.
+  private static func kind(of parts: [String], in folder: RelativePath) -> String {
+    switch parts[0] {
+    case "application": "root"
+    case "generation": "generation"
+    case "deleted": "client"
+    default:
+      switch (folder.components.first, folder.components.count) {
+      case ("Documents", 1): "document"
+      case ("Documents", 2): "generation"
+      default: "client"
+      }
+    }
+  }
+}

@@ -1,0 +1,296 @@
+import SyncDirectory
+import SyncModel
+
+/// A shared directory in memory.
+///
+/// Several views of one content stand for several devices: what one
+/// publishes, the others see at once. Listings come in an order drawn from
+/// the view's seed, for nothing may depend on it.
+public final class MemoryDirectory: SharedDirectory {
+  /// What a path holds.
+  public enum Item: Hashable, Sendable {
+    /// A regular file.
+    case file([UInt8])
+    /// A folder.
+    case folder
+    /// Something that is neither, such as a symbolic link.
+    case other
+  }
+
+  struct Content {
+    var items: [RelativePath: Item] = [.root: .folder]
+    var children: [RelativePath: Set<String>] = [.root: []]
+    var isAway = false
+    var isReadOnly = false
+    var capacity = Int.max
+    var size = 0
+  }
+
+  private let storage: Locked<Content>
+  private let random: Locked<SeededRandom>
+  /// A name for messages.
+  public let location: String
+
+  /// An empty directory; `seed` decides the order of listings.
+  public convenience init(seed: UInt64 = 0, location: String = "memory") {
+    self.init(storage: Locked(Content()), seed: seed, location: location)
+  }
+
+  private init(storage: Locked<Content>, seed: UInt64, location: String) {
+    self.storage = storage
+    self.random = Locked(SeededRandom(seed: seed))
+    self.location = location
+  }
+
+  /// Another view of the same content.
+  public func view(seed: UInt64 = 0) -> MemoryDirectory {
+    MemoryDirectory(storage: storage, seed: seed, location: location)
+  }
+
+  /// Whether the root is gone, for all views.
+  public var isAway: Bool {
+    get { storage.withLock { $0.isAway } }
+    set { storage.withLock { $0.isAway = newValue } }
+  }
+
+  /// Whether nothing may be written, for all views.
+  public var isReadOnly: Bool {
+    get { storage.withLock { $0.isReadOnly } }
+    set { storage.withLock { $0.isReadOnly = newValue } }
+  }
+
+  /// How many bytes all files together may have, for all views.
+  public var capacity: Int {
+    get { storage.withLock { $0.capacity } }
+    set { storage.withLock { $0.capacity = newValue } }
+  }
+
+  /// Everything in the directory.
+  public var items: [RelativePath: Item] {
+    storage.withLock { $0.items.filter { $0.key != .root } }
+  }
+
+  /// Puts something under a path, whatever was there, as another program
+  /// would: for litter and for damage.
+  public func put(_ item: Item, at path: RelativePath) {
+    storage.withLock { $0.put(item, at: path) }
+  }
+
+  /// Takes away what is at a path and below, as another program would.
+  public func take(_ path: RelativePath) {
+    storage.withLock { $0.take(path) }
+  }
+
+  /// See `SharedDirectory`.
+  public func check(for access: DirectoryAccess) throws {
+    try perform(.check, .root, writes: access == .writing) { _ in }
+  }
+
+  /// See `SharedDirectory`.
+  public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
+    let entries = try perform(.list, folder) { content in
+      try content.requireFolder(folder)
+      return (content.children[folder] ?? []).sorted().map { name in
+        DirectoryEntry(name: name, kind: content.items[folder / name]?.kind ?? .unknown)
+      }
+    }
+    return random.withLock { entries.shuffled(using: &$0) }
+  }
+
+  /// See `SharedDirectory`.
+  public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try bytes(of: path, .read, limit: limit)
+  }
+
+  /// See `SharedDirectory`.
+  public func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    let bytes = try bytes(of: path, .download, limit: limit)
+    let file = try LocalFile(creating: localFile)
+    do {
+      try progress(0, bytes.count)
+      var done = 0
+      while done < bytes.count {
+        let piece = bytes[done..<min(done + (1 << 20), bytes.count)]
+        try file.write(piece)
+        done += piece.count
+        try progress(done, bytes.count)
+      }
+      try file.finish()
+    } catch {
+      file.discard()
+      throw error
+    }
+  }
+
+  /// See `SharedDirectory`.
+  public func publish(
+    _ content: [UInt8], at path: RelativePath, by client: ClientIdentifier
+  ) throws {
+    try publish(content, .publish, path)
+  }
+
+  /// See `SharedDirectory`.
+  public func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    let file = try LocalFile(opening: localFile)
+    let size = try file.size()
+    try progress(0, size)
+    var bytes: [UInt8] = []
+    while bytes.count < size {
+      let piece = try file.read(min(1 << 20, size - bytes.count), at: bytes.count)
+      guard !piece.isEmpty else {
+        throw DirectoryError(
+          .localFile, .upload, path: localFile, detail: "the file became shorter meanwhile")
+      }
+      bytes += piece
+      try progress(bytes.count, size)
+    }
+    try publish(bytes, .upload, path)
+  }
+
+  /// See `SharedDirectory`.
+  public func remove(_ path: RelativePath) throws {
+    guard path != .root else { throw DirectoryError(.invalidPath, .remove, path: location) }
+    try perform(.remove, path, writes: true) { content in
+      if case .folder = content.items[path], content.children[path]?.isEmpty == false {
+        throw MemoryFailure(code: .notEmpty)
+      }
+      content.take(path)
+    }
+  }
+
+  /// See `SharedDirectory`.
+  public func removeLeftovers(of client: ClientIdentifier) throws {
+    let folder = DirectoryLayout.temporary(of: client)
+    try perform(.removeLeftovers, folder, writes: true) { content in
+      for name in content.children[folder] ?? [] where content.items[folder / name] != .folder {
+        content.take(folder / name)
+      }
+    }
+  }
+
+  private func bytes(
+    of path: RelativePath, _ operation: DirectoryError.Operation, limit: Int
+  ) throws -> [UInt8] {
+    try perform(operation, path) { content in
+      if let parent = path.parent { try content.requireFolder(parent) }
+      switch content.items[path] {
+      case nil: throw MemoryFailure(code: .notFound)
+      case .folder, .other: throw MemoryFailure(code: .notRegularFile)
+      case .file(let bytes) where bytes.count > limit: throw MemoryFailure(code: .tooLarge)
+      case .file(let bytes): return bytes
+      }
+    }
+  }
+
+  private func publish(
+    _ bytes: [UInt8], _ operation: DirectoryError.Operation, _ path: RelativePath
+  ) throws {
+    try perform(operation, path, writes: true) { content in
+      guard path.isPublishable, let parent = path.parent else {
+        throw MemoryFailure(code: .invalidPath)
+      }
+      if let item = content.items[path] {
+        guard item == .file(bytes) else { throw MemoryFailure(code: .exists) }
+        return
+      }
+      guard content.size + bytes.count <= content.capacity else {
+        throw MemoryFailure(code: .noSpace)
+      }
+      try content.createFolder(parent)
+      content.put(.file(bytes), at: path)
+    }
+  }
+
+  private func perform<Result>(
+    _ operation: DirectoryError.Operation, _ path: RelativePath, writes: Bool = false,
+    _ body: (inout Content) throws -> Result
+  ) throws -> Result {
+    do {
+      return try storage.withLock { content in
+        if content.isAway { throw MemoryFailure(code: .away) }
+        if writes, content.isReadOnly { throw MemoryFailure(code: .notWritable) }
+        return try body(&content)
+      }
+    } catch let failure as MemoryFailure {
+      throw DirectoryError(
+        failure.code, operation, path: path == .root ? location : "\(location)/\(path)")
+    }
+  }
+}
+
+/// A failure before it is known which call it belongs to.
+private struct MemoryFailure: Error {
+  var code: DirectoryError.Code
+}
+
+extension MemoryDirectory.Item {
+  fileprivate var kind: DirectoryEntry.Kind {
+    switch self {
+    case .file: .file
+    case .folder: .folder
+    case .other: .other
+    }
+  }
+
+  fileprivate var size: Int {
+    if case .file(let bytes) = self { bytes.count } else { 0 }
+  }
+}
+
+extension MemoryDirectory.Content {
+  fileprivate func requireFolder(_ path: RelativePath) throws {
+    var folder = RelativePath.root
+    for name in path.components {
+      folder = folder / name
+      switch items[folder] {
+      case nil: throw MemoryFailure(code: .notFound)
+      case .folder: continue
+      case .file, .other: throw MemoryFailure(code: .notADirectory)
+      }
+    }
+  }
+
+  fileprivate mutating func createFolder(_ path: RelativePath) throws {
+    var folder = RelativePath.root
+    for name in path.components {
+      folder = folder / name
+      switch items[folder] {
+      case nil: put(.folder, at: folder)
+      case .folder: continue
+      case .file, .other: throw MemoryFailure(code: .notADirectory)
+      }
+    }
+  }
+
+  fileprivate mutating func put(_ item: MemoryDirectory.Item, at path: RelativePath) {
+    guard let parent = path.parent else { return }
+    if items[path] != nil { take(path) }
+    if items[parent] == nil { put(.folder, at: parent) }
+    items[path] = item
+    children[parent, default: []].insert(path.name)
+    size += item.size
+  }
+
+  fileprivate mutating func take(_ path: RelativePath) {
+    for name in children[path] ?? [] { take(path / name) }
+    children[path] = nil
+    guard let item = items.removeValue(forKey: path), let parent = path.parent else { return }
+    size -= item.size
+    children[parent]?.remove(path.name)
+  }
+}
+
+extension RelativePath {
+  /// The path of an entry of this folder. Only for names that can be names.
+  static func / (folder: RelativePath, name: String) -> RelativePath {
+    guard let path = folder.appending(name) else {
+      preconditionFailure("\(name) cannot be a name")
+    }
+    return path
+  }
+}
