@@ -11,12 +11,13 @@ import SyncModel
 ///
 /// It knows nothing of contents: it shows names and what they say.
 public struct DirectoryText {
-  private var aliases: [String: String] = [:]
+  private let names: [String: String]
+  private var aliases: [String: (text: String, order: Int)] = [:]
   private var counts: [String: Int] = [:]
 
-  /// Names for identifiers, such as `["alice": client.description]` turned
-  /// around: the text of an identifier to what is shown for it.
-  public init(names: [String: String] = [:]) { aliases = names }
+  /// A renderer that shows the given names for identifiers: from the text of
+  /// an identifier to its name.
+  public init(names: [String: String] = [:]) { self.names = names }
 
   /// Renders what is below `folder`.
   ///
@@ -55,18 +56,21 @@ public struct DirectoryText {
 
   /// A part of a name between dots.
   private enum Part: Comparable {
-    case text(String)
+    /// An identifier or a hash, by its place in the order of appearance.
+    case drawn(Int)
     case number(UInt64)
+    case text(String)
   }
 
   /// What entries are ordered by: numbers as numbers, and identifiers and
-  /// hashes only if they have names already.
+  /// hashes as they were shown before, if they were.
   private func sortKey(_ name: String) -> [Part] {
     name.split(separator: ".", omittingEmptySubsequences: false).map { part in
-      if let alias = aliases[String(part)] { return .text(alias) }
+      let part = String(part)
+      if let name = names[part] { return .text(name) }
       if let number = UInt64(part) { return .number(number) }
-      let isRandom = ClientIdentifier(String(part)) != nil || HashFragment(String(part)) != nil
-      return .text(isRandom ? "" : String(part))
+      let isDrawn = ClientIdentifier(part) != nil || HashFragment(part) != nil
+      return isDrawn ? .drawn(aliases[part]?.order ?? .max) : .text(part)
     }
   }
 
@@ -84,10 +88,11 @@ public struct DirectoryText {
   }
 
   private mutating func alias(for text: String, kind: String, separator: String) -> String {
-    if let alias = aliases[text] { return alias }
+    if let alias = names[text] ?? aliases[text]?.text { return alias }
     counts[kind, default: 0] += 1
-    let alias = "\(kind)\(separator)\(counts[kind, default: 0])"
-    aliases[text] = alias
+    let order = counts[kind, default: 0]
+    let alias = "\(kind)\(separator)\(order)"
+    aliases[text] = (alias, order)
     return alias
   }
 
