@@ -110,6 +110,21 @@ extension DirectoryConformance {
           try directory.read(try path("store"), limit: 1 << 21) == content, "the file was changed")
       }
     },
+    Check("a name that is taken during an upload is left as it is") { directory in
+      try withScratch { scratch in
+        try write(bytes(2 << 20), to: scratch + "/from")
+        try requireError(.exists) {
+          try directory.upload(
+            localFile: scratch + "/from", to: try path("f/store"), by: client,
+            progress: { done, total in
+              guard done == total else { return }
+              try directory.publish([9], at: try path("f/store"), by: otherClient)
+            })
+        }
+        try require(try directory.read(try path("f/store"), limit: 9) == [9], "was changed")
+        try requireNoLeftovers(directory)
+      }
+    },
     Check("a local file that is missing is no fault of the directory") { directory in
       try requireError(.localFile) {
         try directory.upload(

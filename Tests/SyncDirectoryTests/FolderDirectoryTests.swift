@@ -185,8 +185,9 @@ import Testing
     var names = 0
     let elapsed = try ContinuousClock().measure { names = try directory.list(many).count }
     #expect(names == 10_000)
-    // Measured: about 8 ms unoptimized. Room for a busy machine.
-    #expect(elapsed < .milliseconds(1_000), "\(elapsed)")
+    // A few milliseconds on an idle machine; asking for each would take
+    // minutes on some mounts. Room for a machine that is busy.
+    #expect(elapsed < .seconds(3), "\(elapsed)")
   }
 
   @Test(arguments: [
