@@ -43,6 +43,11 @@ extension TableSchema {
       })
   }
 
+  /// The collation of a column by name; the local key has none.
+  func collation(of name: String) -> String {
+    columns.first { $0.name.lowercased() == name.lowercased() }?.collation ?? "BINARY"
+  }
+
   /// The local value of a column by name, the local key included.
   func localValue(_ name: String, _ shown: WorkingRow.Shown, localKey key: Int64?) -> Value {
     if name.lowercased() == localKey?.lowercased() { return key.map { .integer($0) } ?? .null }

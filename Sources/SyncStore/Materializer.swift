@@ -234,10 +234,13 @@ final class Materializer {
     let table = session.schema[row.key.table]
     for key in session.schema.inbound(to: table) {
       let child = try session.access(key.child)
-      let columns = key.columns.map { child.table.columns[$0].name }
+      // SQLite compares by the parent's collation, whatever the child's is.
+      let match = zip(key.columns, key.parentColumns).map { column, parent in
+        "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
+      }
       let statement = try child.statement(
         "SELECT \(child.table.keyColumns.map(quoted).joined(separator: ", ")) "
-          + "FROM \(child.table.quotedName) WHERE \(TableAccess.match(columns))")
+          + "FROM \(child.table.quotedName) WHERE \(match.joined(separator: " AND "))")
       for (index, name) in key.parentColumns.enumerated() {
         statement.bind(
           table.localValue(name, shown, localKey: row.localKey), at: index + 1)

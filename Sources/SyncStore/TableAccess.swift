@@ -86,7 +86,9 @@ final class TableAccess {
       {
         return key
       }
-      guard table.hasUnstampedRows, bits.high == table.origin else { return nil }
+      // Also a reference that leads nowhere has the identity that its key
+      // would have had from the beginning.
+      guard bits.high == table.origin else { return nil }
       let key = Int64(bitPattern: bits.low)
       // The key may have passed to another row since.
       return try explicitIdentity(of: key) == nil ? key : nil
