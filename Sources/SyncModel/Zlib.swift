@@ -30,7 +30,7 @@ enum Zlib {
       let input = bytes.bindMemory(to: UInt8.self).baseAddress
     else { return nil }
     var stream = z_stream()
-    guard czlib_deflate_init(&stream, effort.level, effort.strategy) == Z_OK else {
+    guard czlib_raw_deflate_init(&stream, effort.level, effort.strategy) == Z_OK else {
       throw CodecError(.badCompression, "zlib could not begin to compress")
     }
     defer { deflateEnd(&stream) }
@@ -71,7 +71,7 @@ enum Zlib {
   ) throws(CodecError) {
     var stream = z_stream()
     guard bytes.count < Int(UInt32.max), output.count < Int(UInt32.max),
-      czlib_inflate_init(&stream) == Z_OK
+      czlib_raw_inflate_init(&stream) == Z_OK
     else {
       throw CodecError(.badCompression, what)
     }

@@ -15,6 +15,14 @@ import zlib
 M64 = (1 << 64) - 1
 
 
+def inflate(data):
+    stream = zlib.decompressobj(-15)
+    result = stream.decompress(data)
+    if not stream.eof or stream.unused_data:
+        raise ValueError("deflate")
+    return result
+
+
 class Reader:
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -69,7 +77,7 @@ def envelope(data):
     r.take(signature + 4)
     r.end()
     if flags & 1 << 16:
-        body = zlib.decompress(body)
+        body = inflate(body)
     if len(body) != whole:
         raise ValueError("length of the body")
     return kind, public, private, body
@@ -237,7 +245,7 @@ def change_set(data):
         stored = r.varint() if compressed else count
         lane = body[start : start + stored]
         start += stored
-        lanes.append(zlib.decompress(lane) if compressed else lane)
+        lanes.append(inflate(lane) if compressed else lane)
         if len(lanes[-1]) != count:
             raise ValueError("length of a lane")
     r.end()
