@@ -129,19 +129,29 @@ struct ChangeSetCodecTests {
     }
   }
 
+  @Test func rangeOfTimesThatIsNotThatOfTheRowsIsRefused() throws {
+    var envelope = try ChangeSetBytes.stored(ChangeSetCodec.encode(ChangeSetSamples.oneRow))
+    // After the number of dependencies, the schema, the flag and the least time.
+    envelope.privateHeader[1 + 32 + 1 + 8] ^= 1
+    let bytes = try envelope.encoded()
+    #expect { try ChangeSetCodec.decode(bytes) } throws: {
+      ($0 as? CodecError)?.code == .wrongCount
+    }
+  }
+
   @Test func fewBytesThatStandForTooMuchMemoryAreRefused() throws {
-    // A million rows of 200 columns in a file of some kilobytes, all constant.
+    // 200,000 rows of five columns in a file of some bytes, all constant.
     var limits = CodecLimits.default
-    limits.memoryBytes = 64 << 20
+    limits.memoryBytes = 20 << 20
     var lane: [UInt8] = [1, UInt8(ascii: "t"), 0, 1, 1, UInt8(ascii: "k")]
-    let columns = 200
+    let columns = 5
     lane.append(varint: columns)
     for column in 0..<columns {
       let name = Array("c\(column)".utf8)
       lane.append(varint: name.count)
       lane += name
     }
-    let rows = 1_000_000
+    let rows = 200_000
     lane.append(varint: rows)
     let constant: [UInt8] = [0, 0]  // all actions are inserts, all kinds null…
     lane += constant + constant + constant
