@@ -37,7 +37,7 @@ extension LocalStore {
   ) throws -> Int {
     let set = WorkingSet(session: session)
     for suspect in suspects.dangling + suspects.changed {
-      try set.row(RowKey(table: suspect.table, identity: suspect.identity))
+      try set.row(RowKey(table: suspect.table, identity: suspect.identity)).isEdited = true
     }
     for table in suspects.diminished.sorted() {
       try loadOrphans(of: session.schema[table], into: set)

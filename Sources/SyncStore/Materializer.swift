@@ -164,7 +164,7 @@ final class Materializer {
         row.hasExpandedChildren = true
         try loadChildren(of: row)
       }
-      if row.shown == nil, row.isVisible, !row.hasExpandedWaiters {
+      if row.shown == nil || row.isEdited, row.isVisible, !row.hasExpandedWaiters {
         row.hasExpandedWaiters = true
         try loadWaiters(for: row)
       }

@@ -129,7 +129,7 @@ final class RowWriter {
     var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
     for row in set.rows {
       let table = session.schema[row.key.table]
-      if row.wasParked { try unpark(row) }
+      if row.wasParked { try session.unpark(row.key) }
       let cells = parkedCells(row, table)
       row.state.isParked = !row.isVisible && (row.isInDocument || !cells.isEmpty)
       if row.state.isParked { try park(row, cells) }
@@ -195,20 +195,23 @@ final class RowWriter {
     }
   }
 
-  private func unpark(_ row: WorkingRow) throws {
-    for table in ["docsync_parked", "docsync_parked_reference", "docsync_claim"] {
-      try session.database.execute(
-        sql: "DELETE FROM \(table) WHERE tbl = ? AND identity = ?",
-        arguments: [row.key.table, Data(row.key.identity.bytes)])
-    }
-  }
-
   private func reason(_ row: WorkingRow) -> ParkedRow.Reason {
     if let failure = row.failure { return failure }
     switch row.state.existence {
     case .deleted: return .deleted
     case .unsaid: return .rowMissing
     case .inserted: return row.stands ? .parentMissing : .uniqueValueTaken
+    }
+  }
+}
+
+extension StoreSession {
+  /// Forgets what is kept of a row that is parked no longer.
+  func unpark(_ row: RowKey) throws {
+    for table in ["docsync_parked", "docsync_parked_reference", "docsync_claim"] {
+      try database.execute(
+        sql: "DELETE FROM \(table) WHERE tbl = ? AND identity = ?",
+        arguments: [row.table, Data(row.identity.bytes)])
     }
   }
 }

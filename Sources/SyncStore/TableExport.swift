@@ -76,8 +76,13 @@ final class TableExport {
     var isChanged = [Bool](repeating: false, count: batch.rows.count)
 
     for row in batch.rows.indices {
+      let wasParked = states[row]?.isParked ?? false
       let outcome = try export(row, of: batch, identities: identities, state: &states[row])
       isChanged[row] = outcome != nil
+      if wasParked, outcome != nil {
+        // The edit takes the place of what was kept.
+        try session.unpark(RowKey(table: table.id, identity: identities.identity(row)))
+      }
       if let outcome {
         try note(outcome, row, batch, identities, &suspects)
         if row & 255 == 255, builder.isFull(with: changes) { try finish(builder) }

@@ -29,6 +29,10 @@ final class WorkingRow {
   /// The constraint of its own table that refused it.
   var failure: ParkedRow.Reason?
 
+  /// Whether it was edited here since the last sealing: its table shows it
+  /// already, but what waits for it does not know yet.
+  var isEdited = false
+
   /// Whether it holds every unique value that it claims.
   var stands = false
   /// Whether it is to be shown.

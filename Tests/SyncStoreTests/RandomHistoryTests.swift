@@ -108,6 +108,7 @@ import Testing
     }
     let digests = try devices.map { try $0.store.digest() }
     if Set(digests.map(\.visible)).count > 1 { try describe(devices) }
+    if Set(digests.map(\.logical)).count > 1 { try describeStates(devices) }
     for device in devices.indices {
       #expect(digests[device].visible == digests[0].visible, "visible, seed \(seed)")
       #expect(digests[device].logical == digests[0].logical, "logical, seed \(seed)")
@@ -136,7 +137,38 @@ import Testing
     }
     for device in devices {
       print(
-        try device.rows("SELECT name, hex(identity), reason FROM docsync_parked, docsync_table ON tbl = id"))
+        try device.rows(
+          "SELECT name, hex(identity), reason FROM docsync_parked, docsync_table ON tbl = id"))
+    }
+  }
+
+  /// Prints the states that differ.
+  private func describeStates(_ devices: [Device]) throws {
+    for table in try devices[0].store.read({ $0.schema.tables }) {
+      let states = try devices.map { device in
+        try device.store.read { session in
+          var found: [RowFingerprint: String] = [:]
+          try session.access(table.id).stamps.forEach { fingerprint, state in
+            func text(_ stamp: LocalStamp) -> String {
+              "\(stamp.time & 0xFFFFFFFFF)/\(session.clients.client(stamp.client).description.prefix(3))"
+            }
+            found[fingerprint] =
+              "\(state.existence) \(text(state.existenceStamp)) \(text(state.cellStamp)) "
+              + state.exceptions.map { "\($0.column):\(text($0.stamp))" }.joined(separator: " ")
+          }
+          return found
+        }
+      }
+      for fingerprint in Set(states.flatMap(\.keys))
+      where Set(states.map { $0[fingerprint] ?? "-" }).count > 1 {
+        print(table.name, fingerprint, states.map { $0[fingerprint] ?? "-" })
+      }
+    }
+    for device in devices {
+      print(
+        try device.rows(
+          "SELECT name, hex(identity), reason, hex(cells) FROM docsync_parked, docsync_table ON tbl = id"
+        ))
     }
   }
 
