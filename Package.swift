@@ -19,10 +19,13 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(
+      name: "CDeflate", pkgConfig: "libdeflate",
+      providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(
       name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(
       name: "SyncModel",
-      dependencies: ["CZlib", .product(name: "Crypto", package: "swift-crypto")]),
+      dependencies: ["CDeflate", "CZlib", .product(name: "Crypto", package: "swift-crypto")]),
     .target(
       name: "SyncStore",
       dependencies: [

@@ -9,7 +9,7 @@ extension ChangeSetCodec {
 
 extension Lane {
   /// A few kilobytes are worth any effort.
-  func effort(count: Int) -> Zlib.Effort { count < 32 << 10 ? .thorough : effort }
+  func effort(count: Int) -> Deflate.Effort { count < 32 << 10 ? .thorough : .fast }
 }
 
 extension LaneWriter {

@@ -30,7 +30,7 @@ public enum ChangeSetCodec {
         lane == .raw
         ? nil
         : try bytes.withUnsafeBytes {
-          try Zlib.deflateIfSmaller($0, effort: lane.effort(count: bytes.count))
+          try Deflate.deflateIfSmaller($0, effort: lane.effort(count: bytes.count))
         }
       privateHeader.append(deflated == nil ? 0 : 1)
       privateHeader.append(varint: bytes.count)

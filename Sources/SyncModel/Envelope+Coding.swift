@@ -8,7 +8,7 @@ extension Envelope {
   /// would check.
   public func encoded(limits: CodecLimits = .default) throws -> [UInt8] {
     try checkCaps(limits)
-    let deflated = compression == .deflate ? try body.withUnsafeBytes(Zlib.deflateIfSmaller) : nil
+    let deflated = compression == .deflate ? try body.withUnsafeBytes(Deflate.deflateIfSmaller) : nil
     let stored = deflated ?? body
     let extra = try encodedFields()
     guard extra.count <= limits.publicBytes else {
@@ -71,7 +71,7 @@ extension Envelope {
     envelope.signature = Array(bytes[head.signatureRange])
     let stored = UnsafeRawBufferPointer(rebasing: bytes[head.bodyRange])
     if head.isCompressed {
-      envelope.body = try Zlib.inflate(stored, count: head.bodyCount, what: "body")
+      envelope.body = try Deflate.inflate(stored, count: head.bodyCount, what: "body")
     } else {
       envelope.body = Array(stored)
       envelope.compression = .stored

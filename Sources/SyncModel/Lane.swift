@@ -15,14 +15,6 @@ enum Lane: UInt8, CaseIterable {
 
   /// Stands, in the place of a lane, for “one for each plane follows”.
   static let eachPlane: UInt8 = 255
-
-  var effort: Zlib.Effort {
-    switch self {
-    case .structure: .fast
-    case .text: .text
-    case .symbols, .raw: .symbols
-    }
-  }
 }
 
 /// Collects the lanes of a body.
@@ -145,7 +137,7 @@ final class LaneReader {
       let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: part.count, alignment: 16)
       owned.append(buffer)
       if part.isDeflated {
-        try Zlib.inflate(part.bytes, into: buffer, "lane \(lane)")
+        try Deflate.inflate(part.bytes, into: buffer, "lane \(lane)")
       } else {
         buffer.copyMemory(from: part.bytes)
       }

@@ -36,7 +36,7 @@ enum ChangeSetBytes {
       body +=
         lane.isDeflated
         ? try Array(part).withUnsafeBytes {
-          try Zlib.inflate($0, count: lane.count, what: "lane")
+          try Deflate.inflate($0, count: lane.count, what: "lane")
         } : Array(part)
       envelope.privateHeader.append(0)
       envelope.privateHeader.append(varint: lane.count)

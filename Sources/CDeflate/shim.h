@@ -1,0 +1,6 @@
+#ifndef DOCUMENTSYNC_CDEFLATE_H
+#define DOCUMENTSYNC_CDEFLATE_H
+
+#include <libdeflate.h>
+
+#endif
