@@ -17,6 +17,9 @@ final class TableExport {
 
   private var changes: TableChanges
   private var shapes: [[Int]: UInt32] = [:]
+  /// The bytes of content when it was last asked whether there are enough.
+  private var checkedContent = 0
+  private static let largeContent = 1 << 18
 
   init(session: StoreSession, table: TableSchema) throws {
     self.session = session
@@ -58,11 +61,19 @@ final class TableExport {
       columns: table.cellPositions.map { table.columns[$0].name })
   }
 
+  /// The bytes of text and blobs gathered so far.
+  private var contentCount: Int {
+    var count = 0
+    for index in changes.cells.indices { count += changes.cells[index].bytes.count }
+    return count
+  }
+
   /// Hands over what remains.
   func finish(_ builder: ChangeSetBuilder) throws {
     try builder.add(changes)
     changes = Self.emptyChanges(table)
     shapes = [:]
+    checkedContent = 0
   }
 
   func export(
@@ -85,7 +96,11 @@ final class TableExport {
       }
       if let outcome {
         try note(outcome, row, batch, identities, &suspects)
-        if row & 255 == 255, builder.isFull(with: changes) { try finish(builder) }
+        // Many rows weigh what is expected of them; a few may hold large values.
+        if row & 255 == 255 || contentCount - checkedContent > Self.largeContent {
+          checkedContent = contentCount
+          if builder.isFull(with: changes) { try finish(builder) }
+        }
       }
     }
     try access.stamps.store(

@@ -21,6 +21,9 @@ final class Device {
   /// Runs SQL as another program, with foreign keys on unless told otherwise.
   func run(_ sql: String) throws { try program.run(sql) }
 
+  /// Makes the clock of ``run(_:)`` stand, `offset` seconds from now.
+  func setClock(offset: Double) throws { try program.setClock(offset: offset) }
+
   /// The rows of a query, each as text with `|` between the columns.
   func rows(_ sql: String) throws -> [String] { try program.rows(sql) }
 
@@ -87,6 +90,21 @@ final class Program {
       rows.append((0..<count).map { Self.text(statement.value(at: $0)) }.joined(separator: "|"))
     }
     return rows
+  }
+
+  /// Makes this program's clock stand, `offset` seconds from now. Only its
+  /// own statements see that.
+  func setClock(offset: Double) throws {
+    let julianDay = (Date().timeIntervalSince1970 + offset) / 86_400 + 2_440_587.5
+    let day = Unmanaged.passRetained(NSNumber(value: julianDay)).toOpaque()
+    let code = sqlite3_create_function_v2(
+      connection, "julianday", -1, SQLITE_UTF8, day,
+      { context, _, _ in
+        guard let day = sqlite3_user_data(context) else { return }
+        let number = Unmanaged<NSNumber>.fromOpaque(day).takeUnretainedValue()
+        sqlite3_result_double(context, number.doubleValue)
+      }, nil, nil, { if let day = $0 { Unmanaged<NSNumber>.fromOpaque(day).release() } })
+    guard code == SQLITE_OK else { throw Failure(description: "no function: \(code)") }
   }
 
   private static func text(_ value: Value) -> String {
