@@ -34,12 +34,12 @@ struct CaptureTriggers {
   /// The statements that make the triggers, as SQLite keeps them.
   var triggers: [String] {
     [insertTrigger, updateTrigger, keyTrigger, deleteTrigger]
-      + [beforeInsertTrigger, beforeUpdateTrigger].compactMap { $0 }
+      + [beforeInsertTrigger, beforeUpdateTrigger, beforeKeyTrigger].compactMap { $0 }
   }
 
   /// Statements that remove the triggers and keep the log.
   var removal: [String] {
-    ["ai", "au", "ak", "ad", "bi", "bu"].map { "DROP TRIGGER IF EXISTS \(name($0))" }
+    ["ai", "au", "ak", "ad", "bi", "bu", "bk"].map { "DROP TRIGGER IF EXISTS \(name($0))" }
   }
 
   // MARK: - The log
@@ -93,7 +93,7 @@ struct CaptureTriggers {
       return "CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN 0 "
         + "BEGIN SELECT 1; END"
     }
-    let condition = positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
+    let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
     return """
       CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(condition) BEGIN \
       INSERT INTO \(table.logName) (op, at, mask, \(keyNames.joined(separator: ", "))) \
@@ -102,15 +102,22 @@ struct CaptureTriggers {
   }
 
   /// A changed key is a deletion under the old one and an insertion under the
-  /// new one. A rowid can be set by names that UPDATE OF does not know.
+  /// new one.
   private var keyTrigger: String {
-    let columns = table.keyColumns.map(quoted).joined(separator: ", ")
-    let event = table.localKey == nil ? "UPDATE OF \(columns)" : "UPDATE"
-    let condition = table.keyColumns.map {
-      "OLD.\(quoted($0)) IS NOT NEW.\(quoted($0))"
-    }.joined(separator: " OR ")
-    return "CREATE TRIGGER \(name("ak")) AFTER \(event) ON \(table.quotedName) WHEN \(condition) "
-      + "BEGIN \(entry(.delete, "OLD")) \(insertEntry) END"
+    "CREATE TRIGGER \(name("ak")) AFTER \(updateOf(table.keyColumns)) ON \(table.quotedName) "
+      + "WHEN \(changed(table.keyColumns)) BEGIN \(entry(.delete, "OLD")) \(insertEntry) END"
+  }
+
+  /// The event of an update that names one of the columns. A rowid can be set
+  /// by three other names, which UPDATE OF compares as they are written.
+  private func updateOf(_ columns: [String]) -> String {
+    let isRowid = table.rowidAlias.map(columns.contains) ?? false
+    return "UPDATE OF "
+      + (columns.map(quoted) + (isRowid ? ["rowid", "oid", "_rowid_"] : [])).joined(separator: ", ")
+  }
+
+  private func changed(_ columns: [String]) -> String {
+    columns.map { "OLD.\(quoted($0)) IS NOT NEW.\(quoted($0))" }.joined(separator: " OR ")
   }
 
   /// True if the column's value changed in any way that shows. `IS NOT` alone
@@ -132,31 +139,27 @@ struct CaptureTriggers {
       let terms = positions.filter { $0 / Self.bitsPerMask == group }.map {
         "((\(difference(table.columns[$0]))) << \($0 % Self.bitsPerMask))"
       }
-      return terms.isEmpty ? "0" : "(\(balanced(terms)))"
+      return terms.isEmpty ? "0" : "(\(balanced(terms, by: "|")))"
     }
     return groups.joined(separator: " || ',' || ")
   }
 
-  /// Joins many terms by `|` in a tree: SQLite limits the depth to 1,000.
-  private func balanced(_ terms: [String]) -> String {
-    guard terms.count > 8 else { return terms.joined(separator: " | ") }
+  /// Joins many terms in a tree: SQLite limits the depth to 1,000.
+  private func balanced(_ terms: [String], by joint: String) -> String {
+    guard terms.count > 8 else { return terms.joined(separator: " \(joint) ") }
     let middle = terms.count / 2
-    return "(\(balanced(Array(terms[..<middle])))) | (\(balanced(Array(terms[middle...]))))"
+    return "(\(balanced(Array(terms[..<middle]), by: joint))) \(joint) "
+      + "(\(balanced(Array(terms[middle...]), by: joint)))"
   }
 
   // MARK: - Before: what REPLACE removes without firing a delete trigger
 
   private var beforeInsertTrigger: String? {
-    var hints = table.uniqueIndexes.map { hint(for: $0, except: "NEW") }
-    if table.hasUnstampedRows {
-      hints.append(
-        """
-        INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", "))) \
-        SELECT \(Entry.present.rawValue), julianday('now'), \(keys(table.quotedName)) \
-        FROM \(table.quotedName) WHERE \
-        \(table.keyColumns.map { "\(quoted($0)) = NEW.\(quoted($0))" }.joined(separator: " AND "));
-        """)
-    }
+    // A row of the same key may be among them: NEW has the key -1 as long as
+    // SQLite has not chosen one.
+    var hints = table.uniqueIndexes.map { hint(.replaced, where: matches($0)) }
+    if let hint = presenceHint { hints.append(hint) }
+    if let hint = rowidHint { hints.append(hint) }
     guard !hints.isEmpty else { return nil }
     return "CREATE TRIGGER \(name("bi")) BEFORE INSERT ON \(table.quotedName) "
       + "BEGIN \(hints.joined(separator: " ")) END"
@@ -164,9 +167,38 @@ struct CaptureTriggers {
 
   private var beforeUpdateTrigger: String? {
     guard !table.uniqueIndexes.isEmpty else { return nil }
-    let hints = table.uniqueIndexes.map { hint(for: $0, except: "OLD") }
+    let others = table.keyColumns.map {
+      "\(table.quotedName).\(quoted($0)) IS NOT OLD.\(quoted($0))"
+    }
+    let hints = table.uniqueIndexes.map {
+      hint(.replaced, where: matches($0) + ["(\(others.joined(separator: " OR ")))"])
+    }
     return "CREATE TRIGGER \(name("bu")) BEFORE UPDATE ON \(table.quotedName) "
       + "WHEN \(uniqueDifference) BEGIN \(hints.joined(separator: " ")) END"
+  }
+
+  /// An update may take the key of another row.
+  private var beforeKeyTrigger: String? {
+    let hints = [presenceHint, rowidHint].compactMap { $0 }
+    guard !hints.isEmpty else { return nil }
+    let keys = rowidHint == nil ? table.keyColumns : table.keyColumns + [table.localKey ?? "rowid"]
+    return "CREATE TRIGGER \(name("bk")) BEFORE \(updateOf(keys)) ON \(table.quotedName) "
+      + "WHEN \(changed(keys)) BEGIN \(hints.joined(separator: " ")) END"
+  }
+
+  /// The row that has the new one's key. Bookkeeping knows of all rows that
+  /// they were there, apart from those that are older than it.
+  private var presenceHint: String? {
+    guard table.hasUnstampedRows else { return nil }
+    return hint(
+      .present, where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
+  }
+
+  /// The row that has the new one's rowid, where rows are known by others of
+  /// their columns.
+  private var rowidHint: String? {
+    guard case .columns = table.identity, let key = table.localKey else { return nil }
+    return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
   }
 
   /// Expressions and conditions can read any column.
@@ -176,33 +208,29 @@ struct CaptureTriggers {
     return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
   }
 
-  private func hint(for index: UniqueIndex, except row: String) -> String {
-    let matches: [String]
-    if index.isPlain {
-      matches = zip(index.terms, index.collations).map { term, collation in
-        "\(term) = NEW.\(term) COLLATE \(quoted(collation))"
+  /// When another row has the new one's values in a unique index. It may say
+  /// so too often: whether the new row meets the condition of a partial index
+  /// is not asked, since NEW's columns have lost their affinities.
+  private func matches(_ index: UniqueIndex) -> [String] {
+    guard !index.isPlain else {
+      return zip(index.terms, index.collations).map { term, collation in
+        "\(table.quotedName).\(term) = NEW.\(term) COLLATE \(quoted(collation))"
       }
-    } else {
-      // The new row as a table of one row with the same column names, so that
-      // the index's own text can be evaluated on it unchanged.
-      let columns = table.columns.map { "NEW.\(quoted($0.name)) AS \(quoted($0.name))" }
-      let key = table.localKey.map { ["NEW.\(quoted($0)) AS \(quoted($0))"] } ?? []
-      let source =
-        "(SELECT \((key + columns).joined(separator: ", "))) AS \(table.quotedName)"
-      let condition = index.condition.map { " WHERE \($0)" } ?? ""
-      matches =
-        zip(index.terms, index.collations).map { term, collation in
-          "(\(term)) = (SELECT \(term) FROM \(source)\(condition)) COLLATE \(quoted(collation))"
-        } + (index.condition.map { ["(\($0))"] } ?? [])
     }
-    let others = table.keyColumns.map {
-      "\(table.quotedName).\(quoted($0)) IS NOT \(row).\(quoted($0))"
-    }
-    return """
-      INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", "))) \
-      SELECT \(Entry.replaced.rawValue), julianday('now'), \(keys(table.quotedName)) \
-      FROM \(table.quotedName) WHERE \(matches.joined(separator: " AND ")) \
-      AND (\(others.joined(separator: " OR ")));
-      """
+    // The new row as a table of one row with the same column names, so that
+    // the index's own text can be evaluated on it unchanged.
+    let columns = table.allColumns.map { "NEW.\(quoted($0)) AS \(quoted($0))" }
+    let source = "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
+    return zip(index.terms, index.collations).map { term, collation in
+      "(\(term)) = (SELECT \(term) FROM \(source)) COLLATE \(quoted(collation))"
+    } + (index.condition.map { ["(\($0))"] } ?? [])
+  }
+
+  private func hint(_ kind: Entry, where conditions: [String]) -> String {
+    """
+    INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", "))) \
+    SELECT \(kind.rawValue), julianday('now'), \(keys(table.quotedName)) \
+    FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "));
+    """
   }
 }

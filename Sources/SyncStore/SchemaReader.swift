@@ -155,7 +155,9 @@ struct SchemaReader {
     let tokens = SQLTokens(sql).tokens
     let table = TableSchema(
       id: id, name: name, identity: chosen, columns: columns, excludedColumns: excluded,
-      localKey: localKey,
+      localKey: localKey, rowidAlias: rowidAlias,
+      allColumns: information.filter { ($0["hidden"] as Int) != 1 }.map { $0["name"] },
+      generatedColumns: try generatedColumns(information, of: name, sql: sql),
       isWithoutRowid: isWithoutRowid,
       hasUnstampedRows: registered?.hasUnstampedRows ?? false, origin: registered?.origin ?? 0,
       foreignKeys: [], uniqueIndexes: [],
@@ -218,6 +220,46 @@ struct SchemaReader {
     if type.isEmpty || type.contains("BLOB") || type == "ANY" { return .blob }
     if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") { return .real }
     return .numeric
+  }
+
+  private func generatedColumns(
+    _ information: [Row], of table: String, sql: String
+  ) throws -> [GeneratedColumn] {
+    try information.filter { ($0["hidden"] as Int) > 1 }.map { row in
+      let name: String = row["name"]
+      guard let expression = Self.expression(ofGenerated: name, in: sql) else {
+        throw StoreError(
+          .unsupportedSchema, path: path,
+          message: "How \(quoted(table)).\(quoted(name)) is generated cannot be read.",
+          remedy: "Leave the table out with --exclude \(table).")
+      }
+      return GeneratedColumn(
+        name: name, affinity: Self.affinity(of: row["type"]),
+        collation: try collation(of: name, in: table), expression: expression)
+    }
+  }
+
+  /// The expression of a generated column in the text of a CREATE TABLE
+  /// statement.
+  static func expression(ofGenerated column: String, in sql: String) -> String? {
+    let tokens = SQLTokens(sql)
+    guard let open = tokens.tokens.firstIndex(where: { $0.isSymbol("(") }) else { return nil }
+    for part in tokens.parts(in: open) where tokens.tokens[part].first?.isName(column) == true {
+      var position = part.lowerBound
+      while position + 1 < part.upperBound {
+        if tokens.tokens[position + 1].isSymbol("("),
+          let close = tokens.closing(position + 1)
+        {
+          if position > part.lowerBound, tokens.tokens[position].isWord("AS") {
+            return tokens.text((position + 2)..<close)
+          }
+          position = close
+        } else {
+          position += 1
+        }
+      }
+    }
+    return nil
   }
 
   private func collation(of column: String, in table: String) throws -> String {
@@ -377,14 +419,17 @@ struct SchemaReader {
       let isPartial = (row["partial"] as Int) != 0
       // The primary key's own index, and any other over exactly the
       // identity, says nothing that the identity does not.
+      let collations = terms.map { ($0["coll"] as String?)?.uppercased() ?? "BINARY" }
       let isIdentity =
         !isPartial && !names.contains(nil)
         && Set(names.compactMap { $0?.lowercased() }) == identity
+        && zip(names, collations).allSatisfy { $0.map(table.collation(of:)) == $1 }
       if (row["origin"] as String) == "pk" || isIdentity { continue }
       let sql = try String.fetchOne(
         database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'index' AND name = ?",
         arguments: [name])
       let parsed = sql.map(Self.terms)
+      try checkExcluded(table, index: name, terms: terms, sql: sql)
       // An index over the local key is unique whenever the key is.
       if names.contains(where: { $0 != nil && $0?.lowercased() == table.localKey?.lowercased() }) {
         continue
@@ -397,13 +442,32 @@ struct SchemaReader {
               table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
             }
           },
-          collations: terms.map { ($0["coll"] as String?)?.uppercased() ?? "BINARY" },
+          collations: collations,
           terms: names.enumerated().map { position, name in
             name.map(quoted) ?? parsed?.terms[position] ?? "NULL"
           },
           condition: isPartial ? parsed?.condition : nil))
     }
     return result
+  }
+
+  /// Rows from other devices come without what is excluded, so that all would
+  /// claim the same value.
+  private func checkExcluded(
+    _ table: TableSchema, index: String, terms: [Row], sql: String?
+  ) throws {
+    let named = terms.compactMap { ($0["name"] as String?)?.lowercased() }
+    let parsed = sql.map(Self.terms)
+    let texts = (parsed?.terms ?? []) + [parsed?.condition ?? ""]
+    let words = texts.flatMap { SQLTokens($0).tokens }
+    for column in table.excludedColumns.sorted()
+    where named.contains(column) || words.contains(where: { $0.isName(column) }) {
+      throw StoreError(
+        .badConfiguration, path: path,
+        message: "\(quoted(table.name)).\(quoted(column)) is part of the unique index "
+          + "\(quoted(index)) and cannot be excluded.",
+        remedy: "Keep the column, exclude the whole table, or drop the index.")
+    }
   }
 
   /// The terms and the condition in the text of a CREATE INDEX statement.

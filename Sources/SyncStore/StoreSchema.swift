@@ -75,6 +75,13 @@ struct TableSchema {
   /// The integer key where rows have one beside their identity: surrogate
   /// tables and those with declared identity columns.
   var localKey: String?
+  /// The column that is another name of the rowid, whether it is the local
+  /// key or, by choice, the identity.
+  var rowidAlias: String?
+  /// The names of all columns, generated and excluded ones and the local key
+  /// included.
+  var allColumns: [String] = []
+  var generatedColumns: [GeneratedColumn] = []
   var isWithoutRowid: Bool
   /// Whether rows may be there that have no stamps, being older than syncing.
   var hasUnstampedRows: Bool
@@ -152,6 +159,15 @@ struct ColumnSchema: Hashable {
     default: .binary
     }
   }
+}
+
+/// A column that SQLite computes from others.
+struct GeneratedColumn: Hashable {
+  var name: String
+  var affinity: ColumnSchema.Affinity
+  var collation: String
+  /// The SQL by which it is computed.
+  var expression: String
 }
 
 /// A declared reference from one table to another.

@@ -127,7 +127,8 @@ final class TableAccess {
   /// that it has at its author's, if that is free here, or else the next.
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
-      let key = try nextKey()
+      var key = try nextKey()
+      while try isTaken(key) { key = key == .max ? Self.randomKey() : key + 1 }
       greatestKey = key
       return key
     }
@@ -136,7 +137,7 @@ final class TableAccess {
       return hint
     }
     var key = try nextKey()
-    while try !isFree(key) { key += 1 }
+    while try !isFree(key) { key = key == .max ? Self.randomKey() : key + 1 }
     greatestKey = key
     try setIdentity(identity, of: key)
     return key
@@ -144,15 +145,21 @@ final class TableAccess {
 
   private func isFree(_ key: Int64) throws -> Bool {
     if try explicitIdentity(of: key) != nil { return false }
-    selecting.bind(key, at: 1)
-    defer { selecting.reset() }
-    return try !selecting.step()
+    return try !isTaken(key)
+  }
+
+  private func isTaken(_ key: Int64) throws -> Bool {
+    let statement = try statement(
+      "SELECT 1 FROM \(table.quotedName) WHERE \(quoted(table.localKey ?? "rowid")) = ?")
+    statement.bind(key, at: 1)
+    defer { statement.reset() }
+    return try statement.step()
   }
 
   /// One above all keys of the table, of bookkeeping, and, for AUTOINCREMENT,
   /// above all that ever were.
   private func nextKey() throws -> Int64 {
-    if let greatestKey { return greatestKey + 1 }
+    if let greatestKey { return greatestKey == .max ? Self.randomKey() : greatestKey + 1 }
     let key = quoted(table.localKey ?? "rowid")
     var greatest =
       try Int64.fetchOne(
@@ -170,8 +177,12 @@ final class TableAccess {
           session.database, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?",
           arguments: [table.name]) ?? 0)
     }
-    return max(greatest, 0) + 1
+    greatest = max(greatest, 0)
+    return greatest == .max ? Self.randomKey() : greatest + 1
   }
+
+  /// What SQLite does when the greatest key is taken: try any other.
+  private static func randomKey() -> Int64 { .random(in: 1..<(.max)) }
 
   private func setIdentity(_ identity: RowIdentity, of key: Int64) throws {
     let statement = try statement(
@@ -272,6 +283,16 @@ final class TableAccess {
         + "VALUES (\(marks.joined(separator: ", ")))", on: session.database)
     inserting[columns] = statement
     return statement
+  }
+
+  private var evaluation: IndexEvaluation?
+
+  /// What evaluates indexes over expressions and conditions.
+  func indexEvaluation() throws -> IndexEvaluation {
+    if let evaluation { return evaluation }
+    let made = try IndexEvaluation(table: table, database: session.database)
+    evaluation = made
+    return made
   }
 
   // MARK: - Statements

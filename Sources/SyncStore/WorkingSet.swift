@@ -141,19 +141,14 @@ final class WorkingSet {
   private func expressionValues(
     of row: WorkingRow, _ unique: UniqueIndex, _ table: TableSchema
   ) throws -> [Value]? {
-    let names = table.columns.map { "? AS \(quoted($0.name))" }
-    let statement = try session.access(table.id).statement(
-      "SELECT \(unique.terms.joined(separator: ", ")) "
-        + "FROM (SELECT \(names.joined(separator: ", "))) AS \(table.quotedName)"
-        + (unique.condition.map { " WHERE \($0)" } ?? ""))
+    let evaluation = try session.access(table.id).indexEvaluation()
+    var values: [Value] = []
     for (position, column) in table.columns.enumerated() {
       let value = row.values[position] ?? .null
       // A term that is a reference is compared by identity, as it is.
-      statement.bind(column.domain == .plain ? value : try local(value, column), at: position + 1)
+      values.append(column.domain == .plain ? value : try local(value, column))
     }
-    guard try statement.step() else { return nil }
-    defer { statement.reset() }
-    return unique.terms.indices.map { statement.value(at: $0) }
+    return try evaluation.terms(of: unique, values: values)
   }
 
   /// The local form of a logical value; a reference to a row without a key
