@@ -8,7 +8,8 @@ extension Envelope {
   /// would check.
   public func encoded(limits: CodecLimits = .default) throws -> [UInt8] {
     try checkCaps(limits)
-    let deflated = compression == .deflate ? try body.withUnsafeBytes(Deflate.deflateIfSmaller) : nil
+    let deflated =
+      compression == .deflate ? try body.withUnsafeBytes(Deflate.deflateIfSmaller) : nil
     let stored = deflated ?? body
     let extra = try encodedFields()
     guard extra.count <= limits.publicBytes else {

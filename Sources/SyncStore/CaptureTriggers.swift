@@ -191,7 +191,8 @@ struct CaptureTriggers {
   private var presenceHint: String? {
     guard table.hasUnstampedRows else { return nil }
     return hint(
-      .present, where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
+      .present,
+      where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
   }
 
   /// The row that has the new one's rowid, where rows are known by others of

@@ -9,7 +9,7 @@ import SyncModel
 final class ChangeExport {
   private let session: StoreSession
   private let builder: ChangeSetBuilder
-  private let batchSize: Int
+  private let options: LocalStore.Options
 
   /// What sealing has to look at again.
   private(set) var suspects = Suspects()
@@ -26,10 +26,10 @@ final class ChangeExport {
     var freedKeys: [(table: Int, key: Int64)] = []
   }
 
-  init(session: StoreSession, builder: ChangeSetBuilder, batchSize: Int) {
+  init(session: StoreSession, builder: ChangeSetBuilder, options: LocalStore.Options) {
     self.session = session
     self.builder = builder
-    self.batchSize = batchSize
+    self.options = options
   }
 
   /// Exports everything and seals it.
@@ -57,7 +57,8 @@ final class ChangeExport {
     let exporter = try TableExport(session: session, table: table)
     var log = try EditLog(table: table, session: session)
     while true {
-      let batch = try log.next(limit: batchSize)
+      let batch = try log.next(
+        limit: options.rowsPerChangeSet, byteLimit: options.bytesPerChangeSet)
       if batch.rows.isEmpty { break }
       try exporter.export(batch, to: builder, suspects: &suspects)
     }

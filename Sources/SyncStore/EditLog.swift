@@ -1,19 +1,41 @@
 import GRDB
 import SyncModel
 
-/// The log of one table, read in order of row and, for each row, of time, a
-/// bounded number of rows at once.
+/// The log of one table, read in the order in which it was written, a bounded
+/// number of rows at once.
+///
+/// That order is mostly the one in which the rows lie in the file, and one
+/// statement joins the log with the rows, which makes reading them many times
+/// cheaper than each for itself in order of key. A row that is edited over a
+/// long time appears in several batches.
 struct EditLog {
-  /// All that the log says of one row.
+  /// All that one batch says of one row.
   struct Row {
     /// The kind of the oldest entry.
     var first: CaptureTriggers.Entry
-    /// When the row was last inserted; `nil` if it was not.
+    /// When the row was last inserted; `nil` if it was not, or was deleted
+    /// after that.
     var insertTime: HybridTime?
     /// When the newest entry was made.
-    var lastTime: HybridTime
-    /// The entries of updates since the last insert, in `updates`.
-    var updates: Range<Int>
+    var lastTime = HybridTime.zero
+    /// Whether an entry says that the row may have gone.
+    var mayBeGone = false
+    /// The updates since the last insert, in order of time.
+    var updates: [Update] = []
+    /// Whether the row is in its table.
+    var isPresent: Bool
+    /// Where the values of its changed columns are among the batch's cells.
+    var cells: [Cell] = []
+    fileprivate var hasAllCells = false
+    fileprivate var read = ColumnSet()
+  }
+
+  /// A value that was read.
+  struct Cell {
+    /// The position of the column.
+    var column: Int
+    /// The index in the batch's values of the column.
+    var index: Int
   }
 
   /// An update of one row.
@@ -23,61 +45,86 @@ struct EditLog {
     var columns: ColumnSet
   }
 
-  /// A batch of rows in order of their keys.
+  /// A batch of rows, each once, in order of their first entries.
   struct Batch {
     var rows: [Row] = []
-    var updates: [Update] = []
     /// The local values of the key columns.
     var keys: [ValueColumn]
+    /// Local values by position of column, those that are asked for by a
+    /// ``Row``'s cells.
+    var cells: [ValueColumn]
+    /// Whether nothing was left in the log after it.
+    var isLast = false
+
+    /// The bytes of text and blobs in the cells.
+    var contentCount: Int {
+      var count = 0
+      for index in cells.indices { count += cells[index].bytes.count }
+      return count
+    }
   }
 
   private let table: TableSchema
   private let statement: SQLStatement
+  private let session: StoreSession
+  private let collations: [KeyCollation]
+  private let cellPositions: [Int]
+  /// Where the statement gives the first cell.
+  private let firstCell: Int
   private var hasEntry: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
     self.table = table
+    self.session = session
     let keys = table.keyColumns.indices.map { "k\($0)" }
-    let order = zip(keys, Self.collations(table)).map { "\($0) COLLATE \($1)" }
-    // SQLite sorts in bounded memory, on disk if need be.
+    collations =
+      table.identity == .surrogate
+      ? [.binary] : table.identityPositions.map { table.columns[$0].keyCollation }
+    cellPositions = table.cellPositions
+    firstCell = 4 + keys.count
+    let match = zip(table.keyColumns, keys).map { "t.\(quoted($0)) = l.\($1)" }
+    let logged = keys.map { "l.\($0)" }
+    let cells = cellPositions.map { "t.\(quoted(table.columns[$0].name))" }
     statement = try SQLStatement(
-      "SELECT op, at, mask, \(keys.joined(separator: ", ")) FROM \(table.logName) "
-        + "WHERE \(keys.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) "
-        + "ORDER BY \(order.joined(separator: ", ")), seq", on: session.database)
+      """
+      SELECT l.op, l.at, l.mask, t.\(quoted(table.keyColumns[0])) IS NOT NULL, \
+      \((logged + cells).joined(separator: ", ")) \
+      FROM \(table.logName) AS l LEFT JOIN \(table.quotedName) AS t \
+      ON \(match.joined(separator: " AND ")) \
+      WHERE \(logged.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) ORDER BY l.seq
+      """, on: session.database)
     hasEntry = try statement.step()
   }
 
-  private static func collations(_ table: TableSchema) -> [String] {
-    table.identity == .surrogate
-      ? ["BINARY"] : table.identityPositions.map { table.columns[$0].collation }
-  }
-
-  /// The next rows, at most `limit`; empty at the end.
-  mutating func next(limit: Int) throws -> Batch {
-    let keyCount = table.keyColumns.count
-    var batch = Batch(keys: Array(repeating: ValueColumn(), count: keyCount))
-    let collations = table.identityPositions.map { table.columns[$0].keyCollation }
-    var currentKey: [UInt8] = []
-    var entryKey: [UInt8] = []
+  /// The next rows, at most `limit`, and no more once their cells have
+  /// `byteLimit` bytes; empty at the end.
+  mutating func next(limit: Int, byteLimit: Int) throws -> Batch {
+    var batch = Batch(
+      keys: Array(repeating: ValueColumn(), count: collations.count),
+      cells: Array(repeating: ValueColumn(), count: table.columns.count))
+    var positions: [Bits128: Int] = [:]
+    var key: [UInt8] = []
     while hasEntry {
-      entryKey.removeAll(keepingCapacity: true)
-      for index in 0..<keyCount {
-        statement.appendKey(
-          at: 3 + index, collation: index < collations.count ? collations[index] : .binary,
-          to: &entryKey)
+      key.removeAll(keepingCapacity: true)
+      for index in collations.indices {
+        statement.appendKey(at: 4 + index, collation: collations[index], to: &key)
       }
-      if batch.rows.isEmpty || entryKey != currentKey {
-        if batch.rows.count == limit { return batch }
-        swap(&currentKey, &entryKey)
-        for index in 0..<keyCount { statement.append(at: 3 + index, to: &batch.keys[index]) }
-        let start = batch.updates.count
-        batch.rows.append(
-          Row(
-            first: try kind(), insertTime: nil, lastTime: .zero, updates: start..<start))
+      let hash = session.hash(key)
+      if let position = positions[hash] {
+        try add(to: &batch.rows[position], &batch.cells)
+      } else {
+        if batch.rows.count == limit || batch.contentCount >= byteLimit { return batch }
+        positions[hash] = batch.rows.count
+        for index in collations.indices {
+          statement.append(at: 4 + index, to: &batch.keys[index])
+        }
+        var row = Row(first: try kind(), isPresent: statement.integer(at: 3) != 0)
+        try add(to: &row, &batch.cells)
+        batch.rows.append(row)
       }
-      try add(to: &batch)
       hasEntry = try statement.step()
     }
+    batch.isLast = true
     return batch
   }
 
@@ -89,59 +136,85 @@ struct EditLog {
     return kind
   }
 
-  private func add(to batch: inout Batch) throws {
+  private func add(to row: inout Row, _ cells: inout [ValueColumn]) throws {
     let time = HybridTime(julianDay: statement.real(at: 1))
-    let last = batch.rows.count - 1
-    batch.rows[last].lastTime = max(batch.rows[last].lastTime, time)
+    row.lastTime = max(row.lastTime, time)
     switch try kind() {
     case .insert:
-      batch.rows[last].insertTime = max(batch.rows[last].insertTime ?? .zero, time)
-      batch.updates.removeSubrange(batch.rows[last].updates)
-      batch.rows[last].updates = batch.updates.count..<batch.updates.count
+      row.insertTime = max(row.insertTime ?? .zero, time)
+      row.updates.removeAll()
+      if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
     case .update:
       let columns = ColumnSet(statement, at: 2)
-      let updates = batch.rows[last].updates
-      if !updates.isEmpty, batch.updates[updates.upperBound - 1].time >= time {
+      if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
+      if let last = row.updates.last, last.time >= time {
         // The clock stood or went back: the order of the log decides.
-        batch.updates[updates.upperBound - 1].columns.formUnion(columns)
+        row.updates[row.updates.count - 1].columns.formUnion(columns)
       } else {
-        batch.updates.append(Update(time: time, columns: columns))
-        batch.rows[last].updates = updates.lowerBound..<batch.updates.count
+        row.updates.append(Update(time: time, columns: columns))
       }
     case .delete:
-      batch.rows[last].insertTime = nil
-      batch.updates.removeSubrange(batch.rows[last].updates)
-      batch.rows[last].updates = batch.updates.count..<batch.updates.count
-    case .replaced, .present: break
+      row.insertTime = nil
+      row.mayBeGone = true
+      row.updates.removeAll()
+    case .replaced: row.mayBeGone = true
+    case .present: break
     }
+  }
+
+  private func readAllCells(of row: inout Row, _ cells: inout [ValueColumn]) {
+    row.hasAllCells = true
+    row.cells.removeAll()
+    row.cells.reserveCapacity(cellPositions.count)
+    for (offset, position) in cellPositions.enumerated() {
+      row.cells.append(Cell(column: position, index: cells[position].count))
+      statement.append(at: firstCell + offset, to: &cells[position])
+    }
+  }
+
+  private func readCells(
+    _ columns: ColumnSet, of row: inout Row, _ cells: inout [ValueColumn]
+  ) {
+    guard row.read != columns else { return }
+    for (offset, position) in cellPositions.enumerated()
+    where columns.contains(position) && !row.read.contains(position) {
+      row.cells.append(Cell(column: position, index: cells[position].count))
+      statement.append(at: firstCell + offset, to: &cells[position])
+    }
+    row.read.formUnion(columns)
   }
 }
 
 /// A set of columns, by bit.
 struct ColumnSet: Hashable {
-  private(set) var words: [UInt64]
+  private var first: UInt64 = 0
+  /// Words beyond the first, for tables with many columns.
+  private var others: [UInt64] = []
 
-  init() { words = [] }
+  init() {}
 
   /// Reads the mask of a log's entry: an integer, or several with commas.
   init(_ statement: SQLStatement, at position: Int) {
     if statement.isText(at: position) {
-      words = statement.text(at: position).split(separator: ",").map { UInt64($0) ?? 0 }
+      let words = statement.text(at: position).split(separator: ",").map { UInt64($0) ?? 0 }
+      first = words.first ?? 0
+      others = Array(words.dropFirst())
     } else {
-      words = [UInt64(bitPattern: statement.integer(at: position))]
+      first = UInt64(bitPattern: statement.integer(at: position))
     }
   }
 
   mutating func formUnion(_ other: ColumnSet) {
-    for (index, word) in other.words.enumerated() {
-      if index < words.count { words[index] |= word } else { words.append(word) }
+    first |= other.first
+    for (index, word) in other.others.enumerated() {
+      if index < others.count { others[index] |= word } else { others.append(word) }
     }
   }
 
   func contains(_ column: Int) -> Bool {
-    let index = column / CaptureTriggers.bitsPerMask
-    return index < words.count
-      && words[index] >> UInt64(column % CaptureTriggers.bitsPerMask) & 1 != 0
+    let (index, bit) = column.quotientAndRemainder(dividingBy: CaptureTriggers.bitsPerMask)
+    if index == 0 { return first >> UInt64(bit) & 1 != 0 }
+    return index <= others.count && others[index - 1] >> UInt64(bit) & 1 != 0
   }
 }
 

@@ -17,7 +17,7 @@ extension LocalStore {
     guard !edited.isEmpty else { return SealReport() }
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
-      session: session, builder: builder, batchSize: options.rowsPerChangeSet)
+      session: session, builder: builder, options: options)
     try export.run()
     var report = SealReport()
     report.changeSets = builder.sealed

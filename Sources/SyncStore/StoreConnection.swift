@@ -25,7 +25,7 @@ final class StoreConnection: Sendable {
     configuration.prepareDatabase { [silencer] database in
       try database.execute(
         sql: """
-          PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF; \
+          PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA trusted_schema = OFF; \
           PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
           """)
       if let connection = database.sqliteConnection { silencer.install(on: connection) }

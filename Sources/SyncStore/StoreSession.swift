@@ -12,7 +12,7 @@ final class StoreSession {
   /// Milliseconds since 1970 when the transaction began.
   let now: Int64
 
-  private let hash: SipHash
+  private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
 
   init(
@@ -27,7 +27,7 @@ final class StoreSession {
     else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged")
     }
-    self.hash = hash
+    sipHash = hash
   }
 
   func access(_ id: Int) throws -> TableAccess {
@@ -36,6 +36,9 @@ final class StoreSession {
     accesses[id] = access
     return access
   }
+
+  /// A hash of a key, by a secret of the document.
+  func hash(_ key: [UInt8]) -> Bits128 { sipHash.hash(key) }
 
   /// What a row is found by among the stamps.
   func fingerprint(_ identity: UnsafeRawBufferPointer, of kind: IdentityKind) -> RowFingerprint {
@@ -46,7 +49,7 @@ final class StoreSession {
       // The bit that does not fit moves to the other part.
       return RowFingerprint(high: word & (.max >> 1), low: low ^ UInt32(word >> 63))
     }
-    let digest = hash.hash(identity)
+    let digest = sipHash.hash(identity)
     return RowFingerprint(
       high: digest.high & (.max >> 1), low: UInt32(truncatingIfNeeded: digest.low))
   }

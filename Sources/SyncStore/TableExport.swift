@@ -17,6 +17,8 @@ final class TableExport {
 
   private var changes: TableChanges
   private var shapes: [[Int]: UInt32] = [:]
+  /// For the row at hand, by column, where its values are.
+  private var cellRows: [Int]
   /// The bytes of content when it was last asked whether there are enough.
   private var checkedContent = 0
   private static let largeContent = 1 << 18
@@ -53,6 +55,7 @@ final class TableExport {
           OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
           """) ?? false
     changes = Self.emptyChanges(table)
+    cellRows = Array(repeating: 0, count: table.columns.count)
   }
 
   private static func emptyChanges(_ table: TableSchema) -> TableChanges {
@@ -86,7 +89,9 @@ final class TableExport {
     for (position, row) in order.enumerated() { states[row] = stored[position] }
     var isChanged = [Bool](repeating: false, count: batch.rows.count)
 
-    for row in batch.rows.indices {
+    // In order of key, in which keys compress better and the receiver's
+    // b-trees grow at one end.
+    for (count, row) in batch.keys.order().enumerated() {
       let wasParked = states[row]?.isParked ?? false
       let outcome = try export(row, of: batch, identities: identities, state: &states[row])
       isChanged[row] = outcome != nil
@@ -98,7 +103,7 @@ final class TableExport {
       if let outcome {
         try note(outcome, row, batch, identities, &suspects)
         // Many rows weigh what is expected of them; a few may hold large values.
-        if row & 255 == 255 || contentCount - checkedContent > Self.largeContent {
+        if count & 255 == 255 || contentCount - checkedContent > Self.largeContent {
           checkedContent = contentCount
           if builder.isFull(with: changes) { try finish(builder) }
         }
@@ -127,21 +132,32 @@ final class TableExport {
   ) throws -> RowAction? {
     let log = batch.rows[row]
     let existed = existed(log, state)
-    let found = try access.select { statement in
-      for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
-    }
-    guard let found else {
-      guard existed else { return nil }
+    guard log.isPresent else {
+      // A later entry will say that it has gone.
+      guard existed, log.mayBeGone || batch.isLast else { return nil }
       appendDeletion(row, log, batch, identities, &state)
       return .delete
     }
-    defer { found.reset() }
-    if log.insertTime != nil || !existed {
-      try appendInsertion(row, log, batch, identities, &state, found)
+    if log.insertTime != nil {
+      for cell in log.cells { cellRows[cell.column] = cell.index }
+      try appendInsertion(row, log, batch, identities, &state, batch.cells)
+      return .insert
+    }
+    if !existed {
+      // It is shown although it was thought to be gone: a rebirth.
+      guard let (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
+      let cells = values.map { value in
+        var column = ValueColumn()
+        column.append(value)
+        return column
+      }
+      for position in cellPositions { cellRows[position] = 0 }
+      try appendInsertion(row, log, batch, identities, &state, cells)
       return .insert
     }
     guard !log.updates.isEmpty else { return nil }
-    try appendUpdate(row, log, batch, identities, &state, found)
+    for cell in log.cells { cellRows[cell.column] = cell.index }
+    try appendUpdate(row, log, batch, identities, &state)
     return .update
   }
 
@@ -188,7 +204,7 @@ final class TableExport {
 
   private func appendInsertion(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ state: inout RowState?, _ found: SQLStatement
+    _ state: inout RowState?, _ cells: [ValueColumn]
   ) throws {
     var time = log.insertTime ?? log.lastTime
     if let state {
@@ -200,8 +216,8 @@ final class TableExport {
     var new = RowState(existence: .inserted, existenceStamp: stamp, cellStamp: stamp)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
     for (index, position) in cellPositions.enumerated() {
-      try appendCell(position, to: index, found)
-      guard let edited = editTime(of: position, log, batch), edited > time else { continue }
+      try appendCell(position, to: index, cells)
+      guard let edited = editTime(of: position, log), edited > time else { continue }
       new.setStamp(LocalStamp(time: edited.rawValue, client: session.own), of: position)
       appendException(row: changes.count, column: index, time: edited)
     }
@@ -214,16 +230,16 @@ final class TableExport {
 
   private func appendUpdate(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ state: inout RowState?, _ found: SQLStatement
+    _ state: inout RowState?
   ) throws {
     var new = state ?? .unstamped
     if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
     for (index, position) in cellPositions.enumerated() {
-      guard var time = editTime(of: position, log, batch) else { continue }
+      guard var time = editTime(of: position, log) else { continue }
       time = raise(time, above: new.stamp(of: position))
-      try appendCell(position, to: index, found)
+      try appendCell(position, to: index, batch.cells)
       shape.append(index)
       if let rowTime, rowTime != time {
         appendException(row: changes.count, column: index, time: time)
@@ -239,12 +255,13 @@ final class TableExport {
     state = new
   }
 
-  private func appendCell(_ position: Int, to index: Int, _ found: SQLStatement) throws {
+  private func appendCell(_ position: Int, to index: Int, _ cells: [ValueColumn]) throws {
     let column = table.columns[position]
     if column.domain == .plain {
-      found.append(at: position, to: &changes.cells[index])
+      changes.cells[index].append(cells[position], at: cellRows[position])
     } else {
-      changes.cells[index].append(try session.exported(found.value(at: position), column))
+      changes.cells[index].append(
+        try session.exported(cells[position][cellRows[position]], column))
     }
   }
 
@@ -257,9 +274,9 @@ final class TableExport {
 
   /// When a column was last updated, by the log.
   private func editTime(
-    of position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch
+    of position: Int, _ log: EditLog.Row
   ) -> HybridTime? {
-    for update in batch.updates[log.updates].reversed() where update.columns.contains(position) {
+    for update in log.updates.reversed() where update.columns.contains(position) {
       return update.time
     }
     return nil
@@ -292,7 +309,7 @@ final class TableExport {
       return
     }
     if isReferredTo, action == .update, !referredColumns.isEmpty {
-      let updates = batch.updates[batch.rows[row].updates]
+      let updates = batch.rows[row].updates
       if updates.contains(where: { update in
         referredColumns.contains { update.columns.contains($0) }
       }

@@ -40,10 +40,27 @@ final class DocumentSyncSubject: Subject {
     for device in workload.writers {
       guard let receiver = stores[device.other] else { continue }
       figures[.apply, default: 0] += try Measurement.of {
-        for bytes in files[device] ?? [] { try receiver.apply(file: bytes) }
+        for window in Self.windows(files[device] ?? []) { try receiver.apply(files: window) }
       }.1.processor
     }
     return try figures.merging(sizes()) { $1 }
+  }
+}
+
+extension DocumentSyncSubject {
+  /// The files as a sync fetches them: some at a time, up to 4 MiB.
+  fileprivate static func windows(_ files: [[UInt8]]) -> [[[UInt8]]] {
+    var windows: [[[UInt8]]] = []
+    var byteCount = Int.max
+    for file in files {
+      if byteCount >= 4 << 20 {
+        windows.append([])
+        byteCount = 0
+      }
+      windows[windows.count - 1].append(file)
+      byteCount += file.count
+    }
+    return windows
   }
 }
 
@@ -82,13 +99,14 @@ struct NotApplied: Error, CustomStringConvertible {
 }
 
 extension LocalStore {
-  /// Checks, decodes and applies one file.
-  func apply(file bytes: [UInt8]) throws {
-    let changeSet = try ChangeSetCodec.decode(bytes)
-    let report = try apply([
-      ReceivedChangeSet(changeSet: changeSet, hash: ContentHash(of: bytes), bytes: bytes)
-    ])
-    guard report.waiting.isEmpty, report.applied.count == 1, report.parkedRows == 0
+  /// Checks, decodes and applies files that were fetched together.
+  func apply(files: [[UInt8]]) throws {
+    let report = try apply(
+      try files.map { bytes in
+        ReceivedChangeSet(
+          changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
+      })
+    guard report.waiting.isEmpty, report.applied.count == files.count, report.parkedRows == 0
     else { throw NotApplied(report: report) }
   }
 }

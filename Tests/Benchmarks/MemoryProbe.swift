@@ -96,7 +96,7 @@ struct MemoryProbe: ParsableCommand {
       let names = try FileManager.default.contentsOfDirectory(atPath: payloads.path).sorted()
       let idle = try PeakMemory.reset()
       for name in names {
-        try store.apply(file: [UInt8](Data(contentsOf: payloads.appending(path: name))))
+        try store.apply(files: [[UInt8](Data(contentsOf: payloads.appending(path: name)))])
       }
       let peak = try PeakMemory.current() - idle
       try verify(paths)

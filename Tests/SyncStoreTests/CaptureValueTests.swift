@@ -84,7 +84,8 @@ import Testing
       "'тест 🎄'", "9007199254740993",
     ]
     for value in values {
-      try devices[0].run("INSERT INTO t (v, i, r, x) VALUES (\(value), \(value), \(value), \(value))")
+      try devices[0].run(
+        "INSERT INTO t (v, i, r, x) VALUES (\(value), \(value), \(value), \(value))")
     }
     let query = """
       SELECT typeof(v), v, hex(v), length(CAST(v AS BLOB)), typeof(i), i, hex(i), typeof(r), r,
@@ -92,7 +93,8 @@ import Testing
       """
     try converge(devices, query, try devices[0].rows(query))
     // And the same as updates, back and forth.
-    try devices[1].run("UPDATE t SET v = (SELECT v FROM t AS o WHERE o.id = \(values.count + 1) - t.id)")
+    try devices[1].run(
+      "UPDATE t SET v = (SELECT v FROM t AS o WHERE o.id = \(values.count + 1) - t.id)")
     try converge(devices, query, try devices[1].rows(query))
   }
 
@@ -160,7 +162,8 @@ import Testing
     #expect(try devices[1].rows("PRAGMA encoding") == ["UTF-16le"])
     try devices[0].run("INSERT INTO t (s) VALUES ('日本'), ('a' || char(0) || 'b')")
     try devices[0].run("UPDATE \"ключ\" SET v = '🎄'; INSERT INTO \"ключ\" VALUES ('Ж', 'x')")
-    try devices[1].run("UPDATE t SET s = 'ÜNÏCODE' WHERE id = 1; INSERT OR REPLACE INTO t (s) VALUES ('x')")
+    try devices[1].run(
+      "UPDATE t SET s = 'ÜNÏCODE' WHERE id = 1; INSERT OR REPLACE INTO t (s) VALUES ('x')")
     try converge(devices, "SELECT * FROM \"ключ\" ORDER BY 1", ["Ж|x", "ж|🎄"])
   }
 }

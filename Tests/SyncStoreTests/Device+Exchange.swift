@@ -49,14 +49,15 @@ extension Device {
 extension TableChanges {
   /// Actions as letters, in order: i, u, d.
   var letters: String {
-    String(actions.map { action -> Character in
-      switch RowAction(rawValue: action) {
-      case .insert: "i"
-      case .update: "u"
-      case .delete: "d"
-      case nil: "?"
-      }
-    })
+    String(
+      actions.map { action -> Character in
+        switch RowAction(rawValue: action) {
+        case .insert: "i"
+        case .update: "u"
+        case .delete: "d"
+        case nil: "?"
+        }
+      })
   }
 
   /// The columns that a row has, by name.

@@ -44,7 +44,8 @@ import Testing
     try devices[0].run("UPDATE p SET k = 'uno', v = 11 WHERE k = 'one'")
     try devices[1].run("UPDATE c SET b = 5, v = 'z' WHERE a = 'two'")
     try converge(
-      devices, "SELECT g.id, p.k, p.v, c.b, c.v FROM g JOIN c USING (a, b) JOIN p ON p.k = c.a "
+      devices,
+      "SELECT g.id, p.k, p.v, c.b, c.v FROM g JOIN c USING (a, b) JOIN p ON p.k = c.a "
         + "ORDER BY g.id", ["1|uno|11|1|x", "2|two|2|5|z"])
   }
 
@@ -144,7 +145,9 @@ import Testing
 
   @Test func theGreatestKeyOfAllLeavesRoomForOthers() throws {
     let devices = try scratch.devices(
-      2, "CREATE TABLE t (id INTEGER PRIMARY KEY, v); CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT, v)")
+      2,
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, v); CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT, v)"
+    )
     for (number, device) in devices.enumerated() {
       try device.run("INSERT INTO t VALUES (9223372036854775807, 'max\(number)')")
       try device.run("INSERT INTO t VALUES (-9223372036854775808, 'min\(number)')")
@@ -168,7 +171,8 @@ import Testing
       INSERT INTO t (id, v) VALUES (1, 'a'), (2, 'b');
       """)
     try devices[0].run("UPDATE t SET v = v || 'x'")
-    try converge(devices, "SELECT t.*, k FROM t JOIN log ON n = id ORDER BY id", ["1|ax|1|ax", "2|bx|1|bx"])
+    try converge(
+      devices, "SELECT t.*, k FROM t JOIN log ON n = id ORDER BY id", ["1|ax|1|ax", "2|bx|1|bx"])
     try devices[1].run("DELETE FROM t WHERE id = 1")
     try converge(devices, "SELECT * FROM log", ["bx|2"])
   }

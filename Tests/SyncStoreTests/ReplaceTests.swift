@@ -151,7 +151,8 @@ import Testing
       """, origin)
     try devices[0].run("INSERT INTO t VALUES ('a', 2, NULL); UPDATE t SET v = 2 WHERE k = 'c'")
     try devices[0].run("INSERT INTO i VALUES (1, 5), (3, 2)")
-    try converge(devices, "SELECT * FROM t UNION ALL SELECT * , 0 FROM i", ["c|2|x", "1|5|0", "2|2|0"])
+    try converge(
+      devices, "SELECT * FROM t UNION ALL SELECT * , 0 FROM i", ["c|2|x", "1|5|0", "2|2|0"])
   }
 
   @Test(arguments: Origin.allCases)
@@ -182,7 +183,8 @@ import Testing
 
   @Test func insertOrIgnoreAndUpsertLogWhatTheyDo() throws {
     let devices = try scratch.devices(
-      2, "CREATE TABLE t (k TEXT PRIMARY KEY, v UNIQUE, n INTEGER); INSERT INTO t VALUES ('a', 1, 0)")
+      2,
+      "CREATE TABLE t (k TEXT PRIMARY KEY, v UNIQUE, n INTEGER); INSERT INTO t VALUES ('a', 1, 0)")
     try devices[0].run("INSERT OR IGNORE INTO t VALUES ('a', 5, 5), ('b', 1, 5)")
     #expect(try devices[0].sealsNothing())
     try devices[0].run(
