@@ -29,8 +29,15 @@ final class RowWriter {
     for row in set.rows {
       guard let shown = row.shown else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
-        try session.access(row.key.table).delete(shown.key)
-        if row.isVisible { replaced.insert(ObjectIdentifier(row)) } else { counts.deleted += 1 }
+        let access = try session.access(row.key.table)
+        try access.delete(shown.key)
+        if row.isVisible {
+          replaced.insert(ObjectIdentifier(row))
+        } else {
+          // Freed before keys are given out: another row may take it.
+          if let key = row.localKey { try access.forgetKey(key) }
+          counts.deleted += 1
+        }
       }
     }
     // References need the keys of all rows that they may lead to.
@@ -134,9 +141,6 @@ final class RowWriter {
       row.state.isParked = !row.isVisible && (row.isInDocument || !cells.isEmpty)
       if row.state.isParked { try park(row, cells) }
       if table.identity == .surrogate {
-        if !row.isVisible, row.shown != nil, let key = row.localKey {
-          try session.access(table.id).forgetKey(key)
-        }
         row.state.localKey = row.isVisible ? row.localKey : nil
       }
       changes[table.id, default: []].append((row.fingerprint, row.storedState))
