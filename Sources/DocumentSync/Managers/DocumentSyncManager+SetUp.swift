@@ -1,0 +1,57 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+extension DocumentSyncManager {
+  /// Puts the database at `path` under sync as a new document, and uploads
+  /// it for others to join.
+  ///
+  /// The directory's application is created if it holds none. A call that
+  /// stopped half-way is completed by repeating it. Refused, with nothing
+  /// changed, if the store is under sync (`alreadyUnderSync`), cannot be
+  /// synchronized (`storeUnsuitable`), or the document is there already
+  /// (`documentExists`: join it instead).
+  ///
+  /// - Parameters:
+  ///   - application: The application's identifier.
+  ///   - document: The identifier by which others find the document.
+  ///   - client: What to call this device; its host name if `nil`.
+  public static func create(
+    storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
+    document: String, client: String? = nil,
+    configuration: StoreConfiguration = StoreConfiguration(),
+    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+  ) async throws -> DocumentSyncManager {
+    throw SyncError.cancelled("create")
+  }
+
+  /// Gets the whole store of a document that is in the directory, and puts
+  /// it at `path` under sync.
+  ///
+  /// Nothing half-done is ever at `path`. A file that stands there is left
+  /// alone (`fileExists`) unless `existing` says otherwise.
+  ///
+  /// - Parameters:
+  ///   - document: The identifier; `nil` takes the only document there is.
+  ///   - application: The application; `nil` accepts any.
+  ///   - client: What to call this device; its host name if `nil`.
+  public static func join(
+    storeAt path: String, directory: any SharedDirectory, document: String? = nil,
+    application: String? = nil, client: String? = nil, existing: ExistingFile = .refuse,
+    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+  ) async throws -> DocumentSyncManager {
+    throw SyncError.cancelled("join")
+  }
+
+  /// Opens a store that is under sync.
+  ///
+  /// - Parameter directory: Where the shared directory is now; `nil` takes
+  ///   the place where it was last.
+  public static func open(
+    storeAt path: String, directory: (any SharedDirectory)? = nil,
+    environment: SyncEnvironment = SyncEnvironment()
+  ) async throws -> DocumentSyncManager {
+    throw SyncError.cancelled("open")
+  }
+}

@@ -1,0 +1,242 @@
+import Foundation
+import SyncModel
+
+/// The base of all operations: one way to finish, cancellable at every step.
+///
+/// A subclass overrides ``perform()`` and nothing else. What that returns or
+/// throws becomes ``result``, exactly once, whatever happens in between;
+/// every error becomes a ``SyncError``. An operation runs once, on an
+/// `OperationQueue` or by calling `start()`; one that was cancelled before
+/// it began never calls ``perform()``.
+///
+/// Properties may be read, and `cancel()` called, from any thread.
+open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
+  private enum State {
+    /// Not begun. Handlers wait for the result.
+    case ready
+    /// Begun, and about to have its task.
+    case starting
+    /// ``perform()`` runs in the task.
+    case executing(Task<Void, Never>)
+    /// Over. The result never changes again.
+    case finished(Result<Output, SyncError>)
+  }
+
+  /// Who is told at the end.
+  private struct Audience {
+    var completions: [@Sendable (Result<Output, SyncError>) -> Void] = []
+    var observers: [SyncProgressHandler] = []
+  }
+
+  /// What the operation does, as a verb phrase for errors and logs.
+  public let verb: String
+  /// What it needs from the world.
+  public let environment: SyncEnvironment
+  /// Counts files, or bytes where they are known. Cancelling it cancels the
+  /// operation.
+  public let progress = Progress(totalUnitCount: 0)
+
+  private let lock = NSLock()
+  private var state = State.ready
+  private var audience = Audience()
+  private var current = SyncProgress()
+  private let thread: DispatchQueue
+
+  /// An operation that does `verb`.
+  public init(_ verb: String, environment: SyncEnvironment) {
+    self.verb = verb
+    self.environment = environment
+    thread = DispatchQueue(label: "DocumentSync: \(verb)")
+    super.init()
+    progress.cancellationHandler = { [weak self] in self?.cancel() }
+  }
+
+  // MARK: For subclasses
+
+  /// Does the work. Called once, and not if the operation was cancelled
+  /// before it began.
+  ///
+  /// Work that blocks belongs into ``blocking(_:)``. Long work calls
+  /// ``checkCancellation()`` between its steps.
+  open func perform() async throws -> Output {
+    throw SyncError(
+      .internalFault, operation: verb, message: "This operation does nothing.",
+      remedy: "Report this as a fault of the program.", detail: "\(type(of: self))")
+  }
+
+  /// Throws ``SyncError/Code/cancelled`` once the operation is cancelled.
+  public final func checkCancellation() throws {
+    if isCancelled { throw SyncError.cancelled(verb) }
+  }
+
+  /// Runs work that blocks on the operation's own thread, so that it takes
+  /// none from the pool that tasks share.
+  public final func blocking<Value: Sendable>(
+    _ work: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    try checkCancellation()
+    return try await withCheckedThrowingContinuation { continuation in
+      thread.async { continuation.resume(with: Result { try work() }) }
+    }
+  }
+
+  /// Changes the progress and tells the observers.
+  public final func report(_ change: (inout SyncProgress) -> Void) {
+    let (snapshot, observers) = lock.withLock {
+      change(&current)
+      return (current, audience.observers)
+    }
+    publish(snapshot, to: observers)
+  }
+
+  /// Begins a phase with nothing of it done.
+  public final func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
+    report {
+      $0 = SyncProgress()
+      $0.phase = phase
+      $0.totalCount = count
+      $0.totalBytes = bytes
+    }
+  }
+
+  // MARK: For callers
+
+  /// How far the operation has come.
+  public final var snapshot: SyncProgress { lock.withLock { current } }
+
+  /// What came of the operation; `nil` until it has finished.
+  public final var result: Result<Output, SyncError>? {
+    lock.withLock {
+      if case .finished(let result) = state { result } else { nil }
+    }
+  }
+
+  /// Why the operation failed; `nil` if it did not, or not yet.
+  public final var error: SyncError? {
+    if case .failure(let error) = result { error } else { nil }
+  }
+
+  /// Calls `handler` whenever the operation comes further, for the last time
+  /// with ``SyncProgress/Phase/finished``.
+  public final func observe(_ handler: @escaping SyncProgressHandler) {
+    lock.withLock { audience.observers.append(handler) }
+  }
+
+  /// The progress as a sequence that ends with the operation. Snapshots that
+  /// nobody has taken yet are replaced by newer ones.
+  public final func progressUpdates() -> AsyncStream<SyncProgress> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: SyncProgress.self, bufferingPolicy: .bufferingNewest(1))
+    observe { continuation.yield($0) }
+    whenFinished { _ in continuation.finish() }
+    return stream
+  }
+
+  /// Calls `handler` with the result, exactly once: at the end, or at once
+  /// if the operation has finished.
+  public final func whenFinished(
+    _ handler: @escaping @Sendable (Result<Output, SyncError>) -> Void
+  ) {
+    let finished: Result<Output, SyncError>? = lock.withLock {
+      if case .finished(let result) = state { return result }
+      audience.completions.append(handler)
+      return nil
+    }
+    if let finished { handler(finished) }
+  }
+
+  // MARK: Operation
+
+  /// Operations run beside the thread that starts them.
+  public final override var isAsynchronous: Bool { true }
+
+  /// Whether it has begun and not finished.
+  public final override var isExecuting: Bool {
+    lock.withLock {
+      switch state {
+      case .starting, .executing: true
+      case .ready, .finished: false
+      }
+    }
+  }
+
+  /// Whether it is over.
+  public final override var isFinished: Bool { result != nil }
+
+  /// Begins. Called by the queue; later calls do nothing.
+  public final override func start() {
+    let begins = lock.withLock {
+      guard case .ready = state else { return false }
+      state = .starting
+      return true
+    }
+    guard begins else { return }
+    guard !isCancelled else {
+      finish(with: .failure(SyncError.cancelled(verb)))
+      return
+    }
+    announce("isExecuting")
+    let task = Task {
+      do {
+        try self.checkCancellation()
+        self.finish(with: .success(try await self.perform()))
+      } catch {
+        self.finish(with: .failure(error))
+      }
+    }
+    let runs = lock.withLock {
+      // The task may have finished before it could be noted.
+      guard case .starting = state else { return false }
+      state = .executing(task)
+      return true
+    }
+    // A cancellation may have come while there was no task to tell.
+    if runs, isCancelled { task.cancel() }
+  }
+
+  /// Asks the operation to stop at its next step. It then finishes with
+  /// ``SyncError/Code/cancelled``, unless it was done before it noticed.
+  public final override func cancel() {
+    super.cancel()
+    let task: Task<Void, Never>? = lock.withLock {
+      if case .executing(let task) = state { task } else { nil }
+    }
+    task?.cancel()
+  }
+
+  /// The one way to finish; what comes after the first time is ignored.
+  private func finish(with outcome: Result<Output, any Error>) {
+    let result = outcome.mapError { SyncError.wrapping($0, operation: verb) }
+    let told: (Audience, SyncProgress)? = lock.withLock {
+      if case .finished = state { return nil }
+      state = .finished(result)
+      current.phase = .finished
+      defer { audience = Audience() }
+      return (audience, current)
+    }
+    guard let (audience, snapshot) = told else { return }
+    if case .failure(let error) = result {
+      environment.logger.debug("\(verb): \(error)")
+    }
+    progress.cancellationHandler = nil
+    publish(snapshot, to: audience.observers)
+    // Outside the lock: the queue reads our properties in answer. Before the
+    // handlers: whoever they wake finds the queue done with this operation.
+    announce("isExecuting")
+    announce("isFinished")
+    for completion in audience.completions { completion(result) }
+  }
+
+  private func announce(_ key: String) {
+    willChangeValue(forKey: key)
+    didChangeValue(forKey: key)
+  }
+
+  private func publish(_ snapshot: SyncProgress, to observers: [SyncProgressHandler]) {
+    let inBytes = snapshot.totalBytes > 0
+    progress.totalUnitCount = Int64(inBytes ? snapshot.totalBytes : snapshot.totalCount)
+    progress.completedUnitCount = Int64(
+      inBytes ? snapshot.completedBytes : snapshot.completedCount)
+    for observer in observers { observer(snapshot) }
+  }
+}

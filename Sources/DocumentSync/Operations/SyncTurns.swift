@@ -1,0 +1,22 @@
+import Foundation
+
+/// Whose folder is looked at without being asked for: one in turn at each
+/// synchronization.
+///
+/// Kept in memory. The first turn is drawn at random, so that a program that
+/// synchronizes once and ends comes round to everyone as well.
+public final class SyncTurns: Sendable {
+  private let lock = NSLock()
+  nonisolated(unsafe) private var next: UInt64
+
+  /// Draws the first turn.
+  public init(environment: SyncEnvironment) { next = environment.random() }
+
+  /// The turn among `count`, at least 1; the following call gives the next.
+  func take(of count: Int) -> Int {
+    lock.withLock {
+      defer { next &+= 1 }
+      return Int(next % UInt64(count))
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Logging
+import SyncDirectory
+import SyncStore
+
+/// What operations need from the world: time, random numbers, bounds.
+///
+/// Everything is injected, so that whole fleets of devices can run in one
+/// process from one seed.
+public struct SyncEnvironment: Sendable {
+  /// Milliseconds since 1970.
+  public var now: @Sendable () -> Int64
+  /// Random words, from which identifiers and turns are drawn.
+  public var random: @Sendable () -> UInt64
+  /// Diagnostics. Quiet unless set: what users should know is in reports and
+  /// errors.
+  public var logger: Logger
+  /// What platform this is, as clients describe themselves.
+  public var platform: String
+  /// How stores are opened. Its clock is replaced by ``now``.
+  public var store: LocalStore.Options
+  /// How many files are read at a time.
+  public var parallelReads = 4
+  /// About how many bytes of change sets are read before they are applied,
+  /// which bounds memory.
+  public var fetchWindowBytes = 4 << 20
+  /// How a directory is used for which only a path is known.
+  public var openDirectory: @Sendable (String) throws -> any SharedDirectory
+
+  /// The system's clock and generator, and the usual bounds.
+  public init() {
+    now = { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
+    random = {
+      var generator = SystemRandomNumberGenerator()
+      return generator.next()
+    }
+    logger = Logger(label: "DocumentSync") { _ in SwiftLogNoOpLogHandler() }
+    #if os(Linux)
+      platform = "Linux"
+    #elseif os(macOS)
+      platform = "macOS"
+    #elseif os(iOS)
+      platform = "iOS"
+    #else
+      platform = "other"
+    #endif
+    store = LocalStore.Options()
+    openDirectory = { path in
+      throw SyncError(
+        .directoryFailed, operation: "open the directory", path: path,
+        message: "No kind of directory is known.", remedy: "Name the directory.")
+    }
+  }
+
+  /// The options for opening a store, with this environment's clock.
+  var storeOptions: LocalStore.Options {
+    var options = store
+    options.now = now
+    return options
+  }
+
+  /// A generator that draws from ``random``.
+  var generator: InjectedGenerator { InjectedGenerator(source: random) }
+}
+
+/// Draws its words from a closure.
+struct InjectedGenerator: RandomNumberGenerator {
+  let source: @Sendable () -> UInt64
+
+  mutating func next() -> UInt64 { source() }
+}

@@ -1,0 +1,97 @@
+extension SyncError.Code {
+  // The operation itself.
+
+  /// The operation was cancelled.
+  public static let cancelled = Self(rawValue: "cancelled")
+  /// A fault of this program.
+  public static let internalFault = Self(rawValue: "internalFault")
+
+  // The store.
+
+  /// Another process, or another manager, is working on the store.
+  public static let storeInUse = Self(rawValue: "storeInUse")
+  /// There is no database at the path.
+  public static let storeMissing = Self(rawValue: "storeMissing")
+  /// The file is no SQLite database.
+  public static let notADatabase = Self(rawValue: "notADatabase")
+  /// The database is damaged.
+  public static let storeDamaged = Self(rawValue: "storeDamaged")
+  /// The store is under sync already.
+  public static let alreadyUnderSync = Self(rawValue: "alreadyUnderSync")
+  /// The store is not under sync.
+  public static let notUnderSync = Self(rawValue: "notUnderSync")
+  /// The set-up of the store was begun and not finished.
+  public static let setUpUnfinished = Self(rawValue: "setUpUnfinished")
+  /// The schema, or the configuration for it, cannot be synchronized.
+  public static let storeUnsuitable = Self(rawValue: "storeUnsuitable")
+  /// Another program kept the database locked for too long.
+  public static let storeBusy = Self(rawValue: "storeBusy")
+  /// The store or its folder cannot be written to.
+  public static let storeNotWritable = Self(rawValue: "storeNotWritable")
+  /// There are edits that are not published.
+  public static let unpublishedEdits = Self(rawValue: "unpublishedEdits")
+  /// A file stands where one would be written.
+  public static let fileExists = Self(rawValue: "fileExists")
+  /// The local disk is full.
+  public static let noLocalSpace = Self(rawValue: "noLocalSpace")
+  /// A local file could not be read or written.
+  public static let localFile = Self(rawValue: "localFile")
+  /// SQLite or the store failed in another way.
+  public static let storeFailed = Self(rawValue: "storeFailed")
+
+  // The shared directory.
+
+  /// The shared directory is not there or does not answer.
+  public static let directoryAway = Self(rawValue: "directoryAway")
+  /// What was named as the shared directory is no folder.
+  public static let notADirectory = Self(rawValue: "notADirectory")
+  /// The shared directory cannot be read.
+  public static let directoryNotReadable = Self(rawValue: "directoryNotReadable")
+  /// The shared directory cannot be written to.
+  public static let directoryNotWritable = Self(rawValue: "directoryNotWritable")
+  /// The shared directory is full.
+  public static let noSharedSpace = Self(rawValue: "noSharedSpace")
+  /// Reading or writing in the shared directory failed in another way.
+  public static let directoryFailed = Self(rawValue: "directoryFailed")
+
+  // The application and the document.
+
+  /// The shared directory holds no application.
+  public static let applicationMissing = Self(rawValue: "applicationMissing")
+  /// The shared directory belongs to another application.
+  public static let otherApplication = Self(rawValue: "otherApplication")
+  /// The shared directory is not the one that the store is bound to.
+  public static let otherRoot = Self(rawValue: "otherRoot")
+  /// What is in the directory needs a newer version of this software.
+  public static let newerVersionNeeded = Self(rawValue: "newerVersionNeeded")
+  /// There is no such document.
+  public static let documentMissing = Self(rawValue: "documentMissing")
+  /// A document of that identifier is there already.
+  public static let documentExists = Self(rawValue: "documentExists")
+  /// The document was deleted.
+  public static let documentDeleted = Self(rawValue: "documentDeleted")
+  /// Several documents are there and none was named.
+  public static let documentAmbiguous = Self(rawValue: "documentAmbiguous")
+  /// The document's generation that the store is bound to is not there.
+  public static let generationMissing = Self(rawValue: "generationMissing")
+  /// Another generation of the document counts now.
+  public static let generationReplaced = Self(rawValue: "generationReplaced")
+  /// Another state of this store published under its client identifier.
+  public static let forkedClient = Self(rawValue: "forkedClient")
+  /// No whole store that can be used is in the directory.
+  public static let wholeStoreMissing = Self(rawValue: "wholeStoreMissing")
+  /// A file in the directory is not what it should be.
+  public static let malformedFile = Self(rawValue: "malformedFile")
+
+  /// What a caller should make of an error of this code.
+  public var classification: SyncError.Classification {
+    switch self {
+    case .directoryAway, .generationMissing, .applicationMissing: .directoryAway
+    case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
+      .otherApplication, .otherRoot, .documentExists, .documentDeleted, .generationReplaced,
+      .forkedClient, .newerVersionNeeded:
+      .refused
+    default: .failed
+    }
+  }
+}

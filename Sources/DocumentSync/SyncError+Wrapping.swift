@@ -1,0 +1,63 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+extension SyncError {
+  /// The error of any layer, as an error of this one. A `SyncError` stays as
+  /// it is.
+  static func wrapping(
+    _ error: any Error, operation: String, path: String? = nil
+  ) -> SyncError {
+    switch error {
+    case let error as SyncError: error
+    case let error as StoreError: SyncError(error, operation: operation)
+    case let error as DirectoryError: SyncError(error, operation: operation)
+    case is CancellationError: .cancelled(operation)
+    default:
+      SyncError(
+        .internalFault, operation: operation, path: path,
+        message: "Something failed that this program does not know.",
+        remedy: "Report this as a fault of the program.", detail: "\(error)", underlying: error)
+    }
+  }
+
+  /// The error of a cancelled operation.
+  static func cancelled(_ operation: String) -> SyncError {
+    SyncError(
+      .cancelled, operation: operation, message: "The operation was cancelled.",
+      remedy: "Start it again to continue from where it stopped.")
+  }
+
+  private init(_ error: StoreError, operation: String) {
+    let codes: [StoreError.Code: Code] = [
+      .missing: .storeMissing, .notADatabase: .notADatabase, .damaged: .storeDamaged,
+      .alreadyUnderSync: .alreadyUnderSync, .notUnderSync: .notUnderSync,
+      .newerFormat: .newerVersionNeeded, .unsupportedSchema: .storeUnsuitable,
+      .badConfiguration: .storeUnsuitable, .foreignKeysBroken: .storeUnsuitable,
+      .busy: .storeBusy, .notWritable: .storeNotWritable, .unpublishedEdits: .unpublishedEdits,
+      .fork: .forkedClient, .noSpace: .noLocalSpace,
+    ]
+    self.init(
+      codes[error.code] ?? .storeFailed, operation: operation, path: error.path,
+      message: error.message, remedy: error.remedy, detail: error.detail, underlying: error)
+  }
+
+  private init(_ error: DirectoryError, operation: String) {
+    let codes: [DirectoryError.Code: (Code, String)] = [
+      .away: (.directoryAway, "The shared directory is not there."),
+      .notADirectory: (.notADirectory, "What should be a folder is none."),
+      .notReadable: (.directoryNotReadable, "The shared directory may not be read."),
+      .notWritable: (.directoryNotWritable, "The shared directory may not be written to."),
+      .noSpace: (.noSharedSpace, "The shared directory has no space left."),
+      .localFile: (.localFile, "A local file could not be read or written."),
+    ]
+    let (code, message) =
+      codes[error.code] ?? (.directoryFailed, "Reading or writing in the shared directory failed.")
+    var detail = "\(error.operation.rawValue): \(error.code)"
+    if !error.detail.isEmpty { detail += "; \(error.detail)" }
+    if let system = error.underlying { detail += "; \(system.text) (error \(system.number))" }
+    self.init(
+      code, operation: operation, path: error.path, message: message, remedy: error.remedy,
+      detail: detail, underlying: error)
+  }
+}

@@ -1,0 +1,49 @@
+/// How far an operation has come: a snapshot.
+public struct SyncProgress: Hashable, Sendable, Codable {
+  /// What an operation is doing.
+  public enum Phase: String, Hashable, Sendable, Codable, CaseIterable {
+    /// Nothing yet.
+    case waiting
+    /// Looking at what is in the shared directory.
+    case listing
+    /// Taking a consistent copy of the store.
+    case snapshot
+    /// Reading files of the others.
+    case downloading
+    /// Applying change sets to the store.
+    case applying
+    /// Sealing local edits.
+    case sealing
+    /// Publishing files.
+    case uploading
+    /// Checking what was moved.
+    case verifying
+    /// Done, one way or another.
+    case finished
+  }
+
+  /// What the operation is doing.
+  public var phase = Phase.waiting
+  /// How many files are done in this phase.
+  public var completedCount = 0
+  /// How many files this phase has, as far as it is known.
+  public var totalCount = 0
+  /// How many bytes are done in this phase.
+  public var completedBytes = 0
+  /// How many bytes this phase has, as far as it is known.
+  public var totalBytes = 0
+
+  /// Nothing done yet.
+  public init() {}
+
+  /// The part that is done, from 0 to 1; `nil` while the total is unknown.
+  public var fraction: Double? {
+    if totalBytes > 0 { return min(1, Double(completedBytes) / Double(totalBytes)) }
+    if totalCount > 0 { return min(1, Double(completedCount) / Double(totalCount)) }
+    return nil
+  }
+}
+
+/// Told whenever an operation comes further. Called on the operation's
+/// thread, one call at a time: it should return soon.
+public typealias SyncProgressHandler = @Sendable (SyncProgress) -> Void

@@ -1,0 +1,130 @@
+import SyncModel
+
+/// What one synchronization did.
+public struct SyncReport: Hashable, Sendable, Codable {
+  /// A change set that went one way or the other.
+  public struct ChangeSet: Hashable, Sendable, Codable {
+    /// Its author.
+    public var client: ClientIdentifier
+    /// Its number.
+    public var number: UInt64
+    /// The hash of its file.
+    public var hash: ContentHash
+    /// The number of rows that it changes.
+    public var rowCount: Int
+    /// The length of its file in bytes; `nil` where it was not looked up.
+    public var byteCount: Int?
+
+    /// Joins the parts.
+    public init(
+      client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
+      byteCount: Int? = nil
+    ) {
+      self.client = client
+      self.number = number
+      self.hash = hash
+      self.rowCount = rowCount
+      self.byteCount = byteCount
+    }
+  }
+
+  /// Change sets of this client that were published, in order.
+  public var sent: [ChangeSet] = []
+  /// Change sets of others that were read and checked.
+  public var received: [ChangeSet] = []
+  /// Change sets of others that were applied, in order.
+  public var applied: [ChangeSet] = []
+  /// Change sets of this client that were missing from the directory, or
+  /// damaged in it, and were put back.
+  public var restored: [ChangeSet] = []
+  /// What cannot be applied yet, and why. Empty means that this store has
+  /// everything that it knows of.
+  public var waiting: [SyncWait] = []
+
+  /// Rows inserted into tables.
+  public var insertedRows = 0
+  /// Rows whose columns changed.
+  public var updatedRows = 0
+  /// Rows deleted from tables.
+  public var deletedRows = 0
+  /// Cells and rows for which two sides had concurrent changes.
+  public var conflicts = 0
+  /// Rows that are kept and not shown, as of the end, if this run had to do
+  /// with rows at all.
+  public var parkedRows = 0
+
+  /// Bytes that were published.
+  public var bytesSent = 0
+  /// Bytes that were read.
+  public var bytesReceived = 0
+  /// How many folders were listed.
+  public var listings = 0
+  /// Whether a new RecentSync was published.
+  public var publishedMarker = false
+
+  /// A report of nothing.
+  public init() {}
+
+  /// Whether nothing was sent, received or put back.
+  public var isIdle: Bool {
+    sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty && !publishedMarker
+  }
+}
+
+/// Something that a store knows of and cannot apply yet.
+public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
+  /// Why something waits. Open: later versions may add their own.
+  public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
+    /// The reason's name.
+    public let rawValue: String
+    /// A reason of the given name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// It was announced, and its file is not there.
+    public static let notArrived = Reason(rawValue: "notArrived")
+    /// Its file could not be read.
+    public static let unreadable = Reason(rawValue: "unreadable")
+    /// Its file is damaged or short.
+    public static let damaged = Reason(rawValue: "damaged")
+    /// Its file belongs elsewhere: another document, client or number.
+    public static let misplaced = Reason(rawValue: "misplaced")
+    /// Its file does not continue the one before it.
+    public static let brokenChain = Reason(rawValue: "brokenChain")
+    /// Two files claim its number.
+    public static let fork = Reason(rawValue: "fork")
+    /// Its file needs a newer version of this software.
+    public static let newerFormat = Reason(rawValue: "newerFormat")
+    /// The store refused it.
+    public static let refused = Reason(rawValue: "refused")
+    /// Other change sets have to be applied before it.
+    public static let dependencies = Reason(rawValue: "dependencies")
+  }
+
+  /// The author.
+  public var client: ClientIdentifier
+  /// The first number that waits; that client's later ones wait for it.
+  public var number: UInt64
+  /// Why.
+  public var reason: Reason
+  /// The reason as a sentence for the user.
+  public var message: String
+  /// The file that it is about, below the root of the directory.
+  public var path: String?
+
+  /// Joins the parts.
+  public init(
+    client: ClientIdentifier, number: UInt64, reason: Reason, message: String,
+    path: String? = nil
+  ) {
+    self.client = client
+    self.number = number
+    self.reason = reason
+    self.message = message
+    self.path = path
+  }
+
+  /// The change set, the sentence and the path.
+  public var description: String {
+    "change set \(number) of \(client): \(message)" + (path.map { " (\($0))" } ?? "")
+  }
+}
