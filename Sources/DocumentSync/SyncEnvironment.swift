@@ -24,7 +24,9 @@ public struct SyncEnvironment: Sendable {
   /// About how many bytes of change sets are read before they are applied,
   /// which bounds memory.
   public var fetchWindowBytes = 4 << 20
-  /// How a directory is used for which only a path is known.
+  /// How often calls on the directory are repeated that failed in passing.
+  public var retries = RetryingDirectory.Policy.standard
+  /// How a directory is opened of which only the path is known.
   public var openDirectory: @Sendable (String) throws -> any SharedDirectory
 
   /// The system's clock and generator, and the usual bounds.
@@ -45,11 +47,7 @@ public struct SyncEnvironment: Sendable {
       platform = "other"
     #endif
     store = LocalStore.Options()
-    openDirectory = { path in
-      throw SyncError(
-        .directoryFailed, operation: "open the directory", path: path,
-        message: "No kind of directory is known.", remedy: "Name the directory.")
-    }
+    openDirectory = { FolderDirectory(root: $0) }
   }
 
   /// The options for opening a store, with this environment's clock.
@@ -57,6 +55,11 @@ public struct SyncEnvironment: Sendable {
     var options = store
     options.now = now
     return options
+  }
+
+  /// The directory, with the calls repeated that failed in passing.
+  func retrying(_ directory: any SharedDirectory) -> any SharedDirectory {
+    directory is RetryingDirectory ? directory : RetryingDirectory(directory, policy: retries)
   }
 
   /// A generator that draws from ``random``.

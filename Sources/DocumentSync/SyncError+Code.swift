@@ -56,6 +56,8 @@ extension SyncError.Code {
 
   // The application and the document.
 
+  /// The application that the store is bound to is not in the directory.
+  public static let rootMissing = Self(rawValue: "rootMissing")
   /// The shared directory holds no application.
   public static let applicationMissing = Self(rawValue: "applicationMissing")
   /// The shared directory belongs to another application.
@@ -86,7 +88,7 @@ extension SyncError.Code {
   /// What a caller should make of an error of this code.
   public var classification: SyncError.Classification {
     switch self {
-    case .directoryAway, .generationMissing, .applicationMissing: .directoryAway
+    case .directoryAway, .rootMissing, .generationMissing: .directoryAway
     case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
       .otherApplication, .otherRoot, .documentExists, .documentDeleted, .generationReplaced,
       .forkedClient, .newerVersionNeeded:

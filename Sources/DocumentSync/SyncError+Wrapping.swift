@@ -12,6 +12,7 @@ extension SyncError {
     case let error as SyncError: error
     case let error as StoreError: SyncError(error, operation: operation)
     case let error as DirectoryError: SyncError(error, operation: operation)
+    case let error as CodecError: SyncError(error, operation: operation, path: path)
     case is CancellationError: .cancelled(operation)
     default:
       SyncError(
@@ -59,5 +60,12 @@ extension SyncError {
     self.init(
       code, operation: operation, path: error.path, message: message, remedy: error.remedy,
       detail: detail, underlying: error)
+  }
+
+  private init(_ error: CodecError, operation: String, path: String?) {
+    self.init(
+      error.needsNewerReader ? .newerVersionNeeded : .malformedFile, operation: operation,
+      path: path, message: error.sentence, remedy: error.remedy, detail: "\(error)",
+      underlying: error)
   }
 }

@@ -18,6 +18,9 @@ public struct ContentHash: Hashable, Sendable, Codable, CustomStringConvertible,
     }
   }
 
+  /// Wraps a digest that was just computed.
+  init(digest: [UInt8]) { bytes = digest }
+
   /// Wraps a digest of exactly 32 bytes; `nil` for any other length.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == 32 else { return nil }

@@ -23,11 +23,22 @@ extension DocumentSyncManager {
     configuration: StoreConfiguration = StoreConfiguration(),
     environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentSyncManager {
-    throw SyncError.cancelled("create")
+    let turns = SyncTurns(environment: environment)
+    let store = try await OperationQueue().run(
+      CreateDocumentOperation(
+        storeAt: path, directory: directory, application: application, document: document,
+        clientDescription: client ?? ProcessInfo.processInfo.hostName,
+        configuration: configuration, turns: turns, environment: environment),
+      onProgress: onProgress)
+    return DocumentSyncManager(
+      store: store, directory: directory, turns: turns, environment: environment)
   }
 
   /// Gets the whole store of a document that is in the directory, and puts
   /// it at `path` under sync.
+  ///
+  /// Then it is synchronized for the first time; should that fail, the store
+  /// is there, and can be opened and synchronized again.
   ///
   /// Nothing half-done is ever at `path`. A file that stands there is left
   /// alone (`fileExists`) unless `existing` says otherwise.
@@ -41,7 +52,19 @@ extension DocumentSyncManager {
     application: String? = nil, client: String? = nil, existing: ExistingFile = .refuse,
     environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentSyncManager {
-    throw SyncError.cancelled("join")
+    var generator = environment.generator
+    let downloaded = try await OperationQueue().run(
+      DownloadWholeStoreOperation(
+        directory: directory, applicationIdentifier: application, document: document, to: path,
+        client: .random(using: &generator),
+        clientDescription: client ?? ProcessInfo.processInfo.hostName, existing: existing,
+        environment: environment),
+      onProgress: onProgress)
+    let manager = DocumentSyncManager(
+      store: downloaded.store, directory: directory,
+      turns: SyncTurns(environment: environment), environment: environment)
+    try await manager.synchronize(onProgress: onProgress)
+    return manager
   }
 
   /// Opens a store that is under sync.
@@ -52,6 +75,15 @@ extension DocumentSyncManager {
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) async throws -> DocumentSyncManager {
-    throw SyncError.cancelled("open")
+    let store = try await OperationQueue().run(
+      OpenStoreOperation(path: path, environment: environment))
+    do {
+      return DocumentSyncManager(
+        store: store,
+        directory: try directory ?? environment.openDirectory(store.binding.directory),
+        turns: SyncTurns(environment: environment), environment: environment)
+    } catch {
+      throw SyncError.wrapping(error, operation: "open the directory")
+    }
   }
 }

@@ -21,11 +21,14 @@ public final class DocumentSyncManager: Sendable {
   private let queue: OperationQueue
   private let turns: SyncTurns
 
-  init(store: LocalStore, directory: any SharedDirectory, environment: SyncEnvironment) {
+  init(
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    environment: SyncEnvironment
+  ) {
     self.store = store
     self.directory = directory
+    self.turns = turns
     self.environment = environment
-    turns = SyncTurns(environment: environment)
     queue = OperationQueue()
     queue.name = "DocumentSync: document"
     queue.maxConcurrentOperationCount = 1

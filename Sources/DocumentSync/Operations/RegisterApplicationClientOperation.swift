@@ -1,8 +1,12 @@
 import SyncDirectory
 import SyncModel
-import SyncStore
 
-/// Registers a client with the application of a shared directory.
+/// Registers a client with the application of a shared directory: finds the
+/// application, or creates it, and lets the client describe itself.
+///
+/// Two clients that create the application unseen by each other both
+/// succeed; the one with the lowest root counts. Repeating it changes
+/// nothing.
 public final class RegisterApplicationClientOperation: SyncOperation<ApplicationRegistration>,
   @unchecked Sendable
 {
@@ -13,18 +17,38 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   private let ancestor: ClientIdentifier?
   private let createIfMissing: Bool
 
-  /// Does nothing yet.
+  /// Names what to register where.
+  ///
+  /// - Parameters:
+  ///   - applicationIdentifier: The application; `nil` accepts any.
+  ///   - createIfMissing: Whether a directory without one gets the
+  ///     application.
   public init(
     directory: any SharedDirectory, applicationIdentifier: String?, client: ClientIdentifier,
-    description clientDescription: String, ancestor: ClientIdentifier?, createIfMissing: Bool,
+    description: String, ancestor: ClientIdentifier? = nil, createIfMissing: Bool,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.directory = directory
+    self.directory = environment.retrying(directory)
     self.applicationIdentifier = applicationIdentifier
     self.client = client
-    self.clientDescription = clientDescription
+    clientDescription = description
     self.ancestor = ancestor
     self.createIfMissing = createIfMissing
     super.init("register the client", environment: environment)
+  }
+
+  /// Registers.
+  public override func perform() async throws -> ApplicationRegistration {
+    try await blocking { [self] in
+      begin(.listing)
+      try directory.check(for: .writing)
+      let steps = ApplicationSteps(SharedFiles(directory, context: OperationContext(self)))
+      let (application, created) = try steps.findOrCreate(
+        applicationIdentifier, by: client, createIfMissing: createIfMissing)
+      try steps.describe(client, as: clientDescription, ancestor: ancestor)
+      return ApplicationRegistration(
+        root: application.root, application: application.application, client: client,
+        created: created)
+    }
   }
 }

@@ -1,0 +1,29 @@
+import SyncModel
+
+/// `generation.<ordinal>.<integrity key>.json`: one life of a document.
+struct GenerationFile: Hashable, Codable {
+  /// The shared directory as its creator knew it; the headers of all files
+  /// of this generation carry it.
+  var root: RootIdentifier
+  var document: DocumentName
+  /// The identifier that the user chose.
+  var identifier: String
+  var generation: IntegrityKey
+  var ordinal: UInt64
+  var description: String
+  var previous: IntegrityKey?
+  var leastReaderVersion = 1
+  var requiredFeatures: [String] = []
+  var creator: ClientIdentifier
+  var createdMilliseconds: Int64
+}
+
+/// `deleted.<ordinal>.<client>.json`: the end of a document.
+struct TombstoneFile: Hashable, Codable {
+  var root: RootIdentifier
+  var document: DocumentName
+  /// The generation that was deleted; those before it are as well.
+  var ordinal: UInt64
+  var client: ClientIdentifier
+  var deletedMilliseconds: Int64
+}

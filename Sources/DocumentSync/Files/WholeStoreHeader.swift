@@ -1,0 +1,22 @@
+import SyncModel
+
+/// The private header of a whole store: what the database in it is.
+struct WholeStoreHeader: Hashable, Codable {
+  var root: RootIdentifier
+  var document: DocumentName
+  var generation: IntegrityKey
+  var generationOrdinal: UInt64
+  /// The client that uploaded it.
+  var client: ClientIdentifier
+  /// Its number among that client's whole stores.
+  var number: UInt64
+  /// The change sets that it contains, the uploader's own among them.
+  var vector: VersionVector
+  /// The hash of the schema.
+  var schema: ContentHash
+  /// The length of the database.
+  var storeByteCount: Int
+  /// The SHA-256 of the database.
+  var storeHash: ContentHash
+  var milliseconds: Int64
+}

@@ -1,0 +1,95 @@
+import Foundation
+
+/// A local file that is read or written part by part. Closed when it is let
+/// go of. Its errors are ``SyncError``.
+final class LocalFileHandle {
+  private let handle: FileHandle
+  private let path: String
+  private let operation: String
+
+  /// Opens a file that is there.
+  init(reading path: String, operation: String) throws {
+    self.path = path
+    self.operation = operation
+    do {
+      handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    } catch {
+      throw Self.failure(error, path: path, operation: operation)
+    }
+  }
+
+  /// Makes a new file, which only this user may read, to write and to read.
+  init(creating path: String, operation: String) throws {
+    self.path = path
+    self.operation = operation
+    let made = FileManager.default.createFile(
+      atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+    do {
+      guard made else { throw CocoaError(.fileWriteUnknown) }
+      handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+    } catch {
+      throw Self.failure(error, path: path, operation: operation)
+    }
+  }
+
+  deinit {
+    do {
+      try handle.close()
+    } catch {
+      // What had to be durable was flushed; nothing depends on this.
+    }
+  }
+
+  /// The length of the file.
+  func byteCount() throws -> Int {
+    try perform {
+      let end = try handle.seekToEnd()
+      try handle.seek(toOffset: 0)
+      return Int(end)
+    }
+  }
+
+  /// Goes to a position.
+  func seek(to offset: Int) throws { try perform { try handle.seek(toOffset: UInt64(offset)) } }
+
+  /// The next bytes: `count`, or fewer at the end.
+  func read(_ count: Int) throws -> [UInt8] {
+    try perform { Array(try handle.read(upToCount: count) ?? Data()) }
+  }
+
+  /// Reads on to the end.
+  func forEachChunk(of count: Int, _ body: ([UInt8]) throws -> Void) throws {
+    while true {
+      let chunk = try read(count)
+      if chunk.isEmpty { return }
+      try body(chunk)
+    }
+  }
+
+  /// Writes at the position.
+  func write(_ bytes: [UInt8]) throws { try perform { try handle.write(contentsOf: bytes) } }
+
+  /// Makes what was written durable.
+  func flush() throws { try perform { try handle.synchronize() } }
+
+  private func perform<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch {
+      throw Self.failure(error, path: path, operation: operation)
+    }
+  }
+
+  private static func failure(
+    _ error: any Error, path: String, operation: String
+  ) -> SyncError {
+    let full = (error as? CocoaError)?.code == .fileWriteOutOfSpace
+    return SyncError(
+      full ? .noLocalSpace : .localFile, operation: operation, path: path,
+      message: full ? "The local disk is full." : "A local file could not be read or written.",
+      remedy: full
+        ? "Free some space, then try again."
+        : "Check that the folder is there and that this user may write to it.",
+      detail: "\(error)", underlying: error)
+  }
+}

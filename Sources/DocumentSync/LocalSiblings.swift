@@ -1,0 +1,84 @@
+import Foundation
+
+/// The files that this module keeps beside a store for a while.
+///
+/// They bear the store's name, so that whoever holds the store's lock may
+/// remove those that an interrupted operation left.
+struct LocalSiblings {
+  let store: String
+  let operation: String
+
+  private var folder: String {
+    let folder = (store as NSString).deletingLastPathComponent
+    return folder.isEmpty ? "." : folder
+  }
+  private var prefix: String { (store as NSString).lastPathComponent + "-docsync-tmp." }
+
+  /// A path that is not in use, for a file that does not outlive the call.
+  func temporary(_ kind: String) -> String { store + "-docsync-tmp." + kind }
+
+  /// Removes what is there of such files. Called with the lock held.
+  func removeAll() throws {
+    do {
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder)
+      where name.hasPrefix(prefix) {
+        try FileManager.default.removeItem(atPath: folder + "/" + name)
+      }
+    } catch {
+      throw failure(error, "Unfinished files beside the store could not be removed.")
+    }
+  }
+
+  /// Gives the new store its place, in one step; what stood there is kept
+  /// under the returned path, if `existing` allows that.
+  ///
+  /// The companions of an old store in WAL mode go with it, since they are
+  /// part of it.
+  func moveIntoPlace(
+    _ new: String, existing: ExistingFile, milliseconds: Int64
+  ) throws -> String? {
+    var backup: String?
+    if FileManager.default.fileExists(atPath: store) {
+      guard existing == .replaceKeepingBackup else { throw exists }
+      backup = try moveAway(milliseconds)
+    }
+    do {
+      // Throws where something stands by now.
+      try FileManager.default.moveItem(atPath: new, toPath: store)
+    } catch {
+      throw failure(error, "The new store could not be given its name.")
+    }
+    return backup
+  }
+
+  /// Throws `fileExists` if a file is in the way.
+  func checkFree(_ existing: ExistingFile) throws {
+    if existing == .refuse, FileManager.default.fileExists(atPath: store) { throw exists }
+  }
+
+  private func moveAway(_ milliseconds: Int64) throws -> String {
+    let backup = "\(store).backup-\(milliseconds)"
+    do {
+      for companion in ["-wal", "-shm", "-journal", ""]
+      where FileManager.default.fileExists(atPath: store + companion) {
+        try FileManager.default.moveItem(atPath: store + companion, toPath: backup + companion)
+      }
+    } catch {
+      throw failure(error, "The old store could not be kept as a backup.")
+    }
+    return backup
+  }
+
+  private var exists: SyncError {
+    SyncError(
+      .fileExists, operation: operation, path: store, message: "A file is there already.",
+      remedy: "Choose another path, or ask for the file to be replaced; it is kept as a backup.")
+  }
+
+  private func failure(_ error: any Error, _ message: String) -> SyncError {
+    SyncError(
+      .localFile, operation: operation, path: store, message: message,
+      remedy: "Check that the folder is there and that this user may write to it.",
+      detail: "\(error)", underlying: error)
+  }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Puts a database under sync as a new document, uploads it, and tells the
+/// others.
+///
+/// Everything that can be refused is refused before anything is written
+/// anywhere. Then come the application, the store, and only then what others
+/// can see of the document. Interrupted in between, the same call completes
+/// it: the store knows which document it is to be.
+public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecked Sendable {
+  private let path: String
+  private let directory: any SharedDirectory
+  private let application: String
+  private let document: String
+  private let clientDescription: String
+  private let configuration: StoreConfiguration
+  private let turns: SyncTurns
+
+  /// Names the database, and the document to be.
+  public init(
+    storeAt path: String, directory: any SharedDirectory, application: String, document: String,
+    clientDescription: String, configuration: StoreConfiguration = StoreConfiguration(),
+    turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.path = path
+    self.directory = environment.retrying(directory)
+    self.application = application
+    self.document = document
+    self.clientDescription = clientDescription
+    self.configuration = configuration
+    self.turns = turns
+    super.init("create the document", environment: environment)
+  }
+
+  /// Creates.
+  public override func perform() async throws -> LocalStore {
+    try await blocking { [self] in
+      begin(.listing)
+      let context = OperationContext(self)
+      let files = SharedFiles(directory, context: context)
+      let interrupted = try LocalStore.isUnderSync(at: path)
+      if interrupted {
+        try checkInterrupted()
+      } else {
+        _ = try LocalStore.plan(at: path, configuration: configuration)
+      }
+      try directory.check(for: .writing)
+      return try StoreLock.hold(store: path, operation: verb) {
+        let store =
+          interrupted
+          ? try LocalStore.open(at: path, options: environment.storeOptions)
+          : try begin(files)
+        do {
+          try complete(store, files: files, context: context)
+          return store
+        } catch {
+          try store.close()
+          throw error
+        }
+      }
+    }
+  }
+
+  /// Registers the client, and puts the database under sync.
+  private func begin(_ files: SharedFiles) throws -> LocalStore {
+    let applications = ApplicationSteps(files)
+    let documents = DocumentSteps(files)
+    // Refused before anything is written.
+    if try applications.find() != nil {
+      _ = try applications.require(application)
+      try documents.checkAbsent(document)
+    }
+    var generator = environment.generator
+    let client = ClientIdentifier.random(using: &generator)
+    let found = try applications.findOrCreate(application, by: client, createIfMissing: true).file
+    let deleted = try documents.checkAbsent(document)
+    try applications.describe(client, as: clientDescription, ancestor: nil)
+    let name =
+      deleted?.file.document ?? DocumentSteps.name(application: application, identifier: document)
+    let binding = StoreBinding(
+      application: found.application, root: found.root, directory: directory.hint,
+      documentIdentifier: document, document: name, generation: .random(using: &generator),
+      generationOrdinal: Int((deleted?.file.ordinal ?? 0) + 1), client: client,
+      clientDescription: clientDescription)
+    try checkCancellation()
+    return try LocalStore.create(
+      at: path, binding: binding, configuration: configuration,
+      options: environment.storeOptions)
+  }
+
+  /// Publishes what others need to find the document and to join it.
+  private func complete(
+    _ store: LocalStore, files: SharedFiles, context: OperationContext
+  ) throws {
+    let binding = store.binding
+    // The store may stand alone after an interruption, or elsewhere.
+    _ = try ApplicationSteps(files).require(application)
+    _ = try DocumentSteps(files).create(binding, description: document, previous: nil)
+    _ = try WholeStoreUpload(
+      store: store, directory: directory, turns: turns, context: context
+    ).run()
+    try StoreRecords(store).noteSetUp()
+  }
+
+  /// Throws unless the store's set-up was begun by such a call as this one
+  /// and is not complete.
+  private func checkInterrupted() throws {
+    let store = try LocalStore.open(at: path, options: environment.storeOptions)
+    let (binding, isSetUp) = (store.binding, Result { try StoreRecords(store).isSetUp() })
+    try store.close()
+    guard try isSetUp.get() else {
+      guard binding.documentIdentifier == document, binding.application == application else {
+        throw SetUpState.unfinished(binding, path: path, operation: verb)
+      }
+      return
+    }
+    throw SyncError(
+      .alreadyUnderSync, operation: verb, path: path,
+      message: "The store is under sync already, as the document "
+        + "“\(binding.documentIdentifier)” in \(binding.directory).",
+      remedy: "Synchronize it, or leave that document first.")
+  }
+}
+
+/// The error of a store whose set-up was begun and not completed.
+enum SetUpState {
+  static func unfinished(
+    _ binding: StoreBinding, path: String, operation: String
+  ) -> SyncError {
+    SyncError(
+      .setUpUnfinished, operation: operation, path: path,
+      message: "The set-up of the store as the document “\(binding.documentIdentifier)” of "
+        + "“\(binding.application)” in \(binding.directory) was interrupted.",
+      remedy: "Create that document there again, from this store, to complete it.")
+  }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// What came of getting a whole store.
+public struct DownloadedStore: Sendable {
+  /// The store, under sync, at its place.
+  public var store: LocalStore
+  /// What it was made from.
+  public var wholeStore: WholeStoreDescription
+  /// Where the file is that stood in its place, if there was one.
+  public var backup: String?
+}
+
+/// Gets the whole store of a document and makes it a store of this device,
+/// for a client of its own.
+///
+/// Takes the one that contains most, checks it, and gives it its name in one
+/// step at the very end: nothing half-done is ever at the path, and nothing
+/// stays beside it. What changed since it was uploaded comes with the next
+/// synchronization.
+public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
+  @unchecked Sendable
+{
+  private let directory: any SharedDirectory
+  private let applicationIdentifier: String?
+  private let document: String?
+  private let path: String
+  private let client: ClientIdentifier
+  private let clientDescription: String
+  private let existing: ExistingFile
+
+  /// Names the document, and the path to be.
+  ///
+  /// - Parameters:
+  ///   - applicationIdentifier: The application; `nil` accepts any.
+  ///   - document: The document's identifier; `nil` takes the only one.
+  ///   - client: The client that the store will be. Never one that was in
+  ///     use before.
+  public init(
+    directory: any SharedDirectory, applicationIdentifier: String? = nil, document: String?,
+    to path: String, client: ClientIdentifier, clientDescription: String,
+    existing: ExistingFile = .refuse, environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.directory = environment.retrying(directory)
+    self.applicationIdentifier = applicationIdentifier
+    self.document = document
+    self.path = path
+    self.client = client
+    self.clientDescription = clientDescription
+    self.existing = existing
+    super.init("download the whole store", environment: environment)
+  }
+
+  /// Downloads.
+  public override func perform() async throws -> DownloadedStore {
+    try await blocking { [self] in
+      begin(.listing)
+      let siblings = LocalSiblings(store: path, operation: verb)
+      try siblings.checkFree(existing)
+      try directory.check(for: .writing)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      let application = try ApplicationSteps(files).require(applicationIdentifier)
+      let found = try DocumentSteps(files).require(document)
+      return try StoreLock.hold(store: path, operation: verb) {
+        do {
+          return try get(found.file, of: application, files: files, siblings: siblings)
+        } catch {
+          try siblings.removeAll()
+          throw error
+        }
+      }
+    }
+  }
+
+  private func get(
+    _ file: GenerationFile, of application: ApplicationFile, files: SharedFiles,
+    siblings: LocalSiblings
+  ) throws -> DownloadedStore {
+    try siblings.removeAll()
+    let database = siblings.temporary("database")
+    let steps = WholeStoreSteps(files)
+    let checked = try steps.download(
+      file, to: database, file: siblings.temporary("store"))
+    try checkCancellation()
+    let binding = StoreBinding(
+      application: application.application, root: file.root, directory: directory.hint,
+      documentIdentifier: file.identifier, document: file.document, generation: file.generation,
+      generationOrdinal: Int(file.ordinal), client: client, clientDescription: clientDescription)
+    let adopted = try LocalStore.adopt(
+      snapshotAt: database, binding: binding, options: environment.storeOptions)
+    do {
+      try steps.note(checked, in: adopted)
+      try StoreRecords(adopted).noteSetUp()
+    } catch {
+      try adopted.close()
+      throw error
+    }
+    try adopted.close()
+    guard !FileManager.default.fileExists(atPath: database + "-wal") else {
+      throw SyncError(
+        .storeFailed, operation: verb, path: database,
+        message: "The new store could not be closed.",
+        remedy: "Make sure that no other program opens it, then try again.")
+    }
+    try ApplicationSteps(files).describe(client, as: clientDescription, ancestor: nil)
+    try checkCancellation()
+    let backup = try siblings.moveIntoPlace(
+      database, existing: existing, milliseconds: environment.now())
+    try siblings.removeAll()
+    let store = try LocalStore.open(at: path, options: environment.storeOptions)
+    return DownloadedStore(
+      store: store, wholeStore: steps.description(checked), backup: backup)
+  }
+}

@@ -1,0 +1,26 @@
+import SyncStore
+
+/// Opens a store that is under sync and whose set-up is complete.
+final class OpenStoreOperation: SyncOperation<LocalStore>, @unchecked Sendable {
+  private let path: String
+
+  init(path: String, environment: SyncEnvironment) {
+    self.path = path
+    super.init("open the store", environment: environment)
+  }
+
+  override func perform() async throws -> LocalStore {
+    try await blocking { [self] in
+      let store = try LocalStore.open(at: path, options: environment.storeOptions)
+      do {
+        guard try StoreRecords(store).isSetUp() else {
+          throw SetUpState.unfinished(store.binding, path: path, operation: verb)
+        }
+        return store
+      } catch {
+        try store.close()
+        throw error
+      }
+    }
+  }
+}

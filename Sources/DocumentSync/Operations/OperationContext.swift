@@ -1,0 +1,39 @@
+/// What an operation lends to the steps that it is made of: the world, a
+/// way to notice cancellation, and a way to tell how far they have come.
+struct OperationContext: Sendable {
+  let verb: String
+  let environment: SyncEnvironment
+  /// Throws once the operation is cancelled.
+  let checkCancellation: @Sendable () throws -> Void
+  private let changeProgress: @Sendable (sending (inout SyncProgress) -> Void) -> Void
+
+  init<Output>(_ operation: SyncOperation<Output>) {
+    verb = operation.verb
+    environment = operation.environment
+    // The operation outlives its steps, which run within it.
+    checkCancellation = { [unowned operation] in try operation.checkCancellation() }
+    changeProgress = { [unowned operation] in operation.report($0) }
+  }
+
+  /// Changes the progress and tells the observers.
+  func report(_ change: sending (inout SyncProgress) -> Void) { changeProgress(change) }
+
+  /// Begins a phase with nothing of it done.
+  func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
+    report {
+      $0 = SyncProgress()
+      $0.phase = phase
+      $0.totalCount = count
+      $0.totalBytes = bytes
+    }
+  }
+
+  /// An error of this operation.
+  func error(
+    _ code: SyncError.Code, path: String? = nil, _ message: String, remedy: String,
+    detail: String? = nil
+  ) -> SyncError {
+    SyncError(
+      code, operation: verb, path: path, message: message, remedy: remedy, detail: detail)
+  }
+}

@@ -1,0 +1,12 @@
+import Foundation
+import SyncDirectory
+
+extension SharedDirectory {
+  /// What a store keeps to find the directory again: its location, and for
+  /// a folder its absolute path, since a later process may run elsewhere.
+  var hint: String {
+    if let retrying = self as? RetryingDirectory { return retrying.base.hint }
+    guard let folder = self as? FolderDirectory else { return location }
+    return URL(fileURLWithPath: folder.root).standardizedFileURL.path
+  }
+}

@@ -1,0 +1,141 @@
+import SyncDirectory
+import SyncModel
+
+/// Finding, creating and joining the application of a shared directory.
+struct ApplicationSteps {
+  let files: SharedFiles
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles) { self.files = files }
+
+  /// The application that the directory belongs to; `nil` if there is none.
+  ///
+  /// Of several files, which two clients made unseen by each other, the one
+  /// of the lowest root counts, on every client alike. So one that cannot be
+  /// read is an error, never passed over.
+  func find() throws -> ApplicationFile? {
+    let roots = try files.list(.root, as: RootName.self).compactMap { name in
+      if case .application(let name) = name { name.root } else { nil }
+    }
+    guard let root = roots.min() else { return nil }
+    return try read(root)
+  }
+
+  /// As ``find()``; throws unless there is one and it is `identifier`, where
+  /// that is given.
+  func require(_ identifier: String?) throws -> ApplicationFile {
+    guard let found = try find() else { throw missing }
+    try check(found, is: identifier)
+    return found
+  }
+
+  /// Finds the application, or creates it if that is wanted.
+  func findOrCreate(
+    _ identifier: String?, by client: ClientIdentifier, createIfMissing: Bool
+  ) throws -> (file: ApplicationFile, created: Bool) {
+    if let found = try find() {
+      try check(found, is: identifier)
+      return (found, false)
+    }
+    guard createIfMissing, let identifier else { throw missing }
+    try publishReadme(by: client)
+    var generator = context.environment.generator
+    let mine = ApplicationFile(
+      application: identifier, root: .random(using: &generator), creator: client,
+      createdMilliseconds: context.environment.now())
+    try files.publish(
+      mine, as: .application, at: DirectoryLayout.path(of: ApplicationName(root: mine.root)),
+      by: client)
+    // Someone else may have done the same in the meantime.
+    guard let counts = try find(), counts.root != mine.root else { return (mine, true) }
+    try check(counts, is: identifier)
+    return (counts, false)
+  }
+
+  /// Lets a client say what it is, unless it has said just that before.
+  func describe(
+    _ client: ClientIdentifier, as description: String, ancestor: ClientIdentifier?
+  ) throws {
+    let revisions = try files.listIfPresent(
+      DirectoryLayout.clientDevices, as: ClientDeviceName.self
+    ).filter { $0.client == client }.map(\.revision)
+    var file = ClientFile(
+      client: client, description: description, platform: context.environment.platform,
+      ancestor: ancestor, registeredMilliseconds: context.environment.now())
+    if let last = revisions.max() {
+      let path = DirectoryLayout.path(of: ClientDeviceName(client: client, revision: last))
+      let said = try files.read(path, as: ClientFile.self, .clientDevice)
+      file.registeredMilliseconds = said.registeredMilliseconds
+      if said == file { return }
+    }
+    try files.publish(
+      file, as: .clientDevice,
+      at: DirectoryLayout.path(
+        of: ClientDeviceName(client: client, revision: (revisions.max() ?? 0) + 1)),
+      by: client)
+  }
+
+  /// What the clients say about themselves, in order. One whose file cannot
+  /// be read is listed without a description.
+  func clients() throws -> [ClientDescription] {
+    let names = try files.listIfPresent(DirectoryLayout.clientDevices, as: ClientDeviceName.self)
+    let latest = Dictionary(grouping: names, by: \.client).compactMapValues {
+      $0.max { $0.revision < $1.revision }
+    }
+    return try latest.values.sorted { $0.client < $1.client }.map { name in
+      do {
+        let file = try files.read(
+          DirectoryLayout.path(of: name), as: ClientFile.self, .clientDevice)
+        return ClientDescription(
+          client: name.client, description: file.description, platform: file.platform,
+          ancestor: file.ancestor, registeredMilliseconds: file.registeredMilliseconds)
+      } catch let error where error.concernsOneFile {
+        context.environment.logger.notice("client \(name.client): \(error)")
+        return ClientDescription(client: name.client, description: "", platform: "")
+      }
+    }
+  }
+
+  private func read(_ root: RootIdentifier) throws -> ApplicationFile {
+    let path = DirectoryLayout.path(of: ApplicationName(root: root))
+    let file = try files.read(path, as: ApplicationFile.self, .application)
+    try FormatVersion.check(
+      leastReader: file.leastReaderVersion, features: file.requiredFeatures,
+      operation: context.verb, path: files.userPath(path))
+    guard file.root == root else {
+      throw context.error(
+        .malformedFile, path: files.userPath(path),
+        "The application's file says that it belongs elsewhere.",
+        remedy: "Move the file out of the shared directory if it was copied there.",
+        detail: "root \(file.root)")
+    }
+    return file
+  }
+
+  private func check(_ found: ApplicationFile, is identifier: String?) throws {
+    guard let identifier, found.application != identifier else { return }
+    throw context.error(
+      .otherApplication, path: files.directory.location,
+      "The shared directory belongs to the application “\(found.application)”, not to "
+        + "“\(identifier)”.",
+      remedy: "Use another directory, or name the application “\(found.application)”.")
+  }
+
+  private var missing: SyncError {
+    context.error(
+      .applicationMissing, path: files.directory.location,
+      "Nothing has been synchronized through this directory yet.",
+      remedy: "Check that this is the shared directory and that it has arrived on this device, "
+        + "or create a document in it first.")
+  }
+
+  private func publishReadme(by client: ClientIdentifier) throws {
+    do {
+      try files.publish(
+        Array(DirectoryLayout.readmeText.utf8), at: DirectoryLayout.readme, by: client)
+    } catch let error as DirectoryError where error.code == .exists {
+      // Another version's text, or the user's own: it stays.
+      context.environment.logger.debug("README.txt says something else: \(error)")
+    }
+  }
+}

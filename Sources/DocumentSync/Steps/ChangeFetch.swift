@@ -1,0 +1,270 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Finding, reading, checking and applying the others' change sets.
+///
+/// A file that does not check out is pending: that client's later files wait
+/// for it, the others' go on, and the report says why.
+final class ChangeFetch {
+  /// What this store has of a client, and what it knows to be there.
+  private struct Author {
+    /// The last number that is applied or kept by the store.
+    var has: UInt64 = 0
+    /// The hash of that one; `nil` if it is unknown.
+    var lastHash: ContentHash?
+    /// The last applied change set.
+    var applied: VersionVector.Entry?
+    /// The last number that it has announced.
+    var announced: UInt64 = 0
+    /// Its folder, once it was listed.
+    var listed: [ChangeFileName]?
+  }
+
+  private let files: SharedFiles
+  private let store: LocalStore
+  private let header: SyncChangeSet.Header
+  private let layout: DirectoryLayout.Generation
+  private var authors: [ClientIdentifier: Author] = [:]
+  private var waits: [ClientIdentifier: SyncWait] = [:]
+  private var context: OperationContext { files.context }
+
+  /// - Parameter heads: The last change set that each client has announced.
+  init(_ files: SharedFiles, store: LocalStore, heads: [ClientIdentifier: UInt64]) throws {
+    self.files = files
+    self.store = store
+    let binding = store.binding
+    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    header = SyncChangeSet.Header(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      client: binding.client, number: 0, previous: nil)
+    for (client, head) in heads { authors[client, default: Author()].announced = head }
+    for (client, entry) in try store.appliedVector().entries {
+      authors[client, default: Author()].applied = entry
+      authors[client, default: Author()].has = entry.number
+      authors[client, default: Author()].lastHash = entry.hash
+    }
+    for waiting in try store.waiting() where waiting.number > authors[waiting.client]?.has ?? 0 {
+      authors[waiting.client, default: Author()].has = waiting.number
+      // The store checks the chain from here.
+      authors[waiting.client]?.lastHash = nil
+    }
+    authors[binding.client] = nil
+  }
+
+  /// The others, as far as they are known.
+  var knownClients: [ClientIdentifier] { Array(authors.keys) }
+
+  /// Lists a client's folder, whatever it has announced.
+  func look(at client: ClientIdentifier) throws {
+    guard authors[client]?.listed == nil else { return }
+    authors[client, default: Author()].listed = try files.listIfPresent(
+      layout.syncChanges(of: client), as: ChangeFileName.self)
+  }
+
+  /// Lists the folder of all clients, and those of clients that nothing else
+  /// told of.
+  func lookForClients() throws {
+    let clients = try files.listIfPresent(layout.syncChanges, as: ClientIdentifier.self)
+    for client in clients where client != header.client && authors[client] == nil {
+      try look(at: client)
+    }
+  }
+
+  /// Reads and applies what is new.
+  func run(_ report: inout SyncReport) throws {
+    for (client, author) in authors where author.announced > author.has {
+      try look(at: client)
+    }
+    var queue = ChangeFetchQueue(authors.keys.sorted().map { (client: $0, files: plan($0)) })
+    context.begin(.downloading, count: queue.count)
+    while !queue.isEmpty {
+      try context.checkCancellation()
+      try apply(try readWindow(&queue, &report), &report)
+    }
+    try reportWaiting(&report)
+  }
+
+  // MARK: Planning
+
+  /// What to read of a client: numbers without a gap, each with the names
+  /// that claim it. Notes why it stops.
+  private func plan(_ client: ClientIdentifier) -> [ChangeFetchQueue.Item] {
+    guard let author = authors[client], let listed = author.listed else { return [] }
+    var claims: [UInt64: [ChangeSetName]] = [:]
+    var last = author.announced
+    for name in listed {
+      last = max(last, name.numbers.upperBound)
+      if case .changeSet(let name) = name { claims[name.number, default: []].append(name) }
+    }
+    noteForksBehind(client, author, claims)
+    var items: [ChangeFetchQueue.Item] = []
+    var number = author.has
+    while number < last {
+      number += 1
+      guard let names = claims[number] else {
+        wait(
+          client, number, .notArrived,
+          "announced, and its file is not in the shared directory yet",
+          path: layout.syncChanges(of: client))
+        break
+      }
+      items.append(ChangeFetchQueue.Item(client: client, number: number, names: names.sorted()))
+    }
+    return items
+  }
+
+  /// Notes files that claim a number which was applied from another file.
+  private func noteForksBehind(
+    _ client: ClientIdentifier, _ author: Author, _ claims: [UInt64: [ChangeSetName]]
+  ) {
+    let forked = claims.filter { number, names in
+      guard number <= author.has else { return false }
+      return names.count > 1
+        || (number == author.applied?.number
+          && names.contains { name in author.applied.map { !name.hash.matches($0.hash) } ?? false })
+    }
+    guard let (number, names) = forked.min(by: { $0.key < $1.key }) else { return }
+    wait(
+      client, number, .fork, "two different files claim its number",
+      path: names.max().map { layout.path(of: $0, by: client) })
+  }
+
+  // MARK: Reading
+
+  private func readWindow(
+    _ queue: inout ChangeFetchQueue, _ report: inout SyncReport
+  ) throws -> [ReceivedChangeSet] {
+    var window: [ReceivedChangeSet] = []
+    var bytes = 0
+    while bytes < context.environment.fetchWindowBytes {
+      let items = queue.take(context.environment.parallelReads) { waits[$0] == nil }
+      if items.isEmpty { break }
+      let reader = ChangeFileReader(files, header: header, layout: layout)
+      for (item, outcome) in zip(items, try reader.read(items)) {
+        // One of the same client may have failed a moment ago.
+        guard waits[item.client] == nil else { continue }
+        guard let received = accept(outcome, of: item) else { continue }
+        window.append(received)
+        bytes += received.bytes.count
+        report.received.append(
+          SyncReport.ChangeSet(
+            client: item.client, number: item.number, hash: received.hash,
+            rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
+      }
+      context.report { $0.completedCount += items.count }
+    }
+    return window
+  }
+
+  /// The one file that may be applied; notes why if there is none.
+  private func accept(
+    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
+  ) -> ReceivedChangeSet? {
+    let author = authors[item.client] ?? Author()
+    let previous = author.lastHash
+    let intact = outcome.intact.filter { received in
+      previous == nil || received.changeSet.header.previous == previous
+    }
+    guard let received = intact.first else {
+      if let broken = outcome.intact.first {
+        wait(
+          item.client, item.number, .brokenChain,
+          "its file does not continue the change set before it",
+          path: layout.path(
+            of: ChangeSetName(number: item.number, hash: HashFragment(broken.hash)),
+            by: item.client))
+      } else if let failure = outcome.failure {
+        waits[item.client] = waits[item.client] ?? failure
+      }
+      return nil
+    }
+    guard intact.count == 1 else {
+      wait(
+        item.client, item.number, .fork, "two different files claim its number",
+        path: layout.syncChanges(of: item.client))
+      return nil
+    }
+    authors[item.client]?.has = item.number
+    authors[item.client]?.lastHash = received.hash
+    return received
+  }
+
+  // MARK: Applying
+
+  private func apply(_ received: [ReceivedChangeSet], _ report: inout SyncReport) throws {
+    guard !received.isEmpty else { return }
+    try context.checkCancellation()
+    context.report { $0.phase = .applying }
+    defer { context.report { $0.phase = .downloading } }
+    do {
+      add(try store.apply(received), to: &report)
+    } catch let error as StoreError where error.concernsOneChangeSet {
+      guard received.count > 1 else { return refuse(received[0], error) }
+      // Which one it was shows one by one.
+      for one in received where waits[one.changeSet.header.client] == nil {
+        do {
+          add(try store.apply([one]), to: &report)
+        } catch let error as StoreError where error.concernsOneChangeSet {
+          refuse(one, error)
+        }
+      }
+    }
+  }
+
+  private func refuse(_ received: ReceivedChangeSet, _ error: StoreError) {
+    let header = received.changeSet.header
+    wait(
+      header.client, header.number, error.code == .fork ? .fork : .refused, error.message,
+      path: layout.path(
+        of: ChangeSetName(number: header.number, hash: HashFragment(received.hash)),
+        by: header.client))
+  }
+
+  private func add(_ applied: ApplyReport, to report: inout SyncReport) {
+    report.applied += applied.applied.map {
+      SyncReport.ChangeSet(
+        client: $0.client, number: $0.number, hash: $0.hash, rowCount: $0.rowCount)
+    }
+    report.insertedRows += applied.insertedRows
+    report.updatedRows += applied.updatedRows
+    report.deletedRows += applied.deletedRows
+    report.conflicts += applied.conflicts
+    report.parkedRows = applied.parkedRows
+  }
+
+  // MARK: Waiting
+
+  private func wait(
+    _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncWait.Reason, _ message: String,
+    path: RelativePath?
+  ) {
+    guard waits[client] == nil || reason != .notArrived else { return }
+    waits[client] = SyncWait(
+      client: client, number: number, reason: reason, message: message,
+      path: path?.description)
+  }
+
+  private func reportWaiting(_ report: inout SyncReport) throws {
+    var byDependencies: Set<ClientIdentifier> = []
+    for waiting in try store.waiting().sorted(by: {
+      ($0.client, $0.number) < ($1.client, $1.number)
+    })
+    where byDependencies.insert(waiting.client).inserted {
+      let missing = waiting.missing.sorted { $0.key < $1.key }
+        .map { "change set \($0.value) of \($0.key)" }.joined(separator: ", ")
+      report.waiting.append(
+        SyncWait(
+          client: waiting.client, number: waiting.number, reason: .dependencies,
+          message: "needs \(missing.isEmpty ? "an earlier change set" : missing)"))
+    }
+    report.waiting += waits.values.sorted { $0.client < $1.client }
+  }
+}
+
+extension StoreError {
+  /// Whether the failure is that of one change set rather than of the store.
+  var concernsOneChangeSet: Bool {
+    [.foreignChangeSet, .fork, .malformedChangeSet].contains(code)
+  }
+}

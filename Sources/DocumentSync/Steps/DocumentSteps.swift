@@ -1,0 +1,244 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Finding, creating and checking the documents of a shared directory.
+struct DocumentSteps {
+  /// What a document's folder shows.
+  struct Listing {
+    var generations: [GenerationName] = []
+    var deleted: [DeletedName] = []
+    var lives: Set<IntegrityKey> = []
+
+    init(_ names: [DocumentEntryName]) {
+      for name in names {
+        switch name {
+        case .generation(let name): generations.append(name)
+        case .deleted(let name): deleted.append(name)
+        case .life(let key): lives.insert(key)
+        }
+      }
+    }
+
+    /// The generation that counts: highest ordinal, then lowest key.
+    var counting: GenerationName? { generations.max() }
+
+    /// Whether a generation of that ordinal was deleted.
+    func isDeleted(_ ordinal: UInt64) -> Bool { deleted.contains { $0.ordinal >= ordinal } }
+  }
+
+  /// A document and the file that describes its generation.
+  struct Found {
+    var file: GenerationFile
+    var isDeleted: Bool
+
+    var description: DocumentDescription {
+      DocumentDescription(
+        identifier: file.identifier, name: file.document, generation: file.generation,
+        ordinal: file.ordinal, description: file.description, creator: file.creator,
+        createdMilliseconds: file.createdMilliseconds, isDeleted: isDeleted)
+    }
+  }
+
+  let files: SharedFiles
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles) { self.files = files }
+
+  /// The folder's name for a document that is created.
+  ///
+  /// Drawn from the identifiers, so that two clients that create the same
+  /// document unseen by each other meet in one folder. It tells nothing by
+  /// itself, and readers go by what the generation's file says.
+  static func name(application: String, identifier: String) -> DocumentName {
+    let hash = ContentHash(
+      of: Array("document\0\(application)\0\(identifier)".utf8))
+    return DocumentName(bits: Bits128(bytes: hash.bytes.prefix(16)) ?? Bits128(high: 0, low: 0))
+  }
+
+  /// Every document, in order of identifier. Of several with one identifier
+  /// the one whose generation counts is listed.
+  ///
+  /// A document whose file cannot be read yet is left out; it is of no use
+  /// to anyone until it has arrived.
+  func all() throws -> [Found] {
+    var documents: [String: Found] = [:]
+    for name in try files.listIfPresent(DirectoryLayout.documents, as: DocumentName.self) {
+      guard let found = try find(name) else { continue }
+      if let other = documents[found.file.identifier], other.counts(over: found) { continue }
+      documents[found.file.identifier] = found
+    }
+    return documents.values.sorted { $0.file.identifier < $1.file.identifier }
+  }
+
+  /// The document in a folder, by the generation that counts; `nil` if it
+  /// has not arrived.
+  func find(_ name: DocumentName) throws -> Found? {
+    let layout = DirectoryLayout.Document(name)
+    let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
+    guard let counting = listing.counting else { return nil }
+    let path = layout.path(of: counting)
+    do {
+      let file = try files.read(path, as: GenerationFile.self, .generation)
+      try FormatVersion.check(
+        leastReader: file.leastReaderVersion, features: file.requiredFeatures,
+        operation: context.verb, path: files.userPath(path))
+      guard file.document == name, file.generation == counting.key,
+        file.ordinal == counting.ordinal
+      else {
+        throw context.error(
+          .malformedFile, path: files.userPath(path),
+          "The document's file says that it belongs elsewhere.",
+          remedy: "Move the file out of the shared directory if it was copied there.")
+      }
+      return Found(file: file, isDeleted: listing.isDeleted(counting.ordinal))
+    } catch let error where error.concernsOneFile {
+      context.environment.logger.notice("document \(name): \(error)")
+      return nil
+    }
+  }
+
+  /// The document to join: that of `identifier`, or the only one.
+  func require(_ identifier: String?) throws -> Found {
+    let documents = try all()
+    let alive = documents.filter { !$0.isDeleted }
+    if let identifier {
+      guard let found = documents.first(where: { $0.file.identifier == identifier }) else {
+        throw missing(identifier, among: alive)
+      }
+      guard !found.isDeleted else { throw deleted(found.file) }
+      return found
+    }
+    guard alive.count <= 1 else {
+      throw context.error(
+        .documentAmbiguous, path: files.directory.location,
+        "There are several documents: \(Self.list(alive)).", remedy: "Say which one.")
+    }
+    guard let only = alive.first else { throw missing(nil, among: []) }
+    return only
+  }
+
+  /// Publishes the beginning of the document that a store is bound to.
+  ///
+  /// Repeating it changes nothing. Throws `documentExists` if the document
+  /// is there and is not this one.
+  func create(_ binding: StoreBinding, description: String, previous: IntegrityKey?) throws -> Found
+  {
+    try checkAbsent(binding.documentIdentifier, except: binding.generation)
+    let layout = DirectoryLayout.Document(binding.document)
+    let ordinal = UInt64(binding.generationOrdinal)
+    let name = GenerationName(ordinal: ordinal, key: binding.generation)
+    let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
+    if !listing.generations.contains(name) {
+      try files.publish(
+        GenerationFile(
+          root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
+          generation: binding.generation, ordinal: ordinal, description: description,
+          previous: previous, creator: binding.client,
+          createdMilliseconds: context.environment.now()),
+        as: .generation, at: layout.path(of: name), by: binding.client)
+    }
+    guard let found = try find(binding.document), found.file.generation == binding.generation
+    else { throw replaced(binding) }
+    return found
+  }
+
+  /// Throws `documentExists` if a document of that identifier is there, and
+  /// its generation is not `own`. Returns the deleted one whose place may be
+  /// taken.
+  @discardableResult
+  func checkAbsent(_ identifier: String, except own: IntegrityKey? = nil) throws -> Found? {
+    guard let found = try all().first(where: { $0.file.identifier == identifier }),
+      found.file.generation != own
+    else { return nil }
+    guard found.isDeleted else {
+      throw context.error(
+        .documentExists, path: files.directory.location,
+        "The document “\(identifier)” is in this directory already.",
+        remedy: "Join it, or choose another identifier.")
+    }
+    return found
+  }
+
+  /// Throws unless the generation that a store is bound to is there and
+  /// counts. Costs one listing while it does.
+  func check(_ binding: StoreBinding) throws {
+    let folder = DirectoryLayout.Document(binding.document).folder
+    let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
+    let ordinal = UInt64(binding.generationOrdinal)
+    if listing.isDeleted(ordinal) { throw deleted(binding.documentIdentifier) }
+    guard let counting = listing.counting,
+      listing.generations.contains(GenerationName(ordinal: ordinal, key: binding.generation))
+    else { throw try absent(binding, listing: listing) }
+    guard counting.key == binding.generation else { throw replaced(binding) }
+  }
+
+  private func absent(_ binding: StoreBinding, listing: Listing) throws -> SyncError {
+    let roots = try files.list(.root, as: RootName.self).compactMap { name in
+      if case .application(let name) = name { name.root } else { nil }
+    }
+    guard roots.contains(binding.root) else {
+      guard let other = roots.min() else {
+        return context.error(
+          .rootMissing, path: files.directory.location,
+          "The directory is empty, or holds nothing of DocumentSync.",
+          remedy: "Connect or mount the shared directory, then sync again.",
+          detail: "root \(binding.root)")
+      }
+      return context.error(
+        .otherRoot, path: files.directory.location,
+        "This is not the shared directory that the store belongs to.",
+        remedy: "Sync with the directory in which the document “\(binding.documentIdentifier)” is.",
+        detail: "root \(other) instead of \(binding.root)")
+    }
+    return context.error(
+      .generationMissing,
+      path: files.userPath(DirectoryLayout.Document(binding.document).folder),
+      listing.generations.isEmpty
+        ? "The document “\(binding.documentIdentifier)” is not in the shared directory."
+        : "This store's generation of the document is not in the shared directory.",
+      remedy: "Wait until the shared directory has arrived completely, then sync again.",
+      detail: "generation \(binding.generationOrdinal) \(binding.generation)")
+  }
+
+  private func deleted(_ identifier: String) -> SyncError {
+    context.error(
+      .documentDeleted, path: files.directory.location,
+      "The document “\(identifier)” was deleted.",
+      remedy: "The store on this device is as it was; create the document anew to share it again.")
+  }
+
+  private func deleted(_ file: GenerationFile) -> SyncError { deleted(file.identifier) }
+
+  private func replaced(_ binding: StoreBinding) -> SyncError {
+    context.error(
+      .generationReplaced,
+      path: files.userPath(DirectoryLayout.Document(binding.document).folder),
+      "The document “\(binding.documentIdentifier)” was begun anew on another device.",
+      remedy: "Join the document again, under another path; the store on this device is as it was.")
+  }
+
+  private func missing(_ identifier: String?, among alive: [Found]) -> SyncError {
+    let what = identifier.map { "no document “\($0)”" } ?? "no document"
+    return context.error(
+      .documentMissing, path: files.directory.location,
+      "There is \(what) in the shared directory.",
+      remedy: alive.isEmpty
+        ? "Create the document on the device that has it, and wait until it has arrived here."
+        : "There are: \(Self.list(alive)).")
+  }
+
+  private static func list(_ documents: [Found]) -> String {
+    documents.map { "“\($0.file.identifier)”" }.joined(separator: ", ")
+  }
+}
+
+extension DocumentSteps.Found {
+  /// Whether this one counts rather than `other`: one that lives over one
+  /// that was deleted, then as generations do.
+  func counts(over other: Self) -> Bool {
+    if isDeleted != other.isDeleted { return !isDeleted }
+    return GenerationName(ordinal: other.file.ordinal, key: other.file.generation)
+      < GenerationName(ordinal: file.ordinal, key: file.generation)
+  }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Reading the others' RecentSync markers, and publishing the own one.
+struct MarkerSteps {
+  /// What the markers' names say.
+  struct Listing {
+    /// The own markers.
+    var own: [MarkerName] = []
+    /// Of every other client the newest.
+    var newest: [ClientIdentifier: MarkerName] = [:]
+
+    init(_ names: [MarkerName], own client: ClientIdentifier) {
+      for name in names {
+        if name.client == client {
+          own.append(name)
+        } else if newest[name.client].map({ $0.revision < name.revision }) ?? true {
+          newest[name.client] = name
+        }
+      }
+    }
+  }
+
+  let files: SharedFiles
+  let binding: StoreBinding
+  let records: StoreRecords
+  let layout: DirectoryLayout.Generation
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    binding = store.binding
+    records = StoreRecords(store)
+    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+  }
+
+  /// Lists the markers. Throws `forkedClient` if they show more of this
+  /// client than the store knows: then another state of it is in use.
+  func list() throws -> Listing {
+    let listing = Listing(
+      try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
+    try checkFork(listing.own)
+    return listing
+  }
+
+  /// The change heads that the others have announced, now or before; keeps
+  /// what is new of them.
+  func heads(_ listing: Listing) throws -> [ClientIdentifier: UInt64] {
+    let before = try records.seenMarkers()
+    var seen = before
+    for (client, name) in listing.newest {
+      let known = seen[client]
+      // A listing may be older than one that was seen before.
+      guard name.revision > known?.revision ?? 0 else { continue }
+      seen[client] = StoreRecords.SeenMarker(
+        revision: name.revision, changeHead: max(name.changeHead, known?.changeHead ?? 0))
+    }
+    if seen != before { try records.keep(seen) }
+    return seen.mapValues(\.changeHead)
+  }
+
+  /// Publishes a new marker if this store has something new to say, or the
+  /// last one again if it is missing. Says whether there was a new one.
+  ///
+  /// That others have acknowledged something is nothing to say: else nobody
+  /// would ever be done.
+  func publishIfNeeded(
+    _ listing: Listing, applied: VersionVector, head: VersionVector.Entry?, lowestKept: UInt64,
+    waiting: [SyncWait]
+  ) throws -> Bool {
+    let last = try records.ownMarker()
+    let wholeStores = try records.wholeStores()
+    if let last, last.content.changeHead == head, last.content.applied == applied,
+      last.content.wholeStores == wholeStores
+    {
+      try republish(last, unlessIn: listing.own)
+      return false
+    }
+    let revision = (last?.content.revision ?? 0) + 1
+    let content = RecentSyncFile(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      client: binding.client, revision: revision,
+      previous: last.map { ContentHash(of: $0.bytes) }, changeHead: head, commandHead: nil,
+      applied: applied, members: Set(listing.newest.keys).union([binding.client]).sorted(),
+      wholeStores: wholeStores, lowestKept: lowestKept, waiting: waiting,
+      milliseconds: context.environment.now())
+    let bytes = try Envelope.encodeJSON(content, type: .recentSync)
+    let name = MarkerName(
+      client: binding.client, changeHead: head?.number ?? 0, commandHead: 0, revision: revision,
+      hash: HashFragment(ContentHash(of: bytes)))
+    try records.keep(
+      StoreRecords.OwnMarker(name: name.description, bytes: Data(bytes), content: content))
+    try files.publishAnew(bytes, at: layout.path(of: name), by: binding.client)
+    try removeOld(listing.own, before: revision - 1)
+    return true
+  }
+
+  /// Where the members of a document stand, by their newest markers that can
+  /// be read.
+  static func states(
+    _ files: SharedFiles, binding: StoreBinding
+  ) throws -> [ClientIdentifier: ClientDescription.State] {
+    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+    let newest = Dictionary(grouping: names, by: \.client).compactMapValues {
+      $0.max { $0.revision < $1.revision }
+    }
+    return try newest.mapValues { name in
+      do {
+        let file = try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
+        return ClientDescription.State(
+          revision: name.revision, changeHead: name.changeHead, applied: file.applied,
+          milliseconds: file.milliseconds)
+      } catch let error where error.concernsOneFile {
+        files.context.environment.logger.notice("marker \(name): \(error)")
+        return ClientDescription.State(
+          revision: name.revision, changeHead: name.changeHead, applied: nil, milliseconds: nil)
+      }
+    }
+  }
+
+  private func republish(_ last: StoreRecords.OwnMarker, unlessIn own: [MarkerName]) throws {
+    guard let name = MarkerName(last.name), !own.contains(name) else { return }
+    try files.publishAnew(Array(last.bytes), at: layout.path(of: name), by: binding.client)
+  }
+
+  private func removeOld(_ own: [MarkerName], before revision: UInt64) throws {
+    for name in own where name.revision < revision {
+      do {
+        try files.remove(layout.path(of: name))
+      } catch let error as DirectoryError {
+        // An old marker does no harm; the next one tries again.
+        context.environment.logger.notice("old marker \(name): \(error)")
+      }
+    }
+  }
+
+  private func checkFork(_ own: [MarkerName]) throws {
+    guard !own.isEmpty else { return }
+    let last = try records.ownMarker()
+    let revision = last?.content.revision ?? 0
+    guard
+      let other = own.first(where: {
+        $0.revision > revision || ($0.revision == revision && $0.description != last?.name)
+      })
+    else { return }
+    throw MarkerSteps.fork(
+      context, path: files.userPath(layout.path(of: other)),
+      detail: "own marker of revision \(other.revision); the store knows \(revision)")
+  }
+
+  /// The error of a store that is not the only one of its client.
+  static func fork(_ context: OperationContext, path: String, detail: String) -> SyncError {
+    context.error(
+      .forkedClient, path: path,
+      "The shared directory knows more of this store than the store itself: it is an older state "
+        + "or a copy of one that was synchronized since.",
+      remedy: "Join the document again under another path, and copy over what was edited here.",
+      detail: detail)
+  }
+}

@@ -1,0 +1,130 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The change sets of this store: publishing them, and putting back what was
+/// lost of them.
+struct OwnChangeSets {
+  /// How many own files are read in a synchronization that has other work.
+  static let sample = 4
+
+  let files: SharedFiles
+  let store: LocalStore
+  private let client: ClientIdentifier
+  private let layout: DirectoryLayout.Generation
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    client = store.binding.client
+    layout = DirectoryLayout.Document(store.binding.document).generation(store.binding.generation)
+  }
+
+  /// The own files in the directory. Throws `forkedClient` if there are
+  /// numbers that the store has not given out.
+  func list() throws -> [ChangeSetName] {
+    let names = try files.listIfPresent(
+      layout.syncChanges(of: client), as: ChangeFileName.self)
+    let head = try store.head()?.number ?? 0
+    var changeSets: [ChangeSetName] = []
+    for name in names {
+      guard name.numbers.upperBound <= head else {
+        throw MarkerSteps.fork(
+          context, path: files.userPath(layout.path(of: name, by: client)),
+          detail: "own change set \(name.numbers.upperBound); the store's last is \(head)")
+      }
+      if case .changeSet(let name) = name { changeSets.append(name) }
+    }
+    return changeSets
+  }
+
+  /// The least number that is kept, or the next one if none is.
+  func lowestKept() throws -> UInt64 {
+    if let first = try store.sealedChangeSets().first { return first.number }
+    return (try store.head()?.number ?? 0) + 1
+  }
+
+  /// Publishes what is sealed and not published, in order.
+  ///
+  /// Interrupted after a file was published and before that was noted, the
+  /// next run publishes the same bytes under the same name.
+  func publish(_ report: inout SyncReport) throws {
+    let unpublished = try store.sealedChangeSets().filter { !$0.isPublished }
+    guard !unpublished.isEmpty else { return }
+    let bytes = unpublished.reduce(0) { $0 + $1.byteCount }
+    context.begin(.uploading, count: unpublished.count, bytes: bytes)
+    for sealed in unpublished {
+      try publish(sealed)
+      try store.markPublished(sealed.number)
+      report.sent.append(summary(sealed))
+      context.report {
+        $0.completedCount += 1
+        $0.completedBytes += sealed.byteCount
+      }
+    }
+  }
+
+  /// Puts back own files that are missing in `names`, a listing of the own
+  /// folder, or damaged. At most `limit` of those that are there are read,
+  /// beginning anywhere.
+  func putBack(
+    _ names: [ChangeSetName], readingAtMost limit: Int, _ report: inout SyncReport
+  ) throws {
+    let sent = Set(report.sent.map(\.number))
+    let kept = try store.sealedChangeSets().filter { $0.isPublished && !sent.contains($0.number) }
+    let present = Set(names)
+    for sealed in kept where !present.contains(name(of: sealed)) {
+      try putBack(sealed, &report)
+    }
+    let there = kept.filter { present.contains(name(of: $0)) }
+    guard limit > 0, !there.isEmpty else { return }
+    context.begin(.verifying, count: min(limit, there.count))
+    let start = Int(context.environment.random() % UInt64(there.count))
+    for offset in 0..<min(limit, there.count) {
+      let sealed = there[(start + offset) % there.count]
+      if try !isIntact(sealed) { try putBack(sealed, &report) }
+      context.report { $0.completedCount += 1 }
+    }
+  }
+
+  private func isIntact(_ sealed: SealedChangeSet) throws -> Bool {
+    do {
+      let bytes = try files.read(path(of: sealed), limit: CodecLimits.default.fileBytes)
+      return ContentHash(of: bytes) == sealed.hash
+    } catch let error as DirectoryError where error.concernsOneFile {
+      return false
+    }
+  }
+
+  private func putBack(_ sealed: SealedChangeSet, _ report: inout SyncReport) throws {
+    context.environment.logger.notice("putting back change set \(sealed.number)")
+    try publish(sealed)
+    report.restored.append(summary(sealed))
+  }
+
+  private func publish(_ sealed: SealedChangeSet) throws {
+    let bytes = try store.sealedBytes(sealed.number)
+    guard ContentHash(of: bytes) == sealed.hash else {
+      throw context.error(
+        .storeDamaged, path: store.path,
+        "The store's own change set \(sealed.number) is damaged in the store.",
+        remedy: "Run SQLite's integrity_check on the store, and restore it if that fails.")
+    }
+    try files.publishAnew(bytes, at: path(of: sealed), by: client)
+  }
+
+  private func name(of sealed: SealedChangeSet) -> ChangeSetName {
+    ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
+  }
+
+  private func path(of sealed: SealedChangeSet) -> RelativePath {
+    layout.path(of: name(of: sealed), by: client)
+  }
+
+  private func summary(_ sealed: SealedChangeSet) -> SyncReport.ChangeSet {
+    SyncReport.ChangeSet(
+      client: client, number: sealed.number, hash: sealed.hash, rowCount: sealed.rowCount,
+      byteCount: sealed.byteCount)
+  }
+}

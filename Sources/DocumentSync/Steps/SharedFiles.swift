@@ -1,0 +1,130 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+
+/// The shared directory as the steps of an operation use it: every call
+/// notices cancellation, and what was moved is counted.
+final class SharedFiles: Sendable {
+  /// What was moved so far.
+  struct Counts: Sendable {
+    var listings = 0
+    var bytesRead = 0
+    var bytesPublished = 0
+  }
+
+  let directory: any SharedDirectory
+  let context: OperationContext
+  private let lock = NSLock()
+  nonisolated(unsafe) private var moved = Counts()
+
+  init(_ directory: any SharedDirectory, context: OperationContext) {
+    self.directory = directory
+    self.context = context
+  }
+
+  /// What was moved so far.
+  var counts: Counts { lock.withLock { moved } }
+
+  /// A path as the user would name it.
+  func userPath(_ path: RelativePath) -> String {
+    path == .root ? directory.location : directory.location + "/" + path.description
+  }
+
+  /// The names in a folder; an absent folder is an error.
+  func list<Name: DirectoryName>(_ folder: RelativePath, as type: Name.Type) throws -> [Name] {
+    try context.checkCancellation()
+    lock.withLock { moved.listings += 1 }
+    return try directory.list(folder, as: type).names
+  }
+
+  /// The names in a folder; none if it is absent, which proves nothing.
+  func listIfPresent<Name: DirectoryName>(
+    _ folder: RelativePath, as type: Name.Type
+  ) throws -> [Name] {
+    try context.checkCancellation()
+    lock.withLock { moved.listings += 1 }
+    return try directory.listIfPresent(folder, as: type).names
+  }
+
+  /// The bytes of a file.
+  func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try context.checkCancellation()
+    let bytes = try directory.read(path, limit: limit)
+    lock.withLock { moved.bytesRead += bytes.count }
+    return bytes
+  }
+
+  /// The value in a file with a JSON body.
+  func read<Value: Decodable>(
+    _ path: RelativePath, as type: Value.Type, _ fileType: Envelope.FileType
+  ) throws -> Value {
+    let bytes = try read(path, limit: CodecLimits.small.fileBytes)
+    do {
+      return try Envelope.decodeJSON(type, from: bytes, type: fileType)
+    } catch {
+      throw SyncError.wrapping(error, operation: context.verb, path: userPath(path))
+    }
+  }
+
+  /// Publishes a file.
+  func publish(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
+    try context.checkCancellation()
+    try directory.publish(bytes, at: path, by: client)
+    lock.withLock { moved.bytesPublished += bytes.count }
+  }
+
+  /// Publishes a file whose name holds the hash of `bytes`. If the name
+  /// holds other bytes these are damaged, and make way.
+  func publishAnew(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
+    do {
+      try publish(bytes, at: path, by: client)
+    } catch let error as DirectoryError where error.code == .exists {
+      context.environment.logger.notice("putting back a damaged file: \(path)")
+      try remove(path)
+      try publish(bytes, at: path, by: client)
+    }
+  }
+
+  /// Publishes a value in a file with a JSON body.
+  func publish(
+    _ value: some Encodable, as type: Envelope.FileType, at path: RelativePath,
+    by client: ClientIdentifier
+  ) throws {
+    try publish(try Envelope.encodeJSON(value, type: type), at: path, by: client)
+  }
+
+  /// Publishes a copy of a local file of `byteCount` bytes.
+  func upload(
+    _ localFile: String, to path: RelativePath, byteCount: Int, by client: ClientIdentifier
+  ) throws {
+    try context.checkCancellation()
+    context.begin(.uploading, count: 1, bytes: byteCount)
+    try directory.upload(localFile: localFile, to: path, by: client) { [context] done, total in
+      try context.checkCancellation()
+      context.report {
+        $0.completedBytes = done
+        $0.totalBytes = total
+      }
+    }
+    lock.withLock { moved.bytesPublished += byteCount }
+  }
+
+  /// Copies a file into a new local file.
+  func download(_ path: RelativePath, to localFile: String, limit: Int) throws {
+    try context.checkCancellation()
+    context.begin(.downloading, count: 1)
+    try directory.download(path, to: localFile, limit: limit) { [context] done, total in
+      try context.checkCancellation()
+      context.report {
+        $0.completedBytes = done
+        $0.totalBytes = total
+      }
+    }
+  }
+
+  /// Removes a file of this client's own.
+  func remove(_ path: RelativePath) throws {
+    try context.checkCancellation()
+    try directory.remove(path)
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import SyncModel
+import SyncStore
+
+/// What this module keeps in the store, under fixed keys, as JSON.
+struct StoreRecords {
+  /// The last RecentSync of this store. It is kept before it is published,
+  /// so that the same bytes are published again if that was interrupted.
+  struct OwnMarker: Codable {
+    /// The name of its file.
+    var name: String
+    /// Its file.
+    var bytes: Data
+    /// What it says.
+    var content: RecentSyncFile
+  }
+
+  /// The newest RecentSync of another client that was seen.
+  struct SeenMarker: Codable, Hashable {
+    var revision: UInt64
+    var changeHead: UInt64
+  }
+
+  private enum Key: String {
+    case setUp, ownMarker, seenMarkers, wholeStores
+  }
+
+  let store: LocalStore
+
+  init(_ store: LocalStore) { self.store = store }
+
+  /// Whether the set-up of the store was completed.
+  func isSetUp() throws -> Bool { try store.record(Key.setUp.rawValue) != nil }
+
+  /// Notes that the set-up is complete.
+  func noteSetUp() throws { try store.setRecord(Key.setUp.rawValue, to: [1]) }
+
+  /// The last RecentSync of this store; `nil` before the first.
+  func ownMarker() throws -> OwnMarker? { try value(.ownMarker) }
+
+  /// Keeps a RecentSync that is about to be published.
+  func keep(_ marker: OwnMarker) throws { try keep(marker, .ownMarker) }
+
+  /// The newest markers of the others.
+  func seenMarkers() throws -> [ClientIdentifier: SeenMarker] {
+    let texts: [String: SeenMarker] = try value(.seenMarkers) ?? [:]
+    return Dictionary(
+      texts.compactMap { text, seen in ClientIdentifier(text).map { ($0, seen) } },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Keeps the newest markers of the others.
+  func keep(_ seen: [ClientIdentifier: SeenMarker]) throws {
+    let texts = seen.map { ($0.key.description, $0.value) }
+    try keep(Dictionary(uniqueKeysWithValues: texts), .seenMarkers)
+  }
+
+  /// The whole stores that this store has found whole.
+  func wholeStores() throws -> [RecentSyncFile.WholeStore] { try value(.wholeStores) ?? [] }
+
+  /// Keeps the whole stores that this store has found whole.
+  func keep(_ wholeStores: [RecentSyncFile.WholeStore]) throws {
+    try keep(wholeStores, .wholeStores)
+  }
+
+  private func value<Value: Decodable>(_ key: Key) throws -> Value? {
+    guard let bytes = try store.record(key.rawValue) else { return nil }
+    return try JSONDecoder().decode(Value.self, from: Data(bytes))
+  }
+
+  private func keep(_ value: some Encodable, _ key: Key) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try store.setRecord(key.rawValue, to: Array(encoder.encode(value)))
+  }
+}

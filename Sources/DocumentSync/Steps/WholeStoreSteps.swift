@@ -1,0 +1,179 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Uploading the whole store, and finding one to join from.
+struct WholeStoreSteps {
+  /// A whole store in the directory, and what is said of it.
+  struct Candidate {
+    var client: ClientIdentifier
+    var name: WholeStoreName
+    /// The change sets that it contains; `nil` if no marker tells.
+    var vector: VersionVector?
+  }
+
+  /// The greatest file that is read.
+  private static let limit = 1 << 40
+
+  let files: SharedFiles
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles) { self.files = files }
+
+  // MARK: Upload
+
+  /// Uploads a snapshot of the store and notes it as found whole. The next
+  /// RecentSync tells the others.
+  ///
+  /// Throws ``StoreError`` `unpublishedEdits` if there are any.
+  func upload(_ store: LocalStore) throws -> WholeStoreDescription {
+    let binding = store.binding
+    let siblings = LocalSiblings(store: store.path, operation: context.verb)
+    try siblings.removeAll()
+    context.begin(.snapshot)
+    let snapshot = try store.snapshot(to: siblings.temporary("snapshot"))
+    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let last = try files.listIfPresent(
+      layout.wholeStores(of: binding.client), as: WholeStoreName.self
+    ).map(\.number).max()
+    let number = (last ?? 0) + 1
+    let file = siblings.temporary("store")
+    let written = try WholeStoreFile(context).write(
+      snapshot.path,
+      header: WholeStoreHeader(
+        root: binding.root, document: binding.document, generation: binding.generation,
+        generationOrdinal: UInt64(binding.generationOrdinal), client: binding.client,
+        number: number, vector: snapshot.vector, schema: snapshot.schema, storeByteCount: 0,
+        storeHash: ContentHash(of: []), milliseconds: context.environment.now()),
+      to: file)
+    // The directory reads back what it published.
+    try files.upload(
+      file,
+      to: layout.path(
+        of: WholeStoreName(number: number, hash: HashFragment(written.hash)), by: binding.client),
+      byteCount: written.byteCount, by: binding.client)
+    try note(written, in: store)
+    try siblings.removeAll()
+    return description(written)
+  }
+
+  /// Notes a whole store as found whole by this store.
+  func note(_ checked: WholeStoreFile.Checked, in store: LocalStore) throws {
+    let records = StoreRecords(store)
+    let header = checked.header
+    // The last few are what a joiner would choose from.
+    let others = try records.wholeStores().filter { $0.hash != checked.hash }.suffix(7)
+    try records.keep(
+      others + [
+        RecentSyncFile.WholeStore(
+          client: header.client, number: header.number, hash: checked.hash,
+          vector: header.vector)
+      ])
+  }
+
+  /// What callers are told of a whole store.
+  func description(_ checked: WholeStoreFile.Checked) -> WholeStoreDescription {
+    WholeStoreDescription(
+      client: checked.header.client, number: checked.header.number, hash: checked.hash,
+      vector: checked.header.vector, byteCount: checked.byteCount,
+      storeByteCount: checked.header.storeByteCount)
+  }
+
+  // MARK: Download
+
+  /// The whole stores of a document, the one first that contains most.
+  ///
+  /// If one contains all that another does, and more, the sum of its numbers
+  /// is greater, so that it comes before.
+  func candidates(_ document: GenerationFile) throws -> [Candidate] {
+    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
+    let known = try announced(layout)
+    var candidates: [Candidate] = []
+    for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
+      for name in try files.listIfPresent(
+        layout.wholeStores(of: client), as: WholeStoreName.self)
+      {
+        let said = known.first {
+          $0.client == client && $0.number == name.number && name.hash.matches($0.hash)
+        }
+        candidates.append(Candidate(client: client, name: name, vector: said?.vector))
+      }
+    }
+    func rank(_ candidate: Candidate) -> (Int, UInt64, UInt64) {
+      (
+        candidate.vector == nil ? 0 : 1,
+        candidate.vector?.entries.values.reduce(0) { $0 &+ $1.number } ?? 0,
+        candidate.name.number
+      )
+    }
+    return candidates.sorted { rank($0) > rank($1) }
+  }
+
+  /// Gets the best whole store that is whole into a new local file.
+  ///
+  /// One that is damaged is passed over; `wholeStoreMissing` if none is left.
+  func download(
+    _ document: GenerationFile, to database: String, file: String
+  ) throws -> WholeStoreFile.Checked {
+    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
+    var failures: [String] = []
+    for candidate in try candidates(document) {
+      let path = layout.path(of: candidate.name, by: candidate.client)
+      do {
+        for leftover in [file, database] { try Self.removeIfPresent(leftover) }
+        try files.download(path, to: file, limit: Self.limit)
+        let checked = try WholeStoreFile(context).check(file)
+        try check(checked, against: candidate, of: document)
+        try WholeStoreFile(context).expand(checked, at: file, to: database)
+        try Self.removeIfPresent(file)
+        return checked
+      } catch let error where error.concernsOneFile {
+        context.environment.logger.notice("whole store \(path): \(error)")
+        failures.append("\(path): \(error)")
+      }
+    }
+    throw context.error(
+      .wholeStoreMissing, path: files.userPath(layout.wholeStores),
+      failures.isEmpty
+        ? "The document's whole store is not in the shared directory."
+        : "No whole store of the document is undamaged.",
+      remedy: "Wait until the shared directory has arrived completely, or upload the whole store "
+        + "on a device that has the document.",
+      detail: failures.isEmpty ? nil : failures.joined(separator: "; "))
+  }
+
+  private func check(
+    _ checked: WholeStoreFile.Checked, against candidate: Candidate, of document: GenerationFile
+  ) throws {
+    let header = checked.header
+    guard candidate.name.hash.matches(checked.hash) else {
+      throw CodecError(.badChecksum, "hash in the name of the whole store")
+    }
+    guard header.root == document.root, header.document == document.document,
+      header.generation == document.generation, header.client == candidate.client,
+      header.number == candidate.name.number
+    else { throw CodecError(.wrongType, "whole store of another document, client or number") }
+  }
+
+  /// What the markers say of whole stores.
+  private func announced(
+    _ layout: DirectoryLayout.Generation
+  ) throws -> [RecentSyncFile.WholeStore] {
+    let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+    return try names.flatMap { name in
+      do {
+        return try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
+          .wholeStores
+      } catch let error where error.concernsOneFile {
+        context.environment.logger.notice("marker \(name): \(error)")
+        return []
+      }
+    }
+  }
+
+  private static func removeIfPresent(_ path: String) throws {
+    guard FileManager.default.fileExists(atPath: path) else { return }
+    try FileManager.default.removeItem(atPath: path)
+  }
+}
