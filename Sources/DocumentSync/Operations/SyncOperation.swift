@@ -234,9 +234,13 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
 
   private func publish(_ snapshot: SyncProgress, to observers: [SyncProgressHandler]) {
     let inBytes = snapshot.totalBytes > 0
-    progress.totalUnitCount = Int64(inBytes ? snapshot.totalBytes : snapshot.totalCount)
-    progress.completedUnitCount = Int64(
-      inBytes ? snapshot.completedBytes : snapshot.completedCount)
+    let total = inBytes ? snapshot.totalBytes : snapshot.totalCount
+    // Foundation on Linux does not survive a total that becomes zero again.
+    if total > 0 {
+      progress.totalUnitCount = Int64(total)
+      progress.completedUnitCount = Int64(
+        inBytes ? snapshot.completedBytes : snapshot.completedCount)
+    }
     for observer in observers { observer(snapshot) }
   }
 }

@@ -1,0 +1,175 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+/// A synchronization that is interrupted at any call on the directory is
+/// continued by the next one.
+struct FaultTests {
+  /// How a call goes wrong.
+  enum Blow: CaseIterable, CustomTestStringConvertible {
+    case fails, failsAfterwards, stops, stopsBeforeRename, stopsAfterwards
+
+    var effect: FaultyDirectory.Effect {
+      switch self {
+      case .fails: .fail(.io)
+      case .failsAfterwards: .failAfterwards(.io)
+      case .stops: .stop
+      case .stopsBeforeRename: .stopBeforeRename
+      case .stopsAfterwards: .stopAfterwards
+      }
+    }
+
+    var testDescription: String { "\(self)" }
+  }
+
+  /// Edits that both send and receive something, in more than one file.
+  private func prepare(_ fleet: TestFleet) async throws {
+    try fleet[0].put("x", "from 0")
+    try await fleet[0].synchronize()
+    try fleet[0].put("y", "from 0")
+    try await fleet[0].synchronize()
+    try fleet[1].put("z", "from 1")
+    _ = try fleet[1].store.seal()
+    try fleet[1].put("x", "from 1")
+  }
+
+  @Test(arguments: Blow.allCases)
+  func syncStruckAtAnyCallIsContinuedByTheNext(blow: Blow) async throws {
+    var call = 0
+    while true {
+      call += 1
+      var fleet = try await TestFleet(3, seed: UInt64(call))
+      try await prepare(fleet)
+      fleet.directories[1].script(
+        FaultyDirectory.Fault(blow.effect, occurrence: call))
+      var struck = false
+      do {
+        try await fleet[1].synchronize()
+      } catch {
+        struck = true
+      }
+      guard !fleet.directories[1].firedFaults.isEmpty else { break }
+      #expect(struck || call > 3)
+      let published = fleet.paths { $0.components.first != "Temporary" }
+      let before = fleet.memory.items
+      try await fleet.reopen(1)
+      try await fleet.settle()
+      try fleet.expectEqual()
+      #expect(try fleet[0].notes().contains("z=from 1"))
+      // Two sealed sets, each published once and never changed.
+      #expect(fleet.changeSets(of: 1).count == 2)
+      for path in published where !path.components.contains("RecentSyncs") {
+        #expect(fleet.memory.items[path] == before[path])
+      }
+    }
+    // Three listings, at least; two files read, two and a marker published.
+    #expect(call > 8)
+  }
+
+  @Test(arguments: [Blow.fails, .stops, .stopsBeforeRename, .stopsAfterwards])
+  func creationStruckAtAnyCallIsCompletedByRepeatingIt(blow: Blow) async throws {
+    var call = 0
+    while true {
+      call += 1
+      let scratch = try Scratch()
+      let memory = MemoryDirectory(seed: UInt64(call))
+      let world = World(seed: UInt64(call))
+      let faulty = FaultyDirectory(memory)
+      faulty.script(FaultyDirectory.Fault(blow.effect, occurrence: call))
+      let path = try scratch.makeNotes("a", rows: 3)
+      func create() async throws -> DocumentSyncManager {
+        try await DocumentSyncManager.create(
+          storeAt: path, directory: faulty, document: "main", client: "a",
+          environment: world.environment)
+      }
+      do {
+        try await create().close()
+      } catch {
+        faulty.restart()
+        try await create().close()
+      }
+      guard !faulty.firedFaults.isEmpty else { break }
+      let documents = try await ApplicationSyncManager(
+        directory: memory, environment: world.environment
+      ).listDocuments()
+      #expect(documents.map(\.identifier) == ["main"])
+      let joined = try await DocumentSyncManager.join(
+        storeAt: scratch.store("b"), directory: memory, client: "b",
+        environment: world.environment)
+      #expect(try joined.notes().count == 3)
+      #expect(try scratch.names().filter { $0.contains("-docsync-tmp") }.isEmpty)
+    }
+    #expect(call > 10)
+  }
+
+  @Test(arguments: [Blow.fails, .stops])
+  func joiningStruckAtAnyCallLeavesNothingAndCanBeRepeated(blow: Blow) async throws {
+    var call = 0
+    while true {
+      call += 1
+      let fleet = try await TestFleet(1, rows: 3, seed: UInt64(call))
+      let faulty = FaultyDirectory(fleet.memory)
+      faulty.script(FaultyDirectory.Fault(blow.effect, occurrence: call))
+      let path = fleet.scratch.store("b")
+      func join() async throws -> DocumentSyncManager {
+        try await DocumentSyncManager.join(
+          storeAt: path, directory: faulty, client: "b", environment: fleet.world.environment)
+      }
+      let manager: DocumentSyncManager
+      do {
+        manager = try await join()
+      } catch {
+        faulty.restart()
+        let names = try fleet.scratch.names().filter { $0.hasPrefix("b") }
+        if FileManager.default.fileExists(atPath: path) {
+          // It has its place; only the first synchronization failed.
+          manager = try await DocumentSyncManager.open(
+            storeAt: path, directory: faulty, environment: fleet.world.environment)
+          try await manager.synchronize()
+        } else {
+          #expect(names.allSatisfy { $0 == "b.db-docsync-lock" })
+          manager = try await join()
+        }
+      }
+      guard !faulty.firedFaults.isEmpty else { break }
+      #expect(try manager.notes() == fleet[0].notes())
+      #expect(try await manager.synchronize().isIdle)
+      #expect(
+        try fleet.scratch.names().filter { $0.contains("-docsync-tmp") }.isEmpty)
+    }
+    #expect(call > 8)
+  }
+
+  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  func randomFaultsAndLateFilesEndInEqualStores(seed: UInt64) async throws {
+    var fleet = try await TestFleet(3, seed: seed)
+    var random = SeededRandom(seed: seed)
+    for index in 0..<3 {
+      fleet.directories[index].failAtRandom(
+        rate: 0.1, codes: [.io, .transient, .notFound, .noSpace], seed: seed &+ UInt64(index))
+      fleet.directories[index].lag = FaultyDirectory.Lag(
+        listings: Int(random.next() % 3), missingReads: Int(random.next() % 2),
+        halfReads: Int(random.next() % 2))
+    }
+    for step in 0..<60 {
+      let index = Int(random.next() % 3)
+      try fleet[index].put("n\(random.next() % 5)", "step \(step) by \(index)")
+      do {
+        try await fleet[index].synchronize()
+      } catch let error as SyncError {
+        #expect(error.code != .internalFault && error.code != .forkedClient)
+      }
+    }
+    for index in 0..<3 {
+      fleet.directories[index].failAtRandom(rate: 0, codes: [], seed: 0)
+      fleet.directories[index].lag = FaultyDirectory.Lag()
+      try await fleet.reopen(index)
+    }
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+}

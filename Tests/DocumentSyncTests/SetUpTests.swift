@@ -1,0 +1,290 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+struct SetUpTests {
+  let scratch: Scratch
+  let directory = MemoryDirectory(seed: 1)
+  let world = World(seed: 1)
+
+  init() throws { scratch = try Scratch() }
+
+  private func create(
+    _ name: String, document: String = "main", application: String = "notes", rows: Int = 3
+  ) async throws -> DocumentSyncManager {
+    try await DocumentSyncManager.create(
+      storeAt: try scratch.makeNotes(name, rows: rows), directory: directory,
+      application: application, document: document, client: name, environment: world.environment)
+  }
+
+  private func join(
+    _ name: String, document: String? = nil, existing: ExistingFile = .refuse
+  ) async throws -> DocumentSyncManager {
+    try await DocumentSyncManager.join(
+      storeAt: scratch.store(name), directory: directory, document: document, client: name,
+      existing: existing, environment: world.environment)
+  }
+
+  @Test func createdDocumentIsThereForOthers() async throws {
+    let manager = try await create("a")
+    let text = try {
+      var text = DirectoryText()
+      return try text.render(directory)
+    }()
+    #expect(
+      text == """
+        ClientDevices/
+          client-1.1.json
+        Documents/
+          document-1/
+            generation-1/
+              RecentSyncs/
+                client-1.0.0.1.#1
+                client-1.0.0.2.#2
+              WholeStore/
+                client-1/
+                  1.#3.store
+            generation.1.generation-1.json
+        README.txt
+        application.root-1.json
+
+        """)
+    let applications = ApplicationSyncManager(
+      directory: directory, environment: world.environment)
+    let documents = try await applications.listDocuments()
+    #expect(documents.map(\.identifier) == ["main"])
+    #expect(documents.first?.name == manager.binding.document)
+    let clients = try await applications.listClients()
+    #expect(clients.map(\.description) == ["a"])
+  }
+
+  @Test func joinedStoreHasTheRowsAndIsAMember() async throws {
+    let first = try await create("a")
+    try first.put("x", "later")
+    try await first.synchronize()
+    let second = try await join("b")
+    #expect(try second.notes() == first.notes())
+    #expect(try second.notes().contains("x=later"))
+    #expect(second.binding.client != first.binding.client)
+    let members = try await second.listClients()
+    #expect(Set(members.map(\.description)) == ["a", "b"])
+    #expect(members.allSatisfy { $0.state != nil })
+    #expect(
+      try scratch.names().filter { $0.contains("tmp") || $0.hasSuffix("-wal") } == [])
+  }
+
+  @Test func openedStoreKnowsItsDirectory() async throws {
+    let folder = scratch.path + "/shared"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let manager = try await DocumentSyncManager.create(
+      storeAt: try scratch.makeNotes("a"), directory: FolderDirectory(root: folder),
+      document: "main", environment: world.environment)
+    try await manager.close()
+    let again = try await DocumentSyncManager.open(
+      storeAt: scratch.store("a"), environment: world.environment)
+    let report = try await again.synchronize()
+    #expect(report.isIdle)
+    try await again.close()
+  }
+
+  @Test func storeUnderSyncIsRefusedAndSaysWhere() async throws {
+    let manager = try await create("a")
+    let before = directory.items
+    let error = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: manager.store.path, directory: directory, document: "other",
+        environment: world.environment)
+    }
+    #expect(error?.code == .alreadyUnderSync)
+    #expect(error?.classification == .refused)
+    #expect(error?.message.contains("main") == true)
+    #expect(error?.message.contains("memory") == true)
+    #expect(directory.items == before)
+  }
+
+  @Test func documentThatIsThereIsRefusedBeforeAnythingIsWritten() async throws {
+    _ = try await create("a")
+    let before = directory.items
+    let path = try scratch.makeNotes("b")
+    let error = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: path, directory: directory, application: "notes", document: "main",
+        environment: world.environment)
+    }
+    #expect(error?.code == .documentExists)
+    #expect(error?.remedy.contains("Join") == true)
+    #expect(directory.items == before)
+    #expect(try !LocalStore.isUnderSync(at: path))
+  }
+
+  @Test func otherApplicationIsRefused() async throws {
+    _ = try await create("a")
+    let error = await syncError { _ = try await create("b", document: "x", application: "other") }
+    #expect(error?.code == .otherApplication)
+    #expect(error?.message.contains("notes") == true)
+  }
+
+  @Test func absentDirectoryIsAwayAndNothingIsChanged() async throws {
+    let path = try scratch.makeNotes("a")
+    let error = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: path, directory: FolderDirectory(root: scratch.path + "/absent"),
+        document: "main", environment: world.environment)
+    }
+    #expect(error?.code == .directoryAway)
+    #expect(error?.classification == .directoryAway)
+    #expect(try scratch.names() == ["a.db"])
+    #expect(try !LocalStore.isUnderSync(at: path))
+  }
+
+  @Test func directoryThatMayNotBeWrittenToIsRefused() async throws {
+    let path = try scratch.makeNotes("a")
+    directory.isReadOnly = true
+    let error = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: path, directory: directory, document: "main", environment: world.environment)
+    }
+    #expect(error?.code == .directoryNotWritable)
+    #expect(try !LocalStore.isUnderSync(at: path))
+    #expect(try scratch.names() == ["a.db"])
+  }
+
+  @Test func fileThatIsNoDatabaseIsRefused() async throws {
+    let path = scratch.store("a")
+    try Data("this is plain text, and long enough to be read".utf8).write(
+      to: URL(fileURLWithPath: path))
+    let error = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: path, directory: directory, document: "main", environment: world.environment)
+    }
+    #expect(error?.code == .notADatabase)
+    #expect(directory.items.isEmpty)
+    #expect(try scratch.names() == ["a.db"])
+  }
+
+  @Test func joiningWithoutTheDocumentListsThoseThatAreThere() async throws {
+    _ = try await create("a", document: "recipes")
+    let error = await syncError { _ = try await join("b", document: "diary") }
+    #expect(error?.code == .documentMissing)
+    #expect(error?.remedy.contains("recipes") == true)
+    #expect(try !scratch.names().contains("b.db"))
+  }
+
+  @Test func joiningAnEmptyDirectoryIsRefused() async throws {
+    let error = await syncError { _ = try await join("b") }
+    #expect(error?.code == .applicationMissing)
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func joiningWithoutANameWantsExactlyOneDocument() async throws {
+    _ = try await create("a", document: "one")
+    _ = try await create("b", document: "two")
+    let error = await syncError { _ = try await join("c") }
+    #expect(error?.code == .documentAmbiguous)
+    let joined = try await join("c", document: "two")
+    #expect(joined.binding.documentIdentifier == "two")
+  }
+
+  @Test func deletedDocumentCannotBeJoinedAndCanBeBegunAnew() async throws {
+    let first = try await create("a")
+    let binding = first.binding
+    let layout = DirectoryLayout.Document(binding.document)
+    directory.put(
+      .file([]),
+      at: layout.path(of: DeletedName(ordinal: 1, client: binding.client)))
+    let joining = await syncError { _ = try await join("b") }
+    #expect(joining?.code == .documentMissing)
+    let named = await syncError { _ = try await join("b", document: "main") }
+    #expect(named?.code == .documentDeleted)
+    let syncing = await syncError { try await first.synchronize() }
+    #expect(syncing?.code == .documentDeleted)
+    let second = try await create("c", rows: 1)
+    #expect(second.binding.generationOrdinal == 2)
+    #expect(second.binding.document == binding.document)
+    #expect(try await join("b").notes() == ["seed-0=body 0"])
+  }
+
+  @Test func existingFileIsLeftAloneOrKeptAsBackup() async throws {
+    _ = try await create("a")
+    let path = try scratch.makeNotes("b", rows: 1)
+    let old = try Data(contentsOf: URL(fileURLWithPath: path))
+    let error = await syncError { _ = try await join("b") }
+    #expect(error?.code == .fileExists)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
+    let joined = try await join("b", existing: .replaceKeepingBackup)
+    #expect(try joined.notes().count == 3)
+    let backup = try #require(try scratch.names().first { $0.contains("backup") })
+    #expect(
+      try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + backup)) == old)
+  }
+
+  @Test func damagedWholeStoreIsPassedOverForAnOlderOne() async throws {
+    let first = try await create("a")
+    try first.put("x", "1")
+    let uploaded = try await first.uploadWholeStore()
+    #expect(uploaded.number == 2)
+    let newest = try #require(
+      directory.items.keys.first { $0.name.hasPrefix("2.") && $0.name.hasSuffix(".store") })
+    guard case .file(var bytes)? = directory.items[newest] else { return }
+    bytes[bytes.count / 2] ^= 1
+    directory.put(.file(bytes), at: newest)
+    let second = try await join("b")
+    #expect(try second.notes() == first.notes())
+  }
+
+  @Test func noWholeStoreLeavesNothingBehind() async throws {
+    _ = try await create("a")
+    for path in directory.items.keys where path.name.hasSuffix(".store") {
+      directory.put(.file([1, 2, 3]), at: path)
+    }
+    let error = await syncError { _ = try await join("b") }
+    #expect(error?.code == .wholeStoreMissing)
+    #expect(try scratch.names().filter { $0.hasPrefix("b.db") && $0 != "b.db-docsync-lock" } == [])
+  }
+
+  @Test func twoThatCreateTheDocumentAtOnceAgreeWhichCounts() async throws {
+    // Each sees nothing of the other until both are done.
+    let other = MemoryDirectory(seed: 2)
+    _ = try await create("a")
+    let second = try await DocumentSyncManager.create(
+      storeAt: try scratch.makeNotes("b", rows: 1), directory: other, application: "notes",
+      document: "main", client: "b", environment: world.environment)
+    directory.takeOver(other.items)
+    other.takeOver(directory.items)
+    let first = try await DocumentSyncManager.open(
+      storeAt: scratch.store("a"), directory: directory, environment: world.environment)
+    let managers = [first, second].sorted { $0.binding.generation < $1.binding.generation }
+    #expect(try await managers[0].synchronize().waiting.isEmpty)
+    let error = await syncError { try await managers[1].synchronize() }
+    #expect(error?.code == .generationReplaced)
+    let joined = try await join("c")
+    #expect(joined.binding.generation == managers[0].binding.generation)
+    #expect(joined.binding.root == managers[0].binding.root)
+  }
+
+  @Test func newerFeaturesAskForANewerVersion() async throws {
+    _ = try await create("a")
+    let path = try #require(directory.items.keys.first { $0.name.hasPrefix("application.") })
+    struct Newer: Encodable {
+      var formatVersion = 1
+      var application = "notes"
+      var root: String
+      var leastReaderVersion = 2
+      var requiredFeatures = ["teleportation"]
+      var creator: ClientIdentifier
+      var createdMilliseconds = 0
+    }
+    let root = String(path.name.split(separator: ".")[1])
+    directory.put(
+      .file(
+        try Envelope.encodeJSON(
+          Newer(root: root, creator: .random()), type: .application)), at: path)
+    let error = await syncError { _ = try await join("b") }
+    #expect(error?.code == .newerVersionNeeded)
+    #expect(error?.detail?.contains("teleportation") == true)
+  }
+}

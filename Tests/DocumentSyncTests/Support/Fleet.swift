@@ -1,0 +1,113 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import Testing
+
+/// Several devices that share one document through one directory in memory.
+struct TestFleet {
+  let scratch: Scratch
+  let memory: MemoryDirectory
+  let world: World
+  private(set) var environment: SyncEnvironment
+  /// One for each device; device 0 created the document.
+  private(set) var managers: [DocumentSyncManager] = []
+  /// The directory as each device reaches it.
+  private(set) var directories: [FaultyDirectory] = []
+  /// Counts what each device asks of the directory.
+  private(set) var counters: [CountingDirectory] = []
+
+  /// - Parameter rowsPerChangeSet: Cuts the change sets small.
+  init(
+    _ count: Int, rows: Int = 2, seed: UInt64 = 1, rowsPerChangeSet: Int = 20_000
+  ) async throws {
+    scratch = try Scratch()
+    memory = MemoryDirectory(seed: seed)
+    world = World(seed: seed)
+    environment = world.environment
+    environment.store.rowsPerChangeSet = rowsPerChangeSet
+    for index in 0..<count {
+      let counter = CountingDirectory(memory.view(seed: seed &+ UInt64(index)))
+      let faulty = FaultyDirectory(counter)
+      counters.append(counter)
+      directories.append(faulty)
+      managers.append(
+        index == 0
+          ? try await DocumentSyncManager.create(
+            storeAt: try scratch.makeNotes("0", rows: rows), directory: faulty,
+            document: "main", client: "0", environment: environment)
+          : try await DocumentSyncManager.join(
+            storeAt: scratch.store("\(index)"), directory: faulty, client: "\(index)",
+            environment: environment))
+    }
+  }
+
+  subscript(index: Int) -> DocumentSyncManager { managers[index] }
+
+  /// Closes a device's store and opens it again, as a new process would.
+  mutating func reopen(_ index: Int) async throws {
+    try await managers[index].close()
+    directories[index].restart()
+    managers[index] = try await DocumentSyncManager.open(
+      storeAt: scratch.store("\(index)"), directory: directories[index],
+      environment: environment)
+  }
+
+  /// Synchronizes everyone in turn until nobody has anything to do.
+  @discardableResult
+  func settle(rounds: Int = 12) async throws -> Int {
+    for round in 1...rounds {
+      var idle = true
+      for manager in managers {
+        let report = try await manager.synchronize()
+        idle = idle && report.isIdle
+      }
+      if idle { return round }
+    }
+    Issue.record("not at rest after \(rounds) rounds")
+    return rounds
+  }
+
+  /// Whether all show the same, checked through SQL and through the digest.
+  func expectEqual(sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let notes = try managers.map { try $0.notes() }
+    let digests = try managers.map { try $0.store.digest().visible }
+    #expect(Set(notes).count == 1, sourceLocation: sourceLocation)
+    #expect(Set(digests).count == 1, sourceLocation: sourceLocation)
+  }
+
+  /// Paths in the directory whose description matches.
+  func paths(where matches: (RelativePath) -> Bool) -> [RelativePath] {
+    memory.items.compactMap { path, item in
+      if case .file = item, matches(path) { path } else { nil }
+    }.sorted()
+  }
+
+  /// The files of one device's change sets.
+  func changeSets(of index: Int) -> [RelativePath] {
+    let client = managers[index].binding.client.description
+    return paths { $0.components.contains("SyncChanges") && $0.components.contains(client) }
+      .sorted { number($0) < number($1) }
+  }
+
+  /// The markers of one device.
+  func markers(of index: Int) -> [RelativePath] {
+    let client = managers[index].binding.client.description
+    return paths { $0.components.contains("RecentSyncs") && $0.name.hasPrefix(client) }
+  }
+
+  private func number(_ path: RelativePath) -> Int {
+    Int(path.name.split(separator: ".").first ?? "") ?? 0
+  }
+}
+
+extension MemoryDirectory {
+  /// Copies the files that are in another directory and not here.
+  func takeOver(_ items: [RelativePath: Item]) {
+    let present = self.items
+    for (path, item) in items where present[path] == nil {
+      if case .file = item { put(item, at: path) }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import Testing
+
+/// What a synchronization asks of the directory, counted.
+struct SyncCostTests {
+  private func expectIdle(
+    _ fleet: TestFleet, _ index: Int, times: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    for _ in 0..<times {
+      fleet.counters[index].reset()
+      let report = try await fleet[index].synchronize()
+      let counts = fleet.counters[index].counts
+      #expect(counts.listings == 3, sourceLocation: sourceLocation)
+      #expect(counts.reads == 0, sourceLocation: sourceLocation)
+      #expect(counts.writes == 0, sourceLocation: sourceLocation)
+      #expect(counts.removals == 0, sourceLocation: sourceLocation)
+      #expect(counts.checks == 0, sourceLocation: sourceLocation)
+      #expect(report.listings == 3, sourceLocation: sourceLocation)
+      #expect(report.isIdle, sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test func idleSyncOfTwoClientsListsThreeFoldersAndNothingElse() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "1")
+    try await fleet.settle()
+    // Once round all turns.
+    try await expectIdle(fleet, 0, times: 3)
+    try await expectIdle(fleet, 1, times: 3)
+  }
+
+  @Test func idleSyncOfFiftyClientsCostsTheSame() async throws {
+    let fleet = try await TestFleet(50)
+    try fleet[7].put("x", "1")
+    try await fleet.settle(rounds: 4)
+    try await expectIdle(fleet, 7, times: 51)
+    try await expectIdle(fleet, 0, times: 51)
+  }
+
+  @Test func idleSyncAfterTenThousandChangeSetsCostsTheSame() async throws {
+    let fleet = try await TestFleet(2, rowsPerChangeSet: 1)
+    try fleet[0].edit(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+      INSERT INTO notes SELECT 'row ' || i, 'body' FROM n
+      """)
+    try await fleet[0].synchronize()
+    try await fleet.settle()
+    #expect(fleet.changeSets(of: 0).count == 10_000)
+    try fleet.expectEqual()
+    try await expectIdle(fleet, 0, times: 4)
+    try await expectIdle(fleet, 1, times: 4)
+  }
+
+  @Test func newChangeSetOfOneOfManyCostsOneListingAndOneReadMore() async throws {
+    let fleet = try await TestFleet(10)
+    try await fleet.settle()
+    try fleet[3].put("x", "1")
+    try await fleet[3].synchronize()
+    fleet.counters[5].reset()
+    try await fleet[5].synchronize()
+    let counts = fleet.counters[5].counts
+    #expect((3...4).contains(counts.listings))
+    #expect(counts.reads == 1)
+    #expect(counts.writes == 1)
+  }
+}
