@@ -98,7 +98,7 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
     let binding = store.binding
     // The store may stand alone after an interruption, or elsewhere.
     _ = try ApplicationSteps(files).require(application)
-    _ = try DocumentSteps(files).create(binding, description: document, previous: nil)
+    _ = try DocumentSteps(files).create(binding, description: document)
     _ = try WholeStoreUpload(
       store: store, directory: directory, turns: turns, context: context
     ).run()

@@ -15,7 +15,7 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
     case join(identifier: String?)
     /// It is not there: begin it as the binding says. Repeating it changes
     /// nothing. Errors: `documentExists`, `generationReplaced`.
-    case create(StoreBinding, description: String, previous: IntegrityKey?)
+    case create(StoreBinding, description: String)
   }
 
   private let directory: any SharedDirectory
@@ -43,8 +43,8 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
       switch action {
       case .join(let identifier):
         return try steps.require(identifier).description
-      case .create(let binding, let description, let previous):
-        return try steps.create(binding, description: description, previous: previous).description
+      case .create(let binding, let description):
+        return try steps.create(binding, description: description).description
       }
     }
   }

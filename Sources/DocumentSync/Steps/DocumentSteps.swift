@@ -122,8 +122,8 @@ struct DocumentSteps {
   ///
   /// Repeating it changes nothing. Throws `documentExists` if the document
   /// is there and is not this one.
-  func create(_ binding: StoreBinding, description: String, previous: IntegrityKey?) throws -> Found
-  {
+  func create(_ binding: StoreBinding, description: String) throws -> Found {
+    try checkRoot(binding)
     try checkAbsent(binding.documentIdentifier, except: binding.generation)
     let layout = DirectoryLayout.Document(binding.document)
     let ordinal = UInt64(binding.generationOrdinal)
@@ -134,7 +134,7 @@ struct DocumentSteps {
         GenerationFile(
           root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
           generation: binding.generation, ordinal: ordinal, description: description,
-          previous: previous, creator: binding.client,
+          previous: listing.generations.filter { $0.ordinal < ordinal }.max()?.key, creator: binding.client,
           createdMilliseconds: context.environment.now()),
         as: .generation, at: layout.path(of: name), by: binding.client)
     }
@@ -173,24 +173,29 @@ struct DocumentSteps {
     guard counting.key == binding.generation else { throw replaced(binding) }
   }
 
-  private func absent(_ binding: StoreBinding, listing: Listing) throws -> SyncError {
+  /// Throws unless the directory is the one that a store is bound to.
+  func checkRoot(_ binding: StoreBinding) throws {
     let roots = try files.list(.root, as: RootName.self).compactMap { name in
       if case .application(let name) = name { name.root } else { nil }
     }
+    guard let other = roots.min() else {
+      throw context.error(
+        .rootMissing, path: files.directory.location,
+        "The directory is empty, or holds nothing of DocumentSync.",
+        remedy: "Connect or mount the shared directory, then sync again.",
+        detail: "root \(binding.root)")
+    }
     guard roots.contains(binding.root) else {
-      guard let other = roots.min() else {
-        return context.error(
-          .rootMissing, path: files.directory.location,
-          "The directory is empty, or holds nothing of DocumentSync.",
-          remedy: "Connect or mount the shared directory, then sync again.",
-          detail: "root \(binding.root)")
-      }
-      return context.error(
+      throw context.error(
         .otherRoot, path: files.directory.location,
         "This is not the shared directory that the store belongs to.",
         remedy: "Sync with the directory in which the document “\(binding.documentIdentifier)” is.",
         detail: "root \(other) instead of \(binding.root)")
     }
+  }
+
+  private func absent(_ binding: StoreBinding, listing: Listing) throws -> SyncError {
+    try checkRoot(binding)
     return context.error(
       .generationMissing,
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),

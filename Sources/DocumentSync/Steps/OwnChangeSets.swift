@@ -39,19 +39,24 @@ struct OwnChangeSets {
     return changeSets
   }
 
-  /// The least number that is kept, or the next one if none is.
-  func lowestKept() throws -> UInt64 {
-    if let first = try store.sealedChangeSets().first { return first.number }
-    return (try store.head()?.number ?? 0) + 1
+  /// Seals the local edits and gives all change sets that the store keeps.
+  func seal(_ report: inout SyncReport) throws -> [SealedChangeSet] {
+    context.begin(.sealing)
+    try context.checkCancellation()
+    report.parkedRows += try store.seal().parkedRows
+    return try store.sealedChangeSets()
   }
 
   /// Publishes what is sealed and not published, in order.
   ///
   /// Interrupted after a file was published and before that was noted, the
   /// next run publishes the same bytes under the same name.
-  func publish(_ report: inout SyncReport) throws {
-    let unpublished = try store.sealedChangeSets().filter { !$0.isPublished }
+  func publish(
+    _ kept: [SealedChangeSet], turns: SyncTurns, _ report: inout SyncReport
+  ) throws {
+    let unpublished = kept.filter { !$0.isPublished }
     guard !unpublished.isEmpty else { return }
+    if turns.isFirstPublication() { try files.removeLeftovers(of: client) }
     let bytes = unpublished.reduce(0) { $0 + $1.byteCount }
     context.begin(.uploading, count: unpublished.count, bytes: bytes)
     for sealed in unpublished {
@@ -65,14 +70,14 @@ struct OwnChangeSets {
     }
   }
 
-  /// Puts back own files that are missing in `names`, a listing of the own
-  /// folder, or damaged. At most `limit` of those that are there are read,
-  /// beginning anywhere.
+  /// Puts back own files that were published before and are missing in
+  /// `names`, a listing of the own folder, or damaged. At most `limit` of
+  /// those that are there are read, beginning anywhere.
   func putBack(
-    _ names: [ChangeSetName], readingAtMost limit: Int, _ report: inout SyncReport
+    _ kept: [SealedChangeSet], listed names: [ChangeSetName], readingAtMost limit: Int,
+    _ report: inout SyncReport
   ) throws {
-    let sent = Set(report.sent.map(\.number))
-    let kept = try store.sealedChangeSets().filter { $0.isPublished && !sent.contains($0.number) }
+    let kept = kept.filter(\.isPublished)
     let present = Set(names)
     for sealed in kept where !present.contains(name(of: sealed)) {
       try putBack(sealed, &report)

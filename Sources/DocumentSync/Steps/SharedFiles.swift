@@ -122,6 +122,13 @@ final class SharedFiles: Sendable {
     }
   }
 
+  /// Removes what unfinished calls of this client left.
+  func removeLeftovers(of client: ClientIdentifier) throws {
+    try context.checkCancellation()
+    lock.withLock { moved.listings += 1 }
+    try directory.removeLeftovers(of: client)
+  }
+
   /// Removes a file of this client's own.
   func remove(_ path: RelativePath) throws {
     try context.checkCancellation()

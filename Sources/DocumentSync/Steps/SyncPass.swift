@@ -33,21 +33,19 @@ struct SyncPass {
     // Commands come here, before change sets.
 
     try fetch.run(&report)
-    context.begin(.sealing)
-    try context.checkCancellation()
-    _ = try store.seal()
-    try own.publish(&report)
+    let kept = try own.seal(&report)
+    try own.publish(kept, turns: turns, &report)
     if case .own(let names) = turn {
-      try own.putBack(
-        names, readingAtMost: checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample,
-        &report)
+      let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
+      try own.putBack(kept, listed: names, readingAtMost: limit, &report)
     } else if checksOwnFiles {
-      try own.putBack(own.list(), readingAtMost: .max, &report)
+      try own.putBack(kept, listed: own.list(), readingAtMost: .max, &report)
     }
 
+    let head = try store.head()
     report.publishedMarker = try markers.publishIfNeeded(
-      listing, applied: store.appliedVector(), head: store.head(), lowestKept: own.lowestKept(),
-      waiting: report.waiting)
+      listing, applied: store.appliedVector(), head: head,
+      lowestKept: kept.first?.number ?? (head?.number ?? 0) + 1, waiting: report.waiting)
     let hint = files.directory.hint
     if binding.directory != hint { try store.setDirectory(hint) }
     let counts = files.counts
