@@ -96,6 +96,8 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
     public static let newerFormat = Reason(rawValue: "newerFormat")
     /// The store refused it.
     public static let refused = Reason(rawValue: "refused")
+    /// It has tables or columns that this store does not have yet.
+    public static let schema = Reason(rawValue: "schema")
     /// Other change sets have to be applied before it.
     public static let dependencies = Reason(rawValue: "dependencies")
   }

@@ -27,8 +27,8 @@ public final class ZlibStream {
     stream.initialize(to: z_stream())
     let status =
       switch direction {
-      case .deflate: czlib_deflate_init(stream, 3, Z_DEFAULT_STRATEGY)
-      case .inflate: czlib_inflate_init(stream)
+      case .deflate: czlib_raw_deflate_init(stream, 3, Z_DEFAULT_STRATEGY)
+      case .inflate: czlib_raw_inflate_init(stream)
       }
     guard status == Z_OK else {
       throw CodecError(.badCompression, "zlib could not begin")

@@ -70,7 +70,7 @@ extension LocalStore {
         try statement.run()
       }
       return WaitingChangeSet(
-        client: item.header.client, number: item.header.number,
+        client: item.header.client, number: item.header.number, hash: item.hash,
         missing: try item.missing(session, binding), unknownNames: item.unknownNames(session.schema)
       )
     }
@@ -110,7 +110,7 @@ extension LocalStore {
     return try read { session in
       try PendingChangeSets([], kept: kept).rest.map { item in
         WaitingChangeSet(
-          client: item.header.client, number: item.header.number,
+          client: item.header.client, number: item.header.number, hash: item.hash,
           missing: try item.missing(session, binding),
           unknownNames: item.unknownNames(session.schema))
       }

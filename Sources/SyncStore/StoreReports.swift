@@ -48,6 +48,8 @@ public struct WaitingChangeSet: Hashable, Sendable {
   public var client: ClientIdentifier
   /// Its number.
   public var number: UInt64
+  /// The hash of its file.
+  public var hash: ContentHash
   /// The change sets that have to be applied before it.
   public var missing: [ClientIdentifier: UInt64]
   /// Tables, and columns as `table.column`, that this store does not have
@@ -56,11 +58,12 @@ public struct WaitingChangeSet: Hashable, Sendable {
 
   /// Joins the parts.
   public init(
-    client: ClientIdentifier, number: UInt64, missing: [ClientIdentifier: UInt64],
-    unknownNames: [String] = []
+    client: ClientIdentifier, number: UInt64, hash: ContentHash,
+    missing: [ClientIdentifier: UInt64], unknownNames: [String] = []
   ) {
     self.client = client
     self.number = number
+    self.hash = hash
     self.missing = missing
     self.unknownNames = unknownNames
   }

@@ -1,6 +1,7 @@
 import DocumentSync
 import DocumentSyncTesting
 import Foundation
+import GRDB
 import SyncDirectory
 import SyncModel
 import Testing
@@ -24,6 +25,19 @@ struct SyncCostTests {
     }
   }
 
+  /// Makes as many change sets, of one row each.
+  private func edit(_ manager: DocumentSyncManager, times count: Int) throws {
+    let program = try DatabaseQueue(path: manager.store.path)
+    for number in 1...count {
+      try program.write {
+        try $0.execute(
+          sql: "INSERT INTO notes VALUES(?, 'body')", arguments: ["row \(number)"])
+      }
+      _ = try manager.store.seal()
+    }
+    try program.close()
+  }
+
   @Test func idleSyncOfTwoClientsListsThreeFoldersAndNothingElse() async throws {
     let fleet = try await TestFleet(2)
     try fleet[0].put("x", "1")
@@ -42,12 +56,8 @@ struct SyncCostTests {
   }
 
   @Test func idleSyncAfterTenThousandChangeSetsCostsTheSame() async throws {
-    let fleet = try await TestFleet(2, rowsPerChangeSet: 1)
-    try fleet[0].edit(
-      """
-      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-      INSERT INTO notes SELECT 'row ' || i, 'body' FROM n
-      """)
+    let fleet = try await TestFleet(2)
+    try edit(fleet[0], times: 10_000)
     try await fleet[0].synchronize()
     try await fleet.settle()
     #expect(fleet.changeSets(of: 0).count == 10_000)

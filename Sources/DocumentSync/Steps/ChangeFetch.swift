@@ -21,12 +21,18 @@ final class ChangeFetch {
     var listed: [ChangeFileName]?
   }
 
+  /// The most change sets that are handed to the store at once.
+  private static let windowCount = 256
+
   private let files: SharedFiles
   private let store: LocalStore
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
   private var waits: [ClientIdentifier: SyncWait] = [:]
+  /// Whether the store keeps a change set that nothing hinders any more: the
+  /// application has changed its schema, or an earlier run was interrupted.
+  private let canApplyKept: Bool
   private var context: OperationContext { files.context }
 
   /// - Parameter heads: The last change set that each client has announced.
@@ -44,11 +50,12 @@ final class ChangeFetch {
       authors[client, default: Author()].has = entry.number
       authors[client, default: Author()].lastHash = entry.hash
     }
-    for waiting in try store.waiting() where waiting.number > authors[waiting.client]?.has ?? 0 {
+    let waiting = try store.waiting()
+    for waiting in waiting where waiting.number > authors[waiting.client]?.has ?? 0 {
       authors[waiting.client, default: Author()].has = waiting.number
-      // The store checks the chain from here.
-      authors[waiting.client]?.lastHash = nil
+      authors[waiting.client]?.lastHash = waiting.hash
     }
+    canApplyKept = waiting.contains { $0.missing.isEmpty && $0.unknownNames.isEmpty }
     authors[binding.client] = nil
   }
 
@@ -78,6 +85,7 @@ final class ChangeFetch {
     }
     var queue = ChangeFetchQueue(authors.keys.sorted().map { (client: $0, files: plan($0)) })
     context.begin(.downloading, count: queue.count)
+    if canApplyKept { add(try store.apply([]), to: &report) }
     while !queue.isEmpty {
       try context.checkCancellation()
       try apply(try readWindow(&queue, &report), &report)
@@ -137,7 +145,7 @@ final class ChangeFetch {
   ) throws -> [ReceivedChangeSet] {
     var window: [ReceivedChangeSet] = []
     var bytes = 0
-    while bytes < context.environment.fetchWindowBytes {
+    while bytes < context.environment.fetchWindowBytes, window.count < Self.windowCount {
       let items = queue.take(context.environment.parallelReads) { waits[$0] == nil }
       if items.isEmpty { break }
       let reader = ChangeFileReader(files, header: header, layout: layout)
@@ -246,17 +254,11 @@ final class ChangeFetch {
   }
 
   private func reportWaiting(_ report: inout SyncReport) throws {
-    var byDependencies: Set<ClientIdentifier> = []
+    var told: Set<ClientIdentifier> = []
     for waiting in try store.waiting().sorted(by: {
       ($0.client, $0.number) < ($1.client, $1.number)
-    })
-    where byDependencies.insert(waiting.client).inserted {
-      let missing = waiting.missing.sorted { $0.key < $1.key }
-        .map { "change set \($0.value) of \($0.key)" }.joined(separator: ", ")
-      report.waiting.append(
-        SyncWait(
-          client: waiting.client, number: waiting.number, reason: .dependencies,
-          message: "needs \(missing.isEmpty ? "an earlier change set" : missing)"))
+    }) where told.insert(waiting.client).inserted {
+      report.waiting.append(SyncWait(waiting))
     }
     report.waiting += waits.values.sorted { $0.client < $1.client }
   }
@@ -266,5 +268,21 @@ extension StoreError {
   /// Whether the failure is that of one change set rather than of the store.
   var concernsOneChangeSet: Bool {
     [.foreignChangeSet, .fork, .malformedChangeSet].contains(code)
+  }
+}
+
+extension SyncWait {
+  /// Why the store keeps a change set and does not apply it.
+  fileprivate init(_ waiting: WaitingChangeSet) {
+    let isSchema = waiting.missing.isEmpty && !waiting.unknownNames.isEmpty
+    let missing = waiting.missing.sorted { $0.key < $1.key }
+      .map { "change set \($0.value) of \($0.key)" }
+    self.init(
+      client: waiting.client, number: waiting.number,
+      reason: isSchema ? .schema : .dependencies,
+      message: isSchema
+        ? "this store does not have \(waiting.unknownNames.joined(separator: ", ")); "
+          + "update the application on this device"
+        : "needs \(missing.isEmpty ? "an earlier change set" : missing.joined(separator: ", "))")
   }
 }

@@ -10,7 +10,7 @@ struct TestFleet {
   let scratch: Scratch
   let memory: MemoryDirectory
   let world: World
-  private(set) var environment: SyncEnvironment
+  let environment: SyncEnvironment
   /// One for each device; device 0 created the document.
   private(set) var managers: [DocumentSyncManager] = []
   /// The directory as each device reaches it.
@@ -18,15 +18,11 @@ struct TestFleet {
   /// Counts what each device asks of the directory.
   private(set) var counters: [CountingDirectory] = []
 
-  /// - Parameter rowsPerChangeSet: Cuts the change sets small.
-  init(
-    _ count: Int, rows: Int = 2, seed: UInt64 = 1, rowsPerChangeSet: Int = 20_000
-  ) async throws {
+  init(_ count: Int, rows: Int = 2, seed: UInt64 = 1) async throws {
     scratch = try Scratch()
     memory = MemoryDirectory(seed: seed)
     world = World(seed: seed)
     environment = world.environment
-    environment.store.rowsPerChangeSet = rowsPerChangeSet
     for index in 0..<count {
       let counter = CountingDirectory(memory.view(seed: seed &+ UInt64(index)))
       let faulty = FaultyDirectory(counter)
