@@ -12,7 +12,11 @@ final class Scratch: Sendable {
   let path: String
 
   init() throws {
-    path = NSTemporaryDirectory() + "docsync-test-" + UUID().uuidString
+    // In memory where there is such a place: stores are flushed often.
+    let inMemory = "/dev/shm"
+    let folder =
+      FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
+    path = folder + "/docsync-test-" + UUID().uuidString
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: true)
   }
