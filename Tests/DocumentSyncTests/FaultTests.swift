@@ -70,6 +70,37 @@ struct FaultTests {
     #expect(call > 8)
   }
 
+  @Test func syncCancelledAtAnyCallIsContinuedByTheNext() async throws {
+    var call = 0
+    while true {
+      call += 1
+      let fleet = try await TestFleet(3, seed: UInt64(call))
+      try await prepare(fleet)
+      let cancelled = Cancellation()
+      let hooked = HookedDirectory(fleet.memory, beforeCall: call) { cancelled.run() }
+      let operation = SynchronizeOperation(
+        store: fleet[1].store, directory: hooked,
+        turns: SyncTurns(environment: fleet.environment), environment: fleet.environment)
+      cancelled.set { operation.cancel() }
+      let completions = Completions()
+      await withCheckedContinuation { continuation in
+        operation.whenFinished { _ in
+          completions.add()
+          continuation.resume()
+        }
+        operation.start()
+      }
+      #expect(completions.count == 1)
+      guard hooked.wasCalled else { break }
+      // The last call may be over before anyone looks.
+      #expect(operation.error.map { $0.code == .cancelled } ?? true)
+      try await fleet.settle()
+      try fleet.expectEqual()
+      #expect(fleet.changeSets(of: 1).count == 2)
+    }
+    #expect(call > 8)
+  }
+
   @Test(arguments: [Blow.fails, .stops, .stopsBeforeRename, .stopsAfterwards])
   func creationStruckAtAnyCallIsCompletedByRepeatingIt(blow: Blow) async throws {
     var call = 0
@@ -172,4 +203,20 @@ struct FaultTests {
     try await fleet.settle()
     try fleet.expectEqual()
   }
+}
+
+private final class Cancellation: @unchecked Sendable {
+  private let lock = NSLock()
+  private var action: (@Sendable () -> Void)?
+
+  func set(_ action: @escaping @Sendable () -> Void) { lock.withLock { self.action = action } }
+  func run() { lock.withLock { action }?() }
+}
+
+private final class Completions: @unchecked Sendable {
+  private let lock = NSLock()
+  private var number = 0
+
+  func add() { lock.withLock { number += 1 } }
+  var count: Int { lock.withLock { number } }
 }

@@ -38,6 +38,22 @@ struct SyncCostTests {
     try program.close()
   }
 
+  @Test func idleSyncWritesNothingToTheStore() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "1")
+    try await fleet.settle()
+    let watcher = try DatabaseQueue(path: fleet[0].store.path)
+    func version() async throws -> Int? {
+      try await watcher.read { try Int.fetchOne($0, sql: "PRAGMA data_version") }
+    }
+    let before = try await version()
+    for _ in 0..<3 { try await fleet[0].synchronize() }
+    #expect(try await version() == before)
+    try fleet[0].put("x", "2")
+    #expect(try await version() != before)
+    try watcher.close()
+  }
+
   @Test func idleSyncOfTwoClientsListsThreeFoldersAndNothingElse() async throws {
     let fleet = try await TestFleet(2)
     try fleet[0].put("x", "1")

@@ -297,6 +297,52 @@ struct SynchronizeTests {
     #expect(try await fleet[0].synchronize().sent.count == 1)
   }
 
+  @Test func folderThatCannotBeListedHoldsUpItsClientAlone() async throws {
+    let fleet = try await TestFleet(3)
+    try fleet[2].put("y", "1")
+    try await fleet[2].synchronize()
+    try fleet[0].put("x", "1")
+    try await fleet[0].synchronize()
+    let folder = try #require(fleet.changeSets(of: 0).first?.parent)
+    fleet.memory.put(.other, at: folder)
+    let report = try await fleet[1].synchronize()
+    #expect(report.waiting.map(\.reason) == [.unreadable])
+    #expect(report.waiting.map(\.client) == [fleet[0].binding.client])
+    #expect(try fleet[1].notes().contains("y=1"))
+  }
+
+  @Test func schemaThatIsBehindIsWaitedForAndCaughtUpWith() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].edit("ALTER TABLE notes ADD COLUMN stars INTEGER")
+    try fleet[0].edit("INSERT INTO notes(id, body, stars) VALUES('x', 'new', 5)")
+    try await fleet[0].synchronize()
+    let report = try await fleet[1].synchronize()
+    #expect(report.waiting.map(\.reason) == [.schema])
+    #expect(report.waiting.first?.message.contains("stars") == true)
+    try fleet[1].edit("ALTER TABLE notes ADD COLUMN stars INTEGER")
+    #expect(try await fleet[1].synchronize().waiting.isEmpty)
+    try fleet.expectEqual()
+  }
+
+  @Test func ownDamagedFileIsFoundWhereThereIsOtherWork() async throws {
+    let fleet = try await TestFleet(1)
+    try fleet[0].put("x", "1")
+    try await fleet[0].synchronize()
+    let file = try #require(fleet.changeSets(of: 0).first)
+    guard case .file(let bytes)? = fleet.memory.items[file] else { return }
+    var damaged = bytes
+    damaged[damaged.count / 2] ^= 1
+    fleet.memory.put(.file(damaged), at: file)
+    var restored: [UInt64] = []
+    // Itself, and the folder of all.
+    for value in 0..<2 {
+      try fleet[0].put("y", "\(value)")
+      restored += try await fleet[0].synchronize().restored.map(\.number)
+    }
+    #expect(restored == [1])
+    #expect(fleet.memory.items[file] == .file(bytes))
+  }
+
   @Test func renamedAndForeignNamesAreIgnored() async throws {
     let fleet = try await TestFleet(2)
     try fleet[0].put("x", "1")
@@ -312,46 +358,6 @@ struct SynchronizeTests {
     let report = try await fleet[1].synchronize()
     #expect(report.waiting.isEmpty)
     #expect(report.applied.count == 1)
-  }
-}
-
-/// Runs a closure at the first listing.
-private final class HookedDirectory: SharedDirectory, @unchecked Sendable {
-  private let base: any SharedDirectory
-  private let lock = NSLock()
-  private var hook: (@Sendable () -> Void)?
-
-  init(_ base: any SharedDirectory, _ hook: @escaping @Sendable () -> Void) {
-    self.base = base
-    self.hook = hook
-  }
-
-  var location: String { base.location }
-  func check(for access: DirectoryAccess) throws { try base.check(for: access) }
-  func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
-    let hook = lock.withLock {
-      defer { self.hook = nil }
-      return self.hook
-    }
-    hook?()
-    return try base.list(folder)
-  }
-  func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
-    try base.read(path, limit: limit)
-  }
-  func download(
-    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
-  ) throws { try base.download(path, to: localFile, limit: limit, progress: progress) }
-  func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
-    try base.publish(content, at: path, by: client)
-  }
-  func upload(
-    localFile: String, to path: RelativePath, by client: ClientIdentifier,
-    progress: TransferProgress
-  ) throws { try base.upload(localFile: localFile, to: path, by: client, progress: progress) }
-  func remove(_ path: RelativePath) throws { try base.remove(path) }
-  func removeLeftovers(of client: ClientIdentifier) throws {
-    try base.removeLeftovers(of: client)
   }
 }
 

@@ -65,8 +65,19 @@ final class ChangeFetch {
   /// Lists a client's folder, whatever it has announced.
   func look(at client: ClientIdentifier) throws {
     guard authors[client]?.listed == nil else { return }
-    authors[client, default: Author()].listed = try files.listIfPresent(
-      layout.syncChanges(of: client), as: ChangeFileName.self)
+    let folder = layout.syncChanges(of: client)
+    do {
+      authors[client, default: Author()].listed = try files.listIfPresent(
+        folder, as: ChangeFileName.self)
+    } catch let error as DirectoryError
+      where error.code == .notADirectory || error.code == .notReadable
+    {
+      // That folder's own trouble; the others go on.
+      authors[client, default: Author()].listed = []
+      wait(
+        client, (authors[client]?.has ?? 0) + 1, .unreadable,
+        "its folder could not be listed: \(error.code)", path: folder)
+    }
   }
 
   /// Lists the folder of all clients, and those of clients that nothing else

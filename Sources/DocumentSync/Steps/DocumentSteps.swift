@@ -134,7 +134,8 @@ struct DocumentSteps {
         GenerationFile(
           root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
           generation: binding.generation, ordinal: ordinal, description: description,
-          previous: listing.generations.filter { $0.ordinal < ordinal }.max()?.key, creator: binding.client,
+          previous: listing.generations.filter { $0.ordinal < ordinal }.max()?.key,
+          creator: binding.client,
           createdMilliseconds: context.environment.now()),
         as: .generation, at: layout.path(of: name), by: binding.client)
     }

@@ -1,0 +1,53 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+
+/// Runs a closure before one call on another directory, the first unless
+/// said otherwise.
+final class HookedDirectory: SharedDirectory, @unchecked Sendable {
+  private let base: any SharedDirectory
+  private let lock = NSLock()
+  private let hook: @Sendable () -> Void
+  private var callsLeft: Int
+
+  init(
+    _ base: any SharedDirectory, beforeCall number: Int = 1, _ hook: @escaping @Sendable () -> Void
+  ) {
+    self.base = base
+    self.hook = hook
+    callsLeft = number
+  }
+
+  /// Whether the call came.
+  var wasCalled: Bool { lock.withLock { callsLeft <= 0 } }
+
+  private var next: any SharedDirectory {
+    let isDue = lock.withLock {
+      callsLeft -= 1
+      return callsLeft == 0
+    }
+    if isDue { hook() }
+    return base
+  }
+
+  var location: String { base.location }
+  func check(for access: DirectoryAccess) throws { try next.check(for: access) }
+  func list(_ folder: RelativePath) throws -> [DirectoryEntry] { try next.list(folder) }
+  func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try next.read(path, limit: limit)
+  }
+  func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws { try next.download(path, to: localFile, limit: limit, progress: progress) }
+  func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
+    try next.publish(content, at: path, by: client)
+  }
+  func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws { try next.upload(localFile: localFile, to: path, by: client, progress: progress) }
+  func remove(_ path: RelativePath) throws { try next.remove(path) }
+  func removeLeftovers(of client: ClientIdentifier) throws {
+    try next.removeLeftovers(of: client)
+  }
+}
