@@ -80,6 +80,19 @@ struct SynchronizeTests {
     #expect(try fleet[1].notes().contains("x=2"))
   }
 
+  @Test func whatCameBeforeAGapIsApplied() async throws {
+    let fleet = try await TestFleet(2)
+    for value in 1...4 {
+      try fleet[0].put("x", "\(value)")
+      try await fleet[0].synchronize()
+    }
+    fleet.memory.take(fleet.changeSets(of: 0)[2])
+    let report = try await fleet[1].synchronize()
+    #expect(report.applied.map(\.number) == [1, 2])
+    #expect(report.waiting.map(\.number) == [3])
+    #expect(try fleet[1].notes().contains("x=2"))
+  }
+
   @Test(arguments: [0, 10, 200])
   func shortFileIsPendingAndTheAuthorPutsItBack(length: Int) async throws {
     let fleet = try await TestFleet(2)
@@ -203,6 +216,18 @@ struct SynchronizeTests {
     let error = await syncError { try await first.synchronize() }
     #expect(error?.code == .forkedClient)
     #expect(error?.classification == .refused)
+  }
+
+  @Test func fileThatClaimsAnOwnNumberIsReportedInItsTurn() async throws {
+    let fleet = try await TestFleet(1)
+    try fleet[0].put("x", "1")
+    try await fleet[0].synchronize()
+    let folder = try #require(fleet.changeSets(of: 0).first?.parent)
+    fleet.memory.put(.file([1]), at: try #require(folder.appending("1.aaaaaaaaaa.syncchg")))
+    var reasons: [SyncWait.Reason] = []
+    // Itself, and the folder of all.
+    for _ in 0..<2 { reasons += try await fleet[0].synchronize().waiting.map(\.reason) }
+    #expect(reasons == [.fork])
   }
 
   @Test func olderStateOfAStoreIsRefusedBeforeItWritesAnything() async throws {

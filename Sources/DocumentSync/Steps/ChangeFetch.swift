@@ -29,7 +29,10 @@ final class ChangeFetch {
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
+  /// Of each client the first number that waits, and why.
   private var waits: [ClientIdentifier: SyncWait] = [:]
+  /// Clients of which a file did not check out: what follows it waits.
+  private var blocked: Set<ClientIdentifier> = []
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
@@ -96,7 +99,7 @@ final class ChangeFetch {
     }
     var queue = ChangeFetchQueue(authors.keys.sorted().map { (client: $0, files: plan($0)) })
     context.begin(.downloading, count: queue.count)
-    if canApplyKept { add(try store.apply([]), to: &report) }
+    try applyKept(&report)
     while !queue.isEmpty {
       try context.checkCancellation()
       try apply(try readWindow(&queue, &report), &report)
@@ -157,12 +160,12 @@ final class ChangeFetch {
     var window: [ReceivedChangeSet] = []
     var bytes = 0
     while bytes < context.environment.fetchWindowBytes, window.count < Self.windowCount {
-      let items = queue.take(context.environment.parallelReads) { waits[$0] == nil }
+      let items = queue.take(context.environment.parallelReads) { !blocked.contains($0) }
       if items.isEmpty { break }
       let reader = ChangeFileReader(files, header: header, layout: layout)
       for (item, outcome) in zip(items, try reader.read(items)) {
         // One of the same client may have failed a moment ago.
-        guard waits[item.client] == nil else { continue }
+        guard !blocked.contains(item.client) else { continue }
         guard let received = accept(outcome, of: item) else { continue }
         window.append(received)
         bytes += received.bytes.count
@@ -185,28 +188,32 @@ final class ChangeFetch {
     let intact = outcome.intact.filter { received in
       previous == nil || received.changeSet.header.previous == previous
     }
-    guard let received = intact.first else {
-      if let broken = outcome.intact.first {
-        wait(
-          item.client, item.number, .brokenChain,
-          "its file does not continue the change set before it",
-          path: layout.path(
-            of: ChangeSetName(number: item.number, hash: HashFragment(broken.hash)),
-            by: item.client))
-      } else if let failure = outcome.failure {
-        waits[item.client] = waits[item.client] ?? failure
-      }
-      return nil
-    }
-    guard intact.count == 1 else {
-      wait(
-        item.client, item.number, .fork, "two different files claim its number",
-        path: layout.syncChanges(of: item.client))
+    guard intact.count == 1, let received = intact.first else {
+      blocked.insert(item.client)
+      note(reason(outcome, of: item, among: intact.count))
       return nil
     }
     authors[item.client]?.has = item.number
     authors[item.client]?.lastHash = received.hash
     return received
+  }
+
+  /// Why none of the files that claim a number may be applied.
+  private func reason(
+    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item, among continuing: Int
+  ) -> SyncWait {
+    if continuing == 0, outcome.intact.isEmpty, let failure = outcome.failure { return failure }
+    let isFork = continuing > 1
+    return SyncWait(
+      client: item.client, number: item.number, reason: isFork ? .fork : .brokenChain,
+      message: isFork
+        ? "two different files claim its number"
+        : "its file does not continue the change set before it",
+      path: outcome.intact.last.map {
+        layout.path(
+          of: ChangeSetName(number: item.number, hash: HashFragment($0.hash)), by: item.client
+        ).description
+      })
   }
 
   // MARK: Applying
@@ -221,7 +228,7 @@ final class ChangeFetch {
     } catch let error as StoreError where error.concernsOneChangeSet {
       guard received.count > 1 else { return refuse(received[0], error) }
       // Which one it was shows one by one.
-      for one in received where waits[one.changeSet.header.client] == nil {
+      for one in received where !blocked.contains(one.changeSet.header.client) {
         do {
           add(try store.apply([one]), to: &report)
         } catch let error as StoreError where error.concernsOneChangeSet {
@@ -231,8 +238,19 @@ final class ChangeFetch {
     }
   }
 
+  private func applyKept(_ report: inout SyncReport) throws {
+    guard canApplyKept else { return }
+    do {
+      add(try store.apply([]), to: &report)
+    } catch let error as StoreError where error.concernsOneChangeSet {
+      // It stays among those that wait, which are reported.
+      context.environment.logger.error("a change set that the store keeps: \(error)")
+    }
+  }
+
   private func refuse(_ received: ReceivedChangeSet, _ error: StoreError) {
     let header = received.changeSet.header
+    blocked.insert(header.client)
     wait(
       header.client, header.number, error.code == .fork ? .fork : .refused, error.message,
       path: layout.path(
@@ -258,10 +276,15 @@ final class ChangeFetch {
     _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncWait.Reason, _ message: String,
     path: RelativePath?
   ) {
-    guard waits[client] == nil || reason != .notArrived else { return }
-    waits[client] = SyncWait(
-      client: client, number: number, reason: reason, message: message,
-      path: path?.description)
+    note(
+      SyncWait(
+        client: client, number: number, reason: reason, message: message,
+        path: path?.description))
+  }
+
+  private func note(_ wait: SyncWait) {
+    if let noted = waits[wait.client], noted.number <= wait.number { return }
+    waits[wait.client] = wait
   }
 
   private func reportWaiting(_ report: inout SyncReport) throws {

@@ -77,6 +77,7 @@ struct OwnChangeSets {
     _ kept: [SealedChangeSet], listed names: [ChangeSetName], readingAtMost limit: Int,
     _ report: inout SyncReport
   ) throws {
+    reportStrangers(among: names, kept, &report)
     let kept = kept.filter(\.isPublished)
     let present = Set(names)
     for sealed in kept where !present.contains(name(of: sealed)) {
@@ -90,6 +91,22 @@ struct OwnChangeSets {
       let sealed = there[(start + offset) % there.count]
       if try !isIntact(sealed) { try putBack(sealed, &report) }
       context.report { $0.completedCount += 1 }
+    }
+  }
+
+  /// Reports files that claim a number of this store with another content.
+  private func reportStrangers(
+    among names: [ChangeSetName], _ kept: [SealedChangeSet], _ report: inout SyncReport
+  ) {
+    let hashes = Dictionary(
+      kept.map { ($0.number, HashFragment($0.hash)) }, uniquingKeysWith: { first, _ in first })
+    for name in names.sorted() {
+      guard let hash = hashes[name.number], hash != name.hash else { continue }
+      report.waiting.append(
+        SyncWait(
+          client: client, number: name.number, reason: .fork,
+          message: "another file claims the number of a change set of this store",
+          path: layout.path(of: name, by: client).description))
     }
   }
 
