@@ -266,6 +266,51 @@ struct SetUpTests {
     #expect(joined.binding.root == managers[0].binding.root)
   }
 
+  @Test func clientIsDescribedAnewOnlyWhereItSaysSomethingElse() async throws {
+    let applications = ApplicationSyncManager(
+      directory: directory, applicationIdentifier: "notes", environment: world.environment)
+    let client = ClientIdentifier.random()
+    let first = try await applications.register(client, description: "desk", createIfMissing: true)
+    #expect(first.created)
+    let items = directory.items
+    let again = try await applications.register(client, description: "desk", createIfMissing: true)
+    #expect(!again.created)
+    #expect(again.root == first.root)
+    #expect(directory.items == items)
+    try await applications.register(client, description: "attic", createIfMissing: false)
+    #expect(try await applications.listClients().map(\.description) == ["attic"])
+    #expect(
+      Set(directory.items.keys.map(\.name)).isSuperset(of: ["\(client).1.json", "\(client).2.json"])
+    )
+  }
+
+  @Test func ofTwoApplicationFilesTheLowestRootCounts() async throws {
+    let other = MemoryDirectory(seed: 2)
+    var roots: [RootIdentifier] = []
+    for directory in [directory, other] {
+      roots.append(
+        try await ApplicationSyncManager(
+          directory: directory, applicationIdentifier: "notes", environment: world.environment
+        ).register(.random(), description: "x", createIfMissing: true).root)
+    }
+    directory.takeOver(other.items)
+    let third = try await ApplicationSyncManager(
+      directory: directory, environment: world.environment
+    ).register(.random(), description: "y", createIfMissing: false)
+    #expect(third.root == roots.min())
+    #expect(roots[0] != roots[1])
+  }
+
+  @Test func documentIsFoundByItsIdentifier() async throws {
+    let created = try await create("a", document: "recipes")
+    let applications = ApplicationSyncManager(
+      directory: directory, environment: world.environment)
+    #expect(try await applications.findDocument().name == created.binding.document)
+    #expect(try await applications.findDocument("recipes").ordinal == 1)
+    let error = await syncError { _ = try await applications.findDocument("diary") }
+    #expect(error?.code == .documentMissing)
+  }
+
   @Test func newerFeaturesAskForANewerVersion() async throws {
     _ = try await create("a")
     let path = try #require(directory.items.keys.first { $0.name.hasPrefix("application.") })

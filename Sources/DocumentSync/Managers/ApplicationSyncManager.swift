@@ -51,6 +51,17 @@ public final class ApplicationSyncManager: Sendable {
         environment: environment))
   }
 
+  /// The document of that identifier, or the only one if it is `nil`.
+  ///
+  /// Errors: `documentMissing`, whose remedy lists those that are there,
+  /// `documentAmbiguous`, `documentDeleted`.
+  public func findDocument(_ identifier: String? = nil) async throws -> DocumentDescription {
+    try await queue.run(
+      RegisterDocumentOperation(
+        directory: directory, applicationIdentifier: applicationIdentifier,
+        action: .join(identifier: identifier), environment: environment))
+  }
+
   /// The clients that have registered with the application, in order.
   public func listClients() async throws -> [ClientDescription] {
     try await queue.run(ListClientsOperation(directory: directory, environment: environment))
