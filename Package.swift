@@ -48,6 +48,7 @@ let package = Package(
       dependencies: [
         "DocumentSync", "SyncModel", "SyncStore", "SyncDirectory",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "GRDB", package: "GRDB.swift"),
       ]),
     .executableTarget(
       name: "Benchmarks",
@@ -72,6 +73,9 @@ let package = Package(
         "DocumentSync", "DocumentSyncTesting", "SyncModel", "SyncStore", "SyncDirectory",
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),
+    .testTarget(
+      name: "DocsyncTests",
+      dependencies: ["docsync", .product(name: "GRDB", package: "GRDB.swift")]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,4 +1,20 @@
-@main
-struct Docsync {
-  static func main() {}
+import ArgumentParser
+
+/// The command tree.
+struct Docsync: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "docsync",
+    abstract: "Keeps one SQLite database the same on many devices, through a shared directory.",
+    discussion: """
+      One device puts its database under sync with “docsync init”, the others get it with \
+      “docsync join”. From then on “docsync sync” on each sends what was edited there and \
+      applies what was edited elsewhere. Any program may read and write the database.
+
+      EXIT CODES
+      \(ExitStatus.table)
+      """,
+    subcommands: [
+      Init.self, Join.self, Sync.self, Status.self, Log.self, Show.self, Digest.self,
+      Documents.self, Clients.self, Upload.self, Demo.self,
+    ])
 }

@@ -1,0 +1,68 @@
+import DocumentSync
+import Foundation
+import GRDB
+import SyncDirectory
+import SyncStore
+
+/// One device of the demo: a database, and whoever edits it.
+struct DemoDevice {
+  /// What it is called.
+  let name: String
+  /// The database file.
+  let store: String
+
+  /// Runs SQL as any program would: a plain connection that knows nothing of
+  /// syncing.
+  func run(_ statements: [String]) throws {
+    try withConnection { queue in
+      try queue.writeWithoutTransaction { database in
+        for statement in statements { try database.execute(sql: statement) }
+      }
+    }
+  }
+
+  /// The rows that a query gives, values as text.
+  func rows(_ query: String) throws -> [[String]] {
+    try withConnection { queue in
+      try queue.read { database in
+        try Row.fetchAll(database, sql: query).map { row in
+          row.databaseValues.map { value in
+            switch value.storage {
+            case .null: "NULL"
+            case .int64(let integer): "\(integer)"
+            case .double(let real): "\(real)"
+            case .string(let text): text
+            case .blob(let data): hexadecimal(data)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Synchronizes once.
+  func synchronize() async throws -> SyncReport {
+    try await withManager(store, directory: nil) { try await $0.synchronize() }
+  }
+
+  /// The digest of what it shows.
+  func digest() async throws -> StoreDigest {
+    try await withManager(store, directory: nil) { try $0.store.digest() }
+  }
+
+  private func withConnection<Result>(_ body: (DatabaseQueue) throws -> Result) throws -> Result {
+    var configuration = Configuration()
+    // As in the sqlite3 shell, where they are off until asked for.
+    configuration.foreignKeysEnabled = false
+    let queue = try DatabaseQueue(path: store, configuration: configuration)
+    let result: Result
+    do {
+      result = try body(queue)
+    } catch {
+      try queue.close()
+      throw error
+    }
+    try queue.close()
+    return result
+  }
+}

@@ -1,0 +1,234 @@
+import DocumentSync
+import Foundation
+import SyncDirectory
+
+/// The story that the demo tells, step by step.
+struct DemoStory {
+  private static let schema = [
+    "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT NOT NULL)",
+    "CREATE TABLE tags (id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+    """
+    CREATE TABLE note_tags (
+      note_id INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
+      tag_id INTEGER NOT NULL REFERENCES tags ON DELETE CASCADE,
+      PRIMARY KEY (note_id, tag_id))
+    """,
+  ]
+
+  private let folder: String
+  private let isKept: Bool
+  private let console: Console
+  private let laptop: DemoDevice
+  private let phone: DemoDevice
+  private let tablet: DemoDevice
+  private var tree: DemoTree
+  private var step = 0
+
+  private var devices: [DemoDevice] { [laptop, phone, tablet] }
+  private var shared: FolderDirectory { FolderDirectory(root: folder + "/shared") }
+
+  init(folder: String, isKept: Bool, console: Console) {
+    self.folder = folder
+    self.isKept = isKept
+    self.console = console
+    func device(_ name: String) -> DemoDevice {
+      DemoDevice(name: name, store: "\(folder)/\(name)/notes.db")
+    }
+    (laptop, phone, tablet) = (device("laptop"), device("phone"), device("tablet"))
+    tree = DemoTree(FolderDirectory(root: folder + "/shared"))
+  }
+
+  /// Tells it; gives what the devices show at the end.
+  mutating func tell() async throws -> [Demo.Device] {
+    for name in devices.map(\.name) + ["shared"] {
+      try FileManager.default.createDirectory(
+        atPath: folder + "/" + name, withIntermediateDirectories: false)
+    }
+    console.say("Three devices share one document, without a server.")
+    console.say("Everything is in \(folder)" + (isKept ? "." : ",\nand removed at the end."))
+    try await begin()
+    try await editAndDisagree()
+    try await insertUnderOneKey()
+    try await delete()
+    return try await compare()
+  }
+
+  // MARK: - Steps
+
+  private mutating func begin() async throws {
+    say("The laptop has a database, made with plain SQL.")
+    try type(
+      laptop,
+      Self.schema + [
+        "INSERT INTO notes (title) VALUES ('Groceries'), ('Old list')",
+        "INSERT INTO tags (name) VALUES ('home'), ('work')",
+        "INSERT INTO note_tags VALUES (1, 1), (2, 2)",
+      ])
+    try show([laptop])
+
+    say("It is put under sync. The shared directory is an ordinary folder.")
+    command("init laptop/notes.db --directory shared")
+    try await introduce(
+      laptop,
+      try await DocumentSyncManager.create(
+        storeAt: laptop.store, directory: shared, document: "notes", client: laptop.name))
+    try showTree()
+
+    say("The phone and the tablet join.")
+    for device in [phone, tablet] {
+      command("join \(device.name)/notes.db --directory shared")
+      try await introduce(
+        device,
+        try await DocumentSyncManager.join(
+          storeAt: device.store, directory: shared, client: device.name))
+    }
+    try show(devices)
+    try showTree(onlyNew: true)
+  }
+
+  private mutating func editAndDisagree() async throws {
+    say("Offline, the laptop and the phone change the same title.")
+    try type(laptop, ["UPDATE notes SET title = 'Groceries, Sat' WHERE id = 1"])
+    try type(phone, ["UPDATE notes SET title = 'Groceries, Sun' WHERE id = 1"])
+    try show([laptop, phone])
+
+    say("They sync. A conflict: the later edit is shown, on both.")
+    try await sync([laptop, phone, laptop])
+    try show([laptop, phone])
+    try showTree(onlyNew: true)
+  }
+
+  private mutating func insertUnderOneKey() async throws {
+    say("The phone and the tablet both add a note. SQLite calls both of them 3.")
+    try type(
+      phone,
+      [
+        "INSERT INTO notes (title) VALUES ('Call Ada')",
+        "INSERT INTO note_tags VALUES (3, 1)",
+      ])
+    try type(
+      tablet,
+      [
+        "INSERT INTO notes (title) VALUES ('Slides')",
+        "INSERT INTO note_tags VALUES (3, 2)",
+      ])
+    try show([phone, tablet])
+
+    say("They sync. Two notes they are, each with its own tag; no key changed.")
+    try await sync([phone, tablet, laptop, phone])
+    try show(devices)
+  }
+
+  private mutating func delete() async throws {
+    say("The tablet deletes a note; its tags go with it, as the schema says.")
+    try type(
+      tablet, ["PRAGMA foreign_keys = ON", "DELETE FROM notes WHERE title = 'Old list'"])
+    try await sync([tablet, phone, laptop])
+    try show(devices)
+  }
+
+  private mutating func compare() async throws -> [Demo.Device] {
+    say("Everyone syncs until nobody has anything to do. The directory now:")
+    for _ in 0..<5 {
+      var isIdle = true
+      for device in devices {
+        let report = try await device.synchronize()
+        isIdle = isIdle && report.isIdle
+      }
+      if isIdle { break }
+    }
+    try showTree()
+
+    say("Do all show the same? A hash over all rows, integer keys left aside:")
+    var result: [Demo.Device] = []
+    for device in devices {
+      let digest = try await device.digest()
+      result.append(
+        Demo.Device(
+          name: device.name, store: device.store, visible: digest.visible.description,
+          logical: digest.logical.description, rowCount: digest.rowCount,
+          notes: try notes(device)))
+      console.say(
+        "   " + device.name.padding(toLength: 8, withPad: " ", startingAt: 0)
+          + digest.visible.description)
+    }
+    return result
+  }
+
+  // MARK: - Telling
+
+  private mutating func say(_ title: String) {
+    step += 1
+    console.say("\n\("\(step)".leftPadded(to: 2)) \(title)")
+  }
+
+  private func command(_ words: String) { console.say("   $ docsync \(words)") }
+
+  /// Runs SQL on a device, and shows it as it was typed.
+  private func type(_ device: DemoDevice, _ statements: [String]) throws {
+    for statement in statements {
+      let lines = (statement + ";").split(separator: "\n").map(String.init)
+      for (index, line) in lines.enumerated() {
+        let prompt = index == 0 ? device.name + ">" : "   ...>"
+        console.say("   \(prompt.padding(toLength: 8, withPad: " ", startingAt: 0))\(line)")
+      }
+    }
+    try device.run(statements)
+  }
+
+  /// Calls a client by its device's name from now on.
+  private mutating func introduce(
+    _ device: DemoDevice, _ manager: DocumentSyncManager
+  ) async throws {
+    tree.call(manager.binding.client, device.name)
+    try await manager.close()
+  }
+
+  private func sync(_ devices: [DemoDevice]) async throws {
+    for device in devices {
+      let lines = Sync.lines(try await device.synchronize())
+      command("sync \(device.name)/notes.db")
+      for line in lines { console.say("       " + line) }
+    }
+  }
+
+  private func notes(_ device: DemoDevice) throws -> [[String]] {
+    try device.rows(
+      """
+      SELECT notes.id, title, coalesce(group_concat('#' || name, ' '), '') FROM notes
+      LEFT JOIN note_tags ON note_id = notes.id LEFT JOIN tags ON tag_id = tags.id
+      GROUP BY notes.id ORDER BY title
+      """)
+  }
+
+  /// The notes of some devices, side by side.
+  private func show(_ devices: [DemoDevice]) throws {
+    let columns = try devices.map { device in
+      [device.name + " shows"]
+        + (try notes(device)).map { $0.filter { !$0.isEmpty }.joined(separator: " ") }
+    }
+    let height = columns.map(\.count).max() ?? 0
+    for row in 0..<height {
+      let cells = columns.map { column in
+        (row < column.count ? column[row] : "").padding(
+          toLength: 25, withPad: " ", startingAt: 0)
+      }
+      let line = "   " + cells.joined()
+      console.say(line.trimmingEnd())
+    }
+  }
+
+  private mutating func showTree(onlyNew: Bool = false) throws {
+    console.say("   shared/" + (onlyNew ? "  (what is new)" : ""))
+    for line in try tree.lines(onlyNew: onlyNew) { console.say(line) }
+  }
+}
+
+extension String {
+  /// The text without spaces at its end.
+  fileprivate func trimmingEnd() -> String {
+    var text = self
+    while text.last == " " { text.removeLast() }
+    return text
+  }
+}

@@ -1,0 +1,48 @@
+import DocumentSync
+
+/// What the shell is told.
+enum ExitStatus: Int32, CaseIterable {
+  /// Everything was done.
+  case done = 0
+  /// It failed.
+  case failed = 1
+  /// The command line is wrong.
+  case usage = 2
+  /// Done, but something is waiting or needs a decision.
+  case waiting = 3
+  /// The shared directory is not there.
+  case directoryAway = 4
+  /// Refused, to protect data.
+  case refused = 5
+
+  init(_ classification: SyncError.Classification) {
+    switch classification {
+    case .failed: self = .failed
+    case .directoryAway: self = .directoryAway
+    case .refused: self = .refused
+    }
+  }
+
+  var meaning: String {
+    switch self {
+    case .done: "done"
+    case .failed: "failed"
+    case .usage: "wrong usage"
+    case .waiting: "done, but something is waiting or needs a decision"
+    case .directoryAway: "the shared directory is away; nothing was changed"
+    case .refused: "refused, to protect data; nothing was changed"
+    }
+  }
+
+  /// The codes and what they mean, one a line.
+  static var table: String {
+    allCases.map { "  \($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
+      + "\n  A command that is interrupted ends by the signal (130 in the shell)."
+  }
+
+  /// The one to report of several things that were done one after the other.
+  static func worst(_ statuses: [ExitStatus]) -> ExitStatus {
+    let bySeverity: [ExitStatus] = [.failed, .usage, .refused, .directoryAway, .waiting]
+    return bySeverity.first(where: statuses.contains) ?? .done
+  }
+}

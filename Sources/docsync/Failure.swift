@@ -1,0 +1,119 @@
+import DocumentSync
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Why a command failed, as it is shown.
+struct Failure: Error, Sendable {
+  /// The name of the kind of failure, for programs.
+  var code: String
+  /// What failed, a sentence.
+  var message: String
+  /// The file or folder that it is about.
+  var path: String?
+  /// What to do next, a sentence.
+  var remedy: String
+  /// The detail for whoever looks into it.
+  var detail: String?
+  /// What the shell is told.
+  var status: ExitStatus
+
+  init(
+    code: String, message: String, path: String?, remedy: String, detail: String? = nil,
+    status: ExitStatus = .failed
+  ) {
+    self.code = code
+    self.message = message
+    self.path = path
+    self.remedy = remedy
+    self.detail = detail
+    self.status = status
+  }
+
+  /// The error of any layer.
+  init(_ error: any Error) {
+    switch error {
+    case let error as Failure: self = error
+    case let error as SyncError: self.init(error)
+    case let error as StoreError: self.init(error)
+    case let error as DirectoryError: self.init(error)
+    case let error as CodecError:
+      self.init(
+        code: SyncError.Code.malformedFile.rawValue, message: error.sentence, path: nil,
+        remedy: error.remedy, detail: "\(error)")
+    case is CancellationError:
+      self.init(
+        code: SyncError.Code.cancelled.rawValue, message: "The command was interrupted.",
+        path: nil, remedy: "Start it again to continue from where it stopped.")
+    default:
+      self.init(
+        code: SyncError.Code.internalFault.rawValue, message: error.localizedDescription,
+        path: nil, remedy: "Report this as a fault of the program.", detail: "\(error)")
+    }
+  }
+
+  private init(_ error: SyncError) {
+    self.init(
+      code: error.code.rawValue, message: error.message, path: error.path,
+      remedy: error.remedy, detail: error.detail, status: ExitStatus(error.classification))
+  }
+
+  /// A store that was asked directly fails as it does through a manager.
+  private init(_ error: StoreError) {
+    let codes: [StoreError.Code: SyncError.Code] = [
+      .missing: .storeMissing, .notADatabase: .notADatabase, .damaged: .storeDamaged,
+      .alreadyUnderSync: .alreadyUnderSync, .notUnderSync: .notUnderSync,
+      .newerFormat: .newerVersionNeeded, .unsupportedSchema: .storeUnsuitable,
+      .badConfiguration: .storeUnsuitable, .foreignKeysBroken: .storeUnsuitable,
+      .busy: .storeBusy, .notWritable: .storeNotWritable, .noSpace: .noLocalSpace,
+    ]
+    let code = codes[error.code] ?? .storeFailed
+    self.init(
+      code: code.rawValue, message: error.message, path: error.path, remedy: error.remedy,
+      detail: error.detail, status: ExitStatus(code.classification))
+  }
+
+  private init(_ error: DirectoryError) {
+    let code: SyncError.Code =
+      switch error.code {
+      case .away: .directoryAway
+      case .notADirectory: .notADirectory
+      case .notReadable: .directoryNotReadable
+      default: .directoryFailed
+      }
+    self.init(
+      code: code.rawValue, message: "Reading in the shared directory failed.",
+      path: error.path, remedy: error.remedy, detail: "\(error)",
+      status: ExitStatus(code.classification))
+  }
+
+  /// Whether the sentences say so little that the detail helps.
+  private var needsDetail: Bool {
+    let vague: [SyncError.Code] = [.storeFailed, .directoryFailed, .internalFault, .localFile]
+    return vague.contains { $0.rawValue == code }
+  }
+
+  /// What failed, on which path, and what to do next.
+  var text: String {
+    var lines = ["docsync: \(message)"]
+    if let path { lines.append("  path: \(path)") }
+    lines.append("  next: \(remedy)")
+    if let detail, !detail.isEmpty, needsDetail { lines.append("  detail: \(detail)") }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension Failure: Encodable {
+  private enum CodingKeys: String, CodingKey { case code, message, path, remedy, detail }
+
+  /// All keys are always there; those without a value are null.
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(code, forKey: .code)
+    try container.encode(message, forKey: .message)
+    try container.encode(path, forKey: .path)
+    try container.encode(remedy, forKey: .remedy)
+    try container.encode(detail, forKey: .detail)
+  }
+}

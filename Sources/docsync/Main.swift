@@ -1,0 +1,55 @@
+import ArgumentParser
+import DocumentSync
+import Foundation
+
+/// Parses the command line, runs the verb and ends the process with its
+/// status.
+@main
+enum Main {
+  static func main() async {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    var console = Console(isJSON: arguments.contains("--json"))
+    do {
+      var command = try Docsync.parseAsRoot(arguments)
+      guard let verb = command as? any Verb else {
+        try command.run()
+        exit(ExitStatus.done.rawValue)
+      }
+      console.isJSON = verb.output.json
+      exit(await run(verb, console).rawValue)
+    } catch {
+      exit(explain(error, console).rawValue)
+    }
+  }
+
+  private static func run(_ verb: any Verb, _ console: Console) async -> ExitStatus {
+    let task = Task { try await verb.perform(console) }
+    let interruption = Interruption { task.cancel() }
+    switch await task.result {
+    case .success(let outcome):
+      console.show(outcome)
+      return outcome.status
+    case .failure(let error):
+      let failure = Failure(error)
+      console.show(failure)
+      if failure.code == SyncError.Code.cancelled.rawValue { interruption.endProcess() }
+      return failure.status
+    }
+  }
+
+  /// Shows the help that was asked for, or what is wrong with the command
+  /// line.
+  private static func explain(_ error: any Error, _ console: Console) -> ExitStatus {
+    let message = Docsync.fullMessage(for: error)
+    guard Docsync.exitCode(for: error) != .success else {
+      console.say(message)
+      return .done
+    }
+    console.show(
+      Failure(
+        code: "usage", message: Docsync.message(for: error), path: nil,
+        remedy: "See what is possible with “docsync --help”.", status: .usage),
+      text: message)
+    return .usage
+  }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import SyncStore
+
+/// What is synchronized, and how rows are told apart, as options.
+struct SchemaOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Leave a table, or a column of it, on this device.", valueName: "TABLE[.COLUMN]"))
+  var exclude: [Exclusion] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "How the rows of a table are told apart: primaryKey, surrogate, or columns.",
+      valueName: "TABLE=HOW"))
+  var identity: [IdentityChoice] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A column that refers to a table without a declared foreign key.",
+      valueName: "TABLE.COLUMN=TABLE"))
+  var reference: [Reference] = []
+
+  /// `TABLE` or `TABLE.COLUMN`.
+  struct Exclusion: ExpressibleByArgument, Sendable {
+    var name: QualifiedName
+
+    init?(argument: String) {
+      guard let name = QualifiedName(argument) else { return nil }
+      self.name = name
+    }
+  }
+
+  /// `TABLE=primaryKey`, `TABLE=surrogate` or `TABLE=COLUMN,COLUMN`. Quoted,
+  /// the two words are columns.
+  struct IdentityChoice: ExpressibleByArgument, Sendable {
+    var table: String
+    var identity: StoreConfiguration.Identity
+
+    init?(argument: String) {
+      var rest = Substring(argument)
+      guard let table = rest.takeName(), rest.take("=") else { return nil }
+      self.table = table
+      switch rest {
+      case "primaryKey": identity = .primaryKey
+      case "surrogate": identity = .surrogate
+      default:
+        var columns: [String] = []
+        repeat {
+          guard let column = rest.takeName() else { return nil }
+          columns.append(column)
+        } while rest.take(",")
+        guard rest.isEmpty else { return nil }
+        identity = .columns(columns)
+      }
+    }
+  }
+
+  /// `TABLE.COLUMN=TABLE`.
+  struct Reference: ExpressibleByArgument, Sendable {
+    var table: String
+    var column: String
+    var parent: String
+
+    init?(argument: String) {
+      var rest = Substring(argument)
+      guard let table = rest.takeName(), rest.take("."), let column = rest.takeName(),
+        rest.take("="), let parent = rest.takeName(), rest.isEmpty
+      else { return nil }
+      self.table = table
+      self.column = column
+      self.parent = parent
+    }
+  }
+
+  /// What the store is told.
+  var configuration: StoreConfiguration {
+    var configuration = StoreConfiguration()
+    for exclusion in exclude {
+      if let column = exclusion.name.column {
+        configuration.excludedColumns[exclusion.name.table, default: []].insert(column)
+      } else {
+        configuration.excludedTables.insert(exclusion.name.table)
+      }
+    }
+    for choice in identity { configuration.identities[choice.table] = choice.identity }
+    for reference in reference {
+      configuration.references[reference.table, default: [:]][reference.column] = reference.parent
+    }
+    return configuration
+  }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import DocumentSync
+import Foundation
+import SyncDirectory
+
+/// A store that is under sync, and where its directory is.
+struct StoreArguments: ParsableArguments {
+  @Argument(help: "The database file.")
+  var store: String
+
+  @OptionGroup var place: MovedDirectory
+
+  /// Opens the store, hands it to `body`, and closes it.
+  func withManager<Result>(
+    _ body: (DocumentSyncManager) async throws -> Result
+  ) async throws -> Result {
+    try await docsync.withManager(store, directory: place.directory, body)
+  }
+}
+
+/// Where the shared directory is now.
+struct MovedDirectory: ParsableArguments {
+  @Option(
+    name: .customLong("directory"),
+    help: ArgumentHelp(
+      "Where the shared directory is, if it moved since the last time.", valueName: "DIR"))
+  var path: String?
+
+  /// The directory that was named.
+  var directory: FolderDirectory? { path.map(FolderDirectory.init(root:)) }
+}
+
+/// Opens a store, hands it to `body`, and closes it, whatever happens.
+func withManager<Result>(
+  _ store: String, directory: FolderDirectory?,
+  _ body: (DocumentSyncManager) async throws -> Result
+) async throws -> Result {
+  let manager = try await DocumentSyncManager.open(storeAt: store, directory: directory)
+  let result: Result
+  do {
+    result = try await body(manager)
+  } catch {
+    try await manager.close()
+    throw error
+  }
+  try await manager.close()
+  return result
+}
+
+/// The identifier of a document that none was given for: the name of the
+/// file without its extension.
+func defaultDocument(for store: String) -> String {
+  let name = (store as NSString).lastPathComponent
+  let stem = (name as NSString).deletingPathExtension
+  return stem.isEmpty ? name : stem
+}

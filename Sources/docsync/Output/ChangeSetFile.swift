@@ -1,0 +1,100 @@
+import DocumentSync
+import SyncDirectory
+import SyncModel
+
+/// A change set that was found: kept by the store that made it, or in the
+/// shared directory.
+struct ChangeSetFile {
+  var changeSet: SyncChangeSet
+  var hash: ContentHash
+  var byteCount: Int
+
+  private init(_ bytes: [UInt8]) throws {
+    changeSet = try ChangeSetCodec.decode(bytes)
+    hash = ContentHash(of: bytes)
+    byteCount = bytes.count
+  }
+
+  /// Finds what a reference names.
+  static func find(
+    _ reference: ChangeSetReference, of manager: DocumentSyncManager
+  ) throws -> ChangeSetFile {
+    let own = manager.binding.client
+    let client =
+      try reference.prefix.map { try author($0, of: manager) } ?? own
+    guard client == own else {
+      return try read(reference.number, by: client, of: manager)
+    }
+    guard
+      try manager.store.sealedChangeSets().contains(where: { $0.number == reference.number })
+    else {
+      let head = try manager.store.head()?.number ?? 0
+      throw Failure(
+        code: "noSuchChangeSet",
+        message: head == 0
+          ? "This store has not made a change set yet."
+          : "This store has no change set \(reference.number) of its own; the last is \(head).",
+        path: manager.store.path, remedy: "List what there is with “docsync log”.")
+    }
+    return try ChangeSetFile(manager.store.sealedBytes(reference.number))
+  }
+
+  /// The only known client whose identifier begins with `prefix`.
+  private static func author(
+    _ prefix: String, of manager: DocumentSyncManager
+  ) throws -> ClientIdentifier {
+    var known = Set(try manager.store.status().vector.entries.keys)
+    known.insert(manager.binding.client)
+    var matching = known.filter { $0.description.hasPrefix(prefix) }
+    if matching.isEmpty {
+      let listed = try manager.directory.listIfPresent(
+        layout(manager).syncChanges, as: ClientIdentifier.self)
+      matching = Set(listed.names.filter { $0.description.hasPrefix(prefix) })
+    }
+    guard let client = matching.first, matching.count == 1 else {
+      throw Failure(
+        code: matching.isEmpty ? "noSuchClient" : "ambiguousClient",
+        message: matching.isEmpty
+          ? "No device's identifier begins with “\(printable(prefix))”."
+          : "The identifiers of \(matching.count) devices begin with “\(printable(prefix))”.",
+        path: manager.store.path, remedy: "List them with “docsync clients”.")
+    }
+    return client
+  }
+
+  /// Reads a change set of another client from the directory. What claims
+  /// the number and does not check out is passed over.
+  private static func read(
+    _ number: UInt64, by client: ClientIdentifier, of manager: DocumentSyncManager
+  ) throws -> ChangeSetFile {
+    try manager.directory.check(for: .reading)
+    let layout = layout(manager)
+    let names = try manager.directory.listIfPresent(
+      layout.syncChanges(of: client), as: ChangeSetName.self
+    ).names.filter { $0.number == number }
+    var failure = Failure(
+      code: "noSuchChangeSet",
+      message: "Change set \(number) of \(ClientNames.short(client)) is not in the directory.",
+      path: manager.directory.location + "/" + layout.syncChanges(of: client).description,
+      remedy: "Wait until it has arrived, or list what there is with “docsync log”.")
+    for name in names.sorted() {
+      let path = layout.path(of: name, by: client)
+      do {
+        let found = try ChangeSetFile(
+          manager.directory.read(path, limit: CodecLimits.default.fileBytes))
+        let header = found.changeSet.header
+        guard name.hash.matches(found.hash), header.client == client, header.number == number
+        else { throw CodecError(.badChecksum, "name of the file") }
+        return found
+      } catch let error as CodecError {
+        failure = Failure(error)
+        failure.path = manager.directory.location + "/" + path.description
+      }
+    }
+    throw failure
+  }
+
+  private static func layout(_ manager: DocumentSyncManager) -> DirectoryLayout.Generation {
+    DirectoryLayout.Document(manager.binding.document).generation(manager.binding.generation)
+  }
+}

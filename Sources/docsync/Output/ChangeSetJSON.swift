@@ -1,0 +1,122 @@
+import SyncModel
+
+/// A change set as it is printed with `--json`.
+struct ChangeSetJSON: Encodable, Sendable {
+  /// The changes to one table.
+  struct Table: Encodable, Sendable {
+    var table: String
+    var identity: String
+    var rows: [Row]
+  }
+
+  /// The change of one row.
+  struct Row: Encodable, Sendable {
+    /// `insert`, `update` or `delete`.
+    var action: String
+    /// The identity in hexadecimal digits; only where rows have one beside
+    /// their key.
+    var identity: String?
+    /// The key's values; on another device an integer key may be another.
+    var key: [String: ValueJSON]
+    /// The columns that changed.
+    var values: [String: ValueJSON]
+    /// When the row was changed, in milliseconds since 1970.
+    var milliseconds: Int64
+    /// For a row whose key was changed, its new identity.
+    var movedTo: String?
+  }
+
+  var client: String
+  var clientName: String?
+  var number: UInt64
+  var hash: String
+  var byteCount: Int
+  var rowCount: Int
+  /// The hash of the author's change set before this one.
+  var previous: String?
+  var dependencies: VersionVector
+  var tables: [Table]
+
+  init(_ set: SyncChangeSet, hash: ContentHash, byteCount: Int, clientName: String?) {
+    client = set.header.client.description
+    self.clientName = clientName
+    number = set.header.number
+    self.hash = hash.description
+    self.byteCount = byteCount
+    rowCount = set.rowCount
+    previous = set.header.previous?.description
+    dependencies = set.dependencies
+    tables = set.tables.map { table in
+      Table(table: table.table, identity: "\(table.identity)", rows: Self.rows(table))
+    }
+  }
+
+  private static func rows(_ table: TableChanges) -> [Row] {
+    var next = Array(repeating: 0, count: table.columns.count)
+    let moves = Dictionary(table.moves.map { ($0.row, $0.destination) }, uniquingKeysWith: { $1 })
+    return (0..<table.count).map { index in
+      var values: [String: ValueJSON] = [:]
+      for column in table.shapes[Int(table.rowShapes[index])] {
+        values[table.columns[column]] = ValueJSON(table.cells[column][next[column]])
+        next[column] += 1
+      }
+      var key: [String: ValueJSON] = [:]
+      var identity: String?
+      if table.identity == .surrogate {
+        if case .blob(let bytes) = table.keys[0][index] { identity = hexadecimal(bytes) }
+        if let name = table.keyColumns.first { key[name] = ValueJSON(table.keys[1][index]) }
+      } else {
+        for (column, name) in table.keyColumns.enumerated() {
+          key[name] = ValueJSON(table.keys[column][index])
+        }
+      }
+      return Row(
+        action: RowAction(rawValue: table.actions[index]).map { "\($0)" } ?? "unknown",
+        identity: identity, key: key, values: values,
+        milliseconds: table.times[index].milliseconds,
+        movedTo: moves[index].map { hexadecimal($0.bytes) })
+    }
+  }
+}
+
+/// A value in JSON: numbers, text and null are themselves; what JSON cannot
+/// say is an object with one key.
+struct ValueJSON: Encodable, Sendable {
+  var value: Value
+
+  init(_ value: Value) { self.value = value }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch value {
+    case .null: try container.encodeNil()
+    case .integer(let integer): try container.encode(integer)
+    case .real(let real) where real.isFinite: try container.encode(real)
+    case .real(let real): try container.encode(["real": "\(real)"])
+    case .text(let bytes):
+      if let text = String(validating: bytes, as: UTF8.self) {
+        try container.encode(text)
+      } else {
+        try container.encode(["text": hexadecimal(bytes)])
+      }
+    case .blob(let bytes): try container.encode(["blob": hexadecimal(bytes)])
+    case .identity(let row): try container.encode(["row": hexadecimal(row.bytes)])
+    }
+  }
+
+  /// The value for people, as SQL would write it, cut where it is long.
+  var text: String {
+    switch value {
+    case .null: "NULL"
+    case .integer(let integer): "\(integer)"
+    case .real(let real): "\(real)"
+    case .text(let bytes): "'" + Self.cut(printable(String(decoding: bytes, as: UTF8.self))) + "'"
+    case .blob(let bytes): "x'" + Self.cut(hexadecimal(bytes.prefix(40))) + "'"
+    case .identity(let row): "row " + hexadecimal(row.bytes.prefix(4))
+    }
+  }
+
+  private static func cut(_ text: String) -> String {
+    text.count <= 40 ? text : text.prefix(39) + "…"
+  }
+}

@@ -1,0 +1,55 @@
+import SyncModel
+
+/// A change set for people: a line for each row.
+struct ChangeSetText {
+  private let set: SyncChangeSet
+  private let names: ClientNames
+  private let limit: Int
+
+  init(_ set: SyncChangeSet, names: ClientNames, limit: Int) {
+    self.set = set
+    self.names = names
+    self.limit = limit
+  }
+
+  /// The lines.
+  func lines(_ json: ChangeSetJSON) -> [String] {
+    var lines = [
+      "change set \(json.number) of \(names.label(set.header.client)): "
+        + "\(counted(json.rowCount, "row")), \(byteText(json.byteCount))"
+    ]
+    if let range = set.timeRange {
+      lines.append(
+        "edited \(timeText(range.lowerBound.milliseconds)) to "
+          + timeText(range.upperBound.milliseconds))
+    }
+    let others = set.dependencies.sorted.map { "\($0.entry.number) of \(names.label($0.client))" }
+    if !others.isEmpty { lines.append("knows " + others.joined(separator: ", ")) }
+    for table in json.tables {
+      lines += ["", printable(table.table)]
+      lines += table.rows.prefix(limit).map(line)
+      if table.rows.count > limit {
+        lines.append("  … and \(counted(table.rows.count - limit, "row")) more")
+      }
+    }
+    return lines
+  }
+
+  private func line(_ row: ChangeSetJSON.Row) -> String {
+    let sign =
+      switch row.action {
+      case "insert": "+"
+      case "delete": row.movedTo == nil ? "-" : ">"
+      default: "~"
+      }
+    let key = row.key.sorted { $0.key < $1.key }.map { "\(printable($0.key)) \($0.value.text)" }
+    let values = row.values.sorted { $0.key < $1.key }.map {
+      "\(printable($0.key)) = \($0.value.text)"
+    }
+    var parts = ["  \(sign) \(key.joined(separator: ", "))"]
+    if let identity = row.identity { parts[0] += " [\(identity.prefix(8))]" }
+    if !values.isEmpty { parts.append(values.joined(separator: ", ")) }
+    if let movedTo = row.movedTo { parts.append("its key is now another [\(movedTo.prefix(8))]") }
+    return parts.joined(separator: "  ")
+  }
+}

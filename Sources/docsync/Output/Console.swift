@@ -1,0 +1,59 @@
+import Foundation
+
+/// Writes what a command has to say: results to standard output, errors to
+/// standard error, or one JSON object to standard output.
+struct Console: Sendable {
+  /// Whether nothing but one JSON object may go to standard output.
+  var isJSON: Bool
+
+  /// Writes a line for people, unless JSON was asked for.
+  func say(_ text: String) {
+    guard !isJSON else { return }
+    write(text + "\n", to: .standardOutput)
+  }
+
+  /// Shows what a command did.
+  func show(_ outcome: Outcome) {
+    if isJSON {
+      emit(outcome.json)
+    } else if !outcome.text.isEmpty {
+      say(outcome.text)
+    }
+  }
+
+  /// Shows why a command failed; `text` replaces the usual form.
+  func show(_ failure: Failure, text: String? = nil) {
+    if isJSON {
+      emit(["error": failure])
+    } else {
+      write((text ?? failure.text) + "\n", to: .standardError)
+    }
+  }
+
+  /// Shows a failure, or something to be noticed, that does not end the
+  /// command.
+  func note(_ text: String) {
+    guard !isJSON else { return }
+    write(text + "\n", to: .standardError)
+  }
+
+  private func emit(_ value: any Encodable) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      write(String(decoding: try encoder.encode(value), as: UTF8.self) + "\n", to: .standardOutput)
+    } catch {
+      write("docsync: the result could not be written as JSON: \(error)\n", to: .standardError)
+      exit(ExitStatus.failed.rawValue)
+    }
+  }
+
+  private func write(_ text: String, to handle: FileHandle) {
+    do {
+      try handle.write(contentsOf: Data(text.utf8))
+    } catch {
+      // Whoever read the output is gone, and with it everyone to tell.
+      exit(ExitStatus.failed.rawValue)
+    }
+  }
+}

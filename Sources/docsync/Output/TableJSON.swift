@@ -1,0 +1,88 @@
+import SyncModel
+import SyncStore
+
+/// A synchronized table, as it is shown.
+struct TableJSON: Encodable, Sendable {
+  var name: String
+  /// `primaryKey`, `surrogate` or `columns`.
+  var identity: String
+  /// The columns of the last kind.
+  var columns: [String]
+  var excludedColumns: [String]
+
+  init(_ table: StoreStatus.TableStatus) {
+    name = table.name
+    excludedColumns = table.excludedColumns
+    switch table.identity {
+    case .primaryKey: (identity, columns) = ("primaryKey", [])
+    case .surrogate: (identity, columns) = ("surrogate", [])
+    case .columns(let names): (identity, columns) = ("columns", names)
+    }
+  }
+
+  /// The identity in words.
+  var identityText: String {
+    switch identity {
+    case "surrogate": "an identity beside the integer key"
+    case "columns": "the columns " + columns.joined(separator: ", ")
+    default: "the primary key"
+    }
+  }
+
+  /// Name, identity and what is excluded, as the cells of a line.
+  var cells: [String] {
+    let excluded =
+      excludedColumns.isEmpty ? "" : "; without " + excludedColumns.joined(separator: ", ")
+    return [printable(name), printable(identityText + excluded)]
+  }
+}
+
+/// A row that is kept and not shown.
+struct ParkedJSON: Encodable, Sendable {
+  var table: String
+  /// The identity in hexadecimal digits.
+  var identity: String
+  var reason: String
+
+  init(_ row: ParkedRow) {
+    table = row.table
+    identity = hexadecimal(row.identity.bytes)
+    reason = row.reason.rawValue
+  }
+}
+
+extension ParkedRow.Reason {
+  /// The reason in words.
+  var text: String {
+    switch self {
+    case .parentMissing: "a row that it refers to is not there"
+    case .uniqueValueTaken: "another row holds a value that must be unique"
+    case .check: "a CHECK constraint refuses it"
+    case .notNull: "a column that must not be NULL would be"
+    case .tableMissing: "this store does not have its table yet"
+    case .deleted: "it is deleted, and was edited elsewhere"
+    case .rowMissing: "it was edited elsewhere, and has not been seen here"
+    }
+  }
+
+  /// Whether someone may want to do something about it. An edit of a row
+  /// that is deleted lost against the deletion: that is decided.
+  var isOpen: Bool { self != .deleted }
+}
+
+/// How many rows are parked, by table and reason, a line each.
+func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
+  let groups = Dictionary(grouping: rows) { [$0.table, $0.reason.text] }
+  return alignedLines(
+    groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { key, rows in
+      [counted(rows.count, "row") + " of", printable(key[0]) + ":", key[1]]
+    }, indent: indent, gap: 1)
+}
+
+/// Bytes as hexadecimal digits.
+func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+  bytes.map { byte in
+    let digits = String(byte, radix: 16)
+    return byte < 16 ? "0" + digits : digits
+  }.joined()
+}

@@ -1,0 +1,75 @@
+import DocumentSync
+import Foundation
+import SyncModel
+
+/// Rows of cells as aligned lines; the last column is not padded.
+func alignedLines(_ rows: [[String]], indent: Int = 0, gap: Int = 2) -> [String] {
+  let columns = rows.map(\.count).max() ?? 0
+  let widths = (0..<columns).map { column in
+    rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+  }
+  return rows.map { row in
+    var line = String(repeating: " ", count: indent)
+    for (column, cell) in row.enumerated() {
+      line += cell
+      if column + 1 < row.count {
+        line += String(repeating: " ", count: widths[column] - cell.count + gap)
+      }
+    }
+    return line
+  }
+}
+
+/// A count with its noun: “1 row”, “2 rows”.
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+/// A number of bytes as people say it.
+func byteText(_ count: Int) -> String {
+  var value = Double(count)
+  for unit in ["bytes", "KB", "MB", "GB"] {
+    if value < 1000 {
+      return unit == "bytes" ? "\(count) bytes" : String(format: "%.1f \(unit)", value)
+    }
+    value /= 1000
+  }
+  return String(format: "%.1f TB", value)
+}
+
+/// A moment in local time, to the second.
+func timeText(_ milliseconds: Int64) -> String {
+  let formatter = DateFormatter()
+  formatter.locale = Locale(identifier: "en_US_POSIX")
+  formatter.dateFormat = "yyyy-MM-dd HH:mm:ss"
+  return formatter.string(from: Date(timeIntervalSince1970: Double(milliseconds) / 1000))
+}
+
+/// A word as a shell takes it for one argument.
+func shellWord(_ text: String) -> String {
+  let plain = text.utf8.allSatisfy { byte in
+    UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+      || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "/._-+=:,@%".utf8.contains(byte)
+      || byte >= 0x80
+  }
+  if plain, !text.isEmpty, !text.hasPrefix("-") { return text }
+  return "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+}
+
+/// Text from elsewhere, made safe to show: control characters cannot move
+/// the cursor or change the terminal.
+func printable(_ text: String) -> String {
+  String(
+    String.UnicodeScalarView(
+      text.unicodeScalars.map { scalar in
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+        default: scalar
+        }
+      }))
+}
+
+extension String {
+  /// The text with spaces before it up to a width.
+  func leftPadded(to width: Int) -> String {
+    String(repeating: " ", count: max(0, width - count)) + self
+  }
+}

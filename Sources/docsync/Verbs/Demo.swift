@@ -1,0 +1,60 @@
+import ArgumentParser
+import Foundation
+
+/// `docsync demo`
+struct Demo: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Show three devices editing, conflicting and agreeing.",
+    discussion: """
+      Works in a new temporary directory, with databases that are edited by plain SQL. Fails \
+      if the devices do not show the same in the end.
+      """)
+
+  @Flag(help: "Keep the databases and the shared directory, to look around.")
+  var keep = false
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    /// Where everything is; `nil` once it was removed.
+    var directory: String?
+    var devices: [Device]
+    var isConverged: Bool
+  }
+
+  /// A device at the end.
+  struct Device: Encodable, Sendable {
+    var name: String
+    var store: String
+    var visible: String
+    var logical: String
+    var rowCount: Int
+    /// Each note: its integer key here, its title, and its tags.
+    var notes: [[String]]
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("docsync-demo-" + UUID().uuidString.prefix(8).lowercased()).path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    var story = DemoStory(folder: folder, isKept: keep, console: console)
+    let devices: [Device]
+    do {
+      devices = try await story.tell()
+    } catch {
+      if !keep { try FileManager.default.removeItem(atPath: folder) }
+      throw error
+    }
+    let isConverged = Set(devices.map(\.visible)).count == 1
+    // What went wrong can be looked into.
+    let isKept = keep || !isConverged
+    if !isKept { try FileManager.default.removeItem(atPath: folder) }
+    var text = isConverged ? "   Equal." : "   The digests differ: this is a fault of the program."
+    text += isKept ? "\n\nKept: \(folder)" : ""
+    return Outcome(
+      json: Result(
+        directory: isKept ? folder : nil, devices: devices, isConverged: isConverged),
+      text: text, status: isConverged ? .done : .failed)
+  }
+}

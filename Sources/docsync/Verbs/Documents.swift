@@ -1,0 +1,46 @@
+import ArgumentParser
+import DocumentSync
+import SyncDirectory
+
+/// `docsync documents`
+struct Documents: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "List the documents in a shared directory.")
+
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  var directory: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The application that the directory must belong to (default: any).", valueName: "ID"))
+  var application: String?
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var directory: String
+    var documents: [DocumentDescription]
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    let manager = ApplicationSyncManager(
+      directory: FolderDirectory(root: directory), applicationIdentifier: application)
+    let result = Result(directory: directory, documents: try await manager.listDocuments())
+    let names = ClientNames(
+      names: Dictionary(
+        try await manager.listClients().filter { !$0.description.isEmpty }
+          .map { ($0.client, $0.description) },
+        uniquingKeysWith: { $1 }))
+    let lines = alignedLines(
+      result.documents.map { document in
+        [
+          printable(document.identifier),
+          "created \(timeText(document.createdMilliseconds)) by "
+            + names.label(document.creator) + (document.isDeleted ? "; deleted" : ""),
+        ]
+      })
+    return Outcome(
+      json: result, text: lines.isEmpty ? "No documents yet." : lines.joined(separator: "\n"))
+  }
+}

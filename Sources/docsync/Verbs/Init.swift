@@ -1,0 +1,135 @@
+import ArgumentParser
+import DocumentSync
+import SyncDirectory
+import SyncStore
+
+/// `docsync init`
+struct Init: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Put a database under sync as a new document.",
+    discussion: """
+      Adds bookkeeping tables (docsync_…) and triggers to the database, and uploads it to the \
+      shared directory, for other devices to join. Tables, columns and rows of yours stay as \
+      they are.
+
+      A name that holds a dot, a comma or an equals sign is put in double quotes, as in SQL: \
+      --exclude '"odd.table"'.
+      """)
+
+  @Argument(help: "The database file.")
+  var store: String
+
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  var directory: String
+
+  @Option(
+    help: ArgumentHelp(
+      "What to call the document (default: the file's name without its extension).",
+      valueName: "ID"))
+  var document: String?
+
+  @Option(help: ArgumentHelp("The application that the directory belongs to.", valueName: "ID"))
+  var application = "docsync"
+
+  @Option(
+    help: ArgumentHelp("What to call this device (default: its host name).", valueName: "NAME"))
+  var client: String?
+
+  @OptionGroup var schema: SchemaOptions
+
+  @Flag(help: "Only tell what would be synchronized; change nothing.")
+  var dryRun = false
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    var directory: String
+    var document: String
+    var application: String
+    /// `nil` for a dry run.
+    var client: String?
+    var tables: [TableJSON]
+    var leftOut: [String: String]
+    var likelyReferences: [String: String]
+    var isDryRun: Bool
+  }
+
+  func validate() throws {
+    guard document?.isEmpty != true else { throw ValidationError("--document must not be empty.") }
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    let document = document ?? defaultDocument(for: store)
+    let configuration = schema.configuration
+    // A set-up that was interrupted has its plan in the store already.
+    let plan =
+      try LocalStore.isUnderSync(at: store) && !dryRun
+      ? nil : try LocalStore.plan(at: store, configuration: configuration)
+    var result = Result(
+      store: store, directory: directory, document: document, application: application,
+      client: nil, tables: (plan?.tables ?? []).map(TableJSON.init),
+      leftOut: plan?.leftOut ?? [:], likelyReferences: plan?.likelyReferences ?? [:],
+      isDryRun: dryRun)
+    guard !dryRun else {
+      return Outcome(
+        json: result,
+        text: (["Nothing was changed. This is what would be done:"] + Self.plan(result))
+          .joined(separator: "\n"))
+    }
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let manager = try await DocumentSyncManager.create(
+      storeAt: store, directory: FolderDirectory(root: directory), application: application,
+      document: document, client: client, configuration: configuration,
+      onProgress: bar.handler)
+    result.client = manager.binding.client.description
+    if plan == nil {
+      let status = try manager.store.status()
+      (result.tables, result.leftOut) = (status.tables.map(TableJSON.init), status.leftOut)
+    }
+    try await manager.close()
+    bar.clear()
+    return Outcome(json: result, text: Self.text(result))
+  }
+
+  private static func text(_ result: Result) -> String {
+    var lines = [
+      "\(result.store) is under sync as the document “\(result.document)” in \(result.directory)."
+    ]
+    lines += plan(result)
+    lines += [
+      "", "Next, on another device:",
+      "  docsync join \(shellWord(result.document + ".db")) --directory DIR", "",
+      "And here, whenever something changed:", "  docsync sync \(shellWord(result.store))",
+    ]
+    return lines.joined(separator: "\n")
+  }
+
+  private static func plan(_ result: Result) -> [String] {
+    var lines = ["", "Synchronized, and what tells the rows of a table apart:"]
+    lines += alignedLines(result.tables.map(\.cells), indent: 2)
+    if result.tables.isEmpty { lines.append("  nothing: no table is left") }
+    if !result.leftOut.isEmpty {
+      lines += ["", "Left out, and stays on this device:"]
+      lines += alignedLines(
+        result.leftOut.sorted { $0.key < $1.key }.map { [printable($0.key), printable($0.value)] },
+        indent: 2)
+    }
+    if !result.likelyReferences.isEmpty {
+      lines += ["", "These look like references and are not declared as such:"]
+      lines += alignedLines(
+        result.likelyReferences.sorted { $0.key < $1.key }.map {
+          [printable("\($0.key) → \($0.value)")]
+        }, indent: 2)
+      lines.append(
+        result.isDryRun
+          ? "Declare those that are with --reference TABLE.COLUMN=TABLE."
+          : "Where they hold integer keys they mean other rows on other devices. To declare"
+            + "\nthem, begin again with a copy of the database and --reference"
+            + " TABLE.COLUMN=TABLE.")
+    }
+    return lines
+  }
+}

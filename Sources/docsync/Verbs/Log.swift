@@ -1,0 +1,64 @@
+import ArgumentParser
+import DocumentSync
+import SyncStore
+
+/// `docsync log`
+struct Log: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "List the change sets that were made or applied here, the newest first.")
+
+  @OptionGroup var arguments: StoreArguments
+
+  @Option(help: ArgumentHelp("How many to list at most.", valueName: "COUNT"))
+  var limit = 50
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    var changeSets: [ChangeSet]
+  }
+
+  /// A change set of the history.
+  struct ChangeSet: Encodable, Sendable {
+    var client: String
+    var clientName: String?
+    var isOwn: Bool
+    var number: UInt64
+    var hash: String
+    var rowCount: Int
+    var milliseconds: Int64
+  }
+
+  func validate() throws {
+    guard limit > 0 else { throw ValidationError("--limit must be 1 or more.") }
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    try await arguments.withManager { manager in
+      let history = try manager.store.history(limit: limit)
+      let names = await ClientNames(manager)
+      let own = manager.binding.client
+      let result = Result(
+        store: arguments.store,
+        changeSets: history.map { set in
+          ChangeSet(
+            client: set.client.description, clientName: names.name(set.client),
+            isOwn: set.client == own, number: set.number, hash: set.hash.description,
+            rowCount: set.rowCount, milliseconds: set.milliseconds)
+        })
+      let lines = alignedLines(
+        history.map { set in
+          [
+            timeText(set.milliseconds), names.reference(set.client, set.number),
+            counted(set.rowCount, "row"),
+            set.client == own ? "made here" : "by \(names.label(set.client))",
+          ]
+        })
+      return Outcome(
+        json: result,
+        text: lines.isEmpty ? "No change sets yet." : lines.joined(separator: "\n"))
+    }
+  }
+}

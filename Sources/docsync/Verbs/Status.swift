@@ -1,0 +1,137 @@
+import ArgumentParser
+import DocumentSync
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// `docsync status`
+struct Status: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Tell where a database stands.",
+    discussion: "Looks at the database alone; nothing is sent, fetched or changed.")
+
+  @OptionGroup var arguments: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    var document: String
+    var application: String
+    var directory: String
+    var isDirectoryThere: Bool
+    var client: String
+    var clientName: String
+    var unsealedEdits: Int
+    var unpublishedChangeSets: Int
+    var head: UInt64
+    var applied: VersionVector
+    var waiting: [Waiting]
+    var parked: [ParkedJSON]
+    var tables: [TableJSON]
+    var leftOut: [String: String]
+  }
+
+  /// A change set that waits.
+  struct Waiting: Encodable, Sendable {
+    var client: String
+    var number: UInt64
+    /// Numbers by client that have to be applied before.
+    var missing: [String: UInt64]
+    /// Tables and columns that this store does not have yet.
+    var unknownNames: [String]
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    try await arguments.withManager { manager in
+      let status = try manager.store.status()
+      let binding = manager.binding
+      let result = Result(
+        store: arguments.store, document: binding.documentIdentifier,
+        application: binding.application, directory: manager.directory.location,
+        isDirectoryThere: isThere(manager.directory),
+        client: binding.client.description, clientName: binding.clientDescription,
+        unsealedEdits: status.unsealedEdits,
+        unpublishedChangeSets: status.unpublishedChangeSets, head: status.head,
+        applied: status.vector,
+        waiting: status.waiting.map { wait in
+          Waiting(
+            client: wait.client.description, number: wait.number,
+            missing: Dictionary(
+              uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }),
+            unknownNames: wait.unknownNames)
+        },
+        parked: status.parked.map(ParkedJSON.init), tables: status.tables.map(TableJSON.init),
+        leftOut: status.leftOut)
+      let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
+      let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }
+      return Outcome(
+        json: result, text: Self.text(result, status, names),
+        status: isWaiting ? .waiting : .done)
+    }
+  }
+
+  private func isThere(_ directory: any SharedDirectory) -> Bool {
+    do {
+      try directory.check(for: .reading)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private static func text(
+    _ result: Result, _ status: StoreStatus, _ names: ClientNames
+  ) -> String {
+    let directory = printable(result.directory) + (result.isDirectoryThere ? "" : "  (not there)")
+    var lines = alignedLines([
+      ["document", printable(result.document)],
+      ["application", printable(result.application)],
+      ["directory", directory],
+      ["this device", "\(printable(result.clientName)) (\(result.client.prefix(6)))"],
+      ["to send", toSend(result)],
+      ["own", counted(Int(result.head), "change set")],
+      ["applied", applied(status.vector, names)],
+    ])
+    if !status.waiting.isEmpty {
+      lines += ["", "Waiting:"]
+      for wait in status.waiting {
+        lines.append("  change set \(wait.number) of \(names.label(wait.client))")
+        for (client, number) in wait.missing.sorted(by: { $0.key < $1.key }) {
+          lines.append("    until change set \(number) of \(names.label(client)) has come")
+        }
+        if !wait.unknownNames.isEmpty {
+          lines.append(
+            "    until this store has " + printable(wait.unknownNames.joined(separator: ", ")))
+        }
+      }
+    }
+    if !status.parked.isEmpty {
+      lines += ["", "Kept and not shown:"] + parkedLines(status.parked, indent: 2)
+    }
+    lines += ["", "Synchronized:"] + alignedLines(result.tables.map(\.cells), indent: 2)
+    if !result.leftOut.isEmpty {
+      lines += ["", "Left out:"]
+      lines += alignedLines(
+        result.leftOut.sorted { $0.key < $1.key }.map { [printable($0.key), printable($0.value)] },
+        indent: 2)
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func toSend(_ result: Result) -> String {
+    guard result.unsealedEdits > 0 || result.unpublishedChangeSets > 0 else { return "nothing" }
+    var parts: [String] = []
+    if result.unsealedEdits > 0 { parts.append(counted(result.unsealedEdits, "edit")) }
+    if result.unpublishedChangeSets > 0 {
+      parts.append(counted(result.unpublishedChangeSets, "change set"))
+    }
+    return parts.joined(separator: ", ")
+  }
+
+  private static func applied(_ vector: VersionVector, _ names: ClientNames) -> String {
+    guard !vector.entries.isEmpty else { return "nothing of others yet" }
+    return vector.sorted.map { "\($0.entry.number) of \(names.label($0.client))" }
+      .joined(separator: ", ")
+  }
+}

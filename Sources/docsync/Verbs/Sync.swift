@@ -1,0 +1,141 @@
+import ArgumentParser
+import DocumentSync
+import SyncModel
+import SyncStore
+
+/// `docsync sync`
+struct Sync: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Send what was edited here, and apply what was edited elsewhere.",
+    discussion: "Of several databases, one that fails does not keep the others from syncing.")
+
+  @Argument(help: "The database files.")
+  var stores: [String]
+
+  @OptionGroup var place: MovedDirectory
+
+  @Flag(help: "Also check every file of this device in the directory, byte for byte.")
+  var thorough = false
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var stores: [Store] = []
+    /// The first failure, if there was one.
+    var error: Failure?
+  }
+
+  /// One store of it.
+  struct Store: Encodable, Sendable {
+    var store: String
+    var document: String?
+    var directory: String?
+    var report: SyncReport?
+    var parked: [ParkedJSON] = []
+    var error: Failure?
+  }
+
+  func validate() throws {
+    guard !stores.isEmpty else { throw ValidationError("Name at least one database file.") }
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    var result = Result()
+    var statuses: [ExitStatus] = []
+    let width = stores.map(\.count).max() ?? 0
+    for store in stores {
+      do {
+        let (done, status, text) = try await synchronize(store, width: width)
+        result.stores.append(done)
+        statuses.append(status)
+        console.say(text)
+      } catch {
+        let failure = Failure(error)
+        // Whoever interrupts one means the rest as well.
+        guard stores.count > 1, failure.code != SyncError.Code.cancelled.rawValue else {
+          throw failure
+        }
+        result.stores.append(Store(store: store, error: failure))
+        result.error = result.error ?? failure
+        statuses.append(failure.status)
+        console.note(failure.text)
+      }
+    }
+    return Outcome(json: result, text: "", status: .worst(statuses))
+  }
+
+  private func synchronize(
+    _ store: String, width: Int
+  ) async throws -> (Store, ExitStatus, String) {
+    try await withManager(store, directory: place.directory) { manager in
+      let bar = ProgressBar()
+      defer { bar.clear() }
+      let report =
+        thorough
+        ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
+        : try await manager.synchronize(onProgress: bar.handler)
+      bar.clear()
+      let parked = try manager.store.status().parked
+      let done = Store(
+        store: store, document: manager.binding.documentIdentifier,
+        directory: manager.directory.location, report: report,
+        parked: parked.map(ParkedJSON.init))
+      let isWaiting = !report.waiting.isEmpty || parked.contains { $0.reason.isOpen }
+      let names =
+        report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
+      let text = Self.text(store, report, parked, names, width: width)
+      return (done, isWaiting ? .waiting : .done, text)
+    }
+  }
+
+  private static func text(
+    _ store: String, _ report: SyncReport, _ parked: [ParkedRow], _ names: ClientNames, width: Int
+  ) -> String {
+    var lines = lines(report)
+    for wait in report.waiting {
+      lines.append(
+        "waiting: change set \(wait.number) of \(names.label(wait.client)): \(wait.message)")
+      if let path = wait.path { lines.append("  \(path)") }
+    }
+    if !parked.isEmpty {
+      lines.append("kept and not shown:")
+      lines += parkedLines(parked, indent: 2)
+    }
+    return lines.enumerated().map { index, line in
+      (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line
+    }.joined(separator: "\n")
+  }
+
+  /// What was done, a line for each kind of thing.
+  static func lines(_ report: SyncReport) -> [String] {
+    var lines: [String] = []
+    if !report.sent.isEmpty { lines.append("sent \(text(report.sent))") }
+    if !report.applied.isEmpty {
+      let rows = [
+        report.insertedRows > 0 ? "\(report.insertedRows) inserted" : nil,
+        report.updatedRows > 0 ? "\(report.updatedRows) updated" : nil,
+        report.deletedRows > 0 ? "\(report.deletedRows) deleted" : nil,
+      ].compactMap(\.self)
+      lines.append(
+        "applied \(text(report.applied)): "
+          + (rows.isEmpty ? "nothing to change" : rows.joined(separator: ", ")))
+    }
+    if report.conflicts > 0 {
+      lines.append("\(counted(report.conflicts, "conflict")), decided by the later edit")
+    }
+    if !report.restored.isEmpty {
+      lines.append("put back \(text(report.restored)) that was missing or damaged")
+    }
+    if lines.isEmpty {
+      let isUpToDate = report.waiting.isEmpty
+      lines.append(isUpToDate ? "up to date" : "nothing could be applied")
+    }
+    return lines
+  }
+
+  private static func text(_ sets: [SyncReport.ChangeSet]) -> String {
+    let rows = sets.reduce(0) { $0 + $1.rowCount }
+    return "\(counted(sets.count, "change set")) (\(counted(rows, "row")))"
+  }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import DocumentSync
+
+/// `docsync upload`
+struct Upload: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Upload the whole database, for others to join from.",
+    discussion: "Synchronizes before and after. Joining is faster from a recent upload.")
+
+  @OptionGroup var arguments: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    var wholeStore: WholeStoreDescription
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    try await arguments.withManager { manager in
+      let bar = ProgressBar()
+      defer { bar.clear() }
+      let uploaded = try await manager.uploadWholeStore(onProgress: bar.handler)
+      bar.clear()
+      return Outcome(
+        json: Result(store: arguments.store, wholeStore: uploaded),
+        text: "Uploaded \(arguments.store) as whole store \(uploaded.number) of this device: "
+          + "\(byteText(uploaded.byteCount)) for \(byteText(uploaded.storeByteCount)).")
+    }
+  }
+}
