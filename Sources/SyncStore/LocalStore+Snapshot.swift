@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import GRDB
 import SyncModel
@@ -37,6 +38,10 @@ extension LocalStore {
     let copy = try StoreConnection(path: destination, busyTimeout: options.busyTimeout)
     let snapshot = try copy.queue.writeWithoutTransaction { database in
       try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
+      // What the app's triggers would do about excluded data is in the copy.
+      if let connection = database.sqliteConnection {
+        csqlite_set_triggers_enabled(connection, 0)
+      }
       var snapshot: StoreSnapshot?
       try database.inTransaction(.immediate) {
         let schema = try SchemaReader(
@@ -109,7 +114,8 @@ extension LocalStore {
   ) throws -> LocalStore {
     try checkFile(path)
     return try StoreError.mapping(path) {
-      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      let connection = try StoreConnection(
+        path: path, busyTimeout: options.busyTimeout, trustsSchema: false)
       do {
         let configuration = try connection.queue.writeWithoutTransaction { database in
           try adopt(database, binding, path)

@@ -15,7 +15,11 @@ final class StoreConnection: Sendable {
   let queue: DatabaseQueue
   private let silencer: TriggerSilencer
 
-  init(path: String, busyTimeout: Double) throws {
+  /// - Parameter trustsSchema: Whether the schema is that of this device's
+  ///   own store. On one that was downloaded, and not checked yet, views and
+  ///   triggers may not call functions or virtual tables; a full-text index
+  ///   that triggers maintain needs them.
+  init(path: String, busyTimeout: Double, trustsSchema: Bool = true) throws {
     self.path = path
     silencer = TriggerSilencer()
     var configuration = Configuration()
@@ -25,7 +29,8 @@ final class StoreConnection: Sendable {
     configuration.prepareDatabase { [silencer] database in
       try database.execute(
         sql: """
-          PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA trusted_schema = OFF; \
+          PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; \
+          PRAGMA trusted_schema = \(trustsSchema ? "ON" : "OFF"); \
           PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
           """)
       if let connection = database.sqliteConnection { silencer.install(on: connection) }
