@@ -208,6 +208,7 @@ extension LocalStore {
     let schema = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read()
+    try SetUpChecks.checkExclusions(configuration, database, path: path)
     for table in schema.tables { try SetUpChecks(table: table, path: path).run(database) }
     try SetUpChecks.checkForeignKeys(schema, database, path: path)
     return schema

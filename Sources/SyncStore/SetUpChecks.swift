@@ -45,6 +45,25 @@ struct SetUpChecks {
       remedy: "Create a unique index on exactly these columns first.")
   }
 
+  /// A name that is misspelt would share what was to stay here. Later the
+  /// application may drop a column, so this is not asked again.
+  static func checkExclusions(
+    _ configuration: StoreConfiguration, _ database: Database, path: String
+  ) throws {
+    for (table, columns) in configuration.excludedColumns.sorted(by: { $0.key < $1.key }) {
+      let present = try Row.fetchAll(
+        database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))"
+      ).map { $0["name"] as String }
+      let known = Set(present.map { $0.lowercased() })
+      for column in columns.sorted() where !known.contains(column.lowercased()) {
+        throw StoreError(
+          .badConfiguration, path: path,
+          message: "There is no column \(quoted(column)) in \(quoted(table)).",
+          remedy: "Name one of: \(present.joined(separator: ", ")).")
+      }
+    }
+  }
+
   /// References that lead nowhere would hide their rows on other devices.
   static func checkForeignKeys(
     _ schema: StoreSchema, _ database: Database, path: String
