@@ -56,8 +56,22 @@ struct Failure: Error, Sendable {
   private init(_ error: SyncError) {
     self.init(
       code: error.code.rawValue, message: error.message, path: error.path,
-      remedy: error.remedy, detail: error.detail, status: ExitStatus(error.classification))
+      remedy: Self.remedies[error.code] ?? error.remedy, detail: error.detail,
+      status: ExitStatus(error.classification))
   }
+
+  /// What to do next in the words of the command, where the library's are of
+  /// no use at a shell.
+  private static let remedies: [SyncError.Code: String] = [
+    .setUpUnfinished: "Complete it with the same “docsync init” as before.",
+    .documentExists: "Get it with “docsync join”, or choose another name with --document.",
+    .documentAmbiguous: "Choose one with --document.",
+    .fileExists: "Choose another path, or add --replace, which keeps the file as a backup.",
+    .applicationMissing:
+      "Check that this is the shared directory and that it has arrived on this device, or begin "
+      + "with “docsync init”.",
+    .directoryAway: "Check the path, or connect the shared directory, then try again.",
+  ]
 
   /// A store that was asked directly fails as it does through a manager.
   private init(_ error: StoreError) {

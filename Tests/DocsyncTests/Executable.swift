@@ -1,1 +1,50 @@
+import Foundation
 import Testing
+
+/// The built `docsync`, run as a process of its own.
+enum Executable {
+  /// What a process said, and how it ended.
+  struct Result {
+    var status: Int32
+    var wasSignalled: Bool
+    var output: String
+    var errors: String
+
+    /// The object on standard output.
+    func json(sourceLocation: SourceLocation = #_sourceLocation) throws -> [String: Any] {
+      let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
+      return try #require(value as? [String: Any], sourceLocation: sourceLocation)
+    }
+  }
+
+  /// Where it is: beside the bundle of the tests.
+  private static var url: URL {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? Bundle.main
+    let folder =
+      bundle.bundlePath.hasSuffix(".xctest")
+      ? bundle.bundleURL.deletingLastPathComponent() : bundle.bundleURL
+    return folder.appendingPathComponent("docsync")
+  }
+
+  /// Runs it in a folder and waits for its end.
+  static func run(_ arguments: [String], in folder: String) throws -> Result {
+    let process = Process()
+    process.executableURL = url
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: folder)
+    let (output, errors) = (Pipe(), Pipe())
+    process.standardOutput = output
+    process.standardError = errors
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    // What any command writes to standard error fits in the pipe.
+    let text = output.fileHandleForReading.readDataToEndOfFile()
+    let complaints = errors.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return Result(
+      status: process.terminationStatus,
+      wasSignalled: process.terminationReason == .uncaughtSignal,
+      output: String(decoding: text, as: UTF8.self),
+      errors: String(decoding: complaints, as: UTF8.self))
+  }
+}

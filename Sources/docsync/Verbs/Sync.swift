@@ -99,8 +99,9 @@ struct Sync: Verb {
       if let path = wait.path { lines.append("  \(path)") }
     }
     if !parked.isEmpty {
-      lines.append("kept and not shown:")
-      lines += parkedLines(parked, indent: 2)
+      lines.append(
+        "\(counted(parked.count, "row")) kept and not shown; see "
+          + "“docsync status \(shellWord(store))”")
     }
     return lines.enumerated().map { index, line in
       (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line

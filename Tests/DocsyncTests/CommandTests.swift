@@ -1,0 +1,245 @@
+import Foundation
+import Testing
+
+/// What the verbs do, and the shape of their JSON.
+@Suite struct CommandTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func digest(_ store: String) throws -> String {
+    try #require(scratch.succeed("digest", store, "--json").json()["visible"] as? String)
+  }
+
+  @Test func twoDevicesEditAndAgree() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('from a')")
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('from b')")
+    try scratch.sql("b.db", "DELETE FROM notes WHERE title = 'two'")
+    #expect(try digest("a.db") != digest("b.db"))
+    try scratch.succeed("sync", "a.db", "b.db", "a.db")
+    #expect(try digest("a.db") == digest("b.db"))
+    for store in ["a.db", "b.db"] {
+      #expect(
+        try scratch.column(store, "SELECT title FROM notes ORDER BY title")
+          == ["\"from a\"", "\"from b\"", "\"one\""])
+    }
+    #expect(try scratch.succeed("sync", "a.db").output.contains("up to date"))
+  }
+
+  @Test func aSyncReportsWhatItDid() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'new' WHERE id = 1")
+    try scratch.succeed("sync", "a.db")
+    let result = try scratch.succeed("sync", "b.db", "--json").json()
+    let stores = try #require(result["stores"] as? [[String: Any]])
+    #expect(stores.count == 1)
+    #expect(stores[0]["store"] as? String == "b.db")
+    #expect(stores[0]["document"] as? String == "notes")
+    let report = try #require(stores[0]["report"] as? [String: Any])
+    #expect((report["applied"] as? [Any])?.count == 1)
+    #expect(report["updatedRows"] as? Int == 1)
+    #expect((report["waiting"] as? [Any])?.isEmpty == true)
+  }
+
+  @Test func oneStoreThatFailsDoesNotKeepTheOthersFromSyncing() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'new' WHERE id = 1")
+    let result = try scratch.docsync("sync", "none.db", "a.db", "b.db", "--json")
+    #expect(result.status == 1)
+    let json = try result.json()
+    #expect((json["error"] as? [String: Any])?["code"] as? String == "storeMissing")
+    let stores = try #require(json["stores"] as? [[String: Any]])
+    #expect(stores.count == 3 && stores[0]["error"] != nil && stores[2]["report"] != nil)
+    #expect(try digest("a.db") == digest("b.db"))
+  }
+
+  @Test func aChangeSetThatHasNotArrivedExitsWithThree() throws {
+    try scratch.makeTwoDevices()
+    for title in ["x", "y"] {
+      try scratch.sql("a.db", "UPDATE notes SET title = '\(title)' WHERE id = 1")
+      try scratch.succeed("sync", "a.db")
+    }
+    let file = try #require(
+      try scratch.contents().keys.first {
+        $0.hasSuffix(".syncchg") && ($0 as NSString).lastPathComponent.hasPrefix("1.")
+      })
+    try FileManager.default.removeItem(atPath: scratch.path + "/" + file)
+    let text = try scratch.docsync("sync", "b.db")
+    #expect(text.status == 3)
+    #expect(text.output.contains("waiting: change set 1 of A ("))
+    let json = try scratch.docsync("sync", "b.db", "--json")
+    #expect(json.status == 3)
+  }
+
+  @Test func initTellsWhatItWillDo() throws {
+    try scratch.makeNotes("a.db")
+    try scratch.sql(
+      "a.db",
+      """
+      CREATE TABLE "odd.table" (a TEXT, "b c" INT, d, PRIMARY KEY (a, "b c"));
+      CREATE TABLE private (id INTEGER PRIMARY KEY);
+      CREATE VIRTUAL TABLE search USING fts5(title);
+      """)
+    let before = try scratch.contents()
+    let options = [
+      "init", "a.db", "--directory", "shared", "--exclude", "private", "--exclude",
+      "\"odd.table\".d", "--json",
+    ]
+    let plan = try Executable.run(options + ["--dry-run"], in: scratch.path).json()
+    #expect(try scratch.contents() == before)
+    let done = try Executable.run(options, in: scratch.path).json()
+    for result in [plan, done] {
+      let tables = try #require(result["tables"] as? [[String: Any]])
+      let identities = tables.map { "\($0["name"] ?? "") \($0["identity"] ?? "")" }
+      #expect(
+        identities.sorted() == ["notes surrogate", "odd.table primaryKey", "tags primaryKey"])
+      let odd = tables.first { $0["name"] as? String == "odd.table" }
+      #expect(odd?["excludedColumns"] as? [String] == ["d"])
+      let leftOut = try #require(result["leftOut"] as? [String: String])
+      #expect(leftOut["private"] != nil && leftOut["search"] != nil)
+      #expect(result["likelyReferences"] as? [String: String] == ["tags.note_id": "notes"])
+    }
+    #expect(plan["isDryRun"] as? Bool == true && done["isDryRun"] as? Bool == false)
+  }
+
+  @Test func identitiesAndReferencesAreTakenFromTheOptions() throws {
+    try scratch.makeNotes("a.db")
+    try scratch.sql("a.db", "CREATE UNIQUE INDEX title ON notes (title)")
+    let result = try scratch.succeed(
+      "init", "a.db", "--directory", "shared", "--identity", "notes=title", "--reference",
+      "tags.note_id=notes", "--json"
+    ).json()
+    let tables = try #require(result["tables"] as? [[String: Any]])
+    let notes = try #require(tables.first { $0["name"] as? String == "notes" })
+    #expect(notes["identity"] as? String == "columns")
+    #expect(notes["columns"] as? [String] == ["title"])
+    #expect((result["likelyReferences"] as? [String: String])?.isEmpty == true)
+  }
+
+  @Test func logAndShowTellOfOwnAndOfOthersChangeSets() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'shown' WHERE id = 1")
+    try scratch.succeed("sync", "a.db", "b.db")
+    let own = try scratch.succeed("show", "a.db", "1")
+    #expect(own.output.contains("of A (") && own.output.contains("title = 'shown'"))
+
+    let log = try scratch.succeed("log", "b.db", "--json").json()
+    let sets = try #require(log["changeSets"] as? [[String: Any]])
+    let client = try #require(sets.first?["client"] as? String)
+    #expect(sets.count == 1 && sets[0]["clientName"] as? String == "A")
+    let reference = client.prefix(6) + "/1"
+    #expect(try scratch.succeed("log", "b.db").output.contains(reference))
+    #expect(try scratch.succeed("show", "b.db", String(reference)).output == own.output)
+
+    let json = try scratch.succeed("show", "b.db", String(reference), "--json").json()
+    #expect(json["hash"] as? String == sets[0]["hash"] as? String)
+    let tables = try #require(json["tables"] as? [[String: Any]])
+    let rows = try #require(tables.first?["rows"] as? [[String: Any]])
+    #expect(rows.count == 1 && rows[0]["action"] as? String == "update")
+    #expect(rows[0]["values"] as? [String: String] == ["title": "shown"])
+    #expect(rows[0]["key"] as? [String: Int] == ["id": 1])
+  }
+
+  @Test func statusTellsWhatIsToBeSent() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('x'), ('y')")
+    let status = try scratch.succeed("status", "a.db", "--json").json()
+    #expect(status["unsealedEdits"] as? Int == 2)
+    #expect(status["isDirectoryThere"] as? Bool == true)
+    #expect(status["clientName"] as? String == "A")
+    #expect(try scratch.succeed("status", "a.db").output.contains("2 edits"))
+  }
+
+  @Test func documentsAndClientsAreListed() throws {
+    try scratch.makeTwoDevices()
+    let documents = try scratch.succeed("documents", "--directory", "shared", "--json").json()
+    let found = try #require(documents["documents"] as? [[String: Any]])
+    #expect(found.count == 1 && found[0]["identifier"] as? String == "notes")
+    for arguments in [["a.db"], ["--directory", "shared"]] {
+      let result = try Executable.run(["clients"] + arguments + ["--json"], in: scratch.path)
+      let clients = try #require(try result.json()["clients"] as? [[String: Any]])
+      #expect(Set(clients.compactMap { $0["description"] as? String }) == ["A", "B"])
+      #expect(clients.allSatisfy { ($0["state"] != nil) == (arguments.count == 1) })
+    }
+  }
+
+  @Test func anUploadIsWhatTheNextOneJoinsFrom() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('late')")
+    let result = try scratch.succeed("upload", "b.db", "--json").json()
+    let store = try #require(result["wholeStore"] as? [String: Any])
+    #expect(store["number"] as? Int == 1)
+    try scratch.succeed("join", "c.db", "--directory", "shared")
+    #expect(try digest("c.db") == digest("b.db"))
+    #expect(try scratch.succeed("log", "c.db").output == "No change sets yet.\n")
+  }
+
+  @Test func aDirectoryThatMovedIsFoundByItsNewName() throws {
+    try scratch.makeTwoDevices()
+    try FileManager.default.moveItem(
+      atPath: scratch.path + "/shared", toPath: scratch.path + "/elsewhere")
+    try scratch.succeed("sync", "a.db", "--directory", "elsewhere")
+    try scratch.succeed("sync", "a.db")
+  }
+
+  @Test func anIndexedTableIsAppliedAndItsIndexFollows() throws {
+    try scratch.sql(
+      "a.db",
+      """
+      CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT, secret TEXT);
+      CREATE VIRTUAL TABLE search USING fts5(body, content = 'notes', content_rowid = 'id');
+      CREATE TRIGGER inserted AFTER INSERT ON notes BEGIN
+        INSERT INTO search (rowid, body) VALUES (new.id, new.body); END;
+      CREATE TRIGGER updated AFTER UPDATE ON notes BEGIN
+        INSERT INTO search (search, rowid, body) VALUES ('delete', old.id, old.body);
+        INSERT INTO search (rowid, body) VALUES (new.id, new.body); END;
+      CREATE TRIGGER deleted AFTER DELETE ON notes BEGIN
+        INSERT INTO search (search, rowid, body) VALUES ('delete', old.id, old.body); END;
+      INSERT INTO notes (body, secret) VALUES ('apple', 's'), ('pear', 's');
+      """)
+    try scratch.succeed(
+      "init", "a.db", "--directory", "shared", "--exclude", "notes.secret")
+    try scratch.succeed("join", "b.db", "--directory", "shared")
+    try scratch.sql("a.db", "UPDATE notes SET body = 'quince' WHERE body = 'apple'")
+    try scratch.sql("a.db", "DELETE FROM notes WHERE body = 'pear'")
+    try scratch.succeed("sync", "a.db", "b.db")
+    try scratch.sql("b.db", "INSERT INTO search (search) VALUES ('integrity-check')")
+    for (word, count) in [("quince", "1"), ("apple", "0"), ("pear", "0")] {
+      #expect(
+        try scratch.column(
+          "b.db", "SELECT count(*) FROM search WHERE search MATCH '\(word)'") == [count])
+    }
+    #expect(try scratch.column("a.db", "SELECT secret FROM notes") == ["\"s\""])
+    #expect(try scratch.column("b.db", "SELECT secret FROM notes") == ["NULL"])
+  }
+
+  @Test func theDemoEndsInEqualDigests() throws {
+    let text = try scratch.succeed("demo")
+    #expect(text.output.contains("Equal."))
+    #expect(text.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    let json = try scratch.succeed("demo", "--keep", "--json").json()
+    #expect(json["isConverged"] as? Bool == true)
+    let devices = try #require(json["devices"] as? [[String: Any]])
+    #expect(devices.count == 3)
+    #expect(Set(devices.compactMap { $0["visible"] as? String }).count == 1)
+    let folder = try #require(json["directory"] as? String)
+    #expect(FileManager.default.fileExists(atPath: folder + "/shared"))
+    try FileManager.default.removeItem(atPath: folder)
+  }
+
+  @Test func helpOfEveryVerbAndTheTableOfExitCodesArePrinted() throws {
+    let help = try scratch.succeed("--help").output
+    for line in ["0  done", "2  wrong usage", "4  the shared directory is away"] {
+      #expect(help.contains(line))
+    }
+    let verbs = [
+      "init", "join", "sync", "status", "log", "show", "digest", "documents", "clients",
+      "upload", "demo",
+    ]
+    for verb in verbs {
+      #expect(help.contains("  \(verb) "))
+      #expect(try scratch.succeed(verb, "--help").output.contains("--json"))
+    }
+  }
+}

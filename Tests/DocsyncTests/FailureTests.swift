@@ -1,0 +1,199 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Errors of the command: the exit code, what is said, and that nothing was
+/// changed.
+@Suite struct FailureTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  // MARK: The store
+
+  @Test func initOfAStoreUnderSyncIsRefused() throws {
+    try scratch.makeTwoDevices()
+    try scratch.expectFailure(
+      "init", "a.db", "--directory", "shared", "--document", "other", status: 5,
+      code: "alreadyUnderSync", path: "a.db")
+  }
+
+  @Test func initOfAFileThatIsNoDatabaseFails() throws {
+    try Data("this is not a database, but long enough to be one".utf8).write(
+      to: URL(fileURLWithPath: scratch.path + "/text.db"))
+    try scratch.expectFailure(
+      "init", "text.db", "--directory", "shared", status: 1, code: "notADatabase",
+      path: "text.db")
+  }
+
+  @Test func initOfAFileThatIsNotThereFails() throws {
+    try scratch.expectFailure(
+      "init", "none.db", "--directory", "shared", status: 1, code: "storeMissing",
+      path: "none.db")
+  }
+
+  @Test func initOfATableWithoutPrimaryKeyFails() throws {
+    try scratch.sql("log.db", "CREATE TABLE log (line TEXT)")
+    try scratch.expectFailure(
+      "init", "log.db", "--directory", "shared", status: 1, code: "storeUnsuitable",
+      path: "log.db")
+    let said = try scratch.docsync("init", "log.db", "--directory", "shared").errors
+    #expect(said.contains("\"log\"") && said.contains("primary key"))
+  }
+
+  @Test(arguments: ["nothere", "notes.nothere", "\"no.table\""])
+  func excludingWhatIsNotThereFails(name: String) throws {
+    try scratch.makeNotes("a.db")
+    try scratch.expectFailure(
+      "init", "a.db", "--directory", "shared", "--exclude", name, status: 1,
+      code: "storeUnsuitable", path: "a.db")
+  }
+
+  @Test(arguments: ["sync", "status", "log", "digest", "clients", "upload"])
+  func aStoreThatIsNotUnderSyncIsSaidToBeSo(verb: String) throws {
+    try scratch.makeNotes("a.db")
+    try scratch.expectFailure(verb, "a.db", status: 1, code: "notUnderSync", path: "a.db")
+  }
+
+  @Test func syncOfAStoreThatIsBeingSyncedIsRefused() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'changed'")
+    // What another docsync holds while it works on the store.
+    let lock = open(scratch.path + "/a.db-docsync-lock", O_RDWR | O_CREAT, 0o644)
+    try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    try scratch.expectFailure("sync", "a.db", status: 5, code: "storeInUse", path: "a.db")
+    close(lock)
+    try scratch.succeed("sync", "a.db")
+  }
+
+  @Test func joinOntoAFileIsRefusedAndReplaceKeepsIt() throws {
+    try scratch.makeTwoDevices()
+    try scratch.makeNotes("c.db")
+    try scratch.expectFailure(
+      "join", "c.db", "--directory", "shared", status: 5, code: "fileExists", path: "c.db")
+    let old = try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/c.db"))
+    let result = try scratch.succeed(
+      "join", "c.db", "--directory", "shared", "--replace", "--json"
+    ).json()
+    let backup = try #require(result["backup"] as? String)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + backup)) == old)
+    #expect(try scratch.succeed("status", "c.db").output.contains("nothing"))
+  }
+
+  // MARK: The directory
+
+  @Test func joinWithoutTheDocumentListsThoseThatAreThere() throws {
+    try scratch.makeTwoDevices()
+    try scratch.expectFailure(
+      "join", "c.db", "--directory", "shared", "--document", "recipes", status: 1,
+      code: "documentMissing", path: "shared")
+    let said = try scratch.docsync(
+      "join", "c.db", "--directory", "shared", "--document", "recipes"
+    ).errors
+    #expect(said.contains("“notes”"))
+  }
+
+  @Test func joinOfAnEmptyDirectoryFails() throws {
+    try scratch.expectFailure(
+      "join", "c.db", "--directory", "shared", status: 1, code: "applicationMissing",
+      path: "shared")
+  }
+
+  @Test func joinOfSeveralDocumentsAsksForOne() throws {
+    for name in ["a", "b"] {
+      try scratch.makeNotes(name + ".db")
+      try scratch.succeed("init", name + ".db", "--directory", "shared")
+    }
+    try scratch.expectFailure(
+      "join", "c.db", "--directory", "shared", status: 1, code: "documentAmbiguous",
+      path: "shared")
+    try scratch.succeed("join", "c.db", "--directory", "shared", "--document", "b")
+  }
+
+  @Test func initOfADocumentThatIsThereIsRefused() throws {
+    try scratch.makeTwoDevices()
+    try scratch.makeNotes("notes.db")
+    try scratch.expectFailure(
+      "init", "notes.db", "--directory", "shared", status: 5, code: "documentExists",
+      path: "shared")
+  }
+
+  @Test func aDirectoryThatIsNotThereIsAway() throws {
+    try scratch.makeNotes("a.db")
+    try scratch.expectFailure(
+      "init", "a.db", "--directory", "away", status: 4, code: "directoryAway", path: "away")
+    try scratch.expectFailure(
+      "join", "b.db", "--directory", "away", status: 4, code: "directoryAway", path: "away")
+    try scratch.expectFailure(
+      "documents", "--directory", "away", status: 4, code: "directoryAway", path: "away")
+  }
+
+  @Test func syncWithoutTheDirectoryIsAwayAndKeepsTheEdits() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("a.db", "UPDATE notes SET title = 'kept' WHERE id = 1")
+    let (here, gone) = (scratch.path + "/shared", scratch.path + "/gone")
+    try FileManager.default.moveItem(atPath: here, toPath: gone)
+    try scratch.expectFailure(
+      "sync", "a.db", status: 4, code: "directoryAway", path: here)
+    try FileManager.default.createDirectory(atPath: here, withIntermediateDirectories: false)
+    try scratch.expectFailure("sync", "a.db", status: 4, code: "rootMissing", path: here)
+    try FileManager.default.removeItem(atPath: here)
+    try FileManager.default.moveItem(atPath: gone, toPath: here)
+    try scratch.succeed("sync", "a.db", "b.db")
+    #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
+  }
+
+  @Test func aFileIsNoDirectory() throws {
+    try scratch.makeNotes("a.db")
+    try Data().write(to: URL(fileURLWithPath: scratch.path + "/file"))
+    try scratch.expectFailure(
+      "init", "a.db", "--directory", "file", status: 1, code: "notADirectory", path: "file")
+  }
+
+  @Test(.enabled(if: ReadOnlyFolder.isPossible))
+  func aDirectoryThatMayNotBeWrittenFails() throws {
+    try scratch.makeNotes("a.db")
+    try ReadOnlyFolder.with(scratch.path + "/shared") {
+      try scratch.expectFailure(
+        "init", "a.db", "--directory", "shared", status: 1, code: "directoryNotWritable",
+        path: "shared")
+    }
+    try scratch.succeed("init", "a.db", "--directory", "shared")
+  }
+
+  // MARK: Usage
+
+  @Test(arguments: [
+    ["nonsense"], ["init"], ["init", "a.db"], ["sync"], ["clients"],
+    ["log", "a.db", "--limit", "0"], ["show", "a.db", "zero"],
+    ["init", "a.db", "--directory", "shared", "--identity", "notes"],
+    ["init", "a.db", "--directory", "shared", "--exclude", "a.b.c"],
+    ["join", "a.db", "--directory", "shared", "--merge"],
+  ])
+  func wrongUsageExitsWithTwo(arguments: [String]) throws {
+    let text = try Executable.run(arguments, in: scratch.path)
+    #expect(text.status == 2)
+    #expect(text.output == "" && text.errors.contains("Error: "))
+    let json = try Executable.run(arguments + ["--json"], in: scratch.path)
+    #expect(json.status == 2 && json.errors == "")
+    let error = try #require(try json.json()["error"] as? [String: Any])
+    #expect(error["code"] as? String == "usage")
+    #expect((error["message"] as? String)?.isEmpty == false)
+    #expect(error["path"] is NSNull)
+  }
+
+  @Test func showOfWhatIsNotThereFails() throws {
+    try scratch.makeTwoDevices()
+    try scratch.expectFailure(
+      "show", "a.db", "7", status: 1, code: "noSuchChangeSet", path: "a.db")
+    try scratch.expectFailure(
+      "show", "a.db", "zzzz/1", status: 1, code: "noSuchClient", path: "a.db")
+  }
+}
