@@ -63,6 +63,7 @@ struct Failure: Error, Sendable {
   /// What to do next in the words of the command, where the library's are of
   /// no use at a shell.
   private static let remedies: [SyncError.Code: String] = [
+    .alreadyUnderSync: "Synchronize it with “docsync sync”.",
     .setUpUnfinished: "Complete it with the same “docsync init” as before.",
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
     .documentAmbiguous: "Choose one with --document.",
