@@ -6,7 +6,8 @@ let package = Package(
   name: "DocumentSync",
   platforms: [.macOS(.v14), .iOS(.v17)],
   products: [
-    .library(name: "DocumentSync", targets: ["DocumentSync"]),
+    .library(
+      name: "DocumentSync", targets: ["DocumentSync", "SyncDirectory", "SyncModel", "SyncStore"]),
     .library(name: "DocumentSyncTesting", targets: ["DocumentSyncTesting"]),
     .executable(name: "docsync", targets: ["docsync"]),
   ],
@@ -75,7 +76,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "DocsyncTests",
-      dependencies: ["docsync", .product(name: "GRDB", package: "GRDB.swift")]),
+      dependencies: [
+        "docsync", "DocumentSync", "SyncDirectory", .product(name: "GRDB", package: "GRDB.swift"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )
