@@ -73,7 +73,8 @@ let package = Package(
       dependencies: [
         "DocumentSync", "DocumentSyncTesting", "SyncModel", "SyncStore", "SyncDirectory",
         .product(name: "GRDB", package: "GRDB.swift"),
-      ]),
+      ],
+      exclude: ["Shop/make_shop.py"]),
     .testTarget(
       name: "DocsyncTests",
       dependencies: [

@@ -141,7 +141,8 @@ final class RowWriter {
       row.state.isParked = !row.isVisible && (row.isInDocument || !cells.isEmpty)
       if row.state.isParked { try park(row, cells) }
       if table.identity == .surrogate {
-        row.state.localKey = row.isVisible ? row.localKey : nil
+        // Kept while it is parked too: it may have the key again.
+        row.state.localKey = row.localKey ?? row.state.localKey
       }
       changes[table.id, default: []].append((row.fingerprint, row.storedState))
     }

@@ -47,8 +47,12 @@ final class TableAccess {
         defer { statement.reset() }
         return RowIdentity(bytes: statement.bytes(at: 0))
       }
+      // A row from before syncing that has another key by now has taken its
+      // identity with it: nothing has this key.
+      let isNobody = try movedOriginals().contains(key)
       return RowIdentity(
-        bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
+        bytes: Bits128(
+          high: isNobody ? ~table.origin : table.origin, low: UInt64(bitPattern: key)).bytes)
     case .columns(let positions):
       let columns = positions.map { quoted(table.columns[$0].name) }
       let statement = try statement(
@@ -88,8 +92,9 @@ final class TableAccess {
       }
       // Also a reference that leads nowhere has the identity that its key
       // would have had from the beginning.
-      guard bits.high == table.origin else { return nil }
+      guard bits.high == table.origin || bits.high == ~table.origin else { return nil }
       let key = Int64(bitPattern: bits.low)
+      if bits.high == table.origin, try movedOriginals().contains(key) { return nil }
       // The key may have passed to another row since.
       return try explicitIdentity(of: key) == nil ? key : nil
     case .columns(let positions):
@@ -109,6 +114,25 @@ final class TableAccess {
     case .primaryKey:
       return nil
     }
+  }
+
+  private var moved: Set<Int64>?
+
+  /// The former keys of rows from before syncing that have another one here.
+  private func movedOriginals() throws -> Set<Int64> {
+    if let moved { return moved }
+    var found: Set<Int64> = []
+    let statement = try statement(
+      "SELECT key, identity FROM \(table.identityName) WHERE identity BETWEEN ? AND ?")
+    statement.bind(blob: Bits128(high: table.origin, low: 0).bytes, at: 1)
+    statement.bind(blob: Bits128(high: table.origin, low: .max).bytes, at: 2)
+    while try statement.step() {
+      guard let bits = Bits128(bytes: statement.bytes(at: 1)) else { continue }
+      let original = Int64(bitPattern: bits.low)
+      if original != statement.integer(at: 0) { found.insert(original) }
+    }
+    moved = found
+    return found
   }
 
   private func explicitIdentity(of key: Int64) throws -> RowIdentity? {
@@ -132,10 +156,15 @@ final class TableAccess {
       greatestKey = key
       return key
     }
-    if let hint, try isFree(hint) {
-      try setIdentity(identity, of: hint)
-      return hint
+    let original = Bits128(bytes: identity.bytes).flatMap {
+      $0.high == table.origin ? Int64(bitPattern: $0.low) : nil
     }
+    for wanted in [hint, original].compactMap({ $0 }) where try isFree(wanted) {
+      try setIdentity(identity, of: wanted)
+      if let original, original != wanted { moved?.insert(original) }
+      return wanted
+    }
+    if let original { moved?.insert(original) }
     var key = try nextKey()
     while try !isFree(key) { key = key == .max ? Self.randomKey() : key + 1 }
     greatestKey = key

@@ -200,6 +200,11 @@ final class TableExport {
     changes.rowShapes.append(shape([]))
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     state = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+    // Rows that still refer to it have to be found by its key until sealing
+    // is done with them and frees it.
+    if table.identity == .surrogate {
+      state?.localKey = StoreSession.key(batch.keys[0][row])
+    }
   }
 
   private func appendInsertion(
