@@ -23,7 +23,7 @@ final class ChangeExport {
     /// Tables of which rows were deleted, or keys changed.
     var diminished: Set<Int> = []
     /// Surrogate keys of rows that are gone.
-    var freedKeys: [(table: Int, key: Int64)] = []
+    var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
   }
 
   init(session: StoreSession, builder: ChangeSetBuilder, options: LocalStore.Options) {

@@ -137,22 +137,24 @@ struct EditLog {
   }
 
   private func add(to row: inout Row, _ cells: inout [ValueColumn]) throws {
-    let time = HybridTime(julianDay: statement.real(at: 1))
-    row.lastTime = max(row.lastTime, time)
+    // Where the clock went back, the order of the log decides.
+    let time = max(HybridTime(julianDay: statement.real(at: 1)), row.lastTime)
+    row.lastTime = time
     switch try kind() {
     case .insert:
-      row.insertTime = max(row.insertTime ?? .zero, time)
+      row.insertTime = time
       row.updates.removeAll()
       if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
     case .update:
-      let columns = ColumnSet(statement, at: 2)
+      var columns = ColumnSet(statement, at: 2)
       if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
-      if let last = row.updates.last, last.time >= time {
-        // The clock stood or went back: the order of the log decides.
-        row.updates[row.updates.count - 1].columns.formUnion(columns)
-      } else {
-        row.updates.append(Update(time: time, columns: columns))
+      // What is overwritten need not be remembered, so that a row that is
+      // edited again and again takes no more room.
+      while let last = row.updates.last, last.time == time || last.columns.isSubset(of: columns) {
+        row.updates.removeLast()
+        columns.formUnion(last.columns)
       }
+      row.updates.append(Update(time: time, columns: columns))
     case .delete:
       row.insertTime = nil
       row.mayBeGone = true
@@ -208,6 +210,13 @@ struct ColumnSet: Hashable {
     first |= other.first
     for (index, word) in other.others.enumerated() {
       if index < others.count { others[index] |= word } else { others.append(word) }
+    }
+  }
+
+  func isSubset(of other: ColumnSet) -> Bool {
+    guard first & ~other.first == 0 else { return false }
+    return others.enumerated().allSatisfy { index, word in
+      word & ~(index < other.others.count ? other.others[index] : 0) == 0
     }
   }
 

@@ -23,7 +23,7 @@ extension LocalStore {
     report.changeSets = builder.sealed
     report.parkedRows = try settle(export.suspects, session)
     for freed in export.suspects.freedKeys {
-      try session.access(freed.table).forgetKey(freed.key)
+      try session.access(freed.table).forgetKey(freed.key, of: freed.identity)
     }
     for table in edited { try session.database.execute(sql: "DELETE FROM \(table.logName)") }
     return report

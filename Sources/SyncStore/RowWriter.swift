@@ -35,7 +35,7 @@ final class RowWriter {
           replaced.insert(ObjectIdentifier(row))
         } else {
           // Freed before keys are given out: another row may take it.
-          if let key = row.localKey { try access.forgetKey(key) }
+          if let key = row.localKey { try access.forgetKey(key, of: row.key.identity) }
           counts.deleted += 1
         }
       }

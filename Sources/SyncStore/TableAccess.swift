@@ -221,11 +221,13 @@ final class TableAccess {
     try statement.run()
   }
 
-  /// Frees the key of a row that is gone.
-  func forgetKey(_ key: Int64) throws {
+  /// Frees the key of a row that is gone, unless another row has it by now.
+  func forgetKey(_ key: Int64, of identity: RowIdentity) throws {
     guard table.identity == .surrogate else { return }
-    let statement = try statement("DELETE FROM \(table.identityName) WHERE key = ?")
+    let statement = try statement(
+      "DELETE FROM \(table.identityName) WHERE key = ? AND identity = ?")
     statement.bind(key, at: 1)
+    statement.bind(blob: identity.bytes, at: 2)
     try statement.run()
   }
 

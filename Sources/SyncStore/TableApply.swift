@@ -197,7 +197,7 @@ final class TableApply {
       guard let key = try access.localKey(of: batch.identity(row)) else { return false }
       access.deletion.bind(key, at: 1)
       try access.deletion.run()
-      try access.forgetKey(key)
+      try access.forgetKey(key, of: batch.identity(row))
     } else {
       for (index, key) in batch.changes.keys.enumerated() {
         access.deletion.bind(key, row, content: keyContents[index], at: index + 1)

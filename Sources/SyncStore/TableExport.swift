@@ -95,7 +95,9 @@ final class TableExport {
       let wasParked = states[row]?.isParked ?? false
       let outcome = try export(row, of: batch, identities: identities, state: &states[row])
       isChanged[row] = outcome != nil
-      if outcome == nil, batch.rows[row].first == .insert { try forgetKey(row, batch, &suspects) }
+      if outcome == nil, batch.rows[row].first == .insert {
+        try forgetKey(row, batch, identities, &suspects)
+      }
       if wasParked, outcome != nil {
         // The edit takes the place of what was kept.
         try session.unpark(RowKey(table: table.id, identity: identities.identity(row)))
@@ -109,18 +111,20 @@ final class TableExport {
         }
       }
     }
+    if builder.isFull(with: changes) { try finish(builder) }
     try access.stamps.store(
       order.compactMap { isChanged[$0] ? (identities.fingerprints[$0], states[$0]) : nil })
   }
 
   /// A row that came and went unseen leaves its key to others.
   private func forgetKey(
-    _ row: Int, _ batch: EditLog.Batch, _ suspects: inout ChangeExport.Suspects
+    _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
+    _ suspects: inout ChangeExport.Suspects
   ) throws {
     guard table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]),
       try access.row([.integer(key)]) == nil
     else { return }
-    suspects.freedKeys.append((table.id, key))
+    suspects.freedKeys.append((table.id, key, identities.identity(row)))
   }
 
   // MARK: - One row
@@ -309,7 +313,7 @@ final class TableExport {
     if action == .delete {
       if isReferredTo || hasParkedDependents { suspects.diminished.insert(table.id) }
       if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
-        suspects.freedKeys.append((table.id, key))
+        suspects.freedKeys.append((table.id, key, identities.identity(row)))
       }
       return
     }
