@@ -195,6 +195,15 @@ struct ColumnSet: Hashable {
 
   init() {}
 
+  /// A set of one column.
+  init(_ column: Int) {
+    words = Array(repeating: 0, count: column / CaptureTriggers.bitsPerMask + 1)
+    words[words.count - 1] = 1 << UInt64(column % CaptureTriggers.bitsPerMask)
+  }
+
+  /// The set as the text of a log's mask.
+  var mask: String { words.map(String.init).joined(separator: ",") }
+
   /// Reads the mask of a log's entry: an integer, or several with commas.
   init(_ statement: SQLStatement, at position: Int) {
     if statement.isText(at: position) {

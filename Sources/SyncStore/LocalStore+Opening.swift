@@ -63,6 +63,8 @@ extension LocalStore {
     try Bookkeeping.setMeta(
       "fingerprintKey", to: Bits128.random(using: &generator).bytes, database)
     try setMeta(binding, configuration, database)
+    // Here, so that no reader has to write it.
+    _ = try ClientRegistry(database).number(of: binding.client)
     for var table in schema.tables {
       table.origin = generator.next()
       table.hasUnstampedRows =
@@ -83,7 +85,10 @@ extension LocalStore {
   /// Opens a store that is under sync. If the application changed its schema,
   /// the triggers are renewed.
   public static func open(at path: String, options: Options = Options()) throws -> LocalStore {
-    guard try isUnderSync(at: path) else {
+    let isUnderSync = try inspect(path, busyTimeout: options.busyTimeout) {
+      try $0.tableExists("docsync_meta")
+    }
+    guard isUnderSync else {
       throw StoreError(
         .notUnderSync, path: path, message: "The database is not under sync.",
         remedy: "Put it under sync with “docsync init”, or fetch the document with "
@@ -98,29 +103,12 @@ extension LocalStore {
         let store = LocalStore(
           connection: connection, options: options, binding: binding,
           configuration: configuration)
-        if try store.needsRenewal() { try store.write { _ in } }
+        try store.read { _ in }
         return store
       } catch {
         try connection.queue.close()
         throw error
       }
-    }
-  }
-
-  /// Whether the application changed the schema since the triggers were made.
-  /// Asked first, so that opening a store writes nothing.
-  private func needsRenewal() throws -> Bool {
-    try read { session in
-      let registered = try Bookkeeping.registered(session.database)
-      for table in session.schema.tables {
-        guard registered[table.name]?.columns == table.columns.map(\.name) else { return true }
-        let present = try String.fetchSet(
-          session.database,
-          sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
-          arguments: ["docsync_\(table.id)_*"])
-        if present != Set(CaptureTriggers(table: table).triggers) { return true }
-      }
-      return registered.count != session.schema.tables.count
     }
   }
 
@@ -172,12 +160,13 @@ extension LocalStore {
 
   /// Runs `body` on a connection that cannot write.
   private static func inspect<Result>(
-    _ path: String, _ body: (Database) throws -> Result
+    _ path: String, busyTimeout: Double = Options().busyTimeout,
+    _ body: (Database) throws -> Result
   ) throws -> Result {
     try checkFile(path)
     return try StoreError.mapping(path) {
       var configuration = Configuration()
-      configuration.busyMode = .timeout(10)
+      configuration.busyMode = .timeout(busyTimeout)
       configuration.foreignKeysEnabled = false
       configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = ON") }
       let queue = try DatabaseQueue(path: path, configuration: configuration)

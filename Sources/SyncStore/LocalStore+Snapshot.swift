@@ -55,7 +55,7 @@ extension LocalStore {
             try database.execute(sql: statement)
           }
         }
-        try removePrivateData(schema, database)
+        try PrivateData(schema: schema, database: database).remove()
         try Bookkeeping.setMeta("journalMode", to: Array(journalMode.utf8), database)
         snapshot = StoreSnapshot(
           path: destination, vector: try session.clients.vector(), schema: schema.fingerprint)
@@ -80,28 +80,6 @@ extension LocalStore {
         .unpublishedEdits, path: path,
         message: "The store has edits that are not in the shared directory yet.",
         remedy: "Synchronize it first, then try again.")
-    }
-  }
-
-  private func removePrivateData(_ schema: StoreSchema, _ database: Database) throws {
-    for table in ["docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record"] {
-      try database.execute(sql: "DELETE FROM \(table)")
-    }
-    try database.execute(sql: "DELETE FROM docsync_meta WHERE key = 'binding'")
-    for (name, reason) in schema.leftOut where reason == "excluded" {
-      try database.execute(sql: "DELETE FROM \(quoted(name))")
-    }
-    for table in schema.tables where !table.excludedColumns.isEmpty {
-      let information = try Row.fetchAll(
-        database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
-      let terms = information.filter {
-        table.excludedColumns.contains(($0["name"] as String).lowercased())
-      }.map {
-        "\(quoted($0["name"])) = \(($0["dflt_value"] as String?).map { "(\($0))" } ?? "NULL")"
-      }
-      guard !terms.isEmpty else { continue }
-      try database.execute(
-        sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
     }
   }
 

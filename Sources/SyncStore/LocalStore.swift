@@ -38,6 +38,8 @@ public final class LocalStore: Sendable {
     var configuration: StoreConfiguration
     /// The schema, and the version by which SQLite tells that it changed.
     var schema: (version: Int, schema: StoreSchema)?
+    /// The version that the connection's own triggers were made for.
+    var triggersVersion: Int?
   }
 
   init(
@@ -82,35 +84,53 @@ public final class LocalStore: Sendable {
     try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
         var result: Result?
-        try database.inTransaction(.immediate) {
-          let schema = try currentSchema(database, mayRenew: true)
-          result = try body(try session(database, schema))
-          return .commit
+        do {
+          try database.inTransaction(.immediate) {
+            let schema = try renewedSchema(database)
+            result = try body(try session(database, schema))
+            return .commit
+          }
+        } catch {
+          // What was made for the schema may have been rolled back.
+          state.withLock { $0.triggersVersion = nil }
+          throw error
         }
-        guard let result else {
-          throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
+        return try Self.unwrap(result)
+      }
+    }
+  }
+
+  /// Runs `body` on one state of the store, without writing, unless the
+  /// application changed its schema: then bookkeeping is renewed first.
+  func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
+    if let result = try readIfCurrent(body) { return result }
+    // The schema may change once more, but not for ever.
+    try write { _ in }
+    return try readIfCurrent(body) ?? write(body)
+  }
+
+  private func readIfCurrent<Result>(
+    _ body: (StoreSession) throws -> Result
+  ) throws -> Result? {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        var result: Result?
+        try database.inTransaction(.deferred) {
+          if let schema = try currentSchema(database) {
+            result = try body(try session(database, schema))
+          }
+          return .rollback
         }
         return result
       }
     }
   }
 
-  /// Runs `body` on one state of the store, without writing.
-  func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
-    try StoreError.mapping(path) {
-      try connection.queue.writeWithoutTransaction { database in
-        var result: Result?
-        try database.inTransaction(.deferred) {
-          let schema = try currentSchema(database, mayRenew: false)
-          result = try body(try session(database, schema))
-          return .rollback
-        }
-        guard let result else {
-          throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
-        }
-        return result
-      }
+  private static func unwrap<Result>(_ result: Result?) throws -> Result {
+    guard let result else {
+      throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
     }
+    return result
   }
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
@@ -118,18 +138,40 @@ public final class LocalStore: Sendable {
       database: database, schema: schema, client: binding.client, now: options.now())
   }
 
-  /// The schema as it is now. If the application changed it, tables and
-  /// columns are registered and the triggers made anew.
-  private func currentSchema(_ database: Database, mayRenew: Bool) throws -> StoreSchema {
-    let version = try Int.fetchOne(database, sql: "PRAGMA main.schema_version") ?? 0
-    if let known = state.withLock({ $0.schema }), known.version == version { return known.schema }
-    let schema = try SchemaReader(
+  private func version(_ database: Database) throws -> Int {
+    try Int.fetchOne(database, sql: "PRAGMA main.schema_version") ?? 0
+  }
+
+  private func readSchema(_ database: Database) throws -> StoreSchema {
+    try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try Bookkeeping.registered(database))
-    if mayRenew { try SchemaRenewal(schema: schema, path: path).run(database) }
-    try connection.silenceTriggers(for: schema, database)
-    let renewed = try Int.fetchOne(database, sql: "PRAGMA main.schema_version") ?? 0
-    if mayRenew { state.withLock { $0.schema = (renewed, schema) } }
+  }
+
+  /// The schema as it is now; `nil` if bookkeeping is not in line with it.
+  private func currentSchema(_ database: Database) throws -> StoreSchema? {
+    let version = try version(database)
+    if let known = state.withLock({ $0.schema }), known.version == version { return known.schema }
+    let schema = try readSchema(database)
+    guard try !SchemaRenewal(schema: schema, path: path).isNeeded(database) else { return nil }
+    state.withLock { $0.schema = (version, schema) }
     return schema
+  }
+
+  /// The schema as it is now. If the application changed it, tables and
+  /// columns are registered and the triggers made anew.
+  private func renewedSchema(_ database: Database) throws -> StoreSchema {
+    var schema = try currentSchema(database)
+    if schema == nil {
+      try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
+      schema = try readSchema(database)
+    }
+    let renewed = try Self.unwrap(schema)
+    let version = try version(database)
+    if state.withLock({ $0.triggersVersion }) != version {
+      try connection.copyTriggers(for: renewed, database)
+      state.withLock { $0.triggersVersion = version }
+    }
+    return renewed
   }
 }

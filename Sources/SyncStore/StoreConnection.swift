@@ -6,14 +6,16 @@ import SyncModel
 /// The connection of a local store, set up so that nothing but what bookkeeping
 /// does itself takes effect.
 ///
-/// Foreign keys are off: their actions arrive as changes. Triggers do not
-/// fire, neither the capture triggers nor the app's, apart from those of the
-/// app that write only to tables that are not synchronized, such as a
-/// full-text index.
+/// Foreign keys are off: their actions arrive as changes. The triggers of the
+/// database do not fire, neither those that capture nor the app's. What of the
+/// app's has to run all the same is copied to temporary triggers
+/// (``AppTrigger``), which SQLite fires even so.
+///
+/// <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>, under
+/// `SQLITE_DBCONFIG_ENABLE_TRIGGER`
 final class StoreConnection: Sendable {
   let path: String
   let queue: DatabaseQueue
-  private let silencer: TriggerSilencer
 
   /// - Parameter trustsSchema: Whether the schema is that of this device's
   ///   own store. On one that was downloaded, and not checked yet, views and
@@ -21,88 +23,52 @@ final class StoreConnection: Sendable {
   ///   that triggers maintain needs them.
   init(path: String, busyTimeout: Double, trustsSchema: Bool = true) throws {
     self.path = path
-    silencer = TriggerSilencer()
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
     configuration.busyMode = .timeout(busyTimeout)
     configuration.label = "docsync"
-    configuration.prepareDatabase { [silencer] database in
+    configuration.prepareDatabase { database in
       try database.execute(
         sql: """
           PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; \
           PRAGMA trusted_schema = \(trustsSchema ? "ON" : "OFF"); \
           PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
           """)
-      if let connection = database.sqliteConnection { silencer.install(on: connection) }
+      if let connection = database.sqliteConnection {
+        csqlite_set_triggers_enabled(connection, 0)
+      }
     }
     queue = try DatabaseQueue(path: path, configuration: configuration)
   }
 
-  /// Decides which of the app's triggers run.
-  func silenceTriggers(for schema: StoreSchema, _ database: Database) throws {
-    let triggers = try Row.fetchAll(
-      database, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger'")
-    var silenced: [String] = []
-    var running = 0
-    for trigger in triggers {
-      let name: String = trigger["name"]
-      if name.lowercased().hasPrefix("docsync_")
-        || Self.concernsSynchronizedTables(trigger["sql"] as String? ?? "", schema)
-      {
-        silenced.append(name)
-      } else {
-        running += 1
+  /// Makes the temporary triggers for a schema, in place of earlier ones. They
+  /// are gone if the transaction is rolled back.
+  func copyTriggers(for schema: StoreSchema, _ database: Database) throws {
+    let copies = try String.fetchAll(
+      database,
+      sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name GLOB 'docsync_*'")
+    for name in copies { try database.execute(sql: "DROP TRIGGER temp.\(quoted(name))") }
+    let tables = try String.fetchSet(
+      database, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'table'")
+    let triggers = try String.fetchAll(
+      database,
+      sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' "
+        + "AND name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid")
+    var count = 0
+    for trigger in triggers.compactMap(AppTrigger.init) {
+      guard tables.contains(trigger.tableName.lowercased()) else { continue }
+      let copy = trigger.temporary(named: "docsync_run_\(count + 1)") { table in
+        tables.contains(table.lowercased()) && schema.table(named: table) == nil
       }
+      guard let copy else { continue }
+      try database.execute(sql: copy)
+      count += 1
     }
-    silencer.silence(silenced)
+    // Where the app's schema runs, it needs what it could use in the app: older
+    // versions of SQLite count full-text tables among what is not safe.
     if let connection = database.sqliteConnection {
-      csqlite_set_triggers_enabled(connection, running > 0 ? 1 : 0)
+      csqlite_set_trusted_schema(connection, count > 0 ? 1 : 0)
     }
-  }
-
-  /// Whether a trigger writes to a synchronized table, or can refuse a row:
-  /// the device that made the edit has let it do either already.
-  static func concernsSynchronizedTables(_ sql: String, _ schema: StoreSchema) -> Bool {
-    let tokens = SQLTokens(sql).tokens
-    guard let begin = tokens.firstIndex(where: { $0.isWord("BEGIN") }) else { return true }
-    let body = tokens[begin...]
-    if body.contains(where: { $0.isWord("RAISE") }) { return true }
-    for (index, token) in zip(body.indices, body) {
-      let next = index + 1 < tokens.count ? tokens[index + 1] : token
-      guard next.kind == .word || next.kind == .quotedName else { continue }
-      if token.isWord("INTO") || token.isWord("UPDATE") || token.isWord("FROM")
-        || (index > 0 && tokens[index - 1].isWord("OR"))
-      {
-        // FROM is counted only in DELETE FROM.
-        if token.isWord("FROM"), !(index > 0 && tokens[index - 1].isWord("DELETE")) { continue }
-        if schema.table(named: next.text) != nil { return true }
-      }
-    }
-    return false
-  }
-}
-
-/// Has SQLite leave out the statements of some triggers, by an authorizer
-/// that ignores them when a statement that would fire them is prepared.
-///
-/// <https://www.sqlite.org/c3ref/set_authorizer.html>
-private final class TriggerSilencer: @unchecked Sendable {
-  // Read and written only on the connection's queue.
-  private var names: Set<String> = []
-
-  func silence(_ names: [String]) { self.names = Set(names.map { $0.lowercased() }) }
-
-  func install(on connection: OpaquePointer) {
-    sqlite3_set_authorizer(
-      connection,
-      { context, action, _, _, _, trigger in
-        guard action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE,
-          let trigger, let context
-        else { return SQLITE_OK }
-        let silencer = Unmanaged<TriggerSilencer>.fromOpaque(context).takeUnretainedValue()
-        return silencer.names.contains(String(cString: trigger).lowercased())
-          ? SQLITE_IGNORE : SQLITE_OK
-      }, Unmanaged.passUnretained(self).toOpaque())
   }
 }
 

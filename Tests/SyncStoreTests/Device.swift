@@ -18,6 +18,16 @@ final class Device {
     program = try Program(path)
   }
 
+  /// The same device after something was done to the file, while the store
+  /// was open, or after it was closed and before it was opened again.
+  func changed(isOpen: Bool, _ body: (Device) throws -> Void) throws -> Device {
+    let options = store.options
+    if !isOpen { try store.close() }
+    try body(self)
+    if isOpen { return self }
+    return try Device(store: try LocalStore.open(at: path, options: options), path: path)
+  }
+
   /// Runs SQL as another program, with foreign keys on unless told otherwise.
   func run(_ sql: String) throws { try program.run(sql) }
 

@@ -1,0 +1,92 @@
+/// A trigger of the application, and what of it runs while changes from other
+/// devices are applied: the statements that write to tables which are not
+/// synchronized, such as a full-text index.
+///
+/// The others do not run, since their effect arrives as a change; nor does
+/// what can refuse a row, since the device that made the edit has let it do
+/// so already.
+struct AppTrigger {
+  private let tokens: SQLTokens
+  /// The positions of the trigger's name, its table, and the BEGIN and END of
+  /// its body.
+  private let name: Int
+  private let table: Int
+  private let begin: Int
+  private let end: Int
+
+  /// Reads a CREATE TRIGGER statement as SQLite keeps it; `nil` if it is
+  /// something else.
+  init?(_ sql: String) {
+    tokens = SQLTokens(sql)
+    let words = tokens.tokens
+    guard var position = words.firstIndex(where: { $0.isWord("TRIGGER") }) else { return nil }
+    position += 1
+    if position + 3 < words.count, words[position].isWord("IF") { position += 3 }
+    guard position < words.count else { return nil }
+    name = position
+    guard let begin = words[position...].firstIndex(where: { $0.isWord("BEGIN") }),
+      let on = words[position..<begin].firstIndex(where: { $0.isWord("ON") }), on + 1 < begin,
+      let end = words.lastIndex(where: { $0.isWord("END") }), end > begin
+    else { return nil }
+    table = on + 1
+    self.begin = begin
+    self.end = end
+  }
+
+  /// The table whose rows fire it.
+  var tableName: String { tokens.tokens[table].text }
+
+  /// A temporary trigger of another name that has only the statements that
+  /// write to tables for which `mayWrite` is true; `nil` if there are none.
+  func temporary(named newName: String, mayWrite: (String) -> Bool) -> String? {
+    guard !tokens.tokens[name..<begin].contains(where: { $0.isWord("RAISE") }) else { return nil }
+    let kept = statements.filter { statement in
+      guard !tokens.tokens[statement].contains(where: { $0.isWord("RAISE") }) else { return false }
+      return target(of: statement).map(mayWrite) ?? false
+    }
+    guard !kept.isEmpty else { return nil }
+    return """
+      CREATE TEMP TRIGGER \(quoted(newName)) \(tokens.text((name + 1)..<table)) \
+      main.\(quoted(tableName)) \(tokens.text((table + 1)..<begin)) BEGIN \
+      \(kept.map { tokens.text($0) + ";" }.joined(separator: " ")) END
+      """
+  }
+
+  /// The statements of the body that write to a table.
+  func statements(writingTo table: String) -> [[SQLTokens.Token]] {
+    statements.filter { target(of: $0)?.lowercased() == table.lowercased() }.map {
+      Array(tokens.tokens[$0])
+    }
+  }
+
+  /// The statements of the body: no other semicolon can be in it.
+  private var statements: [Range<Int>] {
+    var result: [Range<Int>] = []
+    var start = begin + 1
+    for position in start..<end where tokens.tokens[position].isSymbol(";") {
+      if start < position { result.append(start..<position) }
+      start = position + 1
+    }
+    return result
+  }
+
+  /// The table that a statement writes to: the name after INTO, UPDATE
+  /// [OR …], or DELETE FROM. `nil` for SELECT.
+  private func target(of statement: Range<Int>) -> String? {
+    let words = tokens.tokens[statement]
+    guard let first = words.first else { return nil }
+    var position: Int?
+    if first.isWord("INSERT") || first.isWord("REPLACE") {
+      position = words.firstIndex { $0.isWord("INTO") }.map { $0 + 1 }
+    } else if first.isWord("DELETE") {
+      position = statement.lowerBound + 2
+    } else if first.isWord("UPDATE") {
+      position = statement.lowerBound + 1
+      if statement.count > 3, words[statement.lowerBound + 1].isWord("OR") {
+        position = statement.lowerBound + 3
+      }
+    }
+    guard let position, statement.contains(position) else { return nil }
+    return tokens.tokens[position].text
+  }
+}

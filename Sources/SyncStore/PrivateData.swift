@@ -1,0 +1,123 @@
+import GRDB
+import SyncModel
+
+/// Removes from a copy of a store what must not leave the device: what
+/// identifies the client, what it has not published, and excluded data, also
+/// where an index or a full-text table keeps words of it.
+///
+/// The space that is freed still holds the data until the file is vacuumed.
+struct PrivateData {
+  let schema: StoreSchema
+  let database: Database
+
+  func remove() throws {
+    for table in ["docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record"] {
+      try database.execute(sql: "DELETE FROM \(table)")
+    }
+    try database.execute(sql: "DELETE FROM docsync_meta WHERE key = 'binding'")
+    for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
+    for table in tablesWithExcludedColumns { try removeColumns(of: table) }
+    try removeStatistics()
+    try removeDerivedText()
+  }
+
+  private var excludedTables: [String] {
+    schema.leftOut.filter { $0.value == "excluded" }.keys.sorted()
+  }
+
+  private var tablesWithExcludedColumns: [TableSchema] {
+    schema.tables.filter { !$0.excludedColumns.isEmpty }
+  }
+
+  private func removeColumns(of table: TableSchema) throws {
+    let information = try Row.fetchAll(
+      database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
+    let terms = information.filter {
+      ($0["hidden"] as Int) == 0
+        && table.excludedColumns.contains(($0["name"] as String).lowercased())
+    }.map {
+      "\(quoted($0["name"])) = \(($0["dflt_value"] as String?).map { "(\($0))" } ?? "NULL")"
+    }
+    guard !terms.isEmpty else { return }
+    try database.execute(
+      sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
+  }
+
+  /// ANALYZE keeps samples of values.
+  private func removeStatistics() throws {
+    let tables = excludedTables + tablesWithExcludedColumns.map(\.name)
+    for statistics in ["sqlite_stat1", "sqlite_stat3", "sqlite_stat4"]
+    where try database.tableExists(statistics) {
+      for table in tables {
+        try database.execute(
+          sql: "DELETE FROM main.\(statistics) WHERE tbl = ? COLLATE NOCASE", arguments: [table])
+      }
+    }
+  }
+
+  // MARK: - Virtual tables
+
+  /// Virtual tables are not synchronized but go along, so that a search works
+  /// at once. Those with words of excluded data are made anew or emptied.
+  private func removeDerivedText() throws {
+    guard !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty else { return }
+    let triggers = try String.fetchAll(
+      database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger'"
+    ).compactMap(AppTrigger.init)
+    for (name, reason) in schema.leftOut.sorted(by: <) where reason == "virtual table" {
+      let sql =
+        try String.fetchOne(
+          database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
+          arguments: [name]) ?? ""
+      let content = Self.contentTable(sql)
+      let isConcerned =
+        content.map(isPrivate) ?? false
+        || triggers.contains { trigger in
+          trigger.statements(writingTo: name).contains { readsPrivateData($0, of: trigger) }
+        }
+      if isConcerned { try empty(name, sql: sql, content: content) }
+    }
+  }
+
+  private func isPrivate(_ table: String) -> Bool {
+    (excludedTables + tablesWithExcludedColumns.map(\.name)).contains {
+      $0.lowercased() == table.lowercased()
+    }
+  }
+
+  private func readsPrivateData(_ statement: [SQLTokens.Token], of trigger: AppTrigger) -> Bool {
+    func names(_ name: String) -> Bool { statement.contains { $0.isName(name) } }
+    func isNamed(_ table: String) -> Bool {
+      table.lowercased() == trigger.tableName.lowercased() || names(table)
+    }
+    return excludedTables.contains(where: isNamed)
+      || tablesWithExcludedColumns.contains { table in
+        isNamed(table.name) && table.excludedColumns.contains(where: names)
+      }
+  }
+
+  /// The table of which a full-text table indexes the rows, by its option
+  /// `content`; empty if it keeps none, `nil` if it keeps its own.
+  private static func contentTable(_ sql: String) -> String? {
+    let tokens = SQLTokens(sql).tokens
+    for position in tokens.indices.dropLast(2)
+    where tokens[position].isWord("CONTENT") && tokens[position + 1].isSymbol("=") {
+      return tokens[position + 2].text
+    }
+    return nil
+  }
+
+  private func empty(_ name: String, sql: String, content: String?) throws {
+    let words = SQLTokens(sql).tokens
+    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].text.lowercased() }
+    guard let module, module.hasPrefix("fts") else {
+      return try database.execute(sql: "DELETE FROM \(quoted(name))")
+    }
+    let isContentless = content?.isEmpty ?? false
+    if content == nil { try database.execute(sql: "DELETE FROM \(quoted(name))") }
+    // Deleting leaves the words where they are until they are merged.
+    try database.execute(
+      sql: "INSERT INTO \(quoted(name)) (\(quoted(name))) VALUES (?)",
+      arguments: [isContentless ? "delete-all" : "rebuild"])
+  }
+}

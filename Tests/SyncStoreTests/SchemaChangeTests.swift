@@ -1,0 +1,147 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Changes of the schema by another program, and other work on the file.
+@Suite struct SchemaChangeTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private static let schema = """
+    CREATE TABLE t (id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES (1, 'a'), (2, 'b');
+    """
+
+  @Test(arguments: [true, false])
+  func aNewColumnIsNoticed(isOpen: Bool) throws {
+    var devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("UPDATE t SET a = 'before' WHERE id = 1")
+    let migration = """
+      ALTER TABLE t ADD COLUMN n INTEGER DEFAULT '5'; ALTER TABLE t ADD COLUMN s TEXT;
+      """
+    // Written before there are triggers that know the columns.
+    let edits = [
+      "UPDATE t SET n = 6 WHERE id = 1; INSERT INTO t (a, s) VALUES ('c', 'new')",
+      "UPDATE t SET s = 'set' WHERE id = 2",
+    ]
+    devices = try zip(devices, edits).map { device, edit in
+      try device.changed(isOpen: isOpen) { try $0.run(migration + edit) }
+    }
+    let changes = try devices[0].changes()
+    #expect(changes.map(\.letters) == ["ui"], "rows with the default have nothing to say")
+    let expected = ["before|6|NULL", "b|5|set", "c|5|new"]
+    try converge(devices, "SELECT a, n, s FROM t ORDER BY id", expected)
+    try devices[1].run("UPDATE t SET n = 7, s = 'later' WHERE id = 1")
+    try converge(
+      devices, "SELECT a, n, s FROM t ORDER BY id", ["before|7|later", "b|5|set", "c|5|new"])
+  }
+
+  @Test func whatAMigrationFillsInIsWorthLessThanAnEdit() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("ALTER TABLE t ADD COLUMN n; UPDATE t SET n = 'filled'")
+    _ = try devices[0].store.seal()
+    try devices[0].run("UPDATE t SET n = 'edited' WHERE id = 1")
+    _ = try devices[0].store.seal()
+    // The other device migrates after the edit was made.
+    try devices[1].run("ALTER TABLE t ADD COLUMN n; UPDATE t SET n = 'filled'")
+    try converge(devices, "SELECT n FROM t ORDER BY id", ["edited", "filled"])
+  }
+
+  @Test(arguments: [true, false])
+  func aNewTableIsNoticedWithTheRowsInIt(isOpen: Bool) throws {
+    var devices = try scratch.devices(2, Self.schema)
+    let migration = """
+      CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT UNIQUE, t INTEGER REFERENCES t);
+      CREATE TABLE setting (k TEXT PRIMARY KEY, v) WITHOUT ROWID;
+      INSERT INTO kind VALUES (1, 'work', NULL), (2, 'home', 1);
+      INSERT INTO setting VALUES ('colour', 'red');
+      """
+    let edits = [
+      "INSERT INTO kind VALUES (3, 'left', 1); UPDATE setting SET v = 'blue'",
+      "INSERT INTO kind VALUES (3, 'right', 2)",
+    ]
+    devices = try zip(devices, edits).map { device, edit in
+      try device.changed(isOpen: isOpen) { try $0.run(migration + edit) }
+    }
+    try exchange(devices)
+    // What both made alike is one row, and each one's own arrives.
+    try converge(
+      devices, "SELECT name FROM kind ORDER BY name", ["home", "left", "right", "work"])
+    #expect(try devices.map { try $0.store.status().parked.count } == [0, 0])
+    try devices[1].run("UPDATE kind SET name = 'office' WHERE name = 'work'")
+    try devices[1].run("DELETE FROM kind WHERE name = 'left'; UPDATE setting SET v = 'green'")
+    try converge(
+      devices, "SELECT name FROM kind ORDER BY name", ["home", "office", "right"])
+    #expect(try devices[0].rows("SELECT v FROM setting") == ["green"])
+  }
+
+  @Test func changesWaitUntilTheAppHasMigrated() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("ALTER TABLE t ADD COLUMN n; UPDATE t SET n = 1")
+    let report = try devices[1].receive(from: devices[0])
+    #expect(report.applied == [] && report.waiting.map(\.unknownNames) == [["t.n"]])
+    try devices[1].run("ALTER TABLE t ADD COLUMN n; UPDATE t SET a = 'c' WHERE id = 2")
+    try converge(devices, "SELECT * FROM t ORDER BY id", ["1|a|1", "2|c|1"])
+  }
+
+  @Test func aTableThatIsMadeAnewIsCapturedAgain() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("UPDATE t SET a = 'x' WHERE id = 1")
+    // The procedure of <https://www.sqlite.org/lang_altertable.html>.
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; BEGIN;
+      CREATE TABLE new_t (id INTEGER PRIMARY KEY, a NOT NULL DEFAULT 0);
+      INSERT INTO new_t SELECT * FROM t; DROP TABLE t; ALTER TABLE new_t RENAME TO t; COMMIT;
+      """)
+    _ = try devices[0].store.seal()
+    try devices[0].run("UPDATE t SET a = 'y' WHERE id = 2; INSERT INTO t VALUES (3, 'z')")
+    try converge(devices, "SELECT * FROM t ORDER BY id", ["1|x", "2|y", "3|z"])
+  }
+
+  @Test func aNewUniqueIndexIsFollowed() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    for device in devices { try device.run("CREATE UNIQUE INDEX i ON t (a)") }
+    _ = try devices[0].store.seal()
+    _ = try devices[0].store.status()
+    try devices[0].run("REPLACE INTO t (a) VALUES ('b')")
+    try converge(devices, "SELECT a FROM t ORDER BY a", ["a", "b"])
+    try devices[1].run("DROP INDEX i; INSERT INTO t (a) VALUES ('q')")
+    try devices[0].run("DROP INDEX i")
+    try converge(devices, "SELECT a FROM t ORDER BY a", ["a", "b", "q"])
+  }
+
+  @Test func whatHasGoneIsAClearError() throws {
+    let devices = try scratch.devices(1, Self.schema + "CREATE TABLE u (k TEXT PRIMARY KEY, v);")
+    try devices[0].run("ALTER TABLE t RENAME TO s")
+    #expect { try devices[0].store.seal() } throws: { error in
+      (error as? StoreError)?.code == .unsupportedSchema
+        && "\(error)".contains("The synchronized table \"t\" has gone.")
+    }
+    try devices[0].run("ALTER TABLE s RENAME TO t; ALTER TABLE u RENAME COLUMN v TO w")
+    #expect { try devices[0].store.seal() } throws: { error in
+      (error as? StoreError)?.code == .unsupportedSchema
+        && "\(error)".contains("The column \"u\".\"v\" has gone since syncing began.")
+    }
+    try devices[0].run("ALTER TABLE u RENAME COLUMN w TO v; UPDATE t SET a = 'still'")
+    #expect(try devices[0].changes().map(\.letters) == ["uu"])
+  }
+
+  @Test func aVacuumKeepsPendingEditsWithTheirRows() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE k (k TEXT PRIMARY KEY, v); CREATE TABLE c (a, b, v, PRIMARY KEY (a, b));
+      INSERT INTO k VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4);
+      INSERT INTO c VALUES (1, 1, 1), (2, 2, 2);
+      """ + Self.schema)
+    try devices[0].run("DELETE FROM k WHERE k IN ('a', 'c'); UPDATE k SET v = 'x' WHERE k = 'd'")
+    try devices[0].run(
+      "DELETE FROM c WHERE a = 1; UPDATE c SET b = 5; INSERT INTO t (a) VALUES ('c')")
+    try devices[0].run("VACUUM; UPDATE t SET a = 'd' WHERE id = 2; VACUUM")
+    try converge(devices, "SELECT * FROM k ORDER BY k", ["b|2", "d|x"])
+    try converge(
+      devices, "SELECT c.*, t.* FROM c, t ORDER BY id", ["2|5|2|1|a", "2|5|2|2|d", "2|5|2|3|c"])
+  }
+}
