@@ -61,6 +61,11 @@ final class ChangeExport {
         limit: options.rowsPerChangeSet, byteLimit: options.bytesPerChangeSet)
       if batch.rows.isEmpty { break }
       try exporter.export(batch, to: builder, suspects: &suspects)
+      guard !batch.isLast else { break }
+      // The next batch may tell more of the same rows, and in one change set
+      // each appears once.
+      try exporter.finish(builder)
+      try builder.seal()
     }
     try exporter.finish(builder)
   }

@@ -197,12 +197,17 @@ struct ColumnSet: Hashable {
 
   /// A set of one column.
   init(_ column: Int) {
-    words = Array(repeating: 0, count: column / CaptureTriggers.bitsPerMask + 1)
-    words[words.count - 1] = 1 << UInt64(column % CaptureTriggers.bitsPerMask)
+    let (index, bit) = column.quotientAndRemainder(dividingBy: CaptureTriggers.bitsPerMask)
+    if index == 0 {
+      first = 1 << UInt64(bit)
+    } else {
+      others = Array(repeating: 0, count: index)
+      others[index - 1] = 1 << UInt64(bit)
+    }
   }
 
   /// The set as the text of a log's mask.
-  var mask: String { words.map(String.init).joined(separator: ",") }
+  var mask: String { ([first] + others).map(String.init).joined(separator: ",") }
 
   /// Reads the mask of a log's entry: an integer, or several with commas.
   init(_ statement: SQLStatement, at position: Int) {

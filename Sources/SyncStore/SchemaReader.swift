@@ -335,7 +335,10 @@ struct SchemaReader {
       let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
       let parentName: String = terms[0]["table"]
       guard let parent = drafts.first(where: { $0.name.lowercased() == parentName.lowercased() })
-      else { continue }
+      else {
+        try checkReference(from: table, terms, to: parentName)
+        continue
+      }
       let positions = terms.map { term in
         table.columns.firstIndex {
           $0.name.lowercased() == (term["from"] as String).lowercased()
@@ -372,6 +375,20 @@ struct SchemaReader {
       ordinal += 1
     }
     return keys
+  }
+
+  /// On another device a reference to rows that stay here would lead nowhere.
+  private func checkReference(from table: TableSchema, _ terms: [Row], to parent: String) throws {
+    guard configuration.excludedTables.contains(where: { $0.lowercased() == parent.lowercased() }),
+      !terms.contains(where: {
+        table.excludedColumns.contains(($0["from"] as String).lowercased())
+      })
+    else { return }
+    throw StoreError(
+      .badConfiguration, path: path,
+      message: "The table \(quoted(table.name)) refers to the excluded table \(quoted(parent)).",
+      remedy: "Keep \(parent), or exclude the referring columns as well with "
+        + "--exclude \(table.name).\(terms[0]["from"] as String).")
   }
 
   /// A column stands for a row's key if it refers to a local key, or to a

@@ -149,7 +149,7 @@ final class Scratch {
 
   private static let root = RootIdentifier.random()
 
-  private func binding(_ client: String) -> StoreBinding {
+  func binding(_ client: String) -> StoreBinding {
     StoreBinding(
       application: "test", root: Self.root, directory: path, documentIdentifier: "document",
       document: DocumentName(bits: Bits128(high: 1, low: 1)),

@@ -1,0 +1,261 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// What makes two rows the same, by choice and by default, and what is
+/// refused.
+@Suite struct RowIdentityTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func configuration(
+    _ identities: [String: StoreConfiguration.Identity] = [:],
+    references: [String: [String: String]] = [:]
+  ) -> StoreConfiguration {
+    var configuration = StoreConfiguration()
+    configuration.identities = identities
+    configuration.references = references
+    return configuration
+  }
+
+  private func plan(
+    _ sql: String, _ configuration: StoreConfiguration = StoreConfiguration()
+  ) throws -> StorePlan {
+    let path = scratch.path + "/plan\(UInt32.random(in: 0 ... .max)).db"
+    try Program(path).run(sql)
+    return try LocalStore.plan(at: path, configuration: configuration)
+  }
+
+  private func expectRefusal(
+    _ sql: String, _ configuration: StoreConfiguration = StoreConfiguration(),
+    code: StoreError.Code = .unsupportedSchema, saying message: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(sourceLocation: sourceLocation) {
+      try plan(sql, configuration)
+    } throws: { error in
+      guard let error = error as? StoreError else { return false }
+      return error.code == code && error.description.contains(message)
+    }
+  }
+
+  @Test func aJoinTableIsIdentifiedByTheRowsThatItJoins() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT);
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE note_tag (note INTEGER REFERENCES note ON DELETE CASCADE,
+        tag INTEGER REFERENCES tag ON DELETE CASCADE, weight REAL, PRIMARY KEY (note, tag));
+      CREATE TABLE mark (note INTEGER, tag INTEGER, n INTEGER, text TEXT, PRIMARY KEY (note, tag, n),
+        FOREIGN KEY (note, tag) REFERENCES note_tag ON DELETE CASCADE) WITHOUT ROWID;
+      INSERT INTO note VALUES (1, 'shared'); INSERT INTO tag VALUES (1, 'shared');
+      """)
+    // The same keys on both devices, for different rows.
+    for (number, device) in devices.enumerated() {
+      try device.run(
+        """
+        INSERT INTO note VALUES (2, 'n\(number)'); INSERT INTO tag VALUES (2, 't\(number)');
+        INSERT INTO note_tag VALUES (2, 2, \(number)), (1, 2, 0.5), (2, 1, 0.25);
+        INSERT INTO mark VALUES (2, 2, 1, 'm\(number)');
+        """)
+    }
+    // And one pair that both join.
+    for device in devices { try device.run("INSERT INTO note_tag VALUES (1, 1, 1)") }
+    let query = """
+      SELECT title, name, weight, text FROM note_tag JOIN note ON note.id = note
+        JOIN tag ON tag.id = note_tag.tag LEFT JOIN mark USING (note, tag) ORDER BY title, name
+      """
+    try converge(
+      devices, query,
+      [
+        "n0|shared|0.25|NULL", "n0|t0|0.0|m0", "n1|shared|0.25|NULL", "n1|t1|1.0|m1",
+        "shared|shared|1.0|NULL", "shared|t0|0.5|NULL", "shared|t1|0.5|NULL",
+      ])
+    try devices[0].run("UPDATE note_tag SET weight = 9 WHERE note = (SELECT id FROM note WHERE title = 'n1')")
+    try devices[1].run("DELETE FROM note WHERE title = 'n0'")
+    try converge(
+      devices, query,
+      [
+        "n1|shared|9.0|NULL", "n1|t1|9.0|m1", "shared|shared|1.0|NULL", "shared|t0|0.5|NULL",
+        "shared|t1|0.5|NULL",
+      ])
+  }
+
+  @Test func declaredColumnsMakeRowsTheSame() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE person (id INTEGER PRIMARY KEY, mail TEXT NOT NULL UNIQUE COLLATE NOCASE, name);
+      CREATE TABLE visit (id INTEGER PRIMARY KEY, person INTEGER NOT NULL REFERENCES person,
+        day TEXT NOT NULL, note, UNIQUE (person, day));
+      INSERT INTO person VALUES (1, 'a@x', 'A');
+      """,
+      configuration: configuration([
+        "person": .columns(["mail"]), "visit": .columns(["person", "day"]),
+      ]))
+    try devices[0].run("INSERT INTO person VALUES (7, 'b@x', 'left'); INSERT INTO visit VALUES (1, 7, 'mon', 'l')")
+    try devices[1].run("INSERT INTO person VALUES (9, 'B@X', 'right'), (7, 'c@x', 'C')")
+    try devices[1].run("INSERT INTO visit VALUES (1, 9, 'mon', 'r'), (2, 7, 'tue', 'r')")
+    let query = "SELECT mail, name, day, note FROM person LEFT JOIN visit ON person = person.id ORDER BY 1"
+    try converge(
+      devices, query, ["B@X|right|mon|r", "a@x|A|NULL|NULL", "c@x|C|tue|r"])
+    #expect(try devices[0].rows("SELECT id FROM person WHERE name = 'right'") == ["7"])
+    #expect(try devices[1].rows("SELECT id FROM person WHERE name = 'right'") == ["9"])
+    // The rowid of one taken by REPLACE, and another's natural key.
+    try devices[0].run("PRAGMA foreign_keys = OFF; DELETE FROM visit")
+    try devices[0].run("REPLACE INTO person VALUES (1, 'new@x', 'N'); REPLACE INTO person (mail, name) VALUES ('c@x', 'D')")
+    try devices[0].run("UPDATE OR REPLACE person SET id = 1 WHERE mail = 'b@x'")
+    try converge(devices, "SELECT mail, name FROM person ORDER BY mail", ["B@X|right", "c@x|D"])
+    try devices[1].run("UPDATE OR REPLACE person SET mail = 'C@x' WHERE name = 'right'")
+    try converge(devices, "SELECT mail, name FROM person", ["C@x|right"])
+  }
+
+  @Test func integerKeysCanBeTheIdentityByChoice() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE year (n INTEGER PRIMARY KEY CHECK (n > 1000), text);
+      CREATE TABLE event (id INTEGER PRIMARY KEY, year INTEGER REFERENCES year);
+      INSERT INTO year VALUES (2000, 'old'); INSERT INTO event VALUES (1, 2000);
+      """, configuration: configuration(["year": .primaryKey]))
+    for (number, device) in devices.enumerated() {
+      try device.run("INSERT INTO year VALUES (2001, 'y\(number)'); INSERT INTO event VALUES (2, 2001)")
+    }
+    try converge(devices, "SELECT * FROM year", ["2000|old", "2001|y1"])
+    try converge(devices, "SELECT year, count(*) FROM event GROUP BY 1", ["2000|1", "2001|2"])
+  }
+
+  @Test func referencesCanBeDeclared() throws {
+    let schema = """
+      CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);
+      CREATE TABLE lines (id INTEGER PRIMARY KEY, notes_id INTEGER, text TEXT);
+      """
+    #expect(try plan(schema).likelyReferences == ["lines.notes_id": "notes"])
+    #expect(
+      try plan(
+        """
+        CREATE TABLE note (id INTEGER PRIMARY KEY); CREATE TABLE box (id INTEGER PRIMARY KEY);
+        CREATE TABLE word (k TEXT PRIMARY KEY);
+        CREATE TABLE l (id INTEGER PRIMARY KEY, note_id REFERENCES note, Box_ID, word_id, other_id);
+        """
+      ).likelyReferences == ["l.Box_ID": "box"])
+    let devices = try scratch.devices(
+      2, schema, configuration: configuration(references: ["lines": ["notes_id": "notes"]]))
+    for (number, device) in devices.enumerated() {
+      try device.run("INSERT INTO notes VALUES (1, 'n\(number)'); INSERT INTO lines VALUES (1, 1, 'l\(number)')")
+    }
+    try converge(
+      devices, "SELECT title, text FROM notes JOIN lines ON notes_id = notes.id ORDER BY 1",
+      ["n0|l0", "n1|l1"])
+  }
+
+  @Test(arguments: [
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, v CHECK (v <> id))",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY CHECK (id > 0), v)",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, v, CONSTRAINT c CHECK (\"ID\" > v))",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, v, g AS (id + 1))",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, v, g INT GENERATED ALWAYS AS (abs([id])) STORED)",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, v); CREATE INDEX i ON t (v, id % 2)",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, v); CREATE UNIQUE INDEX i ON t (v) WHERE id > 5",
+  ])
+  func aSurrogateKeyThatTheSchemaReadsIsRefused(sql: String) throws {
+    expectRefusal(sql, saying: "it is another number on every device")
+    #expect(
+      try plan(sql, configuration(["t": .primaryKey])).tables.map(\.identity) == [.primaryKey])
+  }
+
+  @Test func aSurrogateKeyThatTheSchemaOnlyNamesIsFine() throws {
+    let plan = try plan(
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, up INTEGER REFERENCES t (id), v TEXT CHECK (v <> 'id'),
+        /* CHECK (id > 0) */ g AS (lower(v))); -- AS (id)
+      CREATE INDEX i ON t (v, id); CREATE UNIQUE INDEX "on (id)" ON t (id, v) WHERE v IS NOT NULL;
+      """)
+    #expect(plan.tables.map(\.identity) == [.surrogate])
+  }
+
+  @Test func tablesWithoutAPrimaryKeyAreRefusedWithTheRemedy() throws {
+    let sql = "CREATE TABLE loose (a, b); CREATE TABLE t (k TEXT PRIMARY KEY)"
+    expectRefusal(
+      sql, saying: "The table \"loose\" has no primary key, so its rows cannot be told apart.")
+    expectRefusal(sql, saying: "Give it one (for example a column “id INTEGER PRIMARY KEY”) or "
+      + "leave the table out with --exclude loose.")
+    let plan = try plan(sql, AppTriggerTests.excluding("LOOSE"))
+    #expect(plan.tables.map(\.name) == ["t"] && plan.leftOut == ["loose": "excluded"])
+  }
+
+  @Test func whatCannotBeSynchronizedIsRefused() throws {
+    expectRefusal(
+      "CREATE TABLE t (k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL, 1), (NULL, 2)",
+      saying: "has 2 rows whose key is NULL")
+    expectRefusal(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a)", configuration(["t": .columns(["a"])]),
+      code: .badConfiguration, saying: "not declared unique")
+    expectRefusal(
+      "CREATE TABLE t (k TEXT PRIMARY KEY)", configuration(["t": .surrogate]),
+      code: .badConfiguration, saying: "has no INTEGER PRIMARY KEY")
+    expectRefusal(
+      "CREATE TABLE t (k TEXT PRIMARY KEY)", configuration(["u": .surrogate]),
+      code: .badConfiguration, saying: "There is no table \"u\".")
+    var excluding = StoreConfiguration()
+    excluding.excludedColumns = ["t": ["v"]]
+    expectRefusal(
+      "CREATE TABLE t (k TEXT PRIMARY KEY, v UNIQUE)", excluding, code: .badConfiguration,
+      saying: "is part of the unique index")
+    expectRefusal(
+      "CREATE TABLE t (k TEXT PRIMARY KEY, w, v); CREATE UNIQUE INDEX i ON t (w) WHERE v = 1",
+      excluding, code: .badConfiguration, saying: "is part of the unique index \"i\"")
+    expectRefusal(
+      "CREATE TABLE t (k TEXT PRIMARY KEY, v NOT NULL)", excluding, code: .badConfiguration,
+      saying: "is NOT NULL without a default")
+    expectRefusal(
+      "CREATE TABLE t (v TEXT PRIMARY KEY)", excluding, code: .badConfiguration,
+      saying: "identifies the rows and cannot be excluded")
+    expectRefusal(
+      "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (k TEXT PRIMARY KEY, p REFERENCES p)",
+      AppTriggerTests.excluding("p"), code: .badConfiguration,
+      saying: "The table \"c\" refers to the excluded table \"p\"")
+    expectRefusal(
+      """
+      PRAGMA foreign_keys = OFF; CREATE TABLE p (id INTEGER PRIMARY KEY);
+      CREATE TABLE c (k TEXT PRIMARY KEY, p REFERENCES p); INSERT INTO c VALUES ('a', 1)
+      """, code: .foreignKeysBroken, saying: "1 rows refer to rows that are not there")
+  }
+
+  @Test func aRefusedStoreIsLeftAsItWas() throws {
+    let path = scratch.path + "/refused.db"
+    try Program(path).run("CREATE TABLE t (k TEXT PRIMARY KEY); CREATE TABLE loose (a)")
+    let before = try Program(path).rows("SELECT * FROM sqlite_schema")
+    #expect(throws: StoreError.self) {
+      try LocalStore.create(
+        at: path, binding: scratch.binding("x"), configuration: StoreConfiguration())
+    }
+    #expect(try Program(path).rows("SELECT * FROM sqlite_schema") == before)
+  }
+
+  @Test func excludedTablesAndVirtualTablesStayBehind() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY); CREATE TABLE cache (a);
+      CREATE VIRTUAL TABLE words USING fts5(body);
+      CREATE VIRTUAL TABLE places USING rtree(id, x0, x1);
+      CREATE VIEW v AS SELECT * FROM t;
+      """, configuration: AppTriggerTests.excluding("cache"))
+    try devices[0].run(
+      """
+      INSERT INTO t VALUES ('a'); INSERT INTO cache VALUES (1); INSERT INTO words VALUES ('w');
+      INSERT INTO places VALUES (1, 0, 1);
+      """)
+    #expect(try devices[0].changes().map(\.table) == ["t"])
+    let status = try devices[0].store.status()
+    #expect(status.tables.map(\.name) == ["t"])
+    #expect(status.leftOut["cache"] == "excluded" && status.leftOut["places"] == "virtual table")
+    #expect(status.leftOut["words_data"] == "part of a virtual table")
+    try converge(devices, "SELECT * FROM v", ["a"])
+    #expect(try devices[1].rows("SELECT * FROM cache") == [])
+  }
+}
