@@ -68,6 +68,22 @@ struct CaptureTriggers {
     """
   }
 
+  /// The local key of a row that is known by declared columns. Others refer to
+  /// it by that key, which leads nowhere once it is gone: the log has both.
+  private func referredKey(_ row: String) -> String? {
+    guard case .columns = table.identity, let key = table.localKey else { return nil }
+    return "\(row).\(quoted(key))"
+  }
+
+  /// An entry for a row as it was.
+  private func oldEntry(_ kind: Entry) -> String {
+    guard let reference = referredKey("OLD") else { return entry(kind, "OLD") }
+    return """
+      INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", ")), identity) \
+      VALUES (\(kind.rawValue), julianday('now'), \(keys("OLD")), \(reference));
+      """
+  }
+
   private var insertEntry: String {
     guard table.identity == .surrogate else { return entry(.insert, "NEW") }
     return """
@@ -84,7 +100,7 @@ struct CaptureTriggers {
 
   private var deleteTrigger: String {
     "CREATE TRIGGER \(name("ad")) AFTER DELETE ON \(table.quotedName) "
-      + "BEGIN \(entry(.delete, "OLD")) END"
+      + "BEGIN \(oldEntry(.delete)) END"
   }
 
   private var updateTrigger: String {
@@ -105,7 +121,7 @@ struct CaptureTriggers {
   /// new one.
   private var keyTrigger: String {
     "CREATE TRIGGER \(name("ak")) AFTER \(updateOf(table.keyColumns)) ON \(table.quotedName) "
-      + "WHEN \(changed(table.keyColumns)) BEGIN \(entry(.delete, "OLD")) \(insertEntry) END"
+      + "WHEN \(changed(table.keyColumns)) BEGIN \(oldEntry(.delete)) \(insertEntry) END"
   }
 
   /// The event of an update that names one of the columns. A rowid can be set
@@ -179,17 +195,19 @@ struct CaptureTriggers {
 
   /// An update may take the key of another row.
   private var beforeKeyTrigger: String? {
-    let hints = [presenceHint, rowidHint].compactMap { $0 }
+    var hints = [presenceHint, rowidHint].compactMap { $0 }
     guard !hints.isEmpty else { return nil }
+    if referredKey("OLD") != nil { hints.append(oldEntry(.present)) }
     let keys = rowidHint == nil ? table.keyColumns : table.keyColumns + [table.localKey ?? "rowid"]
     return "CREATE TRIGGER \(name("bk")) BEFORE \(updateOf(keys)) ON \(table.quotedName) "
       + "WHEN \(changed(keys)) BEGIN \(hints.joined(separator: " ")) END"
   }
 
   /// The row that has the new one's key. Bookkeeping knows of all rows that
-  /// they were there, apart from those that are older than it.
+  /// they were there, apart from those that are older than it, but not under
+  /// which rowid.
   private var presenceHint: String? {
-    guard table.hasUnstampedRows else { return nil }
+    guard table.hasUnstampedRows || referredKey("NEW") != nil else { return nil }
     return hint(
       .present,
       where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
@@ -228,10 +246,13 @@ struct CaptureTriggers {
   }
 
   private func hint(_ kind: Entry, where conditions: [String]) -> String {
-    """
-    INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", "))) \
-    SELECT \(kind.rawValue), julianday('now'), \(keys(table.quotedName)) \
-    FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "));
-    """
+    let reference = referredKey(table.quotedName)
+    return """
+      INSERT INTO \(table.logName) \
+      (op, at, \(keyNames.joined(separator: ", "))\(reference == nil ? "" : ", identity")) \
+      SELECT \(kind.rawValue), julianday('now'), \
+      \(keys(table.quotedName))\(reference.map { ", \($0)" } ?? "") \
+      FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "));
+      """
   }
 }

@@ -13,6 +13,7 @@ extension LocalStore {
 
   /// Seals within a transaction.
   func seal(_ session: StoreSession) throws -> SealReport {
+    try session.logMovedReferences()
     let edited = try session.tablesWithEdits()
     guard !edited.isEmpty else { return SealReport() }
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)

@@ -59,18 +59,46 @@ final class TableAccess {
         "SELECT \(columns.joined(separator: ", ")) FROM \(table.quotedName) "
           + "WHERE \(quoted(table.localKey ?? "rowid")) = ?")
       statement.bind(key, at: 1)
-      guard try statement.step() else {
-        // Nothing can have this identity: a declared key is never one blob of
-        // the key and the table's origin.
-        return RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
+      var values: [Value]?
+      if try statement.step() {
+        values = columns.indices.map { statement.value(at: $0) }
+        statement.reset()
       }
-      let values = columns.indices.map { statement.value(at: $0) }
-      statement.reset()
+      guard let values = try values ?? loggedKey(key) else { return danglingIdentity(of: key) }
       return identity(
         of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
     case .primaryKey:
       return IdentityEncoding.encode([.integer(key)])
     }
+  }
+
+  /// The identity that a row with a local key had before the edits that are
+  /// in the log.
+  func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
+    guard case .columns(let positions) = table.identity, let values = try loggedKey(key) else {
+      return try identity(ofLocalKey: key)
+    }
+    return identity(
+      of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
+  }
+
+  /// The declared columns of a row that was deleted, or given another key,
+  /// since the last change set, as they were before.
+  private func loggedKey(_ key: Int64) throws -> [Value]? {
+    let keys = table.identityPositions.indices.map { "k\($0)" }
+    let statement = try statement(
+      "SELECT \(keys.joined(separator: ", ")) FROM \(table.logName) "
+        + "WHERE identity = ? ORDER BY seq LIMIT 1")
+    statement.bind(key, at: 1)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return keys.indices.map { statement.value(at: $0) }
+  }
+
+  /// What a reference that leads nowhere has for an identity. No row can have
+  /// it where rows are known by declared columns.
+  private func danglingIdentity(of key: Int64) -> RowIdentity {
+    RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
   }
 
   /// The identity for logical values of the identity's columns.
@@ -98,6 +126,7 @@ final class TableAccess {
       // The key may have passed to another row since.
       return try explicitIdentity(of: key) == nil ? key : nil
     case .columns(let positions):
+      if let bits = Bits128(bytes: identity.bytes), bits.high == table.origin { return nil }
       let values = try IdentityEncoding.decode(identity, count: positions.count)
       let statement = try statement(
         "SELECT \(quoted(table.localKey ?? "rowid")) FROM \(table.quotedName) "

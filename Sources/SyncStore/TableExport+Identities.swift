@@ -24,7 +24,7 @@ extension TableExport {
       let collations = table.identityPositions.map { table.columns[$0].keyCollation }
       let columns = table.identityPositions.map { table.columns[$0] }
       if columns.contains(where: { $0.domain != .plain }) {
-        logicalKeys = try Self.logical(batch.keys, columns, session)
+        logicalKeys = try Self.logical(batch, columns, session)
       }
       let keys = logicalKeys ?? batch.keys
       for row in 0..<count {
@@ -47,12 +47,23 @@ extension TableExport {
       order = (0..<count).sorted { fingerprints[$0] < fingerprints[$1] }
     }
 
+    /// A row that is gone is named as the others know it, whatever became of
+    /// the rows that its key refers to.
     private static func logical(
-      _ keys: [ValueColumn], _ columns: [ColumnSchema], _ session: StoreSession
+      _ batch: EditLog.Batch, _ columns: [ColumnSchema], _ session: StoreSession
     ) throws -> [ValueColumn] {
-      try zip(keys, columns).map { key, column in
+      try zip(batch.keys, columns).map { key, column in
         var logical = ValueColumn()
-        for row in 0..<key.count { logical.append(try session.exported(key[row], column)) }
+        for row in 0..<key.count {
+          if case .key(let table) = column.domain, !batch.rows[row].isPresent,
+            let local = StoreSession.key(key[row])
+          {
+            logical.append(
+              .identity(try session.access(table).earlierIdentity(ofLocalKey: local)))
+          } else {
+            logical.append(try session.exported(key[row], column))
+          }
+        }
         return logical
       }
     }
