@@ -1,4 +1,3 @@
-import CSQLite
 import Foundation
 import GRDB
 import SyncModel
@@ -38,10 +37,6 @@ extension LocalStore {
     let copy = try StoreConnection(path: destination, busyTimeout: options.busyTimeout)
     let snapshot = try copy.queue.writeWithoutTransaction { database in
       try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
-      // What the app's triggers would do about excluded data is in the copy.
-      if let connection = database.sqliteConnection {
-        csqlite_set_triggers_enabled(connection, 0)
-      }
       var snapshot: StoreSnapshot?
       try database.inTransaction(.immediate) {
         let schema = try SchemaReader(

@@ -64,10 +64,10 @@ final class StoreConnection: Sendable {
       try database.execute(sql: copy)
       count += 1
     }
-    // Where the app's schema runs, it needs what it could use in the app: older
-    // versions of SQLite count full-text tables among what is not safe.
-    if let connection = database.sqliteConnection {
-      csqlite_set_trusted_schema(connection, count > 0 ? 1 : 0)
+    // A store that was downloaded is its device's own by now, and older versions
+    // of SQLite count full-text tables among what is not safe.
+    if count > 0, let connection = database.sqliteConnection {
+      csqlite_set_trusted_schema(connection, 1)
     }
   }
 }
