@@ -117,7 +117,11 @@ import Testing
         BEGIN SELECT RAISE(ABORT, 'closed'); END;
       CREATE TRIGGER check_update BEFORE UPDATE ON t BEGIN
         SELECT CASE WHEN (SELECT isOpen FROM gate) = 0 THEN RAISE(IGNORE) END; END;
-      """, configuration: Self.excluding("gate"))
+      CREATE TABLE audit (n);
+      CREATE TRIGGER check_audit AFTER INSERT ON t BEGIN
+        INSERT INTO audit SELECT CASE (SELECT isOpen FROM gate) WHEN 0 THEN RAISE(ABORT, 'x') END;
+      END;
+      """, configuration: Self.excluding("gate", "audit"))
     try devices[1].run("DELETE FROM gate; INSERT INTO gate VALUES (0)")
     try devices[0].run("INSERT OR REPLACE INTO gate VALUES (1); INSERT INTO t VALUES ('a', 1)")
     try converge(devices, "SELECT * FROM t", ["a|1"])
