@@ -97,6 +97,7 @@ import Testing
       configuration: configuration([
         "person": .columns(["mail"]), "visit": .columns(["person", "day"]),
       ]))
+    try devices[0].setClock(offset: -60)
     try devices[0].run(
       "INSERT INTO person VALUES (7, 'b@x', 'left'); INSERT INTO visit VALUES (1, 7, 'mon', 'l')")
     try devices[1].run("INSERT INTO person VALUES (9, 'B@X', 'right'), (7, 'c@x', 'C')")
@@ -151,6 +152,7 @@ import Testing
       CREATE TABLE event (id INTEGER PRIMARY KEY, year INTEGER REFERENCES year);
       INSERT INTO year VALUES (2000, 'old'); INSERT INTO event VALUES (1, 2000);
       """, configuration: configuration(["year": .primaryKey]))
+    try devices[0].setClock(offset: -60)
     for (number, device) in devices.enumerated() {
       try device.run(
         "INSERT INTO year VALUES (2001, 'y\(number)'); INSERT INTO event VALUES (2, 2001)")
