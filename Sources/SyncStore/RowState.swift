@@ -43,6 +43,11 @@ struct RowState: Hashable {
   static let unstamped = RowState(
     existence: .unsaid, existenceStamp: .zero, cellStamp: .zero)
 
+  /// Whether nothing was said of the row since syncing began.
+  var isUnstamped: Bool {
+    existence != .deleted && existenceStamp == .zero && cellStamp == .zero && exceptions.isEmpty
+  }
+
   func stamp(of column: Int) -> LocalStamp {
     for cell in exceptions where cell.column == Int32(column) { return cell.stamp }
     return cellStamp

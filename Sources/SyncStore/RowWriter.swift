@@ -225,9 +225,7 @@ extension WorkingRow {
   /// The state to be stored; `nil` where nothing was ever said of the row and
   /// it is in its table, as it was before syncing began.
   fileprivate var storedState: RowState? {
-    if isVisible, state.existence == .inserted, state.existenceStamp == .zero,
-      state.cellStamp == .zero, state.exceptions.isEmpty, state.localKey == nil
-    {
+    if isVisible, state.existence == .inserted, state.isUnstamped, state.localKey == nil {
       return nil
     }
     return state

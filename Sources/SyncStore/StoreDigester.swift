@@ -97,6 +97,8 @@ struct StoreDigester {
     try access.stamps.forEach { fingerprint, state in
       var state = state
       state.normalize(cells: table.cellPositions, precedes: session.clients.precedes)
+      // Some devices remember a row of which nothing was ever said.
+      if state.isUnstamped { return }
       var bytes: [UInt8] = []
       append(fingerprint.high, to: &bytes)
       append(UInt64(fingerprint.low), to: &bytes)

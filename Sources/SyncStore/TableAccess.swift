@@ -52,7 +52,8 @@ final class TableAccess {
       let isNobody = try movedOriginals().contains(key)
       return RowIdentity(
         bytes: Bits128(
-          high: isNobody ? ~table.origin : table.origin, low: UInt64(bitPattern: key)).bytes)
+          high: isNobody ? ~table.origin : table.origin, low: UInt64(bitPattern: key)
+        ).bytes)
     case .columns(let positions):
       let columns = positions.map { quoted(table.columns[$0].name) }
       let statement = try statement(
