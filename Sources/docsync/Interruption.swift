@@ -14,35 +14,65 @@ import Synchronization
 /// is then left in a state from which the next run continues. A second
 /// signal ends the process at once.
 final class Interruption {
+  private static let signals = [SIGINT, SIGTERM, SIGHUP]
+
   /// The signal that was received, where the handlers can reach it.
   private final class Received: Sendable {
-    let number = Mutex<Int32?>(nil)
+    private let first = Mutex<Int32?>(nil)
+
+    var number: Int32? { first.withLock { $0 } }
+
+    /// Notes a signal; tells whether it is the first.
+    func note(_ number: Int32) -> Bool {
+      first.withLock { first in
+        if first != nil { return false }
+        first = number
+        return true
+      }
+    }
   }
 
-  private static let signals = [SIGINT, SIGTERM, SIGHUP]
   private let received = Received()
-  private let sources: [any DispatchSourceSignal]
+  private var sources: [any DispatchSourceSignal] = []
 
   init(_ stop: @escaping @Sendable () -> Void) {
-    sources = Self.signals.map { number in
+    for number in Self.signals where !Self.isIgnored(number) {
       signal(number, SIG_IGN)
-      return DispatchSource.makeSignalSource(signal: number, queue: .global())
-    }
-    for (number, source) in zip(Self.signals, sources) {
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler { [received] in
-        received.number.withLock { $0 = number }
-        signal(number, SIG_DFL)
-        stop()
+        if received.note(number) { stop() } else { Self.end(by: number) }
       }
       source.resume()
+      sources.append(source)
     }
+  }
+
+  /// Whether whoever started the process wants a signal to be ignored, as
+  /// `nohup` does.
+  private static func isIgnored(_ number: Int32) -> Bool {
+    var action = sigaction()
+    guard sigaction(number, nil, &action) == 0 else { return false }
+    #if canImport(Darwin)
+      let handler = action.__sigaction_u.__sa_handler
+    #else
+      let handler = action.__sigaction_handler.sa_handler
+    #endif
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// Ends the process by the signal that was received, as shells expect it
   /// of a command that was interrupted; returns if there was none.
   func endProcess() {
-    guard let number = received.number.withLock({ $0 }) else { return }
+    if let number = received.number { Self.end(by: number) }
+  }
+
+  private static func end(by number: Int32) {
     signal(number, SIG_DFL)
+    // The source has blocked it, to receive it in its own way.
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, number)
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)
     raise(number)
   }
 }

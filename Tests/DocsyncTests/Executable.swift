@@ -26,6 +26,19 @@ enum Executable {
     return folder.appendingPathComponent("docsync")
   }
 
+  /// Starts it in a folder; what it says is lost.
+  static func start(_ arguments: [String], in folder: String) throws -> Process {
+    let process = Process()
+    process.executableURL = url
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: folder)
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    return process
+  }
+
   /// Runs it in a folder and waits for its end.
   static func run(_ arguments: [String], in folder: String) throws -> Result {
     let process = Process()
