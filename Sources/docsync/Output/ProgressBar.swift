@@ -1,3 +1,4 @@
+import Dispatch
 import DocumentSync
 import Foundation
 import Synchronization
@@ -12,46 +13,61 @@ import Synchronization
 
 /// One line on standard error that tells how far an operation has come; only
 /// where that is a terminal.
-final class ProgressBar: Sendable {
+final class ProgressBar {
   private static let width = 24
-  private static let interval = Duration.milliseconds(100)
+  private static let interval = DispatchTimeInterval.milliseconds(100)
 
-  private struct State {
-    var isShown = false
-    var next: ContinuousClock.Instant
+  /// What is known, and what is on the screen.
+  private final class State: Sendable {
+    private let values = Mutex<(latest: SyncProgress?, shown: SyncProgress?)>((nil, nil))
+
+    func note(_ progress: SyncProgress) { values.withLock { $0.latest = progress } }
+
+    /// Draws what has changed since the last time.
+    func draw() {
+      values.withLock { values in
+        guard let latest = values.latest, latest != values.shown, latest.phase != .finished else {
+          return
+        }
+        values.shown = latest
+        ProgressBar.write("\r" + ProgressBar.line(latest) + "\u{1B}[K")
+      }
+    }
+
+    /// Takes the line away, and draws no more.
+    func clear() {
+      values.withLock { values in
+        if values.shown != nil { ProgressBar.write("\r\u{1B}[K") }
+        values = (nil, nil)
+      }
+    }
   }
 
-  private let state: Mutex<State>
-  private let isTerminal: Bool
+  private let state = State()
+  private var timer: (any DispatchSourceTimer)?
 
   init() {
+    guard isatty(STDERR_FILENO) == 1 else { return }
+    let timer = DispatchSource.makeTimerSource(queue: .global())
     // What takes no time needs no bar.
-    state = Mutex(State(next: .now + Self.interval))
-    isTerminal = isatty(STDERR_FILENO) == 1
+    timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)
+    timer.setEventHandler { [state] in state.draw() }
+    timer.resume()
+    self.timer = timer
   }
+
+  deinit { timer?.cancel() }
 
   /// What to give to an operation; `nil` where nobody would see it.
   var handler: SyncProgressHandler? {
-    guard isTerminal else { return nil }
-    return { [self] in show($0) }
+    guard timer != nil else { return nil }
+    return { [state] in state.note($0) }
   }
 
-  private func show(_ progress: SyncProgress) {
-    state.withLock { state in
-      let now = ContinuousClock.now
-      guard progress.phase != .finished, now >= state.next else { return }
-      state.next = now + Self.interval
-      state.isShown = true
-      draw("\r" + Self.line(progress) + "\u{1B}[K")
-    }
-  }
-
-  /// Takes the line away again.
+  /// Takes the line away again, once the operation has ended.
   func clear() {
-    state.withLock { state in
-      if state.isShown { draw("\r\u{1B}[K") }
-      state.isShown = false
-    }
+    timer?.cancel()
+    state.clear()
   }
 
   /// The line for a state: phase, bar, and bytes or files.
@@ -73,8 +89,11 @@ final class ProgressBar: Sendable {
     return parts.joined(separator: " ")
   }
 
-  private func draw(_ text: String) {
-    // A bar that cannot be drawn is no reason to stop.
-    _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+  private static func write(_ text: String) {
+    do {
+      try FileHandle.standardError.write(contentsOf: Data(text.utf8))
+    } catch {
+      // A bar that cannot be drawn is no reason to stop.
+    }
   }
 }
