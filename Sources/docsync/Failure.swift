@@ -46,6 +46,12 @@ struct Failure: Error, Sendable {
       self.init(
         code: SyncError.Code.cancelled.rawValue, message: "The command was interrupted.",
         path: nil, remedy: "Start it again to continue from where it stopped.")
+    case let error as CocoaError:
+      self.init(
+        code: SyncError.Code.localFile.rawValue, message: error.localizedDescription,
+        path: error.filePath ?? error.url?.path,
+        remedy: "Check that the folder is there and that this user may write to it.",
+        detail: "\(error)")
     default:
       self.init(
         code: SyncError.Code.internalFault.rawValue, message: error.localizedDescription,

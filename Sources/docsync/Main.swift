@@ -24,7 +24,10 @@ enum Main {
 
   private static func run(_ verb: any Verb, _ console: Console) async -> ExitStatus {
     let task = Task { try await verb.perform(console) }
-    let interruption = Interruption { task.cancel() }
+    let interruption = Interruption {
+      task.cancel()
+      console.note("docsync: stopping; a second signal ends it at once")
+    }
     switch await task.result {
     case .success(let outcome):
       console.show(outcome)

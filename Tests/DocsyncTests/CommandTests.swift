@@ -119,15 +119,16 @@ import Testing
 
   @Test func logAndShowTellOfOwnAndOfOthersChangeSets() throws {
     try scratch.makeTwoDevices()
-    try scratch.sql("a.db", "UPDATE notes SET title = 'shown' WHERE id = 1")
+    try scratch.sql("a.db", "UPDATE notes SET title = 'shown ' || id")
     try scratch.succeed("sync", "a.db", "b.db")
     let own = try scratch.succeed("show", "a.db", "1")
-    #expect(own.output.contains("of A (") && own.output.contains("title = 'shown'"))
+    #expect(own.output.contains("of A (") && own.output.contains("title = 'shown 2'"))
 
     let log = try scratch.succeed("log", "b.db", "--json").json()
     let sets = try #require(log["changeSets"] as? [[String: Any]])
     let client = try #require(sets.first?["client"] as? String)
     #expect(sets.count == 1 && sets[0]["clientName"] as? String == "A")
+    #expect(sets[0]["isOwn"] as? Bool == false)
     let reference = client.prefix(6) + "/1"
     #expect(try scratch.succeed("log", "b.db").output.contains(reference))
     #expect(try scratch.succeed("show", "b.db", String(reference)).output == own.output)
@@ -136,9 +137,11 @@ import Testing
     #expect(json["hash"] as? String == sets[0]["hash"] as? String)
     let tables = try #require(json["tables"] as? [[String: Any]])
     let rows = try #require(tables.first?["rows"] as? [[String: Any]])
-    #expect(rows.count == 1 && rows[0]["action"] as? String == "update")
-    #expect(rows[0]["values"] as? [String: String] == ["title": "shown"])
-    #expect(rows[0]["key"] as? [String: Int] == ["id": 1])
+    #expect(rows.count == 2 && rows.allSatisfy { $0["action"] as? String == "update" })
+    for row in rows {
+      let id = try #require((row["key"] as? [String: Int])?["id"])
+      #expect(row["values"] as? [String: String] == ["title": "shown \(id)"])
+    }
   }
 
   @Test func statusTellsWhatIsToBeSent() throws {

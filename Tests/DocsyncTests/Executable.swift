@@ -26,14 +26,16 @@ enum Executable {
     return folder.appendingPathComponent("docsync")
   }
 
-  /// Starts it in a folder; what it says is lost.
-  static func start(_ arguments: [String], in folder: String) throws -> Process {
+  /// Starts it in a folder.
+  static func start(
+    _ arguments: [String], in folder: String, errors: Pipe = Pipe()
+  ) throws -> Process {
     let process = Process()
     process.executableURL = url
     process.arguments = arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
     process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
+    process.standardError = errors
     process.standardInput = FileHandle.nullDevice
     try process.run()
     return process

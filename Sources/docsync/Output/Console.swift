@@ -52,7 +52,9 @@ struct Console: Sendable {
     do {
       try handle.write(contentsOf: Data(text.utf8))
     } catch {
-      // Whoever read the output is gone, and with it everyone to tell.
+      // To a pipe whose reader has left there is nothing to say.
+      let sentence = "docsync: the output could not be written: \(error.localizedDescription)\n"
+      if handle !== FileHandle.standardError { write(sentence, to: .standardError) }
       exit(ExitStatus.failed.rawValue)
     }
   }

@@ -75,8 +75,8 @@ func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
   let groups = Dictionary(grouping: rows) { [$0.table, $0.reason.text] }
   return alignedLines(
     groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { key, rows in
-      [counted(rows.count, "row") + " of", printable(key[0]) + ":", key[1]]
-    }, indent: indent, gap: 1)
+      [counted(rows.count, "row"), printable(key[0]), key[1]]
+    }, indent: indent)
 }
 
 /// Bytes as hexadecimal digits.
