@@ -29,6 +29,9 @@ final class ChangeSetBuilder {
     schema = session.schema.fingerprint
   }
 
+  /// The rows for which the change set that is being made has room.
+  var remainingRows: Int { options.rowsPerChangeSet - rowCount }
+
   /// Whether a table's changes should be handed over before they grow.
   func isFull(with changes: TableChanges) -> Bool {
     rowCount + changes.count >= options.rowsPerChangeSet

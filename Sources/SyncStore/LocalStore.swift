@@ -21,7 +21,7 @@ public final class LocalStore: Sendable {
     /// The most rows that one change set carries, about.
     public var rowsPerChangeSet = 20_000
     /// The most bytes that one change set carries before compression, about.
-    public var bytesPerChangeSet = 8 << 20
+    public var bytesPerChangeSet = 6 << 20
 
     /// The defaults, with the system's clock.
     public init() {

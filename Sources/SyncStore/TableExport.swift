@@ -105,7 +105,9 @@ final class TableExport {
       if let outcome {
         try note(outcome, row, batch, identities, &suspects)
         // Many rows weigh what is expected of them; a few may hold large values.
-        if count & 255 == 255 || contentCount - checkedContent > Self.largeContent {
+        if count & 255 == 255 || changes.count >= builder.remainingRows
+          || contentCount - checkedContent > Self.largeContent
+        {
           checkedContent = contentCount
           if builder.isFull(with: changes) { try finish(builder) }
         }
