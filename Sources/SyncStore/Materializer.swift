@@ -44,11 +44,12 @@ final class Materializer {
       try decide()
       let writer = RowWriter(set: set)
       try session.database.execute(sql: "SAVEPOINT docsync_rows")
-      if let refused = try writer.writeRows() {
-        // The refused row no longer stands, which may let others stand.
+      let refused = try writer.writeRows()
+      if !refused.isEmpty {
+        // The refused rows no longer stand, which may let others stand.
         try session.database.execute(sql: "ROLLBACK TO docsync_rows; RELEASE docsync_rows")
-        refused.row.failure = refused.reason
-        writer.forgetAssignedKeys()
+        for refusal in refused { refusal.row.failure = refusal.reason }
+        try writer.forgetAssignedKeys()
         continue
       }
       try writer.writeBookkeeping()

@@ -21,19 +21,20 @@ final class RowWriter {
 
   // MARK: - Tables
 
-  /// Writes the tables. Returns a row that was refused, after which the
-  /// caller rolls back.
-  func writeRows() throws -> Refusal? {
-    var replaced: Set<ObjectIdentifier> = []
+  /// Writes the tables. Returns the rows that were refused; if there are any,
+  /// the caller rolls back.
+  func writeRows() throws -> [Refusal] {
+    /// Rows that are taken out and put back, with the values that are this
+    /// device's own.
+    var replaced: [ObjectIdentifier: [Value]] = [:]
     let leaving = rowsInTheWay()
     for row in set.rows {
       guard let shown = row.shown else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
         let access = try session.access(row.key.table)
+        if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
         try access.delete(shown.key)
-        if row.isVisible {
-          replaced.insert(ObjectIdentifier(row))
-        } else {
+        if !row.isVisible {
           // Freed before keys are given out: another row may take it.
           if let key = row.localKey { try access.forgetKey(key, of: row.key.identity) }
           counts.deleted += 1
@@ -42,25 +43,39 @@ final class RowWriter {
     }
     // References need the keys of all rows that they may lead to.
     for row in set.rows where row.isVisible && row.shown == nil { try assignKey(row) }
+    var refusals: [Refusal] = []
     for row in set.rows where row.isVisible {
       do {
-        if row.shown == nil || replaced.contains(ObjectIdentifier(row)) {
-          try insert(row)
-          if row.shown == nil { counts.inserted += 1 } else { counts.updated += 1 }
-        } else if try update(row) {
-          counts.updated += 1
-        }
+        try write(row, replacing: replaced[ObjectIdentifier(row)])
       } catch let error as DatabaseError {
         guard let reason = Self.reason(error) else { throw error }
-        return (row, reason)
+        refusals.append((row, reason))
       }
     }
-    return nil
+    // Without the rows that are refused for themselves, values may be free.
+    let ownFault = refusals.filter { $0.reason != .uniqueValueTaken }
+    return ownFault.isEmpty ? Array(refusals.prefix(1)) : ownFault
+  }
+
+  private func write(_ row: WorkingRow, replacing localValues: [Value]?) throws {
+    if row.shown == nil {
+      try insert(row)
+      counts.inserted += 1
+    } else if let localValues, let shown = row.shown {
+      try insert(row)
+      try session.access(row.key.table).setLocalValues(localValues, of: shown.key)
+      counts.updated += 1
+    } else if try update(row) {
+      counts.updated += 1
+    }
   }
 
   /// The keys given in an attempt that was rolled back are given anew.
-  func forgetAssignedKeys() {
-    for row in assigned { row.localKey = nil }
+  func forgetAssignedKeys() throws {
+    for row in assigned {
+      row.localKey = nil
+      try session.access(row.key.table).forgetKeyMemory()
+    }
   }
 
   private static func reason(_ error: DatabaseError) -> ParkedRow.Reason? {

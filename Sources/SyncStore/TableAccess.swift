@@ -316,6 +316,37 @@ final class TableAccess {
     try deleting.run()
   }
 
+  /// The values of the columns that stay on this device, of the row with a
+  /// key, in order of name.
+  func localValues(_ key: [Value]) throws -> [Value] {
+    guard !table.excludedColumns.isEmpty else { return [] }
+    let names = table.excludedColumns.sorted()
+    let statement = try statement(
+      "SELECT \(names.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) "
+        + "WHERE \(Self.match(table.keyColumns))")
+    for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+    guard try statement.step() else { return [] }
+    defer { statement.reset() }
+    return names.indices.map { statement.value(at: $0) }
+  }
+
+  /// Puts back what ``localValues(_:)`` gave.
+  func setLocalValues(_ values: [Value], of key: [Value]) throws {
+    guard !values.isEmpty else { return }
+    let terms = table.excludedColumns.sorted().map { "\(quoted($0)) = ?" }
+    let statement = try statement(
+      "UPDATE OR ABORT \(table.quotedName) SET \(terms.joined(separator: ", ")) "
+        + "WHERE \(Self.match(table.keyColumns))")
+    for (index, value) in (values + key).enumerated() { statement.bind(value, at: index + 1) }
+    try statement.run()
+  }
+
+  /// Forgets what is remembered of keys beyond the tables, after a rollback.
+  func forgetKeyMemory() {
+    greatestKey = nil
+    moved = nil
+  }
+
   /// The statement that deletes by key.
   var deletion: SQLStatement { deleting }
 

@@ -65,3 +65,49 @@ import Testing
     #expect(try devices[0].store.digest() == devices[1].store.digest())
   }
 }
+
+extension ExchangeTests {
+  @Test func rowsThatSwapUniqueValuesKeepWhatIsThisDevicesOwn() throws {
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["seat": ["seen"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE seat (id INTEGER PRIMARY KEY, place TEXT UNIQUE, seen INTEGER DEFAULT 0);
+      INSERT INTO seat (id, place) VALUES (1, 'left'), (2, 'right');
+      """, configuration: configuration)
+    try devices[1].run("UPDATE seat SET seen = id * 10")
+    try devices[0].run(
+      """
+      BEGIN; UPDATE seat SET place = 'x' WHERE id = 1; UPDATE seat SET place = 'left' WHERE id = 2;
+      UPDATE seat SET place = 'right' WHERE id = 1; COMMIT
+      """)
+    try devices[1].receive(from: devices[0])
+    #expect(
+      try devices[1].rows("SELECT * FROM seat ORDER BY id") == ["1|right|10", "2|left|20"])
+    #expect(try devices[0].store.digest() == devices[1].store.digest())
+  }
+
+  @Test func everyRowThatAConditionRefusesIsParkedAndComesBack() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE span (id TEXT PRIMARY KEY, low INTEGER, high INTEGER, CHECK (low <= high));
+      INSERT INTO span VALUES ('a', 0, 9), ('b', 0, 9), ('c', 0, 9);
+      """)
+    try devices[0].run("UPDATE span SET low = 8")
+    try devices[1].run("UPDATE span SET high = 2 WHERE id < 'c'")
+    try devices[0].receive(from: devices[1])
+    try devices[1].receive(from: devices[0])
+    for device in devices {
+      #expect(try device.rows("SELECT * FROM span") == ["c|8|9"])
+      #expect(try device.store.status().parked.map(\.reason) == [.check, .check])
+    }
+    try devices[0].run("INSERT INTO span VALUES ('a', 1, 3)")
+    try devices[1].receive(from: devices[0])
+    for device in devices {
+      #expect(try device.rows("SELECT * FROM span ORDER BY id") == ["a|1|3", "c|8|9"])
+    }
+    #expect(try devices[0].store.digest() == devices[1].store.digest())
+  }
+}
