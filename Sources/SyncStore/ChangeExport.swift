@@ -14,7 +14,7 @@ final class ChangeExport {
   /// The rows that are read, and put in order, at once: several change sets
   /// of them, as far as memory allows. The longer the stretches in order of
   /// key, the fewer pages a receiver touches twice.
-  private static let rowsPerBatch = 40_000
+  private static let rowsPerBatch = 32_000
 
   /// What sealing has to look at again.
   private(set) var suspects = Suspects()

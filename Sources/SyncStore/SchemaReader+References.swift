@@ -1,0 +1,103 @@
+import GRDB
+import SyncModel
+
+/// References between tables, and the columns that stand for keys.
+extension SchemaReader {
+  func foreignKeys(
+    of table: TableSchema, drafts: [Draft], identifiers: [String: Int], ordinal: inout Int
+  ) throws -> [ForeignKey] {
+    let rows = try Row.fetchAll(
+      database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
+    var keys: [ForeignKey] = []
+    for (_, group) in Dictionary(grouping: rows, by: { $0["id"] as Int }).sorted(by: {
+      $0.key < $1.key
+    }) {
+      let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
+      let parentName: String = terms[0]["table"]
+      guard let parent = drafts.first(where: { $0.name.lowercased() == parentName.lowercased() })
+      else {
+        try checkReference(from: table, terms, to: parentName)
+        continue
+      }
+      let positions = terms.map { term in
+        table.columns.firstIndex {
+          $0.name.lowercased() == (term["from"] as String).lowercased()
+        }
+      }
+      // A reference through an excluded or generated column, or through the
+      // local key itself, cannot be followed on another device.
+      guard !positions.contains(nil) else { continue }
+      let named = terms.map { $0["to"] as String? }
+      keys.append(
+        ForeignKey(
+          ordinal: ordinal, child: table.id, columns: positions.compactMap { $0 },
+          parent: parent.id,
+          parentColumns: named.contains(nil) ? parent.primaryKey : named.compactMap { $0 },
+          onDelete: (terms[0]["on_delete"] as String).uppercased()))
+      ordinal += 1
+    }
+    for (column, target) in (lookup(configuration.references, table.name) ?? [:]).sorted(by: <) {
+      guard
+        let position = table.columns.firstIndex(where: {
+          $0.name.lowercased() == column.lowercased()
+        }), let parentID = identifiers[target.lowercased()],
+        let parent = drafts.first(where: { $0.id == parentID }), parent.primaryKey.count == 1
+      else {
+        throw StoreError(
+          .badConfiguration, path: path,
+          message: "\(quoted(table.name)).\(quoted(column)) cannot refer to \(quoted(target)).",
+          remedy: "Name a synchronized column, and a synchronized table with a single key column.")
+      }
+      keys.append(
+        ForeignKey(
+          ordinal: ordinal, child: table.id, columns: [position], parent: parentID,
+          parentColumns: parent.primaryKey, onDelete: "NO ACTION"))
+      ordinal += 1
+    }
+    return keys
+  }
+
+  /// On another device a reference to rows that stay here would lead nowhere.
+  func checkReference(from table: TableSchema, _ terms: [Row], to parent: String) throws {
+    guard configuration.excludedTables.contains(where: { $0.lowercased() == parent.lowercased() }),
+      !terms.contains(where: {
+        table.excludedColumns.contains(($0["from"] as String).lowercased())
+      })
+    else { return }
+    throw StoreError(
+      .badConfiguration, path: path,
+      message: "The table \(quoted(table.name)) refers to the excluded table \(quoted(parent)).",
+      remedy: "Keep \(parent), or exclude the referring columns as well with "
+        + "--exclude \(table.name).\(terms[0]["from"] as String).")
+  }
+
+  /// A column stands for a row's key if it refers to a local key, or to a
+  /// column that itself does, through any number of tables.
+  func resolveDomains(_ tables: inout [TableSchema]) {
+    let positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for index in tables.indices {
+        for key in tables[index].foreignKeys {
+          guard let parentIndex = positions[key.parent] else { continue }
+          let parent = tables[parentIndex]
+          for (column, target) in zip(key.columns, key.parentColumns) {
+            var domain = ColumnSchema.Domain.plain
+            if target.lowercased() == parent.localKey?.lowercased() {
+              domain = .key(of: parent.id)
+            } else if let position = parent.columns.firstIndex(where: {
+              $0.name.lowercased() == target.lowercased()
+            }) {
+              domain = parent.columns[position].domain
+            }
+            if domain != .plain, tables[index].columns[column].domain == .plain {
+              tables[index].columns[column].domain = domain
+              isSettled = false
+            }
+          }
+        }
+      }
+    }
+  }
+}
