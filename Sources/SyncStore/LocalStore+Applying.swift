@@ -22,6 +22,7 @@ extension LocalStore {
     while !isDone {
       try write { session in
         _ = try seal(session)
+        try session.setCache(.applying)
         let apply = ChangeApply(session: session)
         var rows = 0
         while rows < Self.rowsPerTransaction, let next = try pending.takeNext(session, binding) {

@@ -16,6 +16,7 @@ extension LocalStore {
     try session.logMovedReferences()
     let edited = try session.tablesWithEdits()
     guard !edited.isEmpty else { return SealReport() }
+    try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
       session: session, builder: builder, options: options)

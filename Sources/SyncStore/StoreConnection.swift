@@ -30,7 +30,7 @@ final class StoreConnection: Sendable {
     configuration.prepareDatabase { database in
       try database.execute(
         sql: """
-          PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; \
+          PRAGMA synchronous = FULL; \
           PRAGMA trusted_schema = \(trustsSchema ? "ON" : "OFF"); \
           PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
           """)

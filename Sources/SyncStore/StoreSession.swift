@@ -58,6 +58,19 @@ final class StoreSession {
     identity.bytes.withUnsafeBytes { fingerprint($0, of: kind) }
   }
 
+  /// How many pages SQLite keeps in memory, by what is going on.
+  enum Cache: Int {
+    /// Sealing needs memory for the rows of a batch as well.
+    case sealing = 18_000
+    /// Applying goes over the whole of a table and its index.
+    case applying = 36_000
+  }
+
+  /// Sets the size of the cache, in KiB.
+  func setCache(_ cache: Cache) throws {
+    try database.execute(sql: "PRAGMA cache_size = -\(cache.rawValue)")
+  }
+
   // MARK: - References
 
   /// The value that a change set carries for a value of a column here.

@@ -5,7 +5,7 @@ struct OperationContext: Sendable {
   let environment: SyncEnvironment
   /// Throws once the operation is cancelled.
   let checkCancellation: @Sendable () throws -> Void
-  private let changeProgress: @Sendable (sending (inout SyncProgress) -> Void) -> Void
+  private let changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
 
   init<Output>(_ operation: SyncOperation<Output>) {
     verb = operation.verb
@@ -16,7 +16,7 @@ struct OperationContext: Sendable {
   }
 
   /// Changes the progress and tells the observers.
-  func report(_ change: sending (inout SyncProgress) -> Void) { changeProgress(change) }
+  func report(_ change: (inout SyncProgress) -> Void) { changeProgress(change) }
 
   /// Begins a phase with nothing of it done.
   func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {

@@ -174,7 +174,8 @@ final class ChangeFetch {
             client: item.client, number: item.number, hash: received.hash,
             rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
       }
-      context.report { $0.completedCount += items.count }
+      let count = items.count
+      context.report { $0.completedCount += count }
     }
     return window
   }
