@@ -39,6 +39,7 @@ struct LocalSiblings {
   ) throws -> String? {
     var backup: String?
     if FileManager.default.fileExists(atPath: store) {
+      try checkIsFile()
       guard existing == .replaceKeepingBackup else { throw exists }
       backup = try moveAway(milliseconds)
     }
@@ -51,9 +52,32 @@ struct LocalSiblings {
     return backup
   }
 
-  /// Throws `fileExists` if a file is in the way.
+  /// Throws `fileExists` if a file is in the way, and `notAFile` if anything
+  /// else is, which is never moved away.
   func checkFree(_ existing: ExistingFile) throws {
-    if existing == .refuse, FileManager.default.fileExists(atPath: store) { throw exists }
+    guard FileManager.default.fileExists(atPath: store) else { return }
+    try checkIsFile()
+    if existing == .refuse { throw exists }
+  }
+
+  private func checkIsFile() throws {
+    let type: FileAttributeType?
+    do {
+      let resolved = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
+      type = try FileManager.default.attributesOfItem(atPath: resolved)[.type] as? FileAttributeType
+    } catch {
+      throw failure(error, "What is there could not be looked at.")
+    }
+    guard type == .typeRegular else {
+      let isFolder = type == .typeDirectory
+      throw SyncError(
+        .notAFile, operation: operation, path: store,
+        message: isFolder
+          ? "This is a folder, which is not replaced by a database." : "This is no ordinary file.",
+        remedy: isFolder
+          ? "Name the database file that is to be, such as one in that folder."
+          : "Choose another path.")
+    }
   }
 
   private func moveAway(_ milliseconds: Int64) throws -> String {

@@ -32,6 +32,8 @@ extension SyncError.Code {
   public static let unpublishedEdits = Self(rawValue: "unpublishedEdits")
   /// A file stands where one would be written.
   public static let fileExists = Self(rawValue: "fileExists")
+  /// Something that is no file stands where one would be written.
+  public static let notAFile = Self(rawValue: "notAFile")
   /// The local disk is full.
   public static let noLocalSpace = Self(rawValue: "noLocalSpace")
   /// A local file could not be read or written.
@@ -89,7 +91,7 @@ extension SyncError.Code {
   public var classification: SyncError.Classification {
     switch self {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway
-    case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
+    case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists, .notAFile,
       .otherApplication, .otherRoot, .documentExists, .documentDeleted, .generationReplaced,
       .forkedClient, .newerVersionNeeded:
       .refused

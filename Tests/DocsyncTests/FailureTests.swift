@@ -87,6 +87,16 @@ import Testing
     #expect(try scratch.succeed("status", "c.db").output.contains("nothing"))
   }
 
+  @Test(arguments: [[], ["--replace"]])
+  func joinOntoAFolderIsRefused(options: [String]) throws {
+    try scratch.makeTwoDevices()
+    try FileManager.default.createDirectory(
+      atPath: scratch.path + "/mine/inner", withIntermediateDirectories: true)
+    try scratch.expectFailure(
+      ["join", "mine", "--directory", "shared"] + options, status: 5, code: "notAFile",
+      path: "mine")
+  }
+
   // MARK: The directory
 
   @Test func joinWithoutTheDocumentListsThoseThatAreThere() throws {

@@ -104,6 +104,15 @@ final class Scratch {
     _ arguments: String..., status: Int32, code: String, path: String?,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
+    try expectFailure(
+      arguments, status: status, code: code, path: path, sourceLocation: sourceLocation)
+  }
+
+  /// As the other, for arguments that are not known beforehand.
+  func expectFailure(
+    _ arguments: [String], status: Int32, code: String, path: String?,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
     let before = try contents()
     let text = try Executable.run(arguments, in: self.path)
     #expect(text.status == status, "\(text.errors)", sourceLocation: sourceLocation)
