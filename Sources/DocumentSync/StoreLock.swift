@@ -26,11 +26,7 @@ final class StoreLock: Sendable {
     let path = Self.path(for: store)
     descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
-      throw SyncError(
-        errno == ENOENT ? .storeMissing : .storeNotWritable, operation: operation, path: path,
-        message: "The folder of the store cannot be written to.",
-        remedy: "Check that the folder is there and that this user may write to it.",
-        detail: String(cString: strerror(errno)))
+      throw Self.failure(errno, store: store, operation: operation)
     }
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       let reason = errno
@@ -47,6 +43,38 @@ final class StoreLock: Sendable {
         message: "The store is being synchronized by another process.",
         remedy: "Wait until that has finished, then try again.")
     }
+  }
+
+  /// Why the lock's file could not be made: the folder's fault, unless the
+  /// file is there.
+  private static func failure(_ reason: Int32, store: String, operation: String) -> SyncError {
+    let parent = (store as NSString).deletingLastPathComponent
+    let folder = parent.isEmpty ? "." : parent
+    var code = SyncError.Code.storeNotWritable
+    var path = folder
+    let (message, remedy): (String, String)
+    switch reason {
+    case ENOENT, ENOTDIR:
+      code = .storeMissing
+      message = "The folder of the store is not there."
+      remedy = "Check the path of the store, or make that folder first."
+    case ENOSPC, EDQUOT:
+      code = .noLocalSpace
+      message = "The disk of the store is full."
+      remedy = "Free some space, then try again."
+    default:
+      if FileManager.default.fileExists(atPath: Self.path(for: store)) {
+        path = Self.path(for: store)
+        message = "The file that keeps two processes from using the store may not be written to."
+        remedy = "Give this user permission to write to it."
+      } else {
+        message = "The folder of the store may not be written to."
+        remedy = "Give this user permission to write to the folder, or keep the store in another."
+      }
+    }
+    return SyncError(
+      code, operation: operation, path: path, message: message, remedy: remedy,
+      detail: String(cString: strerror(reason)))
   }
 
   /// Gives the lock up.

@@ -97,6 +97,25 @@ import Testing
       path: "mine")
   }
 
+  @Test func joinIntoAFolderThatIsNotThereNamesTheFolder() throws {
+    try scratch.makeTwoDevices()
+    try scratch.expectFailure(
+      "join", "nowhere/c.db", "--directory", "shared", status: 1, code: "storeMissing",
+      path: "nowhere")
+  }
+
+  @Test(.enabled(if: ReadOnlyFolder.isPossible))
+  func joinIntoAFolderThatMayNotBeWrittenNamesTheFolder() throws {
+    try scratch.makeTwoDevices()
+    let folder = scratch.path + "/mine"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try ReadOnlyFolder.with(folder) {
+      try scratch.expectFailure(
+        "join", "mine/c.db", "--directory", "shared", status: 1, code: "storeNotWritable",
+        path: "mine")
+    }
+  }
+
   // MARK: The directory
 
   @Test func joinWithoutTheDocumentListsThoseThatAreThere() throws {
