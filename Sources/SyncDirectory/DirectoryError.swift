@@ -168,8 +168,9 @@ extension DirectoryError.Code {
     case .notFound: "Sync again later; the file may not have arrived yet."
     case .notReadable: "Give this user permission to read the shared directory."
     case .notWritable: "Give this user permission to write to the shared directory."
-    case .exists: "Run docsync verify; another program may have changed the shared directory."
-    case .tooLarge: "Run docsync verify; the file may not be one of ours."
+    case .exists:
+      "Look whether another program changes files in the shared directory, then sync again."
+    case .tooLarge: "Move the file away if it is not one of DocumentSync's, then sync again."
     case .notRegularFile: "Move away what stands in place of the file."
     case .notEmpty: "Remove what the folder holds first."
     case .invalidPath: "Report this as a fault of the program."

@@ -11,12 +11,12 @@ extension DirectoryLayout {
 
     Names that DocumentSync does not know are ignored. Copies that a cloud
     service made, such as "... (1)" or "... conflicted copy ...", may be
-    deleted. To see what is here, and whether it is whole:
+    deleted. To see which documents are here:
 
-        docsync verify --directory THIS_FOLDER
+        docsync documents --directory THIS_FOLDER
 
-    To stop using it, run "docsync leave" on each device, and then
-    "docsync remove-all" on the last one.
+    The databases themselves are on the devices. Once none of them
+    synchronizes through this folder any more, it may be deleted as a whole.
 
     """
 }

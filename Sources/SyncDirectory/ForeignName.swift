@@ -1,7 +1,7 @@
 /// A name in the shared directory that is not exactly one of ours.
 ///
-/// Such names are never opened. They are listed by `docsync verify`, since a
-/// conflicted copy says that another program renames our files.
+/// Such names are never opened. Listings tell of them, since a conflicted
+/// copy says that another program renames our files.
 public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
   /// What the name looks like.
   public enum Reason: String, Hashable, Sendable, CaseIterable {

@@ -121,7 +121,7 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
       .alreadyUnderSync, operation: verb, path: path,
       message: "The store is under sync already, as the document "
         + "“\(binding.documentIdentifier)” in \(binding.directory).",
-      remedy: "Synchronize it, or leave that document first.")
+      remedy: "Synchronize it.")
   }
 }
 
