@@ -1,5 +1,13 @@
 import Foundation
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// A local file that is read or written part by part. Closed when it is let
 /// go of. Its errors are ``SyncError``.
 final class LocalFileHandle {
@@ -18,18 +26,19 @@ final class LocalFileHandle {
     }
   }
 
-  /// Makes a new file, which only this user may read, to write and to read.
-  init(creating path: String, operation: String) throws {
+  /// Makes a new file, to write and to read.
+  ///
+  /// - Parameter isPrivate: Whether only this user may read it; otherwise the
+  ///   process's umask says who may.
+  init(creating path: String, isPrivate: Bool = true, operation: String) throws {
     self.path = path
     self.operation = operation
-    let made = FileManager.default.createFile(
-      atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-    do {
-      guard made else { throw CocoaError(.fileWriteUnknown) }
-      handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-    } catch {
-      throw Self.failure(error, path: path, operation: operation)
+    let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o666)
+    guard descriptor >= 0 else {
+      throw Self.failure(
+        POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO), path: path, operation: operation)
     }
+    handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
   }
 
   deinit {
@@ -83,7 +92,9 @@ final class LocalFileHandle {
   private static func failure(
     _ error: any Error, path: String, operation: String
   ) -> SyncError {
-    let full = (error as? CocoaError)?.code == .fileWriteOutOfSpace
+    let full =
+      (error as? CocoaError)?.code == .fileWriteOutOfSpace
+      || (error as? POSIXError)?.code == .ENOSPC
     return SyncError(
       full ? .noLocalSpace : .localFile, operation: operation, path: path,
       message: full ? "The local disk is full." : "A local file could not be read or written.",

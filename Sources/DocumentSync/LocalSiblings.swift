@@ -41,6 +41,7 @@ struct LocalSiblings {
     if FileManager.default.fileExists(atPath: store) {
       try checkIsFile()
       guard existing == .replaceKeepingBackup else { throw exists }
+      try copyPermissions(to: new)
       backup = try moveAway(milliseconds)
     }
     do {
@@ -77,6 +78,18 @@ struct LocalSiblings {
         remedy: isFolder
           ? "Name the database file that is to be, such as one in that folder."
           : "Choose another path.")
+    }
+  }
+
+  /// Whoever might not read the old store may not read the new one.
+  private func copyPermissions(to new: String) throws {
+    do {
+      let resolved = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
+      let attributes = try FileManager.default.attributesOfItem(atPath: resolved)
+      guard let permissions = attributes[.posixPermissions] else { return }
+      try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: new)
+    } catch {
+      throw failure(error, "The new store could not be given the old one's permissions.")
     }
   }
 

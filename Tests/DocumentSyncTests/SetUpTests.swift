@@ -6,6 +6,14 @@ import SyncModel
 import SyncStore
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 struct SetUpTests {
   let scratch: Scratch
   let directory = MemoryDirectory(seed: 1)
@@ -220,6 +228,22 @@ struct SetUpTests {
     let backup = try #require(try scratch.names().first { $0.contains("backup") })
     #expect(
       try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + backup)) == old)
+  }
+
+  @Test func joinedStoreHasTheUsualPermissionsOrThoseOfTheFileItReplaces() async throws {
+    func permissions(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+    _ = try await create("a")
+    let plain = scratch.path + "/plain"
+    let descriptor = open(plain, O_CREAT | O_WRONLY, 0o666)
+    try #require(descriptor >= 0 && close(descriptor) == 0)
+    let joined = try await join("b")
+    #expect(try permissions(joined.store.path) == permissions(plain))
+    let path = try scratch.makeNotes("c")
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+    _ = try await join("c", existing: .replaceKeepingBackup)
+    #expect(try permissions(path) == 0o640)
   }
 
   @Test func damagedWholeStoreIsPassedOverForAnOlderOne() async throws {
