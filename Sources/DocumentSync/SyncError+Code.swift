@@ -91,9 +91,9 @@ extension SyncError.Code {
   public var classification: SyncError.Classification {
     switch self {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway
-    case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists, .notAFile,
-      .otherApplication, .otherRoot, .documentExists, .documentDeleted, .generationReplaced,
-      .forkedClient, .newerVersionNeeded:
+    case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
+      .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,
+      .generationReplaced, .forkedClient, .newerVersionNeeded:
       .refused
     default: .failed
     }

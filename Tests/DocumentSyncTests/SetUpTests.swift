@@ -1,6 +1,7 @@
 import DocumentSync
 import DocumentSyncTesting
 import Foundation
+import GRDB
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -288,6 +289,59 @@ struct SetUpTests {
     let joined = try await join("c")
     #expect(joined.binding.generation == managers[0].binding.generation)
     #expect(joined.binding.root == managers[0].binding.root)
+  }
+
+  @Test func whoLosesWhileCreatingHasTheDatabaseAsItWas() async throws {
+    var (call, lost) = (0, 0)
+    while true {
+      call += 1
+      let (scratch, world) = (try Scratch(), World(seed: UInt64(call)))
+      let (here, there) = (MemoryDirectory(seed: 1), MemoryDirectory(seed: 2))
+      try await ApplicationSyncManager(
+        directory: here, applicationIdentifier: "notes", environment: world.environment
+      ).register(.random(), description: "x", createIfMissing: true)
+      there.takeOver(here.items)
+      func create(_ path: String, in directory: any SharedDirectory) async throws {
+        try await DocumentSyncManager.create(
+          storeAt: path, directory: directory, application: "notes", document: "main",
+          environment: world.environment
+        ).close()
+      }
+      try await create(try scratch.makeNotes("other"), in: there)
+      let path = try scratch.makeNotes("mine", rows: 2)
+      let before = try contents(of: path)
+      // The other's document arrives before one call or another.
+      let hooked = HookedDirectory(here, beforeCall: call) { here.takeOver(there.items) }
+      do {
+        try await create(path, in: hooked)
+      } catch let error as SyncError {
+        #expect(error.code == .documentExists)
+        #expect(try contents(of: path) == before)
+        let again = await syncError { try await create(path, in: here) }
+        #expect(again?.code == .documentExists)
+        lost += 1
+        let joined = try await DocumentSyncManager.join(
+          storeAt: scratch.store("joined"), directory: here, environment: world.environment)
+        #expect(try joined.notes().isEmpty)
+      }
+      guard hooked.wasCalled else { break }
+    }
+    #expect(lost > 3 && call > lost)
+  }
+
+  /// The schema and the notes.
+  private func contents(of path: String) throws -> [String] {
+    let queue = try DatabaseQueue(path: path)
+    let contents = try queue.read { database in
+      try String.fetchAll(
+        database,
+        sql: """
+          SELECT type || name || ifnull(sql, '') FROM sqlite_schema \
+          UNION ALL SELECT id || body FROM notes
+          """)
+    }
+    try queue.close()
+    return contents
   }
 
   @Test func clientIsDescribedAnewOnlyWhereItSaysSomethingElse() async throws {

@@ -11,7 +11,9 @@ extension DocumentSyncManager {
   /// stopped half-way is completed by repeating it. Refused, with nothing
   /// changed, if the store is under sync (`alreadyUnderSync`), cannot be
   /// synchronized (`storeUnsuitable`), or the document is there already
-  /// (`documentExists`: join it instead).
+  /// (`documentExists`: join it instead). That also holds if another device
+  /// creates it at the same time and its document counts: then the database
+  /// is as it was before.
   ///
   /// - Parameters:
   ///   - application: The application's identifier.

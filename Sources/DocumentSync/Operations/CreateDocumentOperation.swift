@@ -9,7 +9,9 @@ import SyncStore
 /// Everything that can be refused is refused before anything is written
 /// anywhere. Then come the application, the store, and only then what others
 /// can see of the document. Interrupted in between, the same call completes
-/// it: the store knows which document it is to be.
+/// it: the store knows which document it is to be. If another device turns
+/// out to have begun the document at the same time, the store is taken out
+/// of sync again.
 public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecked Sendable {
   private let path: String
   private let directory: any SharedDirectory
@@ -56,6 +58,10 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
         do {
           try complete(store, files: files, context: context)
           return store
+        } catch let error as SyncError
+          where error.code == .documentExists || error.code == .generationReplaced
+        {
+          throw try undo(store, after: error)
         } catch {
           try store.close()
           throw error
@@ -103,6 +109,20 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
       store: store, directory: directory, turns: turns, context: context
     ).run()
     try StoreRecords(store).noteSetUp()
+  }
+
+  /// Takes the store out of sync, after another device has begun the document
+  /// at the same time and its generation counts: then this one's set-up can
+  /// never be completed. Returns what to throw.
+  private func undo(_ store: LocalStore, after error: SyncError) throws -> SyncError {
+    let isUndone = Result { try store.removeBookkeeping() }
+    try store.close()
+    guard try isUndone.get() else { return error }
+    return SyncError(
+      .documentExists, operation: verb, path: error.path,
+      message: "The document “\(document)” was begun on another device at the same time, and "
+        + "that one counts; the database here is as it was.",
+      remedy: "Join it, or choose another identifier.", detail: error.detail, underlying: error)
   }
 
   /// Throws unless the store's set-up was begun by such a call as this one

@@ -121,7 +121,8 @@ struct DocumentSteps {
   /// Publishes the beginning of the document that a store is bound to.
   ///
   /// Repeating it changes nothing. Throws `documentExists` if the document
-  /// is there and is not this one.
+  /// is there and is not this one, and `generationReplaced` if another, which
+  /// counts, was published at the same time.
   func create(_ binding: StoreBinding, description: String) throws -> Found {
     try checkRoot(binding)
     try checkAbsent(binding.documentIdentifier, except: binding.generation)
@@ -139,9 +140,16 @@ struct DocumentSteps {
           createdMilliseconds: context.environment.now()),
         as: .generation, at: layout.path(of: name), by: binding.client)
     }
-    guard let found = try find(binding.document), found.file.generation == binding.generation
-    else { throw replaced(binding) }
-    return found
+    let found = try find(binding.document)
+    if let found, found.file.generation == binding.generation { return found }
+    // What was just published may not be listed yet; that is no defeat.
+    if let found,
+      name < GenerationName(ordinal: found.file.ordinal, key: found.file.generation)
+    {
+      throw replaced(binding)
+    }
+    throw try absent(
+      binding, listing: Listing(files.listIfPresent(layout.folder, as: DocumentEntryName.self)))
   }
 
   /// Throws `documentExists` if a document of that identifier is there, and
