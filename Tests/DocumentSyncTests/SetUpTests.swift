@@ -226,9 +226,9 @@ struct SetUpTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == old)
     let joined = try await join("b", existing: .replaceKeepingBackup)
     #expect(try joined.notes().count == 3)
-    let backup = try #require(try scratch.names().first { $0.contains("backup") })
-    #expect(
-      try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/" + backup)) == old)
+    let backup = try #require(joined.backup)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: backup)) == old)
+    #expect(try await join("c").backup == nil)
   }
 
   @Test func joinedStoreHasTheUsualPermissionsOrThoseOfTheFileItReplaces() async throws {

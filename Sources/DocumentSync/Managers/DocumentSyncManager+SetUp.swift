@@ -43,7 +43,8 @@ extension DocumentSyncManager {
   /// is there, and can be opened and synchronized again.
   ///
   /// Nothing half-done is ever at `path`. A file that stands there is left
-  /// alone (`fileExists`) unless `existing` says otherwise.
+  /// alone (`fileExists`) unless `existing` says otherwise; then
+  /// ``backup`` tells where it is.
   ///
   /// - Parameters:
   ///   - document: The identifier; `nil` takes the only document there is.
@@ -64,7 +65,8 @@ extension DocumentSyncManager {
       onProgress: onProgress)
     let manager = DocumentSyncManager(
       store: downloaded.store, directory: directory,
-      turns: SyncTurns(environment: environment), environment: environment)
+      turns: SyncTurns(environment: environment), environment: environment,
+      backup: downloaded.backup)
     try await manager.synchronize(onProgress: onProgress)
     return manager
   }

@@ -18,13 +18,17 @@ public final class DocumentSyncManager: Sendable {
   public let directory: any SharedDirectory
   /// What operations need from the world.
   public let environment: SyncEnvironment
+  /// Where the file is that ``join(storeAt:directory:document:application:client:existing:environment:onProgress:)``
+  /// has replaced; `nil` if there was none.
+  public let backup: String?
   private let queue: OperationQueue
   private let turns: SyncTurns
 
   init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    environment: SyncEnvironment
+    environment: SyncEnvironment, backup: String? = nil
   ) {
+    self.backup = backup
     self.store = store
     self.directory = directory
     self.turns = turns

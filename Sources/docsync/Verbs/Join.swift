@@ -1,6 +1,5 @@
 import ArgumentParser
 import DocumentSync
-import Foundation
 import SyncDirectory
 
 /// `docsync join`
@@ -62,7 +61,6 @@ struct Join: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let bar = ProgressBar()
     defer { bar.clear() }
-    let before = try backups()
     let manager = try await DocumentSyncManager.join(
       storeAt: store, directory: FolderDirectory(root: directory), document: document,
       application: application, client: client,
@@ -74,7 +72,7 @@ struct Join: Verb {
     let result = Result(
       store: store, directory: directory, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
-      rowCount: digest.rowCount, backup: try backups().subtracting(before).min())
+      rowCount: digest.rowCount, backup: manager.backup)
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
@@ -82,16 +80,5 @@ struct Join: Verb {
     if let backup = result.backup { lines.append("The file that was there is now \(backup).") }
     lines += ["", "Next, whenever something changed:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, text: lines.joined(separator: "\n"))
-  }
-
-  /// The backups that are beside the store.
-  private func backups() throws -> Set<String> {
-    guard replace else { return [] }
-    let folder = (store as NSString).deletingLastPathComponent
-    let prefix = (store as NSString).lastPathComponent + ".backup-"
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)
-    return Set(
-      names.filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }
-        .map { (folder as NSString).appendingPathComponent($0) })
   }
 }
