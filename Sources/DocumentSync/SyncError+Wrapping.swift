@@ -3,9 +3,17 @@ import SyncModel
 import SyncStore
 
 extension SyncError {
-  /// The error of any layer, as an error of this one. A `SyncError` stays as
-  /// it is.
-  static func wrapping(
+  /// The error of any layer, as an error of this one.
+  ///
+  /// For callers that ask a ``DocumentSyncManager/store`` or a directory
+  /// directly and want one kind of error all the same. A `SyncError` stays as
+  /// it is, a `CancellationError` becomes `cancelled`, and what no layer
+  /// throws becomes `internalFault`. What is given is ``underlying``.
+  ///
+  /// - Parameters:
+  ///   - operation: What was being done: a verb phrase.
+  ///   - path: What it is about, where the error does not say.
+  public static func wrapping(
     _ error: any Error, operation: String, path: String? = nil
   ) -> SyncError {
     switch error {

@@ -36,12 +36,8 @@ struct Failure: Error, Sendable {
     switch error {
     case let error as Failure: self = error
     case let error as SyncError: self.init(error)
-    case let error as StoreError: self.init(error)
-    case let error as DirectoryError: self.init(error)
-    case let error as CodecError:
-      self.init(
-        code: SyncError.Code.malformedFile.rawValue, message: error.sentence, path: nil,
-        remedy: error.remedy, detail: "\(error)")
+    case is StoreError, is DirectoryError, is CodecError:
+      self.init(SyncError.wrapping(error, operation: "run the command"))
     case is CancellationError:
       self.init(
         code: SyncError.Code.cancelled.rawValue, message: "The command was interrupted.",
@@ -79,35 +75,6 @@ struct Failure: Error, Sendable {
       + "with “docsync init”.",
     .directoryAway: "Check the path, or connect the shared directory, then try again.",
   ]
-
-  /// A store that was asked directly fails as it does through a manager.
-  private init(_ error: StoreError) {
-    let codes: [StoreError.Code: SyncError.Code] = [
-      .missing: .storeMissing, .notADatabase: .notADatabase, .damaged: .storeDamaged,
-      .alreadyUnderSync: .alreadyUnderSync, .notUnderSync: .notUnderSync,
-      .newerFormat: .newerVersionNeeded, .unsupportedSchema: .storeUnsuitable,
-      .badConfiguration: .storeUnsuitable, .foreignKeysBroken: .storeUnsuitable,
-      .busy: .storeBusy, .notWritable: .storeNotWritable, .noSpace: .noLocalSpace,
-    ]
-    let code = codes[error.code] ?? .storeFailed
-    self.init(
-      code: code.rawValue, message: error.message, path: error.path, remedy: error.remedy,
-      detail: error.detail, status: ExitStatus(code.classification))
-  }
-
-  private init(_ error: DirectoryError) {
-    let code: SyncError.Code =
-      switch error.code {
-      case .away: .directoryAway
-      case .notADirectory: .notADirectory
-      case .notReadable: .directoryNotReadable
-      default: .directoryFailed
-      }
-    self.init(
-      code: code.rawValue, message: "Reading in the shared directory failed.",
-      path: error.path, remedy: error.remedy, detail: "\(error)",
-      status: ExitStatus(code.classification))
-  }
 
   /// Whether the sentences say so little that the detail helps.
   private var needsDetail: Bool {
