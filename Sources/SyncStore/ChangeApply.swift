@@ -29,7 +29,7 @@ final class ChangeApply {
 
   /// Merges one change set, whose predecessors and dependencies have been
   /// applied.
-  func apply(_ changeSet: SyncChangeSet, hash: ContentHash) throws {
+  func apply(_ changeSet: SyncChangeSet, hash: ContentHash) throws -> AppliedChangeSet {
     let author = try session.clients.number(of: changeSet.header.client)
     for changes in changeSet.tables {
       guard let table = session.schema.table(named: changes.table) else { continue }
@@ -49,10 +49,11 @@ final class ChangeApply {
     let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
     try session.clients.advance(changeSet.header.client, to: entry)
     try session.recordHistory(client: author, entry: entry, rowCount: changeSet.rowCount)
-    report.applied.append(
-      AppliedChangeSet(
-        client: changeSet.header.client, number: entry.number, hash: hash,
-        rowCount: changeSet.rowCount, milliseconds: session.now))
+    let applied = AppliedChangeSet(
+      client: changeSet.header.client, number: entry.number, hash: hash,
+      rowCount: changeSet.rowCount, milliseconds: session.now)
+    report.applied.append(applied)
+    return applied
   }
 
   /// Settles what is left: afterwards the tables show what they should.

@@ -10,6 +10,7 @@ final class ChangeExport {
   private let session: StoreSession
   private let builder: ChangeSetBuilder
   private let options: LocalStore.Options
+  private let checkCancellation: () throws -> Void
 
   /// The rows that are read, and put in order, at once: several change sets
   /// of them, as far as memory allows. The longer the stretches in order of
@@ -31,7 +32,12 @@ final class ChangeExport {
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
   }
 
-  init(session: StoreSession, builder: ChangeSetBuilder, options: LocalStore.Options) {
+  /// - Parameter checkCancellation: Called before each batch of rows.
+  init(
+    session: StoreSession, builder: ChangeSetBuilder, options: LocalStore.Options,
+    checkCancellation: @escaping () throws -> Void
+  ) {
+    self.checkCancellation = checkCancellation
     self.session = session
     self.builder = builder
     self.options = options
@@ -62,6 +68,7 @@ final class ChangeExport {
     let exporter = try TableExport(session: session, table: table)
     var log = try EditLog(table: table, session: session)
     while true {
+      try checkCancellation()
       let batch = try log.next(
         limit: Self.rowsPerBatch, byteLimit: options.bytesPerChangeSet)
       if batch.rows.isEmpty { break }

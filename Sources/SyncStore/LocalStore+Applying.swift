@@ -13,7 +13,17 @@ extension LocalStore {
   ///
   /// Local edits that are not sealed yet are sealed first, in the same
   /// transaction, so that they take part in merging.
-  public func apply(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
+  ///
+  /// - Parameters:
+  ///   - checkCancellation: Called before each change set. What it throws is
+  ///     thrown; the groups that were committed by then stay applied, the
+  ///     others can be applied later.
+  ///   - onApplied: Told of each change set after it was merged, which is
+  ///     before its group is committed.
+  public func apply(
+    _ received: [ReceivedChangeSet], checkCancellation: @escaping () throws -> Void = {},
+    onApplied: (AppliedChangeSet) -> Void = { _ in }
+  ) throws -> ApplyReport {
     var report = ApplyReport()
     let kept = try waitingSets()
     guard !received.isEmpty || !kept.isEmpty else { return report }
@@ -21,13 +31,14 @@ extension LocalStore {
     var isDone = false
     while !isDone {
       try write { session in
-        _ = try seal(session)
+        _ = try seal(session, checkCancellation: checkCancellation)
         try session.setCache(.applying)
         let apply = ChangeApply(session: session)
         var rows = 0
         while rows < Self.rowsPerTransaction, let next = try pending.takeNext(session, binding) {
+          try checkCancellation()
           try checkOrigin(next.header)
-          try apply.apply(try next.decoded(), hash: next.hash)
+          onApplied(try apply.apply(try next.decoded(), hash: next.hash))
           rows += next.rowCount
           try session.database.execute(
             sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",

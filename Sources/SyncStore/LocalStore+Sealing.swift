@@ -6,20 +6,27 @@ extension LocalStore {
   /// Seals the edits made since the last time: writes them as change sets
   /// into the store, durably, and empties the log, in one transaction.
   /// Without edits it writes nothing.
-  public func seal() throws -> SealReport {
+  ///
+  /// - Parameter checkCancellation: Called between batches of rows. What it
+  ///   throws is thrown, and nothing is sealed then.
+  public func seal(
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> SealReport {
     guard try read({ try !$0.tablesWithEdits().isEmpty }) else { return SealReport() }
-    return try write { try seal($0) }
+    return try write { try seal($0, checkCancellation: checkCancellation) }
   }
 
   /// Seals within a transaction.
-  func seal(_ session: StoreSession) throws -> SealReport {
+  func seal(
+    _ session: StoreSession, checkCancellation: @escaping () throws -> Void
+  ) throws -> SealReport {
     try session.logMovedReferences()
     let edited = try session.tablesWithEdits()
     guard !edited.isEmpty else { return SealReport() }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
-      session: session, builder: builder, options: options)
+      session: session, builder: builder, options: options, checkCancellation: checkCancellation)
     try export.run()
     var report = SealReport()
     report.changeSets = builder.sealed

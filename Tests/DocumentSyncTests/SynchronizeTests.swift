@@ -322,6 +322,34 @@ struct SynchronizeTests {
     #expect(try await fleet[0].synchronize().sent.count == 1)
   }
 
+  @Test func cancelledBetweenTwoChangeSetsAppliesNoneAndTheNextContinues() async throws {
+    let fleet = try await TestFleet(2)
+    for number in 1...4 {
+      try fleet[0].put("x\(number)", "1")
+      try await fleet[0].synchronize()
+    }
+    let before = try fleet[1].notes()
+    let operation = SynchronizeOperation(
+      store: fleet[1].store, directory: fleet.memory,
+      turns: SyncTurns(environment: fleet.environment), environment: fleet.environment)
+    let seen = Seen()
+    operation.observe { [unowned operation] progress in
+      guard progress.phase == .applying else { return }
+      seen.note(progress)
+      if progress.completedCount == 2 { operation.cancel() }
+    }
+    await withCheckedContinuation { continuation in
+      operation.whenFinished { _ in continuation.resume() }
+      operation.start()
+    }
+    #expect(operation.error?.code == .cancelled)
+    #expect(seen.values.map(\.completedCount) == [0, 1, 2])
+    #expect(seen.values.allSatisfy { $0.totalCount == 4 })
+    #expect(try fleet[1].notes() == before)
+    #expect(try await fleet[1].synchronize().applied.count == 4)
+    try fleet.expectEqual()
+  }
+
   @Test func folderThatCannotBeListedHoldsUpItsClientAlone() async throws {
     let fleet = try await TestFleet(3)
     try fleet[2].put("y", "1")
@@ -409,4 +437,13 @@ private final class CancelBox: @unchecked Sendable {
     ready.wait()
     lock.withLock { task }?.cancel()
   }
+}
+
+/// The progress that was reported.
+private final class Seen: @unchecked Sendable {
+  private let lock = NSLock()
+  private var noted: [SyncProgress] = []
+
+  var values: [SyncProgress] { lock.withLock { noted } }
+  func note(_ progress: SyncProgress) { lock.withLock { noted.append(progress) } }
 }

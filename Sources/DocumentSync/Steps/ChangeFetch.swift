@@ -36,6 +36,8 @@ final class ChangeFetch {
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
+  /// How many numbers are read, and how many there are to read.
+  private var reading = (done: 0, total: 0)
   private var context: OperationContext { files.context }
 
   /// - Parameter heads: The last change set that each client has announced.
@@ -98,6 +100,7 @@ final class ChangeFetch {
       try look(at: client)
     }
     var queue = ChangeFetchQueue(authors.keys.sorted().map { (client: $0, files: plan($0)) })
+    reading.total = queue.count
     context.begin(.downloading, count: queue.count)
     try applyKept(&report)
     while !queue.isEmpty {
@@ -175,6 +178,7 @@ final class ChangeFetch {
             rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
       }
       let count = items.count
+      reading.done += count
       context.report { $0.completedCount += count }
     }
     return window
@@ -222,16 +226,20 @@ final class ChangeFetch {
   private func apply(_ received: [ReceivedChangeSet], _ report: inout SyncReport) throws {
     guard !received.isEmpty else { return }
     try context.checkCancellation()
-    context.report { $0.phase = .applying }
-    defer { context.report { $0.phase = .downloading } }
+    context.begin(.applying, count: received.count)
+    defer {
+      let reading = reading
+      context.begin(.downloading, count: reading.total)
+      context.report { $0.completedCount = reading.done }
+    }
     do {
-      add(try store.apply(received), to: &report)
+      add(try applyToStore(received), to: &report)
     } catch let error as StoreError where error.concernsOneChangeSet {
       guard received.count > 1 else { return refuse(received[0], error) }
       // Which one it was shows one by one.
       for one in received where !blocked.contains(one.changeSet.header.client) {
         do {
-          add(try store.apply([one]), to: &report)
+          add(try applyToStore([one]), to: &report)
         } catch let error as StoreError where error.concernsOneChangeSet {
           refuse(one, error)
         }
@@ -242,10 +250,20 @@ final class ChangeFetch {
   private func applyKept(_ report: inout SyncReport) throws {
     guard canApplyKept else { return }
     do {
-      add(try store.apply([]), to: &report)
+      add(try applyToStore([]), to: &report)
     } catch let error as StoreError where error.concernsOneChangeSet {
       // It stays among those that wait, which are reported.
       context.environment.logger.error("a change set that the store keeps: \(error)")
+    }
+  }
+
+  private func applyToStore(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
+    try store.apply(received, checkCancellation: context.checkCancellation) { [context] _ in
+      context.report {
+        $0.completedCount += 1
+        // Some that the store kept may come with those that were received.
+        $0.totalCount = max($0.totalCount, $0.completedCount)
+      }
     }
   }
 

@@ -43,7 +43,7 @@ struct OwnChangeSets {
   func seal(_ report: inout SyncReport) throws -> [SealedChangeSet] {
     context.begin(.sealing)
     try context.checkCancellation()
-    report.parkedRows += try store.seal().parkedRows
+    report.parkedRows += try store.seal(checkCancellation: context.checkCancellation).parkedRows
     return try store.sealedChangeSets()
   }
 
