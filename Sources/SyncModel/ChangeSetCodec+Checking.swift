@@ -84,11 +84,8 @@ private struct TableChecker {
       }
       guard seen.insert(shape).inserted else { throw fail(.malformed, "shape twice") }
     }
-    let empty = table.shapes.map(\.isEmpty)
-    for (action, shape) in zip(table.actions, table.rowShapes) {
-      guard shape < empty.count, action != RowAction.delete.rawValue || empty[Int(shape)] else {
-        throw fail(.malformed, "shape of a row")
-      }
+    guard table.rowShapes.allSatisfy({ $0 < table.shapes.count }) else {
+      throw fail(.malformed, "shape of a row")
     }
   }
 

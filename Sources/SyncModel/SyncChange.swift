@@ -46,7 +46,8 @@ public struct TableChanges: Hashable, Sendable {
   public var exceptions: [StampException] = []
   /// Distinct sets of columns, each in ascending order.
   public var shapes: [[Int]] = []
-  /// For each row the index of its set; deletes have an empty one.
+  /// For each row the index of its set. A delete has the columns that were
+  /// changed before it, where the cells of deleted rows are kept.
   public var rowShapes: [UInt32] = []
   /// The values, one entry for each of ``columns``.
   public var cells: [ValueColumn]

@@ -44,17 +44,19 @@ enum Bookkeeping {
     """,
     // Small values for the layer above.
     "CREATE TABLE docsync_record (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
-    // Rows that are kept and not shown, with their cells.
+    // Rows of which more is known than their tables show, with their cells.
     """
-    CREATE TABLE docsync_parked (tbl INTEGER, identity BLOB, reason TEXT NOT NULL, \
-    cells BLOB NOT NULL, PRIMARY KEY (tbl, identity)) WITHOUT ROWID
+    CREATE TABLE docsync_kept (tbl INTEGER, identity BLOB, reason TEXT NOT NULL, \
+    moved BLOB, cells BLOB NOT NULL, PRIMARY KEY (tbl, identity)) WITHOUT ROWID
     """,
-    // The references of parked rows, to be found from the parent's side.
+    // Their references, to be found from the other side.
     """
-    CREATE TABLE docsync_parked_reference (parent INTEGER, columns TEXT, key BLOB, \
+    CREATE TABLE docsync_kept_reference (parent INTEGER, columns TEXT, key BLOB, \
     tbl INTEGER, identity BLOB, PRIMARY KEY (parent, columns, key, tbl, identity)) WITHOUT ROWID
     """,
-    "CREATE INDEX docsync_parked_reference_row ON docsync_parked_reference (tbl, identity)",
+    "CREATE INDEX docsync_kept_reference_row ON docsync_kept_reference (tbl, identity)",
+    // Those that are shown although they are deleted.
+    "CREATE INDEX docsync_kept_rescued ON docsync_kept (tbl) WHERE reason = 'rescued'",
     // The unique values that parked rows claim.
     """
     CREATE TABLE docsync_claim (tbl INTEGER, ix INTEGER, key BLOB, identity BLOB, \

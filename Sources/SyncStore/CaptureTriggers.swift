@@ -21,6 +21,9 @@ struct CaptureTriggers {
     case replaced = 3
     /// The row was there when an insert of its key began.
     case present = 4
+    /// A row that is kept and not shown is deleted with one that it refers
+    /// to. No trigger writes this.
+    case hiddenDelete = 5
   }
 
   /// The bits of one mask; further columns go to further masks.
@@ -28,8 +31,22 @@ struct CaptureTriggers {
 
   let table: TableSchema
 
+  /// The columns of a log that were added as the schema needed them.
+  struct Column {
+    /// Where a row whose key changed lives on: one for each key column.
+    static func destination(_ index: Int) -> String { "n\(index)" }
+    /// What a column of the table held, by its position.
+    static func old(_ position: Int) -> String { "o\(position)" }
+  }
+
   /// Statements that make the log and the triggers.
   var creation: [String] { [logTable] + removal + triggers }
+
+  /// The columns that the log has beyond those that every log has.
+  var furtherColumns: [String] {
+    (table.isReferred ? table.keyColumns.indices.map(Column.destination) : [])
+      + table.recordedColumns.map(Column.old)
+  }
 
   /// The statements that make the triggers, as SQLite keeps them.
   var triggers: [String] {
@@ -49,7 +66,7 @@ struct CaptureTriggers {
     """
     CREATE TABLE IF NOT EXISTS \(table.logName) \
     (seq INTEGER PRIMARY KEY, op INTEGER, at REAL, mask, \
-    \(keyNames.map { "\($0)" }.joined(separator: ", ")), identity BLOB)
+    \((keyNames + ["identity BLOB"] + furtherColumns).joined(separator: ", ")))
     """
   }
 
@@ -75,13 +92,26 @@ struct CaptureTriggers {
     return "\(row).\(quoted(key))"
   }
 
-  /// An entry for a row as it was.
-  private func oldEntry(_ kind: Entry) -> String {
-    guard let reference = referredKey("OLD") else { return entry(kind, "OLD") }
+  /// An entry for a row as it was, and, if its key changed, where it lives on.
+  private func oldEntry(_ kind: Entry, isMove: Bool = false) -> String {
+    var terms = zip(keyNames, table.keyColumns).map { ($0, "OLD.\(quoted($1))") }
+    terms += recordedTerms("OLD")
+    if isMove, table.isReferred {
+      terms += table.keyColumns.enumerated().map {
+        (Column.destination($0), "NEW.\(quoted($1))")
+      }
+    }
     return """
-      INSERT INTO \(table.logName) (op, at, \(keyNames.joined(separator: ", ")), identity) \
-      VALUES (\(kind.rawValue), julianday('now'), \(keys("OLD")), \(reference));
+      INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
+      VALUES (\(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")));
       """
+  }
+
+  /// What the log records of a row that goes, beside its key.
+  private func recordedTerms(_ row: String) -> [(String, String)] {
+    let reference = referredKey(row).map { [("identity", $0)] } ?? []
+    return reference
+      + table.recordedColumns.map { (Column.old($0), "\(row).\(quoted(table.columns[$0].name))") }
   }
 
   private var insertEntry: String {
@@ -121,7 +151,7 @@ struct CaptureTriggers {
   /// new one.
   private var keyTrigger: String {
     "CREATE TRIGGER \(name("ak")) AFTER \(updateOf(table.keyColumns)) ON \(table.quotedName) "
-      + "WHEN \(changed(table.keyColumns)) BEGIN \(oldEntry(.delete)) \(insertEntry) END"
+      + "WHEN \(changed(table.keyColumns)) BEGIN \(oldEntry(.delete, isMove: true)) \(insertEntry) END"
   }
 
   /// The event of an update that names one of the columns. A rowid can be set
@@ -246,12 +276,12 @@ struct CaptureTriggers {
   }
 
   private func hint(_ kind: Entry, where conditions: [String]) -> String {
-    let reference = referredKey(table.quotedName)
+    let terms =
+      zip(keyNames, table.keyColumns).map { ($0, "\(table.quotedName).\(quoted($1))") }
+      + recordedTerms(table.quotedName)
     return """
-      INSERT INTO \(table.logName) \
-      (op, at, \(keyNames.joined(separator: ", "))\(reference == nil ? "" : ", identity")) \
-      SELECT \(kind.rawValue), julianday('now'), \
-      \(keys(table.quotedName))\(reference.map { ", \($0)" } ?? "") \
+      INSERT INTO \(table.logName) (op, at, \(terms.map(\.0).joined(separator: ", "))) \
+      SELECT \(kind.rawValue), julianday('now'), \(terms.map(\.1).joined(separator: ", ")) \
       FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "));
       """
   }

@@ -7,7 +7,7 @@ import SyncModel
 /// Runs inside the transaction that seals them. Memory is bounded by one
 /// batch of rows.
 final class ChangeExport {
-  private let session: StoreSession
+  let session: StoreSession
   private let builder: ChangeSetBuilder
   private let options: LocalStore.Options
   private let checkCancellation: () throws -> Void
@@ -45,9 +45,14 @@ final class ChangeExport {
 
   /// Exports everything and seals it.
   func run() throws {
-    let tables = try session.tablesWithEdits()
-    for table in tables where table.identity == .surrogate { try assignIdentities(table) }
-    for table in session.schema.inDependencyOrder(tables) { try export(table) }
+    for table in try session.tablesWithEdits() where table.identity == .surrogate {
+      try assignIdentities(table)
+    }
+    try logRebirths()
+    try logHiddenDeletions()
+    for table in session.schema.inDependencyOrder(try session.tablesWithEdits()) {
+      try export(table)
+    }
     try builder.seal()
   }
 

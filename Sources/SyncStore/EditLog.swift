@@ -26,6 +26,13 @@ struct EditLog {
     var isPresent: Bool
     /// Where the values of its changed columns are among the batch's cells.
     var cells: [Cell] = []
+    /// The columns that were changed, also before a deletion.
+    var changed = ColumnSet()
+    /// Where the values that it had when it went are among the batch's old
+    /// ones; `nil` if they were not recorded.
+    var old: Int?
+    /// Whether it was deleted while it was not shown.
+    var isHidden = false
     fileprivate var hasAllCells = false
     fileprivate var read = ColumnSet()
   }
@@ -53,6 +60,8 @@ struct EditLog {
     /// Local values by position of column, those that are asked for by a
     /// ``Row``'s cells.
     var cells: [ValueColumn]
+    /// Local values of rows that went, by position of column.
+    var olds: [ValueColumn]
     /// Whether nothing was left in the log after it.
     var isLast = false
 
@@ -71,6 +80,9 @@ struct EditLog {
   private let cellPositions: [Int]
   /// Where the statement gives the first cell.
   private let firstCell: Int
+  private let recorded: [Int]
+  /// Where the statement gives the first old value.
+  private let firstOld: Int
   private var hasEntry: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
@@ -85,10 +97,13 @@ struct EditLog {
     let match = zip(table.keyColumns, keys).map { "t.\(quoted($0)) = l.\($1)" }
     let logged = keys.map { "l.\($0)" }
     let cells = cellPositions.map { "t.\(quoted(table.columns[$0].name))" }
+    recorded = table.recordedColumns
+    firstOld = firstCell + cells.count
+    let olds = recorded.map { "l.\(CaptureTriggers.Column.old($0))" }
     statement = try SQLStatement(
       """
       SELECT l.op, l.at, l.mask, t.\(quoted(table.keyColumns[0])) IS NOT NULL, \
-      \((logged + cells).joined(separator: ", ")) \
+      \((logged + cells + olds).joined(separator: ", ")) \
       FROM \(table.logName) AS l LEFT JOIN \(table.quotedName) AS t \
       ON \(match.joined(separator: " AND ")) \
       WHERE \(logged.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) ORDER BY l.seq
@@ -101,7 +116,8 @@ struct EditLog {
   mutating func next(limit: Int, byteLimit: Int) throws -> Batch {
     var batch = Batch(
       keys: Array(repeating: ValueColumn(), count: collations.count),
-      cells: Array(repeating: ValueColumn(), count: table.columns.count))
+      cells: Array(repeating: ValueColumn(), count: table.columns.count),
+      olds: Array(repeating: ValueColumn(), count: table.columns.count))
     var positions: [Bits128: Int] = [:]
     var key: [UInt8] = []
     while hasEntry {
@@ -111,7 +127,7 @@ struct EditLog {
       }
       let hash = session.hash(key)
       if let position = positions[hash] {
-        try add(to: &batch.rows[position], &batch.cells)
+        try add(to: &batch.rows[position], &batch.cells, &batch.olds)
       } else {
         if batch.rows.count == limit || batch.contentCount >= byteLimit { return batch }
         positions[hash] = batch.rows.count
@@ -119,7 +135,7 @@ struct EditLog {
           statement.append(at: 4 + index, to: &batch.keys[index])
         }
         var row = Row(first: try kind(), isPresent: statement.integer(at: 3) != 0)
-        try add(to: &row, &batch.cells)
+        try add(to: &row, &batch.cells, &batch.olds)
         batch.rows.append(row)
       }
       hasEntry = try statement.step()
@@ -136,7 +152,9 @@ struct EditLog {
     return kind
   }
 
-  private func add(to row: inout Row, _ cells: inout [ValueColumn]) throws {
+  private func add(
+    to row: inout Row, _ cells: inout [ValueColumn], _ olds: inout [ValueColumn]
+  ) throws {
     // Where the clock went back, the order of the log decides.
     let time = max(HybridTime(julianDay: statement.real(at: 1)), row.lastTime)
     row.lastTime = time
@@ -144,9 +162,11 @@ struct EditLog {
     case .insert:
       row.insertTime = time
       row.updates.removeAll()
+      for position in recorded { row.changed.formUnion(ColumnSet(position)) }
       if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
     case .update:
-      var columns = ColumnSet(statement, at: 2)
+      var columns = registers(of: ColumnSet(statement, at: 2))
+      if !recorded.isEmpty { row.changed.formUnion(columns) }
       if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
       // What is overwritten need not be remembered, so that a row that is
       // edited again and again takes no more room.
@@ -159,8 +179,34 @@ struct EditLog {
       row.insertTime = nil
       row.mayBeGone = true
       row.updates.removeAll()
-    case .replaced: row.mayBeGone = true
+      readOldValues(of: &row, &olds)
+    case .replaced:
+      row.mayBeGone = true
+      readOldValues(of: &row, &olds)
     case .present: break
+    case .hiddenDelete:
+      row.insertTime = nil
+      row.mayBeGone = true
+      row.isHidden = true
+      row.updates.removeAll()
+    }
+  }
+
+  /// The columns and those that are one register with any of them.
+  private func registers(of columns: ColumnSet) -> ColumnSet {
+    guard !table.registers.isEmpty else { return columns }
+    var result = columns
+    for (column, register) in table.registers where columns.contains(column) {
+      result.formUnion(register)
+    }
+    return result
+  }
+
+  private func readOldValues(of row: inout Row, _ olds: inout [ValueColumn]) {
+    guard let first = recorded.first else { return }
+    row.old = olds[first].count
+    for (offset, position) in recorded.enumerated() {
+      statement.append(at: firstOld + offset, to: &olds[position])
     }
   }
 

@@ -34,6 +34,21 @@ extension TableSchema {
       ordered, collations: identityPositions.map { columns[$0].keyCollation })
   }
 
+  /// The logical values by which a row with an identity is referred to;
+  /// `.null` for a column that the identity does not tell.
+  func referredValues(of row: RowIdentity, by reference: ForeignKey) throws -> [Value] {
+    let key =
+      identity == .surrogate
+      ? [] : try IdentityEncoding.decode(row, count: identityPositions.count)
+    return reference.parentColumns.map { name in
+      if name.lowercased() == localKey?.lowercased() { return .identity(row) }
+      let index = identityPositions.firstIndex {
+        columns[$0].name.lowercased() == name.lowercased()
+      }
+      return index.map { key[$0] } ?? .null
+    }
+  }
+
   /// The canonical form of the values of a reference to this table.
   func referenceKey(_ values: [Value], _ key: ForeignKey) -> RowIdentity {
     IdentityEncoding.encode(
@@ -57,12 +72,13 @@ extension TableSchema {
 }
 
 extension WorkingRow {
-  /// The logical values of the columns that a reference to this row names.
+  /// The logical values that are shown of the columns that a reference to
+  /// this row names.
   func referredValues(_ reference: ForeignKey, _ table: TableSchema) -> [Value] {
     reference.parentColumns.map { name in
       if name.lowercased() == table.localKey?.lowercased() { return .identity(key.identity) }
       return table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
-        .flatMap { values[$0] } ?? .null
+        .flatMap { shownValue($0) } ?? .null
     }
   }
 }

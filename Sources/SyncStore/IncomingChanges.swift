@@ -20,6 +20,7 @@ final class IncomingChanges {
   /// For each row the index of its first cell, by column.
   private var cellCursors: [Int]
   private var exceptionCursor = 0
+  private let destinations: [Int: RowIdentity]
   private let exceptionStamps: [LocalStamp]
 
   init(
@@ -41,6 +42,8 @@ final class IncomingChanges {
       LocalStamp(
         time: $0.stamp.time.rawValue, client: try session.clients.number(of: $0.stamp.client))
     }
+    destinations = Dictionary(
+      changes.moves.map { ($0.row, $0.destination) }, uniquingKeysWith: { first, _ in first })
     readIdentities()
   }
 
@@ -138,6 +141,7 @@ final class IncomingChanges {
     return WorkingSet.Change(
       action: RowAction(rawValue: changes.actions[row]) ?? .update, stamp: existence,
       cells: values,
-      keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil)
+      keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
+      movedTo: destinations[row])
   }
 }

@@ -49,7 +49,11 @@ extension LocalStore {
         if isDone { report.waiting = try keep(pending, session) }
         report.add(apply.report)
         report.parkedRows =
-          try Int.fetchOne(session.database, sql: "SELECT count(*) FROM docsync_parked") ?? 0
+          try Int.fetchOne(
+            session.database,
+            sql:
+              "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)"
+          ) ?? 0
       }
     }
     return report

@@ -13,11 +13,14 @@ extension LocalStore {
       try connection.queue.writeWithoutTransaction { database in
         var isRemoved = false
         try database.inTransaction(.immediate) {
-          for table in ["docsync_parked", "docsync_inbox"] {
-            let holds =
-              try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table))") ?? true
-            if holds { return .rollback }
-          }
+          let holds =
+            try Bool.fetchOne(
+              database,
+              sql: """
+                SELECT EXISTS (SELECT 1 FROM docsync_inbox) OR EXISTS \
+                (SELECT 1 FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList))
+                """) ?? true
+          if holds { return .rollback }
           try Bookkeeping.remove(database)
           isRemoved = true
           return .commit
@@ -37,8 +40,8 @@ extension Bookkeeping {
         + "AND name GLOB 'docsync_[0-9]*_[abdiuk][abdiuk]'")
     for name in triggers { try database.execute(sql: "DROP TRIGGER main.\(quoted(name))") }
     let fixed = [
-      "meta", "table", "column", "client", "outbox", "inbox", "history", "record", "parked",
-      "parked_reference", "claim",
+      "meta", "table", "column", "client", "outbox", "inbox", "history", "record", "kept",
+      "kept_reference", "claim",
     ].map { "docsync_" + $0 }
     let perTable = try String.fetchAll(
       database,

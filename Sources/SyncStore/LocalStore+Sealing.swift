@@ -21,8 +21,7 @@ extension LocalStore {
     _ session: StoreSession, checkCancellation: @escaping () throws -> Void
   ) throws -> SealReport {
     try session.logMovedReferences()
-    let edited = try session.tablesWithEdits()
-    guard !edited.isEmpty else { return SealReport() }
+    guard try !session.tablesWithEdits().isEmpty else { return SealReport() }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
@@ -32,9 +31,14 @@ extension LocalStore {
     report.changeSets = builder.sealed
     report.parkedRows = try settle(export.suspects, session)
     for freed in export.suspects.freedKeys {
-      try session.access(freed.table).forgetKey(freed.key, of: freed.identity)
+      let access = try session.access(freed.table)
+      // It may have come back since others refer to it.
+      guard try access.row([.integer(freed.key)]) == nil else { continue }
+      try access.forgetKey(freed.key, of: freed.identity)
     }
-    for table in edited { try session.database.execute(sql: "DELETE FROM \(table.logName)") }
+    for table in try session.tablesWithEdits() {
+      try session.database.execute(sql: "DELETE FROM \(table.logName)")
+    }
     return report
   }
 
@@ -53,6 +57,8 @@ extension LocalStore {
     }
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() { try loadClaimants(in: table, into: set) }
+    // Those whom nobody refers to any more go.
+    for row in try session.rescuedRows() { try set.row(row) }
     return try Materializer(set: set).run().deleted
   }
 

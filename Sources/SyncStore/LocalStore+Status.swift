@@ -25,10 +25,12 @@ extension LocalStore {
 
   private func parkedRows(_ session: StoreSession) throws -> [ParkedRow] {
     let rows = try Row.fetchAll(
-      session.database, sql: "SELECT tbl, identity, reason FROM docsync_parked")
+      session.database,
+      sql: "SELECT tbl, identity, reason FROM docsync_kept "
+        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)")
     return try rows.map { row in
       guard let reason = ParkedRow.Reason(rawValue: row["reason"]) else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_parked is damaged")
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
       }
       return ParkedRow(
         table: session.schema[row["tbl"]].name,

@@ -4,26 +4,27 @@ import SyncModel
 /// Decides which rows of a working set are shown, and writes the difference.
 ///
 /// What is shown is a function of the logical state alone, whatever the order
-/// in which it came about:
+/// in which it came about (Documentation/Merging.md):
 ///
-/// 1. A row *stands* if it exists, its own table's conditions accept it, and
-///    it is the top claimant of every unique key that it claims: the one
-///    whose claiming cells have the newest stamp, then the greatest identity.
-/// 2. *Visible* is the greatest set of standing rows whose references all
+/// 1. Which rows *exist* is decided by ``ExistenceRule``.
+/// 2. A row *stands* if it exists, its own table's conditions accept it, and
+///    it is the top claimant of every unique key that it claims.
+/// 3. *Visible* is the greatest set of standing rows whose references all
 ///    lead to visible rows.
 ///
 /// The set grows by the rows that its own rows can concern: those that claim
 /// the same values, children of rows that vanish, rows that wait for one that
-/// appears, parked rows that are referred to.
+/// appears, kept rows that are referred to.
 final class Materializer {
   let session: StoreSession
   let set: WorkingSet
+  private let existence: ExistenceRule
   /// Where a row outside the set stands; asked once.
   private var outside: [RowKey: Outside] = [:]
   private var checkedClaims: Set<ClaimKey> = []
   private var claimants: [ClaimKey: [WorkingRow]] = [:]
 
-  private enum Outside { case shown, parked, absent }
+  private enum Outside { case shown, kept, absent }
 
   /// How many rows were written in which way.
   struct Counts {
@@ -35,6 +36,7 @@ final class Materializer {
   init(set: WorkingSet) {
     self.set = set
     session = set.session
+    existence = ExistenceRule(set: set)
   }
 
   /// Decides and writes, and empties the set.
@@ -61,26 +63,30 @@ final class Materializer {
 
   private func decide() throws {
     outside = [:]
-    repeat {
-      try expandClaims()
+    while true {
+      try existence.expand()
+      try existence.decide()
+      if try expandClaims() { continue }
       decideStanding()
-    } while try expandReferences()
+      if try !expandReferences() { return }
+    }
   }
 
   // MARK: - Unique values
 
-  private func expandClaims() throws {
-    var position = 0
+  /// Finds who claims what; true if rows came into the set of which it is
+  /// not decided yet whether they exist.
+  private func expandClaims() throws -> Bool {
+    let before = set.count
     claimants = [:]
-    while position < set.rows.count {
-      let row = set.rows[position]
-      position += 1
-      row.claims = row.isInDocument && row.failure == nil ? try set.claims(of: row) : []
+    for row in set.rows {
+      row.claims = row.exists && row.failure == nil ? try set.claims(of: row) : []
       for claim in row.claims { claimants[claim, default: []].append(row) }
       for claim in Set(row.claims + row.oldClaims) where checkedClaims.insert(claim).inserted {
         try loadClaimants(claim)
       }
     }
+    return set.count > before
   }
 
   private func loadClaimants(_ claim: ClaimKey) throws {
@@ -114,7 +120,7 @@ final class Materializer {
   }
 
   private func decideStanding() {
-    for row in set.rows { row.stands = row.isInDocument && row.failure == nil }
+    for row in set.rows { row.stands = row.exists && row.failure == nil }
     for (claim, rows) in claimants where rows.count > 1 {
       let top = rows.max { precedes($0, $1, for: claim) }
       for row in rows where row !== top { row.stands = false }
@@ -123,10 +129,21 @@ final class Materializer {
 
   /// Whether the right row has the better claim.
   private func precedes(_ left: WorkingRow, _ right: WorkingRow, for claim: ClaimKey) -> Bool {
+    let unique = session.schema[claim.table].uniqueIndexes[claim.index]
+    let leftIsItself = isItself(left, for: unique)
+    if leftIsItself != isItself(right, for: unique) { return !leftIsItself }
     let leftStamp = stamp(of: left, for: claim)
     let rightStamp = stamp(of: right, for: claim)
     if leftStamp == rightStamp { return left.key.identity < right.key.identity }
     return session.clients.precedes(leftStamp, rightStamp)
+  }
+
+  /// Whether a row claims by itself, being neither rescued nor overlaid where
+  /// it matters.
+  private func isItself(_ row: WorkingRow, for unique: UniqueIndex) -> Bool {
+    guard row.isLiving else { return false }
+    guard unique.isPlain else { return row.overlays.isEmpty }
+    return !unique.columns.contains { $0.map { row.overlays[$0] != nil } ?? false }
   }
 
   private func stamp(of row: WorkingRow, for claim: ClaimKey) -> LocalStamp {
@@ -160,15 +177,8 @@ final class Materializer {
       }
       if set.count > before { return true }
     }
-    for row in set.rows {
-      if row.shown != nil, !row.isVisible, !row.hasExpandedChildren {
-        row.hasExpandedChildren = true
-        try loadChildren(of: row)
-      }
-      if row.shown == nil || row.isEdited, row.isVisible, !row.hasExpandedWaiters {
-        row.hasExpandedWaiters = true
-        try loadWaiters(for: row)
-      }
+    for row in set.rows where row.shown != nil && !row.isVisible {
+      try existence.loadChildren(of: row)
     }
     return set.count > before
   }
@@ -176,7 +186,7 @@ final class Materializer {
   private func hasAllParents(_ row: WorkingRow) throws -> Bool {
     let table = session.schema[row.key.table]
     for key in table.foreignKeys {
-      let values = key.columns.map { row.values[$0] ?? .null }
+      let values = key.columns.map { row.shownValue($0) ?? .null }
       if values.contains(.null) { continue }
       guard try isVisible(values, key) else { return false }
     }
@@ -217,8 +227,8 @@ final class Materializer {
       status = try look(at: key)
       outside[key] = status
     }
-    // A parked row may appear together with those that refer to it.
-    if status == .parked { try set.row(key) }
+    // A row that is not shown may appear together with those that refer to it.
+    if status == .kept { try set.row(key) }
     return status != .absent
   }
 
@@ -226,56 +236,6 @@ final class Materializer {
     let access = try session.access(key.table)
     if let local = try access.key(of: key.identity), try access.row(local) != nil { return .shown }
     let state = try access.stamps.state(of: access.fingerprint(key.identity))
-    return state?.isParked == true && state?.existence == .inserted ? .parked : .absent
-  }
-
-  /// Rows in their tables that refer to a row that vanishes.
-  private func loadChildren(of row: WorkingRow) throws {
-    guard let shown = row.shown else { return }
-    let table = session.schema[row.key.table]
-    for key in session.schema.inbound(to: table) {
-      let child = try session.access(key.child)
-      // SQLite compares by the parent's collation, whatever the child's is.
-      let match = zip(key.columns, key.parentColumns).map { column, parent in
-        "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
-      }
-      let statement = try child.statement(
-        "SELECT \(child.table.keyColumns.map(quoted).joined(separator: ", ")) "
-          + "FROM \(child.table.quotedName) WHERE \(match.joined(separator: " AND "))")
-      for (index, name) in key.parentColumns.enumerated() {
-        statement.bind(
-          table.localValue(name, shown, localKey: row.localKey), at: index + 1)
-      }
-      var found: [[Value]] = []
-      while try statement.step() {
-        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
-      }
-      for local in found {
-        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: local)))
-      }
-    }
-  }
-
-  /// Parked rows that refer to a row that appears.
-  private func loadWaiters(for row: WorkingRow) throws {
-    let table = session.schema[row.key.table]
-    for key in session.schema.inbound(to: table) {
-      let values = row.referredValues(key, table)
-      if values.contains(.null) { continue }
-      let statement = try session.access(table.id).statement(
-        "SELECT tbl, identity FROM docsync_parked_reference "
-          + "WHERE parent = ? AND columns = ? AND key = ?")
-      statement.bind(Int64(table.id), at: 1)
-      statement.bind(key.columnsName, at: 2)
-      statement.bind(blob: table.referenceKey(values, key).bytes, at: 3)
-      var found: [RowKey] = []
-      while try statement.step() {
-        found.append(
-          RowKey(
-            table: Int(statement.integer(at: 0)),
-            identity: RowIdentity(bytes: statement.bytes(at: 1))))
-      }
-      for waiter in found { try set.row(waiter) }
-    }
+    return state?.isKept == true ? .kept : .absent
   }
 }

@@ -29,8 +29,8 @@ struct RowState: Hashable {
   var cellStamp: LocalStamp
   /// Cells with another stamp, in order of column.
   var exceptions: [Cell] = []
-  /// Whether the row is kept among the parked ones.
-  var isParked = false
+  /// Whether more is known of the row than its table shows: see ``KeptRow``.
+  var isKept = false
   /// The key under which the row is or was in its table, for surrogates.
   var localKey: Int64?
 

@@ -107,18 +107,23 @@ final class RowWriter {
   private func assignKey(_ row: WorkingRow) throws {
     let access = try session.access(row.key.table)
     guard access.table.localKey != nil, row.localKey == nil else { return }
-    row.localKey = try access.assignKey(
-      to: row.key.identity, preferring: row.state.localKey ?? row.keyHint)
+    if access.table.identity == .surrogate, let key = try access.localKey(of: row.key.identity) {
+      // It was deleted a moment ago and comes back.
+      row.localKey = key
+    } else {
+      row.localKey = try access.assignKey(
+        to: row.key.identity, preferring: row.state.localKey ?? row.keyHint)
+    }
     assigned.append(row)
   }
 
   private func insert(_ row: WorkingRow) throws {
     let access = try session.access(row.key.table)
-    let columns = access.table.columns.indices.filter { row.values[$0] != nil }
+    let columns = access.table.columns.indices.filter { row.shownValue($0) != nil }
     let statement = try access.insert(columns)
     for (index, column) in columns.enumerated() {
       statement.bind(
-        try set.local(row.values[column] ?? .null, access.table.columns[column]), at: index + 1)
+        try set.local(row.shownValue(column) ?? .null, access.table.columns[column]), at: index + 1)
     }
     if let key = row.localKey { statement.bind(key, at: columns.count + 1) }
     try statement.run()
@@ -131,7 +136,7 @@ final class RowWriter {
     var columns: [Int] = []
     var values: [Value] = []
     for (position, column) in access.table.columns.enumerated() {
-      guard let value = row.values[position] else { continue }
+      guard let value = row.shownValue(position) else { continue }
       let local = try set.local(value, column)
       guard local != shown.values[position] else { continue }
       columns.append(position)
@@ -146,15 +151,19 @@ final class RowWriter {
 
   // MARK: - Bookkeeping
 
-  /// Writes states, parked rows, and what they wait for.
+  /// Writes states, kept rows, and what they wait for.
   func writeBookkeeping() throws {
     var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
     for row in set.rows {
       let table = session.schema[row.key.table]
-      if row.wasParked { try session.unpark(row.key) }
-      let cells = parkedCells(row, table)
-      row.state.isParked = !row.isVisible && (row.isInDocument || !cells.isEmpty)
-      if row.state.isParked { try park(row, cells) }
+      if row.wasKept { try session.forgetKept(row.key) }
+      let kept = kept(row, table)
+      row.state.isKept = kept != nil
+      if let kept {
+        try session.keep(
+          kept, of: row.key, references: try references(of: row, table),
+          claims: row.isVisible ? [] : row.claims)
+      }
       if table.identity == .surrogate {
         // Kept while it is parked too: it may have the key again.
         row.state.localKey = row.localKey ?? row.state.localKey
@@ -166,73 +175,73 @@ final class RowWriter {
     }
   }
 
-  /// What has to be kept of a row that is not shown: all its cells, or, if it
-  /// is deleted, those that are newer than the deletion.
-  private func parkedCells(_ row: WorkingRow, _ table: TableSchema) -> [(column: Int, value: Value)]
-  {
-    if row.isVisible { return [] }
-    if row.isInDocument {
-      return row.values.enumerated().compactMap { position, value in
-        value.map { (position, $0) }
+  /// What has to be kept of a row beyond what its table shows.
+  private func kept(_ row: WorkingRow, _ table: TableSchema) -> KeptRow? {
+    if row.isVisible {
+      let cells = row.overlays.keys.sorted().compactMap { column in
+        row.values[column].map { (column: column, value: $0) }
       }
+      if row.isDead { return KeptRow(reason: .rescued, movedTo: row.movedTo, cells: cells) }
+      return cells.isEmpty ? nil : KeptRow(reason: .overlaid, cells: cells)
     }
-    return table.cellPositions.compactMap { position in
-      guard let value = row.values[position],
-        session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: position))
-      else { return nil }
-      return (position, value)
+    switch row.state.existence {
+    case .inserted:
+      return KeptRow(reason: .parked(reason(row)), cells: cells(row, table.columns.indices))
+    case .unsaid:
+      let cells = cells(row, table.cellPositions)
+      return cells.isEmpty ? nil : KeptRow(reason: .parked(.rowMissing), cells: cells)
+    case .deleted:
+      let newer = table.cellPositions.filter {
+        session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: $0))
+      }
+      let cells = cells(row, table.keepsDeleted ? table.cellPositions : newer)
+      if cells.isEmpty, row.movedTo == nil { return nil }
+      let hasNewer = cells.contains { newer.contains($0.column) }
+      return KeptRow(
+        reason: hasNewer ? .parked(.deleted) : .tombstone, movedTo: row.movedTo, cells: cells)
     }
   }
 
-  private func park(_ row: WorkingRow, _ cells: [(column: Int, value: Value)]) throws {
-    try session.database.execute(
-      sql: "INSERT OR REPLACE INTO docsync_parked (tbl, identity, reason, cells) "
-        + "VALUES (?, ?, ?, ?)",
-      arguments: [
-        row.key.table, Data(row.key.identity.bytes), reason(row).rawValue,
-        Data(ParkedCells.encode(cells)),
-      ])
-    guard row.isInDocument else { return }
-    let table = session.schema[row.key.table]
+  private func cells(
+    _ row: WorkingRow, _ positions: some Sequence<Int>
+  ) -> [(column: Int, value: Value)] {
+    positions.compactMap { position in row.values[position].map { (position, $0) } }
+  }
+
+  /// Where the references lead that the row has, and, if a row lives on under
+  /// another identity, those too by which it is to be found.
+  private func references(of row: WorkingRow, _ table: TableSchema) throws
+    -> Set<ReferenceKey>
+  {
+    guard row.isLiving || row.isVisible else { return [] }
+    var result: Set<ReferenceKey> = []
     for key in table.foreignKeys {
-      let values = key.columns.map { row.values[$0] ?? .null }
-      if values.contains(.null) { continue }
-      try session.database.execute(
-        sql: "INSERT OR IGNORE INTO docsync_parked_reference "
-          + "(parent, columns, key, tbl, identity) VALUES (?, ?, ?, ?, ?)",
-        arguments: [
-          key.parent, key.columnsName,
-          Data(session.schema[key.parent].referenceKey(values, key).bytes), row.key.table,
-          Data(row.key.identity.bytes),
-        ])
+      let parent = session.schema[key.parent]
+      for values in [
+        key.columns.map { row.values[$0] ?? .null },
+        key.columns.map { row.shownValue($0) ?? .null },
+      ] where !values.contains(.null) {
+        result.insert(
+          ReferenceKey(
+            parent: key.parent, columns: key.columnsName, key: parent.referenceKey(values, key)))
+      }
     }
-    for claim in row.claims {
-      try session.database.execute(
-        sql: "INSERT OR IGNORE INTO docsync_claim (tbl, ix, key, identity) VALUES (?, ?, ?, ?)",
-        arguments: [
-          claim.table, claim.index, Data(claim.key.bytes), Data(row.key.identity.bytes),
-        ])
+    for link in row.links where link.isMoved {
+      guard let target = link.target else { continue }
+      let parent = session.schema[target.table]
+      let values = try parent.referredValues(of: target.identity, by: link.key)
+      result.insert(
+        ReferenceKey(
+          parent: target.table, columns: link.key.columnsName,
+          key: parent.referenceKey(values, link.key)))
     }
+    return result
   }
 
   private func reason(_ row: WorkingRow) -> ParkedRow.Reason {
     if let failure = row.failure { return failure }
-    switch row.state.existence {
-    case .deleted: return .deleted
-    case .unsaid: return .rowMissing
-    case .inserted: return row.stands ? .parentMissing : .uniqueValueTaken
-    }
-  }
-}
-
-extension StoreSession {
-  /// Forgets what is kept of a row that is parked no longer.
-  func unpark(_ row: RowKey) throws {
-    for table in ["docsync_parked", "docsync_parked_reference", "docsync_claim"] {
-      try database.execute(
-        sql: "DELETE FROM \(table) WHERE tbl = ? AND identity = ?",
-        arguments: [row.table, Data(row.identity.bytes)])
-    }
+    if row.isKilled { return .parentDeleted }
+    return row.stands ? .parentMissing : .uniqueValueTaken
   }
 }
 
@@ -240,7 +249,9 @@ extension WorkingRow {
   /// The state to be stored; `nil` where nothing was ever said of the row and
   /// it is in its table, as it was before syncing began.
   fileprivate var storedState: RowState? {
-    if isVisible, state.existence == .inserted, state.isUnstamped, state.localKey == nil {
+    if isVisible, !state.isKept, state.existence == .inserted, state.isUnstamped,
+      state.localKey == nil
+    {
       return nil
     }
     return state

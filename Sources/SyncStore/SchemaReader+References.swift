@@ -33,7 +33,7 @@ extension SchemaReader {
           ordinal: ordinal, child: table.id, columns: positions.compactMap { $0 },
           parent: parent.id,
           parentColumns: named.contains(nil) ? parent.primaryKey : named.compactMap { $0 },
-          onDelete: (terms[0]["on_delete"] as String).uppercased()))
+          onDelete: ForeignKey.DeleteAction(sql: terms[0]["on_delete"])))
       ordinal += 1
     }
     for (column, target) in (lookup(configuration.references, table.name) ?? [:]).sorted(by: <) {
@@ -51,7 +51,7 @@ extension SchemaReader {
       keys.append(
         ForeignKey(
           ordinal: ordinal, child: table.id, columns: [position], parent: parentID,
-          parentColumns: parent.primaryKey, onDelete: "NO ACTION"))
+          parentColumns: parent.primaryKey, onDelete: .setNull))
       ordinal += 1
     }
     return keys
@@ -98,6 +98,76 @@ extension SchemaReader {
           }
         }
       }
+    }
+  }
+
+  /// Which tables are referred to, and which of them keep what is deleted.
+  func resolveDeletions(_ tables: inout [TableSchema]) {
+    let keys = tables.flatMap(\.foreignKeys)
+    for index in tables.indices {
+      let inbound = keys.filter { $0.parent == tables[index].id }
+      tables[index].isReferred = !inbound.isEmpty
+      tables[index].keepsDeleted = inbound.contains { $0.holds && tables[index].identifies($0) }
+      for key in tables[index].foreignKeys where key.columns.count > 1 {
+        tables[index].join(key.columns)
+      }
+    }
+  }
+
+  /// Joins the columns that one CHECK reads, directly or by a generated
+  /// column: an edit of each for itself could break what both kept.
+  func joinRegisters(of table: inout TableSchema, sql: String) {
+    let tokens = SQLTokens(sql)
+    for position in tokens.tokens.indices.dropLast() {
+      guard tokens.tokens[position].isWord("CHECK"), tokens.tokens[position + 1].isSymbol("("),
+        let close = tokens.closing(position + 1)
+      else { continue }
+      table.join(columns(named: tokens.tokens[(position + 2)..<close], of: table, depth: 0))
+    }
+  }
+
+  private func columns(
+    named tokens: ArraySlice<SQLTokens.Token>, of table: TableSchema, depth: Int
+  ) -> [Int] {
+    var result: Set<Int> = []
+    for token in tokens {
+      if let position = table.columns.firstIndex(where: { token.isName($0.name) }) {
+        result.insert(position)
+      } else if depth < table.generatedColumns.count,
+        let generated = table.generatedColumns.first(where: { token.isName($0.name) })
+      {
+        result.formUnion(
+          columns(named: SQLTokens(generated.expression).tokens[...], of: table, depth: depth + 1))
+      }
+    }
+    return result.sorted()
+  }
+}
+
+extension ForeignKey.DeleteAction {
+  fileprivate init(sql: String) {
+    switch sql.uppercased() {
+    case "CASCADE": self = .cascade
+    case "SET NULL": self = .setNull
+    case "SET DEFAULT": self = .setDefault
+    default: self = .refuse
+    }
+  }
+}
+
+extension TableSchema {
+  /// Makes columns one register, with those that they are joined with
+  /// already. Columns of the identity never change and are left out.
+  fileprivate mutating func join(_ columns: [Int]) {
+    let cells = columns.filter { !self.columns[$0].isIdentity || self.columns[$0].isLoose }
+    guard cells.count > 1 else { return }
+    var joined = ColumnSet()
+    for column in cells {
+      joined.formUnion(ColumnSet(column))
+      if let others = registers[column] { joined.formUnion(others) }
+    }
+    for column in self.columns.indices where joined.contains(column) {
+      registers[column] = joined
     }
   }
 }

@@ -38,6 +38,7 @@ struct SchemaReader {
       tables[index].uniqueIndexes = try uniqueIndexes(of: tables[index])
     }
     resolveDomains(&tables)
+    resolveDeletions(&tables)
     for table in tables { try checkSurrogate(table) }
     return StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)
   }
@@ -152,16 +153,15 @@ struct SchemaReader {
       case .primaryKey: .primaryKey(positions)
       case .columns: .columns(positions)
       }
-    let tokens = SQLTokens(sql).tokens
-    let table = TableSchema(
+    var table = TableSchema(
       id: id, name: name, identity: chosen, columns: columns, excludedColumns: excluded,
       localKey: localKey, rowidAlias: rowidAlias,
       allColumns: information.filter { ($0["hidden"] as Int) != 1 }.map { $0["name"] },
       generatedColumns: try generatedColumns(information, of: name, sql: sql),
       isWithoutRowid: isWithoutRowid,
       hasUnstampedRows: registered?.hasUnstampedRows ?? false, origin: registered?.origin ?? 0,
-      foreignKeys: [], uniqueIndexes: [],
-      hasConditions: tokens.contains { $0.isWord("CHECK") } || columns.contains(where: \.isNotNull))
+      foreignKeys: [], uniqueIndexes: [])
+    joinRegisters(of: &table, sql: sql)
     return Draft(table: table, primaryKey: primaryKey)
   }
 
@@ -208,7 +208,7 @@ struct SchemaReader {
       name: name, affinity: Self.affinity(of: declared),
       collation: try collation(of: name, in: table), domain: .plain,
       isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0,
-      hasDefault: row["dflt_value"] as String? != nil)
+      defaultExpression: row["dflt_value"])
   }
 
   /// The rules of “Determination Of Column Affinity” in SQLite's

@@ -59,7 +59,12 @@ struct SchemaRenewal {
   private func renewTriggers(of table: TableSchema, _ database: Database) throws {
     let wanted = CaptureTriggers(table: table)
     guard try triggers(of: table, database) != Set(wanted.triggers) else { return }
-    for statement in wanted.removal + wanted.triggers { try database.execute(sql: statement) }
+    for statement in wanted.removal { try database.execute(sql: statement) }
+    let columns = try database.columns(in: table.logName).map(\.name)
+    for column in wanted.furtherColumns where !columns.contains(column) {
+      try database.execute(sql: "ALTER TABLE \(table.logName) ADD COLUMN \(column)")
+    }
+    for statement in wanted.triggers { try database.execute(sql: statement) }
   }
 
   // MARK: - What was written before there were triggers

@@ -10,7 +10,7 @@ import SyncModel
 struct StampBlockCoding {
   private struct Flags {
     static let existence: UInt8 = 3
-    static let isParked: UInt8 = 4
+    static let isKept: UInt8 = 4
     static let hasLocalKey: UInt8 = 8
     static let hasCellStamp: UInt8 = 16
     static let hasExceptions: UInt8 = 32
@@ -36,7 +36,7 @@ struct StampBlockCoding {
     bytes.append(UInt8(truncatingIfNeeded: low >> 8))
     bytes.append(UInt8(truncatingIfNeeded: low))
     var flags = state.existence.rawValue
-    if state.isParked { flags |= Flags.isParked }
+    if state.isKept { flags |= Flags.isKept }
     if state.localKey != nil { flags |= Flags.hasLocalKey }
     if state.cellStamp != state.existenceStamp { flags |= Flags.hasCellStamp }
     if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
@@ -89,7 +89,7 @@ struct StampBlockCoding {
         throw Reader.damage
       }
       var state = RowState(existence: existence, existenceStamp: .zero, cellStamp: .zero)
-      state.isParked = flags & Flags.isParked != 0
+      state.isKept = flags & Flags.isKept != 0
       if flags & Flags.hasLocalKey != 0 { state.localKey = unzigzag(try reader.varint()) }
       if flags & Flags.isUnstamped == 0 { state.existenceStamp = try reader.stamp(&time) }
       state.cellStamp = state.existenceStamp

@@ -96,26 +96,26 @@ struct StoreDigester {
     let columns = table.cellPositions.sorted { table.columns[$0].name < table.columns[$1].name }
     try access.stamps.forEach { fingerprint, state in
       var state = state
-      state.normalize(cells: table.cellPositions, precedes: session.clients.precedes)
+      state.normalize(of: table, precedes: session.clients.precedes)
       // Some devices remember a row of which nothing was ever said.
       if state.isUnstamped { return }
       var bytes: [UInt8] = []
       append(fingerprint.high, to: &bytes)
       append(UInt64(fingerprint.low), to: &bytes)
       let existence: RowState.Existence =
-        state.existence == .unsaid && !state.isParked ? .inserted : state.existence
+        state.existence == .unsaid && !state.isKept ? .inserted : state.existence
       bytes.append(existence.rawValue)
       append(state.existenceStamp, to: &bytes)
       for column in columns { append(state.stamp(of: column), to: &bytes) }
       hash.update(data: bytes)
     }
     let parked = try SQLStatement(
-      "SELECT identity, cells FROM docsync_parked WHERE tbl = ? ORDER BY identity",
+      "SELECT identity, cells, moved FROM docsync_kept WHERE tbl = ? ORDER BY identity",
       on: session.database)
     parked.bind(Int64(table.id), at: 1)
     while try parked.step() {
       var bytes = parked.bytes(at: 0)
-      let cells = try ParkedCells.decode(parked.bytes(at: 1)).filter {
+      let cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
         $0.column < table.columns.count
       }
       for cell in cells.sorted(by: {
@@ -123,6 +123,7 @@ struct StoreDigester {
       }) {
         append(cell.value, to: &bytes)
       }
+      bytes += parked.bytes(at: 2)
       hash.update(data: bytes)
     }
   }

@@ -207,6 +207,8 @@ public struct ParkedRow: Hashable, Sendable {
   public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
     /// A row that it refers to is not shown.
     case parentMissing
+    /// A row that it refers to was deleted, and it would have gone with it.
+    case parentDeleted
     /// Another row holds a value that must be unique.
     case uniqueValueTaken
     /// A CHECK constraint refuses it.

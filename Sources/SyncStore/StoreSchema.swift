@@ -89,10 +89,16 @@ struct TableSchema {
   /// there before syncing began.
   var origin: UInt64
   var foreignKeys: [ForeignKey]
+  /// Whether another table refers to this one.
+  var isReferred = false
+  /// Whether the cells of deleted rows are kept, since such a row can come
+  /// back: another table's foreign key would have refused to delete it.
+  var keepsDeleted = false
+  /// Columns that are one register with others, by position: those of a
+  /// composite foreign key, and those that one CHECK names.
+  var registers: [Int: ColumnSet] = [:]
   /// Unique indexes apart from the one of the identity.
   var uniqueIndexes: [UniqueIndex]
-  /// Whether rows can be refused by CHECK or NOT NULL.
-  var hasConditions: Bool
 
   var quotedName: String { quoted(name) }
   var logName: String { "docsync_log_\(id)" }
@@ -126,6 +132,9 @@ struct TableSchema {
 
   /// Whether merging a row of this table can concern other rows.
   var isEntangled: Bool { !foreignKeys.isEmpty || !uniqueIndexes.isEmpty }
+
+  /// The columns of which the log records the old values of a row that goes.
+  var recordedColumns: [Int] { keepsDeleted ? cellPositions : [] }
 }
 
 /// A synchronized column.
@@ -146,8 +155,8 @@ struct ColumnSchema: Hashable {
   var domain: Domain
   var isIdentity: Bool
   var isNotNull: Bool
-  /// Whether the column can take a default when it is left out.
-  var hasDefault: Bool
+  /// The SQL of the value that the column takes when it is left out.
+  var defaultExpression: String?
 
   /// Whether two values can be equal to SQLite and still differ.
   var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }
@@ -172,6 +181,15 @@ struct GeneratedColumn: Hashable {
 
 /// A declared reference from one table to another.
 struct ForeignKey: Hashable {
+  /// What becomes of a row when the one that it refers to is deleted.
+  enum DeleteAction: Hashable {
+    /// RESTRICT and NO ACTION: the other row must not go.
+    case refuse
+    case cascade
+    case setNull
+    case setDefault
+  }
+
   /// A number that is unique in the schema as it was read.
   var ordinal: Int
   var child: Int
@@ -180,7 +198,11 @@ struct ForeignKey: Hashable {
   var parent: Int
   /// The parent's columns, by name: its local key may be among them.
   var parentColumns: [String]
-  var onDelete: String
+  var onDelete: DeleteAction
+
+  /// Whether a row that is referred to in this way is not to be deleted
+  /// alone.
+  var holds: Bool { onDelete == .refuse || onDelete == .cascade }
 }
 
 /// A constraint that at most one row may satisfy per key.

@@ -14,6 +14,8 @@ final class StoreSession {
 
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
+  /// The rows that are shown although they are deleted, once asked for.
+  var rescued: Set<RowKey>?
 
   init(
     database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64

@@ -151,7 +151,7 @@ final class TableApply {
     guard exceptions.isEmpty else { return false }
     var new: RowState
     if let state {
-      guard state.existence != .deleted, !state.isParked else { return false }
+      guard state.existence != .deleted, !state.isKept else { return false }
       new = state
     } else {
       guard table.hasUnstampedRows else { return false }
@@ -185,7 +185,7 @@ final class TableApply {
   private func delete(_ row: Int, _ state: inout RowState?) throws -> Bool {
     let stamp = batch.stamp(row)
     if let state {
-      guard state.existence != .deleted, !state.isParked,
+      guard state.existence != .deleted, !state.isKept,
         session.clients.precedes(state.existenceStamp, stamp),
         !session.clients.precedes(stamp, state.cellStamp),
         !state.exceptions.contains(where: { session.clients.precedes(stamp, $0.stamp) })

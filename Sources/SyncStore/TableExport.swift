@@ -11,9 +11,10 @@ final class TableExport {
   private let cellIndexes: [Int]
   private let hasReferences: Bool
   private let parentChecks: [(key: ForeignKey, statement: SQLStatement)]
-  private let hasParkedDependents: Bool
+  private let hasKeptDependents: Bool
   private let isReferredTo: Bool
   private let referredColumns: Set<Int>
+  private let moves: KeyMoves
 
   private var changes: TableChanges
   private var shapes: [[Int]: UInt32] = [:]
@@ -47,13 +48,14 @@ final class TableExport {
       inbound.flatMap(\.parentColumns).compactMap { name in
         table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
       })
-    hasParkedDependents =
+    hasKeptDependents =
       try Bool.fetchOne(
         session.database,
         sql: """
-          SELECT EXISTS (SELECT 1 FROM docsync_parked_reference WHERE parent = \(table.id)) \
+          SELECT EXISTS (SELECT 1 FROM docsync_kept_reference WHERE parent = \(table.id)) \
           OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
           """) ?? false
+    moves = try KeyMoves(access: access)
     changes = Self.emptyChanges(table)
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
@@ -92,15 +94,19 @@ final class TableExport {
     // In order of key, in which keys compress better and the receiver's
     // b-trees grow at one end.
     for (count, row) in batch.keys.order().enumerated() {
-      let wasParked = states[row]?.isParked ?? false
-      let outcome = try export(row, of: batch, identities: identities, state: &states[row])
+      let key =
+        states[row]?.isKept == true
+        ? RowKey(table: table.id, identity: identities.identity(row)) : nil
+      let kept = try key.flatMap { try session.kept($0) }
+      let outcome = try export(
+        row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
       if outcome == nil, batch.rows[row].first == .insert {
         try forgetKey(row, batch, identities, &suspects)
       }
-      if wasParked, outcome != nil {
-        // The edit takes the place of what was kept.
-        try session.unpark(RowKey(table: table.id, identity: identities.identity(row)))
+      if let key, let kept, outcome == .insert || outcome == .update {
+        try keepRest(of: kept, key, beside: batch.rows[row], outcome, &states[row])
+        suspects.changed.append((key.table, key.identity))
       }
       if let outcome {
         try note(outcome, row, batch, identities, &suspects)
@@ -129,19 +135,34 @@ final class TableExport {
     suspects.freedKeys.append((table.id, key, identities.identity(row)))
   }
 
+  /// After an edit of a row of which more is known than is shown, keeps what
+  /// the edit does not replace.
+  private func keepRest(
+    of kept: KeptRow, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
+    _ state: inout RowState?
+  ) throws {
+    try session.forgetKept(key)
+    let rest = kept.cells.filter { editTime(of: $0.column, log) == nil }
+    state?.isKept = action == .update && !rest.isEmpty
+    if state?.isKept == true {
+      try session.keep(KeptRow(reason: .overlaid, cells: rest), of: key)
+    }
+  }
+
   // MARK: - One row
 
   /// Appends what the log and the table say of a row, and brings its state
   /// up to date. `nil` if there is nothing to say.
   private func export(
-    _ row: Int, of batch: EditLog.Batch, identities: Identities, state: inout RowState?
+    _ row: Int, of batch: EditLog.Batch, identities: Identities, kept: KeptRow?,
+    state: inout RowState?
   ) throws -> RowAction? {
     let log = batch.rows[row]
     let existed = existed(log, state)
     guard log.isPresent else {
       // A later entry will say that it has gone.
       guard existed, log.mayBeGone || batch.isLast else { return nil }
-      appendDeletion(row, log, batch, identities, &state)
+      try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
     }
     if log.insertTime != nil {
@@ -151,7 +172,10 @@ final class TableExport {
     }
     if !existed {
       // It is shown although it was thought to be gone: a rebirth.
-      guard let (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
+      guard var (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
+      for cell in kept?.cells ?? [] where editTime(of: cell.column, log) == nil {
+        values[cell.column] = cell.value
+      }
       let cells = values.map { value in
         var column = ValueColumn()
         column.append(value)
@@ -173,7 +197,7 @@ final class TableExport {
       switch state.existence {
       case .inserted: return true
       case .deleted: return false
-      case .unsaid: return !state.isParked
+      case .unsaid: return !state.isKept
       }
     }
     return log.first != .insert
@@ -192,24 +216,61 @@ final class TableExport {
 
   private func appendDeletion(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ state: inout RowState?
-  ) {
-    var time = log.lastTime
-    if let state {
-      time = raise(time, above: state.existenceStamp)
-      time = raise(time, above: state.cellStamp)
-      for cell in state.exceptions { time = raise(time, above: cell.stamp) }
+    _ kept: KeptRow?, _ state: inout RowState?
+  ) throws {
+    let old = state ?? .unstamped
+    let time = raise(log.lastTime, aboveAllOf: old)
+    let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    var new = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+    var shape: [Int] = []
+    var cells: [(column: Int, value: Value)] = []
+    if table.keepsDeleted {
+      new.cellStamp = old.cellStamp
+      new.exceptions = old.exceptions
+      cells = try lastCells(log, batch, kept)
+      for (index, position) in cellPositions.enumerated() where log.changed.contains(position) {
+        guard log.old != nil, let cell = cells.first(where: { $0.column == position }) else {
+          continue
+        }
+        new.setStamp(stamp, of: position)
+        changes.cells[index].append(cell.value)
+        shape.append(index)
+      }
+      new.normalize(of: table, precedes: session.clients.precedes)
+    }
+    let destination = try moves.destination(of: batch.keys.map { $0[row] })
+    if let destination {
+      changes.moves.append(RowMove(row: changes.count, destination: destination))
     }
     appendKey(row, batch, identities)
     changes.actions.append(RowAction.delete.rawValue)
     changes.times.append(time)
-    changes.rowShapes.append(shape([]))
-    let stamp = LocalStamp(time: time.rawValue, client: session.own)
-    state = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+    changes.rowShapes.append(self.shape(shape))
+    let key = RowKey(table: table.id, identity: identities.identity(row))
+    if kept != nil { try session.forgetKept(key) }
+    if !cells.isEmpty || destination != nil {
+      new.isKept = true
+      try session.keep(
+        KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)
+    }
     // Rows that still refer to it have to be found by its key until sealing
     // is done with them and frees it.
-    if table.identity == .surrogate {
-      state?.localKey = StoreSession.key(batch.keys[0][row])
+    if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
+    state = new
+  }
+
+  /// The logical cells that a row had when it was deleted.
+  private func lastCells(
+    _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
+  ) throws -> [(column: Int, value: Value)] {
+    try cellPositions.compactMap { position in
+      if let cell = kept?.cells.first(where: { $0.column == position }),
+        !log.changed.contains(position) || log.isHidden
+      {
+        return cell
+      }
+      guard let old = log.old, !log.isHidden else { return nil }
+      return (position, try session.exported(batch.olds[position][old], table.columns[position]))
     }
   }
 
@@ -217,12 +278,7 @@ final class TableExport {
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ state: inout RowState?, _ cells: [ValueColumn]
   ) throws {
-    var time = log.insertTime ?? log.lastTime
-    if let state {
-      time = raise(time, above: state.existenceStamp)
-      time = raise(time, above: state.cellStamp)
-      for cell in state.exceptions { time = raise(time, above: cell.stamp) }
-    }
+    let time = raise(log.insertTime ?? log.lastTime, aboveAllOf: state ?? .unstamped)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(existence: .inserted, existenceStamp: stamp, cellStamp: stamp)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
@@ -250,6 +306,11 @@ final class TableExport {
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) else { continue }
       time = raise(time, above: new.stamp(of: position))
+      if let register = table.registers[position] {
+        for other in cellPositions where register.contains(other) {
+          time = raise(time, above: (state ?? .unstamped).stamp(of: other))
+        }
+      }
       try appendCell(position, to: index, batch.cells)
       shape.append(index)
       if let rowTime, rowTime != time {
@@ -298,6 +359,12 @@ final class TableExport {
     time.rawValue > stamp.time ? time : HybridTime(rawValue: stamp.time).next
   }
 
+  private func raise(_ time: HybridTime, aboveAllOf state: RowState) -> HybridTime {
+    var time = raise(raise(time, above: state.existenceStamp), above: state.cellStamp)
+    for cell in state.exceptions { time = raise(time, above: cell.stamp) }
+    return time
+  }
+
   private func shape(_ columns: [Int]) -> UInt32 {
     if let shape = shapes[columns] { return shape }
     let shape = UInt32(changes.shapes.count)
@@ -313,7 +380,8 @@ final class TableExport {
     _ suspects: inout ChangeExport.Suspects
   ) throws {
     if action == .delete {
-      if isReferredTo || hasParkedDependents { suspects.diminished.insert(table.id) }
+      if isReferredTo || hasKeptDependents { suspects.diminished.insert(table.id) }
+      if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
       if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
         suspects.freedKeys.append((table.id, key, identities.identity(row)))
       }
@@ -328,7 +396,7 @@ final class TableExport {
         suspects.diminished.insert(table.id)
       }
     }
-    if hasParkedDependents { suspects.changed.append((table.id, identities.identity(row))) }
+    if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
     for check in parentChecks where try isDangling(check, row, batch) {
       suspects.dangling.append((table.id, identities.identity(row)))
       break

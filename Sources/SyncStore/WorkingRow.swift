@@ -14,10 +14,16 @@ final class WorkingRow {
   var state: RowState
   /// Logical values by column; `nil` where nothing is known.
   var values: [Value?]
+  /// The logical values when it was loaded.
+  let loadedValues: [Value?]
   /// The row as it is in its table; `nil` if it is not there.
   let shown: Shown?
-  /// Whether bookkeeping has it among the parked rows.
-  let wasParked: Bool
+  /// The existence when it was loaded.
+  let loadedExistence: RowState.Existence
+  /// Whether bookkeeping keeps cells of it.
+  let wasKept: Bool
+  /// Under which identity a deleted row lives on.
+  var movedTo: RowIdentity?
   /// The unique keys that it claimed when it was read.
   var oldClaims: [ClaimKey] = []
   /// The unique keys that it claims now.
@@ -33,11 +39,26 @@ final class WorkingRow {
   /// already, but what waits for it does not know yet.
   var isEdited = false
 
+  // MARK: - What is decided
+
+  /// Its references to rows by their identities.
+  var links: [Link] = []
+  /// Whether it comes back although it was deleted, or would go with a row
+  /// that was.
+  var isRescued = false
+  /// Whether it goes with a row that was deleted.
+  var isKilled = false
+  /// Whether it exists, shown or not.
+  var exists = false
+  /// References that are shown otherwise than they are, by column.
+  var overlays: [Int: Value] = [:]
   /// Whether it holds every unique value that it claims.
   var stands = false
   /// Whether it is to be shown.
   var isVisible = false
-  var hasExpandedClaims = false
+
+  var hasExpandedParents = false
+  var hasExpandedReferrers = false
   var hasExpandedChildren = false
   var hasExpandedWaiters = false
 
@@ -49,25 +70,46 @@ final class WorkingRow {
     var values: [Value]
   }
 
+  /// A reference that is not NULL.
+  struct Link {
+    var key: ForeignKey
+    /// Where it leads; `nil` for nowhere.
+    var target: RowKey?
+    /// The row that it leads to, if that is in the set.
+    var row: WorkingRow?
+    /// Whether the row that it names lives on under another identity.
+    var isMoved: Bool
+  }
+
   init(
     key: RowKey, fingerprint: RowFingerprint, state: RowState?, values: [Value?], shown: Shown?,
-    localKey: Int64?
+    localKey: Int64?, movedTo: RowIdentity?
   ) {
     self.key = key
     self.fingerprint = fingerprint
     self.values = values
     self.shown = shown
     self.localKey = localKey
-    wasParked = state?.isParked ?? false
-    self.state = state ?? .unstamped
-    if shown != nil, self.state.existence == .unsaid {
+    self.movedTo = movedTo
+    loadedValues = values
+    wasKept = state?.isKept ?? false
+    var state = state ?? .unstamped
+    if shown != nil, state.existence == .unsaid {
       // It was there before syncing began.
-      self.state.existence = .inserted
+      state.existence = .inserted
     }
+    loadedExistence = state.existence
+    self.state = state
   }
 
-  /// Whether it exists, shown or not.
-  var isInDocument: Bool { state.existence == .inserted }
+  /// Whether it was not deleted.
+  var isLiving: Bool { state.existence == .inserted }
+
+  /// Whether it was deleted.
+  var isDead: Bool { state.existence == .deleted }
+
+  /// The logical value that is shown of a column.
+  func shownValue(_ column: Int) -> Value? { overlays[column] ?? values[column] }
 }
 
 /// A value, or a combination of values, that one row at most can hold.
@@ -79,23 +121,15 @@ struct ClaimKey: Hashable {
 
 extension RowState {
   /// Brings the state into its one form: the stamp that says most as the
-  /// common one, and for a deleted row only the cells that are newer than the
-  /// deletion.
-  mutating func normalize(cells: [Int], precedes: (LocalStamp, LocalStamp) -> Bool) {
+  /// common one, and, unless the cells of deleted rows are kept, for a deleted
+  /// row only the cells that are newer than the deletion.
+  mutating func normalize(
+    of table: TableSchema, precedes: (LocalStamp, LocalStamp) -> Bool
+  ) {
+    let cells = table.cellPositions
     if existence == .deleted {
-      var newer: [Cell] = []
-      for cell in exceptions where precedes(existenceStamp, cell.stamp) { newer.append(cell) }
-      if precedes(existenceStamp, cellStamp) {
-        let named = Set(exceptions.map(\.column))
-        for column in cells where !named.contains(Int32(column)) {
-          newer.append(Cell(column: Int32(column), stamp: cellStamp))
-        }
-        newer.sort { $0.column < $1.column }
-      }
-      cellStamp = existenceStamp
-      exceptions = newer
       localKey = nil
-      return
+      if !table.keepsDeleted { return dropCells(cells, precedes: precedes) }
     }
     guard !exceptions.isEmpty else { return }
     let stamps = cells.map { stamp(of: $0) }
@@ -111,5 +145,21 @@ extension RowState {
     exceptions = zip(cells, stamps).compactMap { column, stamp in
       stamp == common ? nil : Cell(column: Int32(column), stamp: stamp)
     }
+  }
+
+  private mutating func dropCells(
+    _ cells: [Int], precedes: (LocalStamp, LocalStamp) -> Bool
+  ) {
+    var newer: [Cell] = []
+    for cell in exceptions where precedes(existenceStamp, cell.stamp) { newer.append(cell) }
+    if precedes(existenceStamp, cellStamp) {
+      let named = Set(exceptions.map(\.column))
+      for column in cells where !named.contains(Int32(column)) {
+        newer.append(Cell(column: Int32(column), stamp: cellStamp))
+      }
+      newer.sort { $0.column < $1.column }
+    }
+    cellStamp = existenceStamp
+    exceptions = newer
   }
 }

@@ -53,29 +53,22 @@ final class WorkingSet {
       {
         values[position] = value
       }
-      if state?.isParked == true {
-        for cell in try parkedCells(key) where cell.column < values.count {
-          values[cell.column] = cell.value
-        }
-      }
+    }
+    let tableValues = values
+    let kept = state?.isKept == true ? try session.kept(key) : nil
+    for cell in kept?.cells ?? [] where cell.column < values.count {
+      values[cell.column] = cell.value
     }
     let row = WorkingRow(
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
-      localKey: localKey)
-    if row.isInDocument { row.oldClaims = try claims(of: row) }
+      localKey: localKey, movedTo: kept?.movedTo)
+    row.oldClaims =
+      shown == nil
+      ? (kept == nil ? [] : try session.keptClaims(of: key))
+      : try claims(in: table, tableValues)
     index[key] = row
     rows.append(row)
     return row
-  }
-
-  private func parkedCells(_ key: RowKey) throws -> [(column: Int, value: Value)] {
-    let statement = try session.access(key.table).statement(
-      "SELECT cells FROM docsync_parked WHERE tbl = ? AND identity = ?")
-    statement.bind(Int64(key.table), at: 1)
-    statement.bind(blob: key.identity.bytes, at: 2)
-    guard try statement.step() else { return [] }
-    defer { statement.reset() }
-    return try ParkedCells.decode(statement.bytes(at: 0))
   }
 
   // MARK: - Merging
@@ -86,6 +79,8 @@ final class WorkingSet {
     var stamp: LocalStamp
     var cells: [(column: Int, value: Value, stamp: LocalStamp)]
     var keyHint: Int64?
+    /// Under which identity a deleted row lives on.
+    var movedTo: RowIdentity?
   }
 
   /// Merges a change; returns the number of cells and existences for which it
@@ -99,6 +94,7 @@ final class WorkingSet {
       if session.clients.precedes(row.state.existenceStamp, change.stamp) {
         row.state.existence = existence
         row.state.existenceStamp = change.stamp
+        row.movedTo = change.movedTo
       } else if row.state.existence != existence {
         conflicts += 1
       }
@@ -114,19 +110,24 @@ final class WorkingSet {
       }
     }
     if let hint = change.keyHint { row.keyHint = hint }
-    row.state.normalize(cells: table.cellPositions, precedes: session.clients.precedes)
+    row.state.normalize(of: table, precedes: session.clients.precedes)
     return conflicts
   }
 
   // MARK: - Unique values
 
-  /// The unique keys that a row's values claim.
+  /// The unique keys that a row claims by what is to be shown of it.
   func claims(of row: WorkingRow) throws -> [ClaimKey] {
     let table = session.schema[row.key.table]
-    return try table.uniqueIndexes.compactMap { unique in
+    guard !table.uniqueIndexes.isEmpty else { return [] }
+    return try claims(in: table, table.columns.indices.map(row.shownValue))
+  }
+
+  private func claims(in table: TableSchema, _ row: [Value?]) throws -> [ClaimKey] {
+    try table.uniqueIndexes.compactMap { unique in
       let values =
         unique.isPlain
-        ? unique.columns.map { $0.flatMap { row.values[$0] } ?? .null }
+        ? unique.columns.map { $0.flatMap { row[$0] } ?? .null }
         : try expressionValues(of: row, unique, table)
       guard let values, !values.contains(.null) else { return nil }
       let collations = unique.collations.map(KeyCollation.init(sqlName:))
@@ -139,12 +140,12 @@ final class WorkingSet {
   /// The terms of an index over expressions, or with a condition, evaluated
   /// by SQLite on the row's values; `nil` if the condition leaves it out.
   private func expressionValues(
-    of row: WorkingRow, _ unique: UniqueIndex, _ table: TableSchema
+    of row: [Value?], _ unique: UniqueIndex, _ table: TableSchema
   ) throws -> [Value]? {
     let evaluation = try session.access(table.id).indexEvaluation()
     var values: [Value] = []
     for (position, column) in table.columns.enumerated() {
-      let value = row.values[position] ?? .null
+      let value = row[position] ?? .null
       // A term that is a reference is compared by identity, as it is.
       values.append(column.domain == .plain ? value : try local(value, column))
     }

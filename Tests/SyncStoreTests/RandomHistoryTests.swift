@@ -138,7 +138,7 @@ import Testing
     for device in devices {
       print(
         try device.rows(
-          "SELECT name, hex(identity), reason FROM docsync_parked, docsync_table ON tbl = id"))
+          "SELECT name, hex(identity), reason FROM docsync_kept, docsync_table ON tbl = id"))
     }
   }
 
@@ -167,7 +167,7 @@ import Testing
     for device in devices {
       print(
         try device.rows(
-          "SELECT name, hex(identity), reason, hex(cells) FROM docsync_parked, docsync_table ON tbl = id"
+          "SELECT name, hex(identity), reason, hex(cells) FROM docsync_kept, docsync_table ON tbl = id"
         ))
     }
   }

@@ -56,6 +56,7 @@ extension ParkedRow.Reason {
   var text: String {
     switch self {
     case .parentMissing: "a row that it refers to is not there"
+    case .parentDeleted: "a row that it belongs to was deleted"
     case .uniqueValueTaken: "another row holds a value that must be unique"
     case .check: "a CHECK constraint refuses it"
     case .notNull: "a column that must not be NULL would be"
@@ -66,8 +67,9 @@ extension ParkedRow.Reason {
   }
 
   /// Whether someone may want to do something about it. An edit of a row
-  /// that is deleted lost against the deletion: that is decided.
-  var isOpen: Bool { self != .deleted }
+  /// that is deleted, or goes with one, lost against the deletion: that is
+  /// decided.
+  var isOpen: Bool { self != .deleted && self != .parentDeleted }
 }
 
 /// How many rows are parked, by table and reason, a line each.

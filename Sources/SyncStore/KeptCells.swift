@@ -1,9 +1,9 @@
 import GRDB
 import SyncModel
 
-/// The cells of a parked row, as bookkeeping stores them: for each cell the
+/// The cells of a row that is kept, as bookkeeping stores them: for each cell the
 /// column's bit as a varint, a kind byte and the content.
-enum ParkedCells {
+enum KeptCells {
   static func encode(_ cells: [(column: Int, value: Value)]) -> [UInt8] {
     var bytes: [UInt8] = []
     for cell in cells {
@@ -42,7 +42,7 @@ enum ParkedCells {
   }
 
   private static var damage: DatabaseError {
-    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the cells of a parked row are damaged")
+    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the cells of a kept row are damaged")
   }
 
   private static func append(_ content: [UInt8], to bytes: inout [UInt8]) {

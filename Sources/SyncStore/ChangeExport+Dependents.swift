@@ -1,0 +1,126 @@
+import GRDB
+import SyncModel
+
+/// What edits say of rows that they do not name. It is written to the log, so
+/// that it is exported like everything else.
+extension ChangeExport {
+  /// Logs the insertion of deleted rows that are shown, where an edit refers
+  /// to them: whoever wrote it counts on them.
+  func logRebirths() throws {
+    for row in try session.rescuedRows() {
+      let access = try session.access(row.table)
+      guard let key = try access.key(of: row.identity), let found = try access.row(key) else {
+        continue
+      }
+      let shown = WorkingRow.Shown(key: key, values: found.values)
+      var latest: Double?
+      for reference in session.schema.inbound(to: access.table) {
+        let time = try timeOfReference(reference, to: shown, localKey: found.localKey)
+        latest = [latest, time].compactMap { $0 }.max()
+      }
+      guard let latest else { continue }
+      var columns = ColumnSet()
+      for position in access.table.cellPositions { columns.formUnion(ColumnSet(position)) }
+      let names = key.indices.map { "k\($0)" }
+      let statement = try access.statement(
+        "INSERT INTO \(access.table.logName) (op, mask, at, \(names.joined(separator: ", "))) "
+          + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(literal(columns.mask)), ?, "
+          + "\(names.map { _ in "?" }.joined(separator: ", ")))")
+      statement.bind(.real(latest), at: 1)
+      for (index, value) in key.enumerated() { statement.bind(value, at: index + 2) }
+      try statement.run()
+    }
+  }
+
+  /// When a reference to a row was written by the edits in the log.
+  private func timeOfReference(
+    _ reference: ForeignKey, to row: WorkingRow.Shown, localKey: Int64?
+  ) throws -> Double? {
+    let child = session.schema[reference.child]
+    let parent = session.schema[reference.parent]
+    let keys = child.keyColumns.enumerated().map { "c.\(quoted($1)) = l.k\($0)" }
+    let match = zip(reference.columns, reference.parentColumns).map { column, name in
+      "c.\(quoted(child.columns[column].name)) = ? COLLATE \(parent.collation(of: name))"
+    }
+    let statement = try session.access(child.id).statement(
+      "SELECT l.op, l.at, l.mask FROM \(child.logName) AS l JOIN \(child.quotedName) AS c "
+        + "ON \(keys.joined(separator: " AND ")) WHERE \(match.joined(separator: " AND "))")
+    for (index, name) in reference.parentColumns.enumerated() {
+      statement.bind(parent.localValue(name, row, localKey: localKey), at: index + 1)
+    }
+    var latest: Double?
+    while try statement.step() {
+      let kind = CaptureTriggers.Entry(rawValue: statement.integer(at: 0))
+      let isWritten =
+        kind == .insert
+        || kind == .update
+          && reference.columns.contains { ColumnSet(statement, at: 2).contains($0) }
+      if isWritten { latest = max(latest ?? 0, statement.real(at: 1)) }
+    }
+    return latest
+  }
+
+  /// Logs the deletion of rows that are not shown and refer to a row that was
+  /// deleted: they would bring it back, or never be seen again.
+  func logHiddenDeletions() throws {
+    var done: Set<RowKey> = []
+    var parents = try deletedRows()
+    while let (parent, time) = parents.popFirst() {
+      let table = session.schema[parent.table]
+      for reference in session.schema.inbound(to: table)
+      where reference.holds && table.identifies(reference) {
+        let key = ReferenceKey(
+          parent: table.id, columns: reference.columnsName,
+          key: table.referenceKey(
+            try table.referredValues(of: parent.identity, by: reference), reference))
+        for child in try session.keptRows(referringBy: key) where done.insert(child).inserted {
+          guard case .parked = try session.kept(child)?.reason else { continue }
+          try logHiddenDeletion(of: child, at: time)
+          parents[child] = time
+        }
+      }
+    }
+  }
+
+  /// The rows that were deleted, and when, of tables to which kept rows refer.
+  private func deletedRows() throws -> [RowKey: Double] {
+    var result: [RowKey: Double] = [:]
+    let referred = try Int.fetchAll(
+      session.database, sql: "SELECT DISTINCT parent FROM docsync_kept_reference")
+    for table in session.schema.tables where referred.contains(table.id) {
+      let access = try session.access(table.id)
+      let names = table.keyColumns.indices.map { "k\($0)" }
+      let kinds = [CaptureTriggers.Entry.delete, .replaced].map { "\($0.rawValue)" }
+      let statement = try SQLStatement(
+        "SELECT at, \(names.joined(separator: ", ")) FROM \(table.logName) "
+          + "WHERE op IN (\(kinds.joined(separator: ", ")))", on: session.database)
+      while try statement.step() {
+        let key = names.indices.map { statement.value(at: $0 + 1) }
+        guard try access.row(key) == nil else { continue }
+        result[RowKey(table: table.id, identity: try access.identity(ofKey: key))] =
+          statement.real(at: 0)
+      }
+    }
+    return result
+  }
+
+  private func logHiddenDeletion(of row: RowKey, at time: Double) throws {
+    let access = try session.access(row.table)
+    let state = try access.stamps.state(of: access.fingerprint(row.identity))
+    guard state?.existence == .inserted else { return }
+    var key = try access.key(of: row.identity)
+    if key == nil, access.table.identity == .surrogate {
+      key = [.integer(try access.assignKey(to: row.identity, preferring: state?.localKey))]
+    }
+    // A row that cannot be named here refers to one that never came.
+    guard let key else { return }
+    let names = key.indices.map { "k\($0)" }
+    let statement = try access.statement(
+      "INSERT INTO \(access.table.logName) (op, at, \(names.joined(separator: ", "))) "
+        + "VALUES (\(CaptureTriggers.Entry.hiddenDelete.rawValue), ?, "
+        + "\(names.map { _ in "?" }.joined(separator: ", ")))")
+    statement.bind(.real(time), at: 1)
+    for (index, value) in key.enumerated() { statement.bind(value, at: index + 2) }
+    try statement.run()
+  }
+}

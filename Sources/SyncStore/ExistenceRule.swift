@@ -1,0 +1,281 @@
+import GRDB
+import SyncModel
+
+/// The first step of materialization: which rows of a working set exist, and
+/// which references are shown otherwise than they are.
+///
+/// A row that was deleted comes back if a row that exists refers to it and
+/// the schema would have refused to delete it; a row goes with one that is
+/// deleted if the schema would have deleted it along. The set grows by all
+/// rows that have a say in that.
+final class ExistenceRule {
+  private let set: WorkingSet
+  private let session: StoreSession
+  /// Where a row outside the set stands; asked once.
+  private var outside: [RowKey: Outside] = [:]
+
+  private enum Outside { case shown, kept, absent }
+
+  init(set: WorkingSet) {
+    self.set = set
+    session = set.session
+  }
+
+  // MARK: - The rows that have a say
+
+  /// Loads the rows on which the existence of the set's rows depends, and
+  /// those whose existence depends on theirs.
+  func expand() throws {
+    var count: Int
+    repeat {
+      count = set.count
+      try loadParents()
+      for row in concerned() where !row.hasExpandedReferrers {
+        row.hasExpandedReferrers = true
+        try loadChildren(of: row)
+        try loadWaiters(for: row)
+      }
+    } while set.count > count
+  }
+
+  /// Parents of which more is known than their tables show: of all others the
+  /// existence is plain.
+  private func loadParents() throws {
+    var position = 0
+    while position < set.rows.count {
+      let row = set.rows[position]
+      position += 1
+      guard !row.hasExpandedParents else { continue }
+      row.hasExpandedParents = true
+      for key in session.schema[row.key.table].foreignKeys {
+        try follow(key, row.values)
+        if row.values != row.loadedValues { try follow(key, row.loadedValues) }
+      }
+    }
+  }
+
+  private func follow(_ key: ForeignKey, _ values: [Value?]) throws {
+    var next = target(key, values)
+    var seen: Set<RowKey> = []
+    while let target = next, seen.insert(target).inserted {
+      if set[target] == nil, try look(at: target) == .kept { try set.row(target) }
+      guard let row = set[target], !row.isLiving else { return }
+      next = row.movedTo.map { RowKey(table: target.table, identity: $0) }
+    }
+  }
+
+  /// Rows that are deleted, or would go with one that is, and rows that others
+  /// may have waited for.
+  private func concerned() -> [WorkingRow] {
+    var result = set.rows.filter {
+      $0.isDead || $0.state.existence != $0.loadedExistence || $0.shown == nil || $0.isEdited
+    }
+    guard set.rows.contains(where: \.isDead) else { return result }
+    var children: [RowKey: [WorkingRow]] = [:]
+    for row in set.rows {
+      for key in session.schema[row.key.table].foreignKeys where key.onDelete == .cascade {
+        if let link = link(of: row, key), let target = link.target {
+          children[target, default: []].append(row)
+        }
+      }
+    }
+    var queue = set.rows.filter(\.isDead)
+    var seen = Set(queue.map(\.key))
+    while let row = queue.popLast() {
+      for child in children[row.key] ?? [] where seen.insert(child.key).inserted {
+        result.append(child)
+        queue.append(child)
+      }
+    }
+    return result
+  }
+
+  /// Rows in their tables that refer to a row.
+  func loadChildren(of row: WorkingRow) throws {
+    guard let shown = row.shown, !row.hasExpandedChildren else { return }
+    row.hasExpandedChildren = true
+    let table = session.schema[row.key.table]
+    for key in session.schema.inbound(to: table) {
+      let child = try session.access(key.child)
+      // SQLite compares by the parent's collation, whatever the child's is.
+      let match = zip(key.columns, key.parentColumns).map { column, parent in
+        "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
+      }
+      let statement = try child.statement(
+        "SELECT \(child.table.keyColumns.map(quoted).joined(separator: ", ")) "
+          + "FROM \(child.table.quotedName) WHERE \(match.joined(separator: " AND "))")
+      for (index, name) in key.parentColumns.enumerated() {
+        statement.bind(
+          table.localValue(name, shown, localKey: row.localKey), at: index + 1)
+      }
+      var found: [[Value]] = []
+      while try statement.step() {
+        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
+      }
+      for local in found {
+        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: local)))
+      }
+    }
+  }
+
+  /// Kept rows that refer to a row.
+  func loadWaiters(for row: WorkingRow) throws {
+    guard !row.hasExpandedWaiters else { return }
+    row.hasExpandedWaiters = true
+    let table = session.schema[row.key.table]
+    for key in session.schema.inbound(to: table) {
+      let values = row.referredValues(key, table)
+      if values.contains(.null) { continue }
+      let reference = ReferenceKey(
+        parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
+      for waiter in try session.keptRows(referringBy: reference) { try set.row(waiter) }
+    }
+  }
+
+  // MARK: - Where references lead
+
+  /// The row that a reference names by its identity; `nil` if it names none.
+  private func target(_ key: ForeignKey, _ values: [Value?]) -> RowKey? {
+    let parent = session.schema[key.parent]
+    let referring = key.columns.map { values[$0] ?? .null }
+    guard !referring.contains(.null) else { return nil }
+    return parent.identity(for: referring, of: key).map { RowKey(table: parent.id, identity: $0) }
+  }
+
+  /// A reference that goes by identity, and where it leads; `nil` if it is
+  /// NULL or goes by other columns.
+  private func link(of row: WorkingRow, _ key: ForeignKey) -> WorkingRow.Link? {
+    let table = session.schema[row.key.table]
+    guard session.schema[key.parent].identifies(key),
+      !key.columns.contains(where: { (row.values[$0] ?? .null) == .null })
+    else { return nil }
+    guard let named = target(key, row.values) else {
+      return WorkingRow.Link(key: key, target: nil, row: nil, isMoved: false)
+    }
+    var target = named
+    if !key.columns.contains(where: { table.columns[$0].isIdentity }) {
+      var seen: Set<RowKey> = [named]
+      while let row = set[target], !row.isLiving, let destination = row.movedTo {
+        let next = RowKey(table: target.table, identity: destination)
+        guard seen.insert(next).inserted else { break }
+        target = next
+      }
+    }
+    return WorkingRow.Link(key: key, target: target, row: set[target], isMoved: target != named)
+  }
+
+  private func look(at key: RowKey) throws -> Outside {
+    if let known = outside[key] { return known }
+    let access = try session.access(key.table)
+    let status: Outside
+    if try session.rescuedRows().contains(key) {
+      status = .kept
+    } else if let local = try access.key(of: key.identity), try access.row(local) != nil {
+      status = .shown
+    } else {
+      let state = try access.stamps.state(of: access.fingerprint(key.identity))
+      status = state?.isKept == true ? .kept : .absent
+    }
+    outside[key] = status
+    return status
+  }
+
+  // MARK: - Deciding
+
+  /// Decides which rows exist and what is laid over their references.
+  func decide() throws {
+    for row in set.rows {
+      row.overlays = [:]
+      row.isRescued = false
+      row.isKilled = false
+      row.exists = row.isLiving
+      row.links = session.schema[row.key.table].foreignKeys.compactMap { link(of: row, $0) }
+    }
+    if set.rows.contains(where: \.isDead) { rescue() }
+    for row in set.rows where row.exists { try lay(over: row) }
+  }
+
+  /// Repeats: who goes with the dead, who exists, whom they hold.
+  private func rescue() {
+    var children: [ObjectIdentifier: [WorkingRow]] = [:]
+    for row in set.rows {
+      for link in row.links where link.key.onDelete == .cascade {
+        if let parent = link.row { children[ObjectIdentifier(parent), default: []].append(row) }
+      }
+    }
+    var grows = true
+    while grows {
+      grows = false
+      kill(children)
+      var queue = set.rows.filter(\.exists)
+      while let row = queue.popLast() {
+        for link in row.links where link.key.holds {
+          guard let held = link.row, !held.exists, isKnown(held) else { continue }
+          held.isRescued = true
+          held.isKilled = false
+          held.exists = true
+          grows = true
+          queue.append(held)
+        }
+      }
+    }
+  }
+
+  private func kill(_ children: [ObjectIdentifier: [WorkingRow]]) {
+    var queue: [WorkingRow] = []
+    for row in set.rows {
+      row.isKilled = row.isDead && !row.isRescued
+      if row.isKilled { queue.append(row) }
+    }
+    while let row = queue.popLast() {
+      for child in children[ObjectIdentifier(row)] ?? []
+      where child.isLiving && !child.isRescued && !child.isKilled {
+        child.isKilled = true
+        queue.append(child)
+      }
+    }
+    for row in set.rows { row.exists = (row.isLiving || row.isRescued) && !row.isKilled }
+  }
+
+  /// Whether a row's cells are known, so that it can be shown.
+  private func isKnown(_ row: WorkingRow) -> Bool {
+    if row.isLiving { return true }
+    let table = session.schema[row.key.table]
+    guard row.isDead, table.keepsDeleted else { return false }
+    let cells = table.cellPositions
+    return cells.isEmpty || cells.contains { row.values[$0] != nil }
+  }
+
+  // MARK: - Overlays
+
+  private func lay(over row: WorkingRow) throws {
+    let table = session.schema[row.key.table]
+    for link in row.links where !link.key.columns.contains(where: { table.columns[$0].isIdentity })
+    {
+      if try exists(link) {
+        guard link.isMoved, let target = link.target else { continue }
+        let values = try referredValues(of: target, link)
+        for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
+      } else if link.key.onDelete == .setNull {
+        for column in link.key.columns { row.overlays[column] = .null }
+      } else if link.key.onDelete == .setDefault {
+        for column in link.key.columns {
+          row.overlays[column] = try session.access(table.id).defaultValue(of: column)
+        }
+      }
+    }
+  }
+
+  private func exists(_ link: WorkingRow.Link) throws -> Bool {
+    if let row = link.row { return row.exists }
+    guard let target = link.target else { return false }
+    return try look(at: target) == .shown
+  }
+
+  /// The values by which a row is referred to.
+  private func referredValues(of target: RowKey, _ link: WorkingRow.Link) throws -> [Value] {
+    let parent = session.schema[target.table]
+    return try link.row?.referredValues(link.key, parent)
+      ?? parent.referredValues(of: target.identity, by: link.key)
+  }
+}

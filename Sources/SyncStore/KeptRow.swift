@@ -1,0 +1,186 @@
+import GRDB
+import SyncModel
+
+/// A row of which bookkeeping keeps cells, since its table does not show it
+/// as merging knows it.
+struct KeptRow {
+  enum Reason: Hashable {
+    /// It exists, or something was said of it, and it is not shown.
+    case parked(ParkedRow.Reason)
+    /// It is deleted. Its cells are kept for the case that it has to come
+    /// back, or only where it lives on.
+    case tombstone
+    /// It is deleted, and shown since others refer to it.
+    case rescued
+    /// It is shown, with other references than it has.
+    case overlaid
+  }
+
+  var reason: Reason
+  /// Under which identity a deleted row lives on.
+  var movedTo: RowIdentity?
+  /// The cells, in order of column. Those of a row that is shown are the ones
+  /// in which it differs.
+  var cells: [(column: Int, value: Value)]
+}
+
+extension KeptRow.Reason: RawRepresentable {
+  init?(rawValue: String) {
+    switch rawValue {
+    case "tombstone": self = .tombstone
+    case "rescued": self = .rescued
+    case "overlaid": self = .overlaid
+    default:
+      guard let reason = ParkedRow.Reason(rawValue: rawValue) else { return nil }
+      self = .parked(reason)
+    }
+  }
+
+  var rawValue: String {
+    switch self {
+    case .parked(let reason): reason.rawValue
+    case .tombstone: "tombstone"
+    case .rescued: "rescued"
+    case .overlaid: "overlaid"
+    }
+  }
+
+  /// The reasons that are not reported as parked rows, as a list in SQL.
+  static let silentList =
+    "("
+    + [KeptRow.Reason.tombstone, .rescued, .overlaid].map { literal($0.rawValue) }
+    .joined(separator: ", ") + ")"
+}
+
+/// Where a row's reference leads: what the parent is found by.
+struct ReferenceKey: Hashable {
+  var parent: Int
+  var columns: String
+  var key: RowIdentity
+}
+
+extension StoreSession {
+  /// What is kept of a row.
+  func kept(_ row: RowKey) throws -> KeptRow? {
+    let statement = try access(row.table).statement(
+      "SELECT reason, moved, cells FROM docsync_kept WHERE tbl = ? AND identity = ?")
+    statement.bind(Int64(row.table), at: 1)
+    statement.bind(blob: row.identity.bytes, at: 2)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    guard let reason = KeptRow.Reason(rawValue: statement.text(at: 0)) else {
+      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
+    }
+    return KeptRow(
+      reason: reason,
+      movedTo: statement.isNull(at: 1) ? nil : RowIdentity(bytes: statement.bytes(at: 1)),
+      cells: try KeptCells.decode(statement.bytes(at: 2)))
+  }
+
+  /// Keeps a row that is not kept yet, with what it refers to and claims.
+  func keep(
+    _ kept: KeptRow, of row: RowKey, references: Set<ReferenceKey> = [], claims: [ClaimKey] = []
+  ) throws {
+    let access = try access(row.table)
+    remember(row, isRescued: kept.reason == .rescued)
+    let keeping = try access.statement(
+      "INSERT OR REPLACE INTO docsync_kept (tbl, identity, reason, moved, cells) "
+        + "VALUES (?, ?, ?, ?, ?)")
+    keeping.bind(Int64(row.table), at: 1)
+    keeping.bind(blob: row.identity.bytes, at: 2)
+    keeping.bind(kept.reason.rawValue, at: 3)
+    if let destination = kept.movedTo {
+      keeping.bind(blob: destination.bytes, at: 4)
+    } else {
+      keeping.bind(null: 4)
+    }
+    keeping.bind(blob: KeptCells.encode(kept.cells), at: 5)
+    try keeping.run()
+    for reference in references {
+      let statement = try access.statement(
+        "INSERT OR IGNORE INTO docsync_kept_reference (parent, columns, key, tbl, identity) "
+          + "VALUES (?, ?, ?, ?, ?)")
+      statement.bind(Int64(reference.parent), at: 1)
+      statement.bind(reference.columns, at: 2)
+      statement.bind(blob: reference.key.bytes, at: 3)
+      statement.bind(Int64(row.table), at: 4)
+      statement.bind(blob: row.identity.bytes, at: 5)
+      try statement.run()
+    }
+    for claim in claims {
+      let statement = try access.statement(
+        "INSERT OR IGNORE INTO docsync_claim (tbl, ix, key, identity) VALUES (?, ?, ?, ?)")
+      statement.bind(Int64(claim.table), at: 1)
+      statement.bind(Int64(claim.index), at: 2)
+      statement.bind(blob: claim.key.bytes, at: 3)
+      statement.bind(blob: row.identity.bytes, at: 4)
+      try statement.run()
+    }
+  }
+
+  /// Forgets what is kept of a row.
+  func forgetKept(_ row: RowKey) throws {
+    remember(row, isRescued: false)
+    for table in ["docsync_kept", "docsync_kept_reference", "docsync_claim"] {
+      let statement = try access(row.table).statement(
+        "DELETE FROM \(table) WHERE tbl = ? AND identity = ?")
+      statement.bind(Int64(row.table), at: 1)
+      statement.bind(blob: row.identity.bytes, at: 2)
+      try statement.run()
+    }
+  }
+
+  /// The kept rows that refer to one.
+  func keptRows(referringBy reference: ReferenceKey) throws -> [RowKey] {
+    let statement = try access(reference.parent).statement(
+      "SELECT tbl, identity FROM docsync_kept_reference "
+        + "WHERE parent = ? AND columns = ? AND key = ?")
+    statement.bind(Int64(reference.parent), at: 1)
+    statement.bind(reference.columns, at: 2)
+    statement.bind(blob: reference.key.bytes, at: 3)
+    var found: [RowKey] = []
+    while try statement.step() {
+      found.append(
+        RowKey(
+          table: Int(statement.integer(at: 0)),
+          identity: RowIdentity(bytes: statement.bytes(at: 1))))
+    }
+    return found
+  }
+
+  /// The unique values that a row claimed when it was kept.
+  func keptClaims(of row: RowKey) throws -> [ClaimKey] {
+    let statement = try access(row.table).statement(
+      "SELECT ix, key FROM docsync_claim WHERE tbl = ? AND identity = ?")
+    statement.bind(Int64(row.table), at: 1)
+    statement.bind(blob: row.identity.bytes, at: 2)
+    var found: [ClaimKey] = []
+    while try statement.step() {
+      found.append(
+        ClaimKey(
+          table: row.table, index: Int(statement.integer(at: 0)),
+          key: RowIdentity(bytes: statement.bytes(at: 1))))
+    }
+    return found
+  }
+
+  /// The rows that are shown although they are deleted.
+  func rescuedRows() throws -> Set<RowKey> {
+    if let rescued { return rescued }
+    let statement = try SQLStatement(
+      "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued'", on: database)
+    var found: Set<RowKey> = []
+    while try statement.step() {
+      found.insert(
+        RowKey(
+          table: Int(statement.integer(at: 0)),
+          identity: RowIdentity(bytes: statement.bytes(at: 1))))
+    }
+    rescued = found
+    return found
+  }
+
+  private func remember(_ row: RowKey, isRescued: Bool) {
+    if isRescued { rescued?.insert(row) } else { rescued?.remove(row) }
+  }
+}
