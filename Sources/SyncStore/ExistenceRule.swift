@@ -152,16 +152,21 @@ final class ExistenceRule {
     guard let named = target(key, row.values) else {
       return WorkingRow.Link(key: key, target: nil, row: nil, isMoved: false)
     }
-    var target = named
-    if !key.columns.contains(where: { table.columns[$0].isIdentity }) {
-      var seen: Set<RowKey> = [named]
-      while let row = set[target], !row.isLiving, let destination = row.movedTo {
-        let next = RowKey(table: target.table, identity: destination)
-        guard seen.insert(next).inserted else { break }
-        target = next
-      }
-    }
+    let canFollow = !key.columns.contains { table.columns[$0].isIdentity }
+    let target = canFollow ? destination(of: named) : named
     return WorkingRow.Link(key: key, target: target, row: set[target], isMoved: target != named)
+  }
+
+  /// Where a row lives on whose key was changed, however often. If the moves
+  /// run in a circle, the row itself.
+  private func destination(of named: RowKey) -> RowKey {
+    var target = named
+    var seen: Set<RowKey> = [named]
+    while let row = set[target], !row.isLiving, let destination = row.movedTo {
+      target = RowKey(table: target.table, identity: destination)
+      guard seen.insert(target).inserted else { return named }
+    }
+    return target
   }
 
   private func look(at key: RowKey) throws -> Outside {
@@ -254,7 +259,9 @@ final class ExistenceRule {
     {
       if try exists(link) {
         guard link.isMoved, let target = link.target else { continue }
-        let values = try referredValues(of: target, link)
+        // By its identity, not as the row spells it, which may change.
+        let values = try session.schema[target.table].referredValues(
+          of: target.identity, by: link.key)
         for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
       } else if link.key.onDelete == .setNull {
         for column in link.key.columns { row.overlays[column] = .null }
@@ -270,12 +277,5 @@ final class ExistenceRule {
     if let row = link.row { return row.exists }
     guard let target = link.target else { return false }
     return try look(at: target) == .shown
-  }
-
-  /// The values by which a row is referred to.
-  private func referredValues(of target: RowKey, _ link: WorkingRow.Link) throws -> [Value] {
-    let parent = session.schema[target.table]
-    return try link.row?.referredValues(link.key, parent)
-      ?? parent.referredValues(of: target.identity, by: link.key)
   }
 }

@@ -46,10 +46,10 @@ extension KeptRow.Reason: RawRepresentable {
   }
 
   /// The reasons that are not reported as parked rows, as a list in SQL.
-  static let silentList =
-    "("
-    + [KeptRow.Reason.tombstone, .rescued, .overlaid].map { literal($0.rawValue) }
-    .joined(separator: ", ") + ")"
+  static var silentList: String {
+    let reasons: [KeptRow.Reason] = [.tombstone, .rescued, .overlaid]
+    return "(\(reasons.map { literal($0.rawValue) }.joined(separator: ", ")))"
+  }
 }
 
 /// Where a row's reference leads: what the parent is found by.

@@ -51,8 +51,9 @@ extension LocalStore {
         report.parkedRows =
           try Int.fetchOne(
             session.database,
-            sql:
-              "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)"
+            sql: """
+              SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)
+              """
           ) ?? 0
       }
     }

@@ -9,8 +9,9 @@ extension SchemaReader {
     let rows = try Row.fetchAll(
       database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
     var keys: [ForeignKey] = []
+    // SQLite numbers them from the last declared to the first.
     for (_, group) in Dictionary(grouping: rows, by: { $0["id"] as Int }).sorted(by: {
-      $0.key < $1.key
+      $0.key > $1.key
     }) {
       let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
       let parentName: String = terms[0]["table"]
