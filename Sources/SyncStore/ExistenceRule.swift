@@ -150,23 +150,26 @@ final class ExistenceRule {
       !key.columns.contains(where: { (row.values[$0] ?? .null) == .null })
     else { return nil }
     guard let named = target(key, row.values) else {
-      return WorkingRow.Link(key: key, target: nil, row: nil, isMoved: false)
+      return WorkingRow.Link(key: key, target: nil, row: nil, path: [], isMoved: false)
     }
     let canFollow = !key.columns.contains { table.columns[$0].isIdentity }
-    let target = canFollow ? destination(of: named) : named
-    return WorkingRow.Link(key: key, target: target, row: set[target], isMoved: target != named)
+    let (target, path) = canFollow ? destination(of: named) : (named, [])
+    return WorkingRow.Link(
+      key: key, target: target, row: set[target], path: path, isMoved: target != named)
   }
 
-  /// Where a row lives on whose key was changed, however often. If the moves
-  /// run in a circle, the row itself.
-  private func destination(of named: RowKey) -> RowKey {
+  /// Where a row lives on whose key was changed, however often, and by which
+  /// rows. If the moves run in a circle, the row itself.
+  private func destination(of named: RowKey) -> (target: RowKey, path: [RowKey]) {
     var target = named
+    var path: [RowKey] = []
     var seen: Set<RowKey> = [named]
     while let row = set[target], !row.isLiving, let destination = row.movedTo {
       target = RowKey(table: target.table, identity: destination)
-      guard seen.insert(target).inserted else { return named }
+      guard seen.insert(target).inserted else { return (named, path) }
+      path.append(target)
     }
-    return target
+    return (target, path)
   }
 
   private func look(at key: RowKey) throws -> Outside {

@@ -226,14 +226,15 @@ final class RowWriter {
             parent: key.parent, columns: key.columnsName, key: parent.referenceKey(values, key)))
       }
     }
-    for link in row.links where link.isMoved {
-      guard let target = link.target else { continue }
-      let parent = session.schema[target.table]
-      let values = try parent.referredValues(of: target.identity, by: link.key)
-      result.insert(
-        ReferenceKey(
-          parent: target.table, columns: link.key.columnsName,
-          key: parent.referenceKey(values, link.key)))
+    for link in row.links {
+      for target in link.path {
+        let parent = session.schema[target.table]
+        let values = try parent.referredValues(of: target.identity, by: link.key)
+        result.insert(
+          ReferenceKey(
+            parent: target.table, columns: link.key.columnsName,
+            key: parent.referenceKey(values, link.key)))
+      }
     }
     return result
   }

@@ -77,6 +77,8 @@ final class WorkingRow {
     var target: RowKey?
     /// The row that it leads to, if that is in the set.
     var row: WorkingRow?
+    /// The rows to which the moves lead from the row that it names.
+    var path: [RowKey]
     /// Whether the row that it names lives on under another identity.
     var isMoved: Bool
   }
