@@ -24,6 +24,9 @@ struct CaptureTriggers {
     /// A row that is kept and not shown is deleted with one that it refers
     /// to. No trigger writes this.
     case hiddenDelete = 5
+    /// A row that is shown although it is deleted is referred to. No trigger
+    /// writes this.
+    case rebirth = 6
   }
 
   /// The bits of one mask; further columns go to further masks.

@@ -19,12 +19,10 @@ extension ChangeExport {
         latest = [latest, time].compactMap { $0 }.max()
       }
       guard let latest else { continue }
-      var columns = ColumnSet()
-      for position in access.table.cellPositions { columns.formUnion(ColumnSet(position)) }
       let names = key.indices.map { "k\($0)" }
       let statement = try access.statement(
-        "INSERT INTO \(access.table.logName) (op, mask, at, \(names.joined(separator: ", "))) "
-          + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(literal(columns.mask)), ?, "
+        "INSERT INTO \(access.table.logName) (op, at, \(names.joined(separator: ", "))) "
+          + "VALUES (\(CaptureTriggers.Entry.rebirth.rawValue), ?, "
           + "\(names.map { _ in "?" }.joined(separator: ", ")))")
       statement.bind(.real(latest), at: 1)
       for (index, value) in key.enumerated() { statement.bind(value, at: index + 2) }

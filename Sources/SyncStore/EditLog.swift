@@ -33,6 +33,8 @@ struct EditLog {
     var old: Int?
     /// Whether it was deleted while it was not shown.
     var isHidden = false
+    /// Whether it is to be inserted as it is, if it is deleted.
+    var isReborn = false
     fileprivate var hasAllCells = false
     fileprivate var read = ColumnSet()
   }
@@ -184,6 +186,7 @@ struct EditLog {
       row.mayBeGone = true
       readOldValues(of: &row, &olds)
     case .present: break
+    case .rebirth: row.isReborn = true
     case .hiddenDelete:
       row.insertTime = nil
       row.mayBeGone = true

@@ -68,8 +68,23 @@ final class Materializer {
       try existence.decide()
       if try expandClaims() { continue }
       decideStanding()
-      if try !expandReferences() { return }
+      if try expandReferences() { continue }
+      if try !refuseHidden() { return }
     }
+  }
+
+  /// Tries the conditions of rows that are not written, since such a row must
+  /// not keep others from a value; true if one is refused. Those of the
+  /// others are tried when they are written.
+  private func refuseHidden() throws -> Bool {
+    var isRefused = false
+    for row in set.rows where row.exists && !row.isVisible && !row.claims.isEmpty {
+      guard row.failure == nil, !row.isTried else { continue }
+      row.isTried = true
+      row.failure = try set.refusal(of: row)
+      if row.failure != nil { isRefused = true }
+    }
+    return isRefused
   }
 
   // MARK: - Unique values

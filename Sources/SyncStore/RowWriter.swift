@@ -186,7 +186,7 @@ final class RowWriter {
     }
     switch row.state.existence {
     case .inserted:
-      return KeptRow(reason: .parked(reason(row)), cells: cells(row, table.columns.indices))
+      return KeptRow(reason: .parked(reason(row)), cells: cells(row, table.cellPositions))
     case .unsaid:
       let cells = cells(row, table.cellPositions)
       return cells.isEmpty ? nil : KeptRow(reason: .parked(.rowMissing), cells: cells)
@@ -195,7 +195,7 @@ final class RowWriter {
         session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: $0))
       }
       let cells = cells(row, table.keepsDeleted ? table.cellPositions : newer)
-      if cells.isEmpty, row.movedTo == nil { return nil }
+      if !table.keepsDeleted, cells.isEmpty, row.movedTo == nil { return nil }
       let hasNewer = cells.contains { newer.contains($0.column) }
       return KeptRow(
         reason: hasNewer ? .parked(.deleted) : .tombstone, movedTo: row.movedTo, cells: cells)

@@ -115,15 +115,21 @@ extension SchemaReader {
     }
   }
 
-  /// Joins the columns that one CHECK reads, directly or by a generated
-  /// column: an edit of each for itself could break what both kept.
-  func joinRegisters(of table: inout TableSchema, sql: String) {
+  /// Notes the conditions, and joins the columns that one of them reads,
+  /// directly or by a generated column: an edit of each for itself could break
+  /// what both kept.
+  func readChecks(of table: inout TableSchema, sql: String) {
     let tokens = SQLTokens(sql)
     for position in tokens.tokens.indices.dropLast() {
       guard tokens.tokens[position].isWord("CHECK"), tokens.tokens[position + 1].isSymbol("("),
         let close = tokens.closing(position + 1)
       else { continue }
-      table.join(columns(named: tokens.tokens[(position + 2)..<close], of: table, depth: 0))
+      let condition = tokens.tokens[(position + 2)..<close]
+      table.join(columns(named: condition, of: table, depth: 0))
+      let isPrivate = table.excludedColumns.contains { name in
+        condition.contains { $0.isName(name) }
+      }
+      if !isPrivate { table.checks.append(tokens.text((position + 2)..<close)) }
     }
   }
 

@@ -161,7 +161,7 @@ struct SchemaReader {
       isWithoutRowid: isWithoutRowid,
       hasUnstampedRows: registered?.hasUnstampedRows ?? false, origin: registered?.origin ?? 0,
       foreignKeys: [], uniqueIndexes: [])
-    joinRegisters(of: &table, sql: sql)
+    readChecks(of: &table, sql: sql)
     return Draft(table: table, primaryKey: primaryKey)
   }
 

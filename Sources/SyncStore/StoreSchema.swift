@@ -97,6 +97,9 @@ struct TableSchema {
   /// Columns that are one register with others, by position: those of a
   /// composite foreign key, and those that one CHECK names.
   var registers: [Int: ColumnSet] = [:]
+  /// The SQL of the conditions that a row is checked by, as far as they read
+  /// nothing that stays on this device.
+  var checks: [String] = []
   /// Unique indexes apart from the one of the identity.
   var uniqueIndexes: [UniqueIndex]
 

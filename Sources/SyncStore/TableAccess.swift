@@ -404,12 +404,13 @@ final class TableAccess {
     return value
   }
 
-  private var evaluation: IndexEvaluation?
+  private var evaluation: RowEvaluation?
 
-  /// What evaluates indexes over expressions and conditions.
-  func indexEvaluation() throws -> IndexEvaluation {
+  /// What evaluates indexes and conditions on rows that are not in the
+  /// table.
+  func rowEvaluation() throws -> RowEvaluation {
     if let evaluation { return evaluation }
-    let made = try IndexEvaluation(table: table, database: session.database)
+    let made = try RowEvaluation(table: table, database: session.database)
     evaluation = made
     return made
   }

@@ -171,6 +171,7 @@ final class TableExport {
       return .insert
     }
     if !existed {
+      guard log.isReborn || !log.updates.isEmpty else { return nil }
       // It is shown although it was thought to be gone: a rebirth.
       guard var (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
       for cell in kept?.cells ?? [] where editTime(of: cell.column, log) == nil {
@@ -248,7 +249,7 @@ final class TableExport {
     changes.rowShapes.append(self.shape(shape))
     let key = RowKey(table: table.id, identity: identities.identity(row))
     if kept != nil { try session.forgetKept(key) }
-    if !cells.isEmpty || destination != nil {
+    if table.keepsDeleted || destination != nil {
       new.isKept = true
       try session.keep(
         KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)

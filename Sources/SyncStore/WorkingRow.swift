@@ -35,6 +35,9 @@ final class WorkingRow {
   /// The constraint of its own table that refused it.
   var failure: ParkedRow.Reason?
 
+  /// Whether its table's conditions were tried although it is not written.
+  var isTried = false
+
   /// Whether it was edited here since the last sealing: its table shows it
   /// already, but what waits for it does not know yet.
   var isEdited = false

@@ -142,14 +142,22 @@ final class WorkingSet {
   private func expressionValues(
     of row: [Value?], _ unique: UniqueIndex, _ table: TableSchema
   ) throws -> [Value]? {
-    let evaluation = try session.access(table.id).indexEvaluation()
-    var values: [Value] = []
-    for (position, column) in table.columns.enumerated() {
-      let value = row[position] ?? .null
-      // A term that is a reference is compared by identity, as it is.
-      values.append(column.domain == .plain ? value : try local(value, column))
+    try session.access(table.id).rowEvaluation().terms(
+      of: unique, values: try localValues(row, table))
+  }
+
+  private func localValues(_ row: [Value?], _ table: TableSchema) throws -> [Value] {
+    try zip(row, table.columns).map { value, column in
+      column.domain == .plain ? value ?? .null : try local(value ?? .null, column)
     }
-    return try evaluation.terms(of: unique, values: values)
+  }
+
+  /// The condition of its own table that refuses what is to be shown of a
+  /// row.
+  func refusal(of row: WorkingRow) throws -> ParkedRow.Reason? {
+    let table = session.schema[row.key.table]
+    return try session.access(table.id).rowEvaluation().refusal(
+      of: try localValues(table.columns.indices.map(row.shownValue), table))
   }
 
   /// The local form of a logical value; a reference to a row without a key

@@ -1,18 +1,19 @@
 import GRDB
 import SyncModel
 
-/// Evaluates the terms and conditions of a table's indexes on rows that are
-/// not in the table.
+/// Evaluates the terms and conditions of a table's indexes, and the table's
+/// own conditions, on rows that are not in the table.
 ///
 /// The row is put into a temporary table with the same columns, since an
 /// expression means something else without the affinities and collations of
 /// its columns, and may read generated ones.
-final class IndexEvaluation {
+final class RowEvaluation {
   private let table: TableSchema
   private let database: Database
   private let clearing: SQLStatement
   private let inserting: SQLStatement
   private var reading: [Int: SQLStatement] = [:]
+  private var checking: SQLStatement?
   private var name: String { "temp.\"docsync_row_\(table.id)\"" }
 
   init(table: TableSchema, database: Database) throws {
@@ -45,12 +46,35 @@ final class IndexEvaluation {
     "\(quoted(name)) \(affinity.rawValue) COLLATE \(collation)"
   }
 
-  /// The terms of an index for a row with these local values, in order of
-  /// column; `nil` if the index's condition leaves the row out.
-  func terms(of index: UniqueIndex, values: [Value]) throws -> [Value]? {
+  private func set(_ values: [Value]) throws {
     try clearing.run()
     for (position, value) in values.enumerated() { inserting.bind(value, at: position + 1) }
     try inserting.run()
+  }
+
+  /// Why the table would refuse a row with these local values, in order of
+  /// column; `nil` if no NOT NULL and no CHECK does.
+  func refusal(of values: [Value]) throws -> ParkedRow.Reason? {
+    for (column, value) in zip(table.columns, values) where column.isNotNull && value == .null {
+      return .notNull
+    }
+    guard !table.checks.isEmpty else { return nil }
+    try set(values)
+    if checking == nil {
+      let terms = table.checks.map { "ifnull(NOT (\($0)), 0)" }
+      checking = try SQLStatement(
+        "SELECT \(terms.joined(separator: " OR ")) FROM \(name) AS \(table.quotedName)",
+        on: database)
+    }
+    guard let checking, try checking.step() else { return nil }
+    defer { checking.reset() }
+    return checking.integer(at: 0) != 0 ? .check : nil
+  }
+
+  /// The terms of an index for a row with these local values, in order of
+  /// column; `nil` if the index's condition leaves the row out.
+  func terms(of index: UniqueIndex, values: [Value]) throws -> [Value]? {
+    try set(values)
     let statement = try statement(index)
     guard try statement.step() else { return nil }
     defer { statement.reset() }
