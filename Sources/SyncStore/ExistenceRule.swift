@@ -69,6 +69,7 @@ final class ExistenceRule {
   private func concerned() -> [WorkingRow] {
     var result = set.rows.filter {
       $0.isDead || $0.state.existence != $0.loadedExistence || $0.shown == nil || $0.isEdited
+        || isReferredOtherwise($0)
     }
     guard set.rows.contains(where: \.isDead) else { return result }
     var children: [RowKey: [WorkingRow]] = [:]
@@ -88,6 +89,20 @@ final class ExistenceRule {
       }
     }
     return result
+  }
+
+  /// Whether a column changed by which others refer to a row, beside its
+  /// identity.
+  private func isReferredOtherwise(_ row: WorkingRow) -> Bool {
+    guard row.values != row.loadedValues else { return false }
+    let table = session.schema[row.key.table]
+    return session.schema.inbound(to: table).contains { key in
+      !table.identifies(key)
+        && key.parentColumns.contains { name in
+          table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+            .map { row.values[$0] != row.loadedValues[$0] } ?? false
+        }
+    }
   }
 
   /// Rows in their tables that refer to a row.

@@ -4,17 +4,19 @@ import SyncModel
 /// The synchronized part of a store's schema, as bookkeeping sees it.
 struct StoreSchema {
   /// The synchronized tables, in order of their ids.
-  var tables: [TableSchema]
+  let tables: [TableSchema]
   /// Tables that are left out, and why.
   var leftOut: [String: String]
 
   private let positions: [Int: Int]
   private let names: [String: Int]
+  private let inbound: [Int: [ForeignKey]]
 
   init(tables: [TableSchema], leftOut: [String: String]) {
     self.tables = tables
     self.leftOut = leftOut
     positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
+    inbound = Dictionary(grouping: tables.flatMap(\.foreignKeys), by: \.parent)
     names = Dictionary(
       uniqueKeysWithValues: tables.enumerated().map { ($1.name.lowercased(), $0) })
   }
@@ -27,7 +29,7 @@ struct StoreSchema {
 
   /// Foreign keys that point to a table.
   func inbound(to table: TableSchema) -> [ForeignKey] {
-    tables.flatMap(\.foreignKeys).filter { $0.parent == table.id }
+    inbound[table.id] ?? []
   }
 
   /// A text that is equal for stores between which changes can be exchanged

@@ -105,7 +105,7 @@ final class TableExport {
         try forgetKey(row, batch, identities, &suspects)
       }
       if let key, let kept, outcome == .insert || outcome == .update {
-        try keepRest(of: kept, key, beside: batch.rows[row], outcome, &states[row])
+        try keepRest(of: kept, key, beside: batch.rows[row], &states[row])
         suspects.changed.append((key.table, key.identity))
       }
       if let outcome {
@@ -138,12 +138,12 @@ final class TableExport {
   /// After an edit of a row of which more is known than is shown, keeps what
   /// the edit does not replace.
   private func keepRest(
-    of kept: KeptRow, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
-    _ state: inout RowState?
+    of kept: KeptRow, _ key: RowKey, beside log: EditLog.Row, _ state: inout RowState?
   ) throws {
     try session.forgetKept(key)
     let rest = kept.cells.filter { editTime(of: $0.column, log) == nil }
-    state?.isKept = action == .update && !rest.isEmpty
+    // An insertion of the application's says all of the row.
+    state?.isKept = log.insertTime == nil && !rest.isEmpty
     if state?.isKept == true {
       try session.keep(KeptRow(reason: .overlaid, cells: rest), of: key)
     }
@@ -161,7 +161,7 @@ final class TableExport {
     let existed = existed(log, state)
     guard log.isPresent else {
       // A later entry will say that it has gone.
-      guard existed, log.mayBeGone || batch.isLast else { return nil }
+      guard existed || kept?.reason == .rescued, log.mayBeGone || batch.isLast else { return nil }
       try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
     }
