@@ -52,6 +52,10 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Rows that are kept and not shown, as of the end, if this run had to do
   /// with rows at all.
   public var parkedRows = 0
+  /// Tables, and columns as `table.column`, of which others speak and that
+  /// this store does not have: what they say is kept until the application
+  /// makes them.
+  public var unknownNames: Set<String> = []
 
   /// Bytes that were published.
   public var bytesSent = 0
@@ -96,8 +100,6 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
     public static let newerFormat = Reason(rawValue: "newerFormat")
     /// The store refused it.
     public static let refused = Reason(rawValue: "refused")
-    /// It has tables or columns that this store does not have yet.
-    public static let schema = Reason(rawValue: "schema")
     /// Other change sets have to be applied before it.
     public static let dependencies = Reason(rawValue: "dependencies")
   }

@@ -11,15 +11,35 @@ enum Bookkeeping {
   static let creation = [
     // One row per key: format, binding, configuration.
     "CREATE TABLE docsync_meta (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
-    // The synchronized tables.
+    // The synchronized tables, with the names that change sets have for them
+    // and how their rows are known.
     """
-    CREATE TABLE docsync_table (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, \
-    unstamped INTEGER NOT NULL, origin INTEGER NOT NULL)
+    CREATE TABLE docsync_table (id INTEGER PRIMARY KEY, name TEXT NOT NULL, \
+    wire TEXT NOT NULL, identity TEXT NOT NULL, unstamped INTEGER NOT NULL, \
+    origin INTEGER NOT NULL)
     """,
-    // Their columns by bit.
+    // Their columns by bit, with the table that one refers to by its key.
     """
     CREATE TABLE docsync_column (tbl INTEGER, bit INTEGER, name TEXT NOT NULL, \
-    PRIMARY KEY (tbl, bit)) WITHOUT ROWID
+    wire TEXT NOT NULL, refers INTEGER, PRIMARY KEY (tbl, bit)) WITHOUT ROWID
+    """,
+    // Tables and columns of which others speak and that this store does not
+    // have, and the rows that it keeps of them.
+    """
+    CREATE TABLE docsync_foreign_table (id INTEGER PRIMARY KEY, wire TEXT NOT NULL, \
+    kind INTEGER NOT NULL, keys TEXT NOT NULL, UNIQUE (wire, kind, keys))
+    """,
+    """
+    CREATE TABLE docsync_foreign_column (tbl INTEGER, col INTEGER, wire TEXT NOT NULL, \
+    PRIMARY KEY (tbl, col)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE docsync_foreign (tbl INTEGER, identity BLOB, content BLOB NOT NULL, \
+    PRIMARY KEY (tbl, identity)) WITHOUT ROWID
+    """,
+    // Tables and columns that went from this store, with their values.
+    """
+    CREATE TABLE docsync_lost (wire TEXT, col TEXT, PRIMARY KEY (wire, col)) WITHOUT ROWID
     """,
     // Clients by a short number, with the last change set applied of each.
     """
@@ -76,36 +96,6 @@ enum Bookkeeping {
           + "(key INTEGER PRIMARY KEY, identity BLOB NOT NULL)")
     }
     return statements
-  }
-
-  /// What bookkeeping knows of the tables, by name.
-  static func registered(_ database: Database) throws -> [String: SchemaReader.Registered] {
-    var result: [String: SchemaReader.Registered] = [:]
-    for row in try Row.fetchAll(database, sql: "SELECT * FROM docsync_table") {
-      let id: Int = row["id"]
-      let columns = try String.fetchAll(
-        database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
-        arguments: [id])
-      result[row["name"]] = SchemaReader.Registered(
-        id: id, columns: columns, hasUnstampedRows: row["unstamped"],
-        origin: UInt64(bitPattern: row["origin"] as Int64))
-    }
-    return result
-  }
-
-  /// Records a table and makes what it needs.
-  static func register(_ table: TableSchema, _ database: Database) throws {
-    try database.execute(
-      sql: "INSERT OR REPLACE INTO docsync_table (id, name, unstamped, origin) VALUES (?, ?, ?, ?)",
-      arguments: [
-        table.id, table.name, table.hasUnstampedRows, Int64(bitPattern: table.origin),
-      ])
-    for (bit, column) in table.columns.enumerated() {
-      try database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_column (tbl, bit, name) VALUES (?, ?, ?)",
-        arguments: [table.id, bit, column.name])
-    }
-    for statement in creation(for: table) { try database.execute(sql: statement) }
   }
 
   static func meta(_ key: String, _ database: Database) throws -> [UInt8]? {

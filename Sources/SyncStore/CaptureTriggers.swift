@@ -53,18 +53,18 @@ struct CaptureTriggers {
 
   /// The statements that make the triggers, as SQLite keeps them.
   var triggers: [String] {
-    [insertTrigger, updateTrigger, keyTrigger, deleteTrigger]
+    [NamesTrigger(table: table).creation, insertTrigger, updateTrigger, keyTrigger, deleteTrigger]
       + [beforeInsertTrigger, beforeUpdateTrigger, beforeKeyTrigger].compactMap { $0 }
   }
 
   /// Statements that remove the triggers and keep the log.
   var removal: [String] {
-    ["ai", "au", "ak", "ad", "bi", "bu", "bk"].map { "DROP TRIGGER IF EXISTS \(name($0))" }
+    ["nm", "ai", "au", "ak", "ad", "bi", "bu", "bk"].map { "DROP TRIGGER IF EXISTS \(name($0))" }
   }
 
   // MARK: - The log
 
-  private var logTable: String {
+  var logTable: String {
     // Without a type a column keeps every value as it is.
     """
     CREATE TABLE IF NOT EXISTS \(table.logName) \

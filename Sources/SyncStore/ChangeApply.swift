@@ -32,8 +32,20 @@ final class ChangeApply {
   func apply(_ changeSet: SyncChangeSet, hash: ContentHash) throws -> AppliedChangeSet {
     let author = try session.clients.number(of: changeSet.header.client)
     for changes in changeSet.tables {
-      guard let table = session.schema.table(named: changes.table) else { continue }
+      guard let table = session.schema.table(wireName: changes.table),
+        table.knowsRows(as: changes)
+      else {
+        try keep(changes, author: author)
+        continue
+      }
       let batch = try IncomingChanges(changes, table: table, author: author, session: session)
+      if !batch.foreignColumns.isEmpty {
+        try session.foreign.keep(
+          changes, columns: batch.foreignColumns, author: author, clients: session.clients,
+          identity: batch.identity)
+        report.unknownNames.formUnion(
+          batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
+      }
       if entangled.contains(table.id) {
         try merge(batch)
       } else {
@@ -64,13 +76,24 @@ final class ChangeApply {
     report.deletedRows += counts.deleted
   }
 
+  /// Keeps what others say of a table that this store does not have, or whose
+  /// rows it knows in another way.
+  private func keep(_ changes: TableChanges, author: Int32) throws {
+    let isExcluded = session.schema.leftOut.contains {
+      $0.key.lowercased() == changes.table.lowercased() && $0.value == "excluded"
+    }
+    if isExcluded { return }
+    try session.foreign.keep(changes, author: author, clients: session.clients)
+    report.unknownNames.insert(changes.table)
+  }
+
   private func merge(_ batch: IncomingChanges) throws {
     let states = try batch.states()
     for row in 0..<batch.changes.count {
       let key = RowKey(table: batch.table.id, identity: batch.identity(row))
       let working =
         try set[key] ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
-      report.conflicts += set.merge(batch.change(row), into: working)
+      report.conflicts += try set.merge(batch.change(row), into: working)
     }
   }
 }

@@ -9,6 +9,10 @@ final class IncomingChanges {
   /// For each of the change set's columns the column here; `nil` for one that
   /// stays on this device.
   let columns: [Int?]
+  /// Those of the change set's columns that this store does not have.
+  let foreignColumns: [Int]
+  /// Whether an insertion says all cells that rows have here.
+  let isComplete: Bool
   private(set) var fingerprints: [RowFingerprint] = []
   /// The rows in order of fingerprint.
   private(set) var order: [Int] = []
@@ -30,13 +34,14 @@ final class IncomingChanges {
     self.table = table
     self.author = author
     self.session = session
-    guard changes.identity == table.identity.kind else {
-      throw StoreError(
-        .malformedChangeSet, path: "",
-        message: "A change set identifies the rows of \(quoted(table.name)) in another way.",
-        remedy: "Put all devices under sync with the same --identity for this table.")
+    let columns = changes.columns.map { name in
+      table.columns.firstIndex { $0.wireName == name }
     }
-    columns = changes.columns.map { name in table.columns.firstIndex { $0.name == name } }
+    self.columns = columns
+    foreignColumns = columns.indices.filter {
+      columns[$0] == nil && !table.excludedNames.contains(changes.columns[$0].lowercased())
+    }
+    isComplete = Set(columns.compactMap { $0 }).isSuperset(of: table.cellPositions)
     cellCursors = Array(repeating: 0, count: changes.columns.count)
     exceptionStamps = try changes.exceptions.map {
       LocalStamp(

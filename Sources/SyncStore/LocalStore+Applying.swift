@@ -88,8 +88,7 @@ extension LocalStore {
       }
       return WaitingChangeSet(
         client: item.header.client, number: item.header.number, hash: item.hash,
-        missing: try item.missing(session, binding), unknownNames: item.unknownNames(session.schema)
-      )
+        missing: try item.missing(session, binding))
     }
   }
 
@@ -128,8 +127,7 @@ extension LocalStore {
       try PendingChangeSets([], kept: kept).rest.map { item in
         WaitingChangeSet(
           client: item.header.client, number: item.header.number, hash: item.hash,
-          missing: try item.missing(session, binding),
-          unknownNames: item.unknownNames(session.schema))
+          missing: try item.missing(session, binding))
       }
     }
   }
@@ -142,5 +140,6 @@ extension ApplyReport {
     updatedRows += other.updatedRows
     deletedRows += other.deletedRows
     conflicts += other.conflicts
+    unknownNames.formUnion(other.unknownNames)
   }
 }

@@ -17,7 +17,8 @@ extension LocalStore {
             try Bool.fetchOne(
               database,
               sql: """
-                SELECT EXISTS (SELECT 1 FROM docsync_inbox) OR EXISTS \
+                SELECT EXISTS (SELECT 1 FROM docsync_inbox) \
+                OR EXISTS (SELECT 1 FROM docsync_foreign) OR EXISTS \
                 (SELECT 1 FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList))
                 """) ?? true
           if holds { return .rollback }
@@ -37,11 +38,11 @@ extension Bookkeeping {
     let triggers = try String.fetchAll(
       database,
       sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' "
-        + "AND name GLOB 'docsync_[0-9]*_[abdiuk][abdiuk]'")
+        + "AND name GLOB 'docsync_[0-9]*_[a-z][a-z]'")
     for name in triggers { try database.execute(sql: "DROP TRIGGER main.\(quoted(name))") }
     let fixed = [
       "meta", "table", "column", "client", "outbox", "inbox", "history", "record", "kept",
-      "kept_reference", "claim",
+      "kept_reference", "claim", "foreign", "foreign_table", "foreign_column", "lost",
     ].map { "docsync_" + $0 }
     let perTable = try String.fetchAll(
       database,

@@ -15,6 +15,8 @@ extension LocalStore {
         .notWritable, path: destination, message: "There is a file already.",
         remedy: "Name a path that is free.")
     }
+    // The copy is to be in line with its schema.
+    try read { _ in }
     do {
       try StoreError.mapping(path) {
         try connection.queue.writeWithoutTransaction { database in
@@ -45,6 +47,7 @@ extension LocalStore {
         let session = try StoreSession(
           database: database, schema: schema, client: binding.client, now: options.now())
         try checkNothingUnpublished(session)
+        if try SchemaRenewal(schema: schema, path: path).isNeeded(database) { throw unpublished }
         for table in schema.tables {
           for statement in CaptureTriggers(table: table).removal {
             try database.execute(sql: statement)
@@ -70,12 +73,14 @@ extension LocalStore {
     let unpublished =
       try Int.fetchOne(
         session.database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
-    guard try unpublished == 0 && session.tablesWithEdits().isEmpty else {
-      throw StoreError(
-        .unpublishedEdits, path: path,
-        message: "The store has edits that are not in the shared directory yet.",
-        remedy: "Synchronize it first, then try again.")
-    }
+    guard try unpublished == 0 && session.tablesWithEdits().isEmpty else { throw self.unpublished }
+  }
+
+  private var unpublished: StoreError {
+    StoreError(
+      .unpublishedEdits, path: path,
+      message: "The store has edits that are not in the shared directory yet.",
+      remedy: "Synchronize it first, then try again.")
   }
 
   /// Makes the snapshot at `path` a store of its own for `binding.client`,

@@ -11,7 +11,7 @@ extension LocalStore {
       var vector = try session.clients.vector()
       let head = vector.number(of: binding.client)
       vector[binding.client] = nil
-      return StoreStatus(
+      var status = StoreStatus(
         unsealedEdits: try session.schema.tables.reduce(0) { sum, table in
           sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.logName)") ?? 0)
         },
@@ -20,6 +20,18 @@ extension LocalStore {
         head: head, vector: vector, waiting: waiting, parked: try parkedRows(session),
         tables: session.schema.tables.map { $0.status(configuration) },
         leftOut: session.schema.leftOut)
+      status.unknownNames = try session.foreign.unknownNames(session.schema)
+      status.incompleteNames = try incompleteNames(session)
+      return status
+    }
+  }
+
+  private func incompleteNames(_ session: StoreSession) throws -> [String] {
+    try Row.fetchAll(session.database, sql: "SELECT wire, col FROM docsync_lost").compactMap {
+      let column: String = $0["col"]
+      guard let table = session.schema.table(wireName: $0["wire"]) else { return nil }
+      if column.isEmpty { return table.name }
+      return table.columns.first { $0.wireName == column }.map { "\(table.name).\($0.name)" }
     }
   }
 

@@ -86,8 +86,10 @@ public final class LocalStore: Sendable {
         var result: Result?
         do {
           try database.inTransaction(.immediate) {
-            let schema = try renewedSchema(database)
-            result = try body(try session(database, schema))
+            let renewed = try renewedSchema(database)
+            let session = try session(database, renewed.schema)
+            if let replaced = renewed.replaced { try arrive(session, replaced) }
+            result = try body(session)
             return .commit
           }
         } catch {
@@ -159,11 +161,15 @@ public final class LocalStore: Sendable {
   }
 
   /// The schema as it is now. If the application changed it, tables and
-  /// columns are registered and the triggers made anew.
-  private func renewedSchema(_ database: Database) throws -> StoreSchema {
+  /// columns are registered and the triggers made anew; then the tables are
+  /// given that were without triggers.
+  private func renewedSchema(
+    _ database: Database
+  ) throws -> (schema: StoreSchema, replaced: [Int]?) {
     var schema = try currentSchema(database)
+    var replaced: [Int]?
     if schema == nil {
-      try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
+      replaced = try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
       schema = try readSchema(database)
     }
     let renewed = try Self.unwrap(schema)
@@ -172,6 +178,17 @@ public final class LocalStore: Sendable {
       try connection.copyTriggers(for: renewed, database)
       state.withLock { $0.triggersVersion = version }
     }
-    return renewed
+    return (renewed, replaced)
+  }
+
+  /// Brings the rows in line with a changed schema. What was edited before
+  /// takes part in that as a change set of its own.
+  private func arrive(_ session: StoreSession, _ replaced: [Int]) throws {
+    let arrival = SchemaArrival(session: session)
+    try arrival.forgetClaims()
+    for table in replaced { try arrival.logRows(of: table) }
+    _ = try seal(session, checkCancellation: {})
+    try arrival.bringIn()
+    try arrival.settle()
   }
 }

@@ -30,17 +30,6 @@ struct PendingChangeSets {
       }
       return missing
     }
-
-    /// Tables and columns that the store does not have.
-    func unknownNames(_ schema: StoreSchema) -> [String] {
-      changeSet.tables.flatMap { changes -> [String] in
-        if schema.leftOut.keys.contains(where: { $0.lowercased() == changes.table.lowercased() }) {
-          return []
-        }
-        guard let table = schema.table(named: changes.table) else { return [changes.table] }
-        return changes.columns.filter { !table.knows($0) }.map { "\(changes.table).\($0)" }
-      }
-    }
   }
 
   private(set) var rest: [Item]
@@ -66,8 +55,7 @@ struct PendingChangeSets {
     rest.removeAll { $0.header.number <= vector.number(of: $0.header.client) }
     for (index, item) in rest.enumerated() {
       guard item.header.number == vector.number(of: item.header.client) + 1,
-        vector.contains(item.changeSet.dependencies),
-        item.unknownNames(session.schema).isEmpty
+        vector.contains(item.changeSet.dependencies)
       else { continue }
       if let last = vector[item.header.client], item.header.previous != last.hash {
         throw StoreError(
@@ -80,12 +68,5 @@ struct PendingChangeSets {
       return rest.remove(at: index)
     }
     return nil
-  }
-}
-
-extension TableSchema {
-  /// Whether a column is here, or is kept from other devices here.
-  fileprivate func knows(_ column: String) -> Bool {
-    columns.contains { $0.name == column } || excludedColumns.contains(column.lowercased())
   }
 }

@@ -29,6 +29,10 @@ struct RowState: Hashable {
   var cellStamp: LocalStamp
   /// Cells with another stamp, in order of column.
   var exceptions: [Cell] = []
+  /// The stamp of the newest deletion of a row that is not deleted now; zero
+  /// for none. It says nothing of all cells that are older, so that an edit
+  /// that the deletion has overtaken never returns.
+  var deletionStamp = LocalStamp.zero
   /// Whether more is known of the row than its table shows: see ``KeptRow``.
   var isKept = false
   /// The key under which the row is or was in its table, for surrogates.
@@ -42,6 +46,9 @@ struct RowState: Hashable {
   /// A row that was there before syncing began.
   static let unstamped = RowState(
     existence: .unsaid, existenceStamp: .zero, cellStamp: .zero)
+
+  /// The stamp of a cell of which nothing was ever said.
+  var silence: LocalStamp { existence == .deleted ? existenceStamp : deletionStamp }
 
   /// Whether nothing was said of the row since syncing began.
   var isUnstamped: Bool {

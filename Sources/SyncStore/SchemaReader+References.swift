@@ -37,13 +37,15 @@ extension SchemaReader {
           onDelete: ForeignKey.DeleteAction(sql: terms[0]["on_delete"])))
       ordinal += 1
     }
-    for (column, target) in (lookup(configuration.references, table.name) ?? [:]).sorted(by: <) {
+    for (column, target) in (lookup(configuration.references, table.wireName) ?? [:]).sorted(by: <) {
       guard
         let position = table.columns.firstIndex(where: {
-          $0.name.lowercased() == column.lowercased()
+          $0.wireName.lowercased() == column.lowercased()
         }), let parentID = identifiers[target.lowercased()],
         let parent = drafts.first(where: { $0.id == parentID }), parent.primaryKey.count == 1
       else {
+        // The application may have dropped either since.
+        if isUnderSync { continue }
         throw StoreError(
           .badConfiguration, path: path,
           message: "\(quoted(table.name)).\(quoted(column)) cannot refer to \(quoted(target)).",

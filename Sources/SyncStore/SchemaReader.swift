@@ -7,8 +7,25 @@ struct SchemaReader {
   /// What bookkeeping remembers of a table between two readings.
   struct Registered {
     var id: Int
+    /// The table's name in change sets.
+    var wireName: String
+    /// ``TableSchema/identityDescription``
+    var identity: String
+    /// The table's name when it was last registered.
+    var storedName: String
     /// Names by bit.
-    var columns: [String]
+    var columns: [String] = []
+    /// The names when the table was last registered.
+    var storedColumns: [String] = []
+    /// Names in change sets, by bit.
+    var wireColumns: [String] = []
+    /// The tables whose keys the columns stand for, by bit.
+    var references: [Int?] = []
+    /// Names of columns that stay on this device, where they are known to be
+    /// others than the configuration's.
+    var excluded: [String]
+    /// Whether the triggers are there that say what was renamed.
+    var isWatched: Bool
     var hasUnstampedRows: Bool
     var origin: UInt64
   }
@@ -16,20 +33,39 @@ struct SchemaReader {
   let database: Database
   let configuration: StoreConfiguration
   let path: String
+  /// Whether the store was under sync before, so that its schema may be
+  /// another than the configuration was made for.
+  private(set) var isUnderSync = false
 
   /// Reads the schema. Tables that are not registered get ids that follow.
-  func read(registered: [String: Registered] = [:]) throws -> StoreSchema {
+  func read(registered: [String: Registered]? = nil) throws -> StoreSchema {
+    var reader = self
+    reader.isUnderSync = registered != nil
+    return try reader.readSchema(registered ?? [:])
+  }
+
+  private func readSchema(_ registered: [String: Registered]) throws -> StoreSchema {
     var leftOut: [String: String] = [:]
     var drafts: [Draft] = []
-    var nextID = (registered.values.map(\.id).max() ?? 0) + 1
+    var nextID = try firstFreeID(registered)
     let names = try tableNames(leftOut: &leftOut)
     try checkConfiguration(against: names + Array(leftOut.keys))
     for name in names {
       let known = registered[name]
-      drafts.append(try draft(of: name, id: known?.id ?? nextID, registered: known))
-      if known == nil { nextID += 1 }
+      var draft = try draft(of: name, id: known?.id ?? nextID, registered: known)
+      if let known, known.identity != draft.table.identityDescription {
+        // Its rows are known in another way: another table of the same name.
+        draft = try self.draft(of: name, id: nextID, registered: nil)
+      }
+      if draft.id == nextID {
+        draft.table.wireName = Self.free(
+          draft.name, among: registered.filter { $0.key != name }.values.map(\.wireName))
+        nextID += 1
+      }
+      drafts.append(draft)
     }
-    let identifiers = Dictionary(uniqueKeysWithValues: drafts.map { ($0.name.lowercased(), $0.id) })
+    let identifiers = Dictionary(
+      drafts.map { ($0.table.wireName.lowercased(), $0.id) }, uniquingKeysWith: min)
     var tables = drafts.map(\.table)
     var ordinal = 0
     for index in tables.indices {
@@ -72,11 +108,38 @@ struct SchemaReader {
     return names.sorted()
   }
 
-  private func checkConfiguration(against names: [String]) throws {
+  /// New tables get numbers that no table has or had, so that nothing that
+  /// is left of one is taken for another's.
+  private func firstFreeID(_ registered: [String: Registered]) throws -> Int {
+    guard isUnderSync else { return 1 }
+    return
+      (try Int.fetchOne(database, sql: "SELECT max(id) FROM docsync_table") ?? 0) + 1
+  }
+
+  /// A name that is none of `taken`.
+  static func free(_ name: String, among taken: [String]) -> String {
+    let taken = Set(taken.map { $0.lowercased() })
+    var candidate = name
+    var number = 2
+    while taken.contains(candidate.lowercased()) {
+      candidate = "\(name) (\(number))"
+      number += 1
+    }
+    return candidate
+  }
+
+  /// Once a store is under sync the application may drop tables; but one that
+  /// was excluded and is there under another name would be shared.
+  private func checkConfiguration(
+    against names: [String]
+  ) throws {
     let known = Set(names.map { $0.lowercased() })
     let named =
-      Array(configuration.excludedTables) + Array(configuration.excludedColumns.keys)
-      + Array(configuration.identities.keys) + Array(configuration.references.keys)
+      Array(configuration.excludedTables)
+      + (isUnderSync
+        ? []
+        : Array(configuration.excludedColumns.keys) + Array(configuration.identities.keys)
+          + Array(configuration.references.keys))
     for name in named.sorted() where !known.contains(name.lowercased()) {
       throw StoreError(
         .badConfiguration, path: path, message: "There is no table \(quoted(name)).",
@@ -90,8 +153,11 @@ struct SchemaReader {
 
   private func draft(of name: String, id: Int, registered: Registered?) throws -> Draft {
     let information = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(name)))")
-    let excluded = Set(
-      (lookup(configuration.excludedColumns, name) ?? []).map { $0.lowercased() })
+    let wireName = registered?.wireName ?? name
+    let present = Set(information.map { ($0["name"] as String).lowercased() })
+    let configured = lookup(configuration.excludedColumns, wireName) ?? []
+    let excluded = Set((configured + (registered?.excluded ?? [])).map { $0.lowercased() })
+      .intersection(present)
     let sql =
       try String.fetchOne(
         database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
@@ -111,7 +177,9 @@ struct SchemaReader {
     }
     let rowidAlias = try rowidAlias(
       of: name, primaryKey: primaryKey, information: information, isWithoutRowid: isWithoutRowid)
-    let identity = try chosenIdentity(for: name, primaryKey: primaryKey, rowidAlias: rowidAlias)
+    let identity = try chosenIdentity(
+      for: name, wireName: wireName, primaryKey: primaryKey, rowidAlias: rowidAlias,
+      registered: registered)
 
     var localKey: String?
     var identityNames: [String] = []
@@ -135,7 +203,7 @@ struct SchemaReader {
       }
       columns.append(try columnSchema(row, of: name, identity: identitySet))
     }
-    columns = try ordered(columns, registered: registered, table: name)
+    columns = ordered(columns, registered: registered)
     let positions = try identityNames.map { wanted in
       guard
         let position = columns.firstIndex(where: { $0.name.lowercased() == wanted.lowercased() })
@@ -154,7 +222,8 @@ struct SchemaReader {
       case .columns: .columns(positions)
       }
     var table = TableSchema(
-      id: id, name: name, identity: chosen, columns: columns, excludedColumns: excluded,
+      id: id, name: name, wireName: wireName, identity: chosen, columns: columns,
+      excludedColumns: excluded, excludedNames: Set(configured.map { $0.lowercased() }),
       localKey: localKey, rowidAlias: rowidAlias,
       allColumns: information.filter { ($0["hidden"] as Int) != 1 }.map { $0["name"] },
       generatedColumns: try generatedColumns(information, of: name, sql: sql),
@@ -178,9 +247,18 @@ struct SchemaReader {
   }
 
   private func chosenIdentity(
-    for name: String, primaryKey: [String], rowidAlias: String?
+    for name: String, wireName: String, primaryKey: [String], rowidAlias: String?,
+    registered: Registered?
   ) throws -> StoreConfiguration.Identity {
-    let wanted = lookup(configuration.identities, name)
+    var wanted = lookup(configuration.identities, wireName)
+    if let registered, case .columns(let names) = wanted {
+      // The configuration has the names that the columns had at first.
+      wanted = .columns(
+        names.map { name in
+          registered.wireColumns.firstIndex { $0.lowercased() == name.lowercased() }
+            .map { registered.columns[$0] } ?? name
+        })
+    }
     switch wanted {
     case .surrogate where rowidAlias == nil:
       throw StoreError(
@@ -205,7 +283,7 @@ struct SchemaReader {
     let name: String = row["name"]
     let declared: String = row["type"]
     return ColumnSchema(
-      name: name, affinity: Self.affinity(of: declared),
+      name: name, wireName: name, affinity: Self.affinity(of: declared),
       collation: try collation(of: name, in: table), domain: .plain,
       isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0,
       defaultExpression: row["dflt_value"])
@@ -301,23 +379,25 @@ struct SchemaReader {
     }
   }
 
-  /// Columns that bookkeeping knows keep their bits; new ones follow.
-  private func ordered(
-    _ columns: [ColumnSchema], registered: Registered?, table: String
-  ) throws -> [ColumnSchema] {
+  /// Columns that bookkeeping knows keep their order and the names that change
+  /// sets have for them; new ones follow. The position is the bit once
+  /// ``SchemaRenewal`` has brought bookkeeping in line.
+  private func ordered(_ columns: [ColumnSchema], registered: Registered?) -> [ColumnSchema] {
     guard let registered else { return columns }
     var rest = columns
     var result: [ColumnSchema] = []
-    for name in registered.columns {
-      guard let position = rest.firstIndex(where: { $0.name == name }) else {
-        throw StoreError(
-          .unsupportedSchema, path: path,
-          message: "The column \(quoted(table)).\(quoted(name)) has gone since syncing began.",
-          remedy: "Bring the column back; dropping and renaming synchronized columns is not "
-            + "supported yet.")
-      }
-      result.append(rest.remove(at: position))
+    for (name, wireName) in zip(registered.columns, registered.wireColumns) {
+      guard
+        let position = rest.firstIndex(where: { $0.name.lowercased() == name.lowercased() })
+      else { continue }
+      var column = rest.remove(at: position)
+      column.wireName = wireName
+      result.append(column)
     }
-    return result + rest
+    for var column in rest {
+      column.wireName = Self.free(column.name, among: result.map(\.wireName))
+      result.append(column)
+    }
+    return result
   }
 }

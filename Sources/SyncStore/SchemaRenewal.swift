@@ -16,37 +16,44 @@ struct SchemaRenewal {
   func isNeeded(_ database: Database) throws -> Bool {
     let registered = try Bookkeeping.registered(database)
     for table in schema.tables {
-      guard registered[table.name]?.columns == table.columns.map(\.name),
+      guard let known = registered[table.name], known.id == table.id,
+        known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
+        known.references == table.columns.map(\.referredTable),
         try triggers(of: table, database) == Set(CaptureTriggers(table: table).triggers)
       else { return true }
     }
-    return registered.count != schema.tables.count
+    return try Bookkeeping.registeredIDs(database) != Set(schema.tables.map(\.id))
   }
 
-  /// Registers new tables and columns and makes triggers anew that are
-  /// missing or out of date. Idempotent.
-  func run(_ database: Database) throws {
+  /// Registers new tables and columns, gives up those that have gone, and
+  /// makes triggers anew that are missing or out of date. Idempotent.
+  ///
+  /// Returns the tables that a program made anew, which were without triggers
+  /// for a while.
+  func run(_ database: Database) throws -> [Int] {
     let registered = try Bookkeeping.registered(database)
-    for name in registered.keys.sorted() where schema.table(named: name) == nil {
-      throw StoreError(
-        .unsupportedSchema, path: path,
-        message: "The synchronized table \(quoted(name)) has gone.",
-        remedy: "Bring it back under its name; dropping and renaming synchronized tables is not "
-          + "supported yet.")
-    }
+    let gone = try Bookkeeping.registeredIDs(database).subtracting(schema.tables.map(\.id))
+    for id in gone.sorted() { try Bookkeeping.forget(id, database) }
+    var replaced: [Int] = []
     for table in schema.tables {
-      guard let known = registered[table.name] else {
+      guard let known = registered[table.name], known.id == table.id else {
         try SetUpChecks(table: table, path: path).run(database)
         try Bookkeeping.register(table, database)
         try logRows(of: table, database)
         continue
       }
-      if known.columns != table.columns.map(\.name) {
-        try Bookkeeping.register(table, database)
-        try logValues(of: table, from: known.columns.count, database)
+      let columns = ColumnChange(from: known, to: table)
+      if !columns.isNone {
+        try dropTriggers(of: table, database)
+        try columns.run(database)
       }
+      try Bookkeeping.record(table, database)
+      try logValues(of: columns.added, table, database)
+      try logReferences(of: columns.redirected, table, database)
       try renewTriggers(of: table, database)
+      if !known.isWatched { replaced.append(table.id) }
     }
+    return replaced
   }
 
   private func triggers(of table: TableSchema, _ database: Database) throws -> Set<String> {
@@ -54,6 +61,10 @@ struct SchemaRenewal {
       database,
       sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
       arguments: ["docsync_\(table.id)_*"])
+  }
+
+  private func dropTriggers(of table: TableSchema, _ database: Database) throws {
+    for statement in CaptureTriggers(table: table).removal { try database.execute(sql: statement) }
   }
 
   private func renewTriggers(of table: TableSchema, _ database: Database) throws {
@@ -70,7 +81,7 @@ struct SchemaRenewal {
   // MARK: - What was written before there were triggers
 
   /// One millisecond after 1970, as a Julian day.
-  private static let beginning = "2440587.5 + 1.0 / 86400000"
+  static let beginning = "2440587.5 + 1.0 / 86400000"
 
   private func logRows(of table: TableSchema, _ database: Database) throws {
     guard let key = table.localKey, table.identity == .surrogate else {
@@ -92,44 +103,57 @@ struct SchemaRenewal {
         + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(Self.beginning), ?, ?)", on: database
     )
     while try reading.step() {
-      let content = IdentityEncoding.encode(
-        [.text(table.name)] + names.indices.map { reading.value(at: $0) })
       writing.bind(reading.integer(at: 0), at: 1)
-      writing.bind(blob: Array(ContentHash(of: content.bytes).bytes.prefix(16)), at: 2)
+      let identity = Self.identity(of: names.indices.map { reading.value(at: $0) }, in: table)
+      writing.bind(blob: identity.bytes, at: 2)
       try writing.run()
     }
   }
 
+  /// The identity of a row that a migration has made, by its key and its
+  /// values.
+  static func identity(of values: [Value], in table: TableSchema) -> RowIdentity {
+    let content = IdentityEncoding.encode([.text(table.wireName)] + values)
+    return RowIdentity(bytes: Array(ContentHash(of: content.bytes).bytes.prefix(16)))
+  }
+
   /// Logs the rows in which new columns have another value than their default.
-  private func logValues(of table: TableSchema, from first: Int, _ database: Database) throws {
-    let information = try Row.fetchAll(
-      database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
-    let columns = table.columns[first...]
+  private func logValues(
+    of columns: [Int], _ table: TableSchema, _ database: Database
+  ) throws {
+    guard !columns.isEmpty else { return }
     // A default counts as what the column's affinity makes of it.
-    let declarations = columns.map { column in
-      let row = information.first { ($0["name"] as String) == column.name }
-      let value = row?["dflt_value"] as String?
-      return "\(quoted(column.name)) \(column.affinity.rawValue) DEFAULT (\(value ?? "NULL"))"
+    let absent = try AbsentValues.read(table, database)
+    for position in columns where !table.columns[position].isIdentity {
+      let name = quoted(table.columns[position].name)
+      let statement = try SQLStatement(
+        logging(position, table)
+          + "WHERE \(name) COLLATE BINARY IS NOT ?1 OR typeof(\(name)) <> typeof(?1)",
+        on: database)
+      statement.bind(absent[position], at: 1)
+      try statement.run()
     }
-    try database.execute(
-      sql: """
-        DROP TABLE IF EXISTS temp.docsync_default;
-        CREATE TABLE temp.docsync_default (\(declarations.joined(separator: ", ")));
-        INSERT INTO temp.docsync_default DEFAULT VALUES
-        """)
-    for (position, column) in zip(columns.indices, columns) {
-      let name = quoted(column.name)
-      let value = "(SELECT \(name) FROM temp.docsync_default)"
+  }
+
+  /// Logs what refers to other rows than before, or is now known to: others
+  /// have the plain value.
+  private func logReferences(
+    of columns: [Int], _ table: TableSchema, _ database: Database
+  ) throws {
+    for position in columns where !table.columns[position].isIdentity {
       try database.execute(
-        sql: """
-          INSERT INTO \(table.logName) \
-          (op, at, mask, \(table.keyColumns.indices.map { "k\($0)" }.joined(separator: ", "))) \
-          SELECT \(CaptureTriggers.Entry.update.rawValue), \(Self.beginning), \
-          \(literal(ColumnSet(position).mask)), \
-          \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName) \
-          WHERE \(name) COLLATE BINARY IS NOT \(value) OR typeof(\(name)) <> typeof(\(value))
-          """)
+        sql: logging(position, table)
+          + "WHERE \(quoted(table.columns[position].name)) IS NOT NULL")
     }
-    try database.execute(sql: "DROP TABLE temp.docsync_default")
+  }
+
+  private func logging(_ column: Int, _ table: TableSchema) -> String {
+    """
+    INSERT INTO \(table.logName) \
+    (op, at, mask, \(table.keyColumns.indices.map { "k\($0)" }.joined(separator: ", "))) \
+    SELECT \(CaptureTriggers.Entry.update.rawValue), \(Self.beginning), \
+    \(literal(ColumnSet(column).mask)), \(table.keyColumns.map(quoted).joined(separator: ", ")) \
+    FROM \(table.quotedName) 
+    """
   }
 }

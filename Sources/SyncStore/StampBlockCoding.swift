@@ -5,8 +5,9 @@ import SyncModel
 ///
 /// A version byte, then entry after entry: the gap to the previous
 /// fingerprint's upper part as a varint, four bytes of its lower part, a byte
-/// of flags, and what the flags announce. Times are written as differences
-/// from the last time written.
+/// of flags, and what the flags announce. A stamp is 0 if it is zero, and
+/// else the client's number and 1, then the time as the difference from the
+/// last one written.
 struct StampBlockCoding {
   private struct Flags {
     static let existence: UInt8 = 3
@@ -15,9 +16,10 @@ struct StampBlockCoding {
     static let hasCellStamp: UInt8 = 16
     static let hasExceptions: UInt8 = 32
     static let isUnstamped: UInt8 = 64
+    static let hasDeletionStamp: UInt8 = 128
   }
 
-  private static let version: UInt8 = 1
+  private static let version: UInt8 = 2
   private(set) var bytes: [UInt8] = [version]
   private var previous: UInt64 = 0
   private var time: UInt64 = 0
@@ -41,10 +43,12 @@ struct StampBlockCoding {
     if state.cellStamp != state.existenceStamp { flags |= Flags.hasCellStamp }
     if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
     if state.existenceStamp == .zero { flags |= Flags.isUnstamped }
+    if state.deletionStamp != .zero { flags |= Flags.hasDeletionStamp }
     bytes.append(flags)
     if let key = state.localKey { put(varint: Self.zigzag(key)) }
     if state.existenceStamp != .zero { put(state.existenceStamp) }
     if state.cellStamp != state.existenceStamp { put(state.cellStamp) }
+    if state.deletionStamp != .zero { put(state.deletionStamp) }
     guard !state.exceptions.isEmpty else { return }
     put(varint: UInt64(state.exceptions.count))
     for cell in state.exceptions {
@@ -54,8 +58,9 @@ struct StampBlockCoding {
   }
 
   private mutating func put(_ stamp: LocalStamp) {
+    if stamp == .zero { return put(varint: 0) }
+    put(varint: UInt64(stamp.client) + 1)
     put(varint: Self.zigzag(Int64(bitPattern: stamp.time &- time)))
-    put(varint: UInt64(stamp.client))
     time = stamp.time
   }
 
@@ -94,6 +99,7 @@ struct StampBlockCoding {
       if flags & Flags.isUnstamped == 0 { state.existenceStamp = try reader.stamp(&time) }
       state.cellStamp = state.existenceStamp
       if flags & Flags.hasCellStamp != 0 { state.cellStamp = try reader.stamp(&time) }
+      if flags & Flags.hasDeletionStamp != 0 { state.deletionStamp = try reader.stamp(&time) }
       if flags & Flags.hasExceptions != 0 {
         let count = try reader.varint()
         guard count <= UInt64(content.count) else { throw Reader.damage }
@@ -146,8 +152,10 @@ struct StampBlockCoding {
     }
 
     mutating func stamp(_ time: inout UInt64) throws -> LocalStamp {
+      let client = try varint()
+      guard client > 0 else { return .zero }
       time &+= UInt64(bitPattern: StampBlockCoding.unzigzag(try varint()))
-      return LocalStamp(time: time, client: Int32(truncatingIfNeeded: try varint()))
+      return LocalStamp(time: time, client: Int32(truncatingIfNeeded: client - 1))
     }
   }
 }

@@ -101,6 +101,16 @@ final class StampBlocks {
     }
   }
 
+  /// Replaces every state by what `body` makes of it.
+  func rewrite(_ body: (inout RowState) -> Void) throws {
+    var first: UInt64? = 0
+    while let next = first, var block = try block(covering: next) {
+      for index in block.entries.indices { body(&block.entries[index].state) }
+      try write(block.entries, replacing: block)
+      first = block.end
+    }
+  }
+
   // MARK: - Blocks
 
   private struct Block {

@@ -13,9 +13,9 @@ struct StoreDigester {
     var visible = SHA256()
     var logical = SHA256()
     var rowCount = 0
-    for table in session.schema.tables.sorted(by: { $0.name < $1.name }) {
-      update(&visible, table.name)
-      update(&logical, table.name)
+    for table in session.schema.tables.sorted(by: { $0.wireName < $1.wireName }) {
+      update(&visible, table.wireName)
+      update(&logical, table.wireName)
       rowCount += try addRows(of: table, to: &visible)
       try addStates(of: table, to: &logical)
     }
@@ -35,8 +35,10 @@ struct StoreDigester {
 
   private func addRows(of table: TableSchema, to hash: inout SHA256) throws -> Int {
     let access = try session.access(table.id)
-    let columns = table.columns.enumerated().sorted { $0.element.name < $1.element.name }
-    for column in columns { update(&hash, column.element.name) }
+    let columns = table.columns.enumerated().sorted {
+      $0.element.wireName < $1.element.wireName
+    }
+    for column in columns { update(&hash, column.element.wireName) }
     // Rows are read in order of key and needed in order of identity.
     try session.database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_digest (identity BLOB, row BLOB); "
@@ -93,7 +95,9 @@ struct StoreDigester {
 
   private func addStates(of table: TableSchema, to hash: inout SHA256) throws {
     let access = try session.access(table.id)
-    let columns = table.cellPositions.sorted { table.columns[$0].name < table.columns[$1].name }
+    let columns = table.cellPositions.sorted {
+      table.columns[$0].wireName < table.columns[$1].wireName
+    }
     try access.stamps.forEach { fingerprint, state in
       var state = state
       state.normalize(of: table, precedes: session.clients.precedes)
@@ -119,7 +123,7 @@ struct StoreDigester {
         $0.column < table.columns.count
       }
       for cell in cells.sorted(by: {
-        table.columns[$0.column].name < table.columns[$1.column].name
+        table.columns[$0.column].wireName < table.columns[$1.column].wireName
       }) {
         append(cell.value, to: &bytes)
       }

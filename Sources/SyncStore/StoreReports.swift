@@ -52,20 +52,16 @@ public struct WaitingChangeSet: Hashable, Sendable {
   public var hash: ContentHash
   /// The change sets that have to be applied before it.
   public var missing: [ClientIdentifier: UInt64]
-  /// Tables, and columns as `table.column`, that this store does not have
-  /// yet: it can be applied when the application has changed its schema.
-  public var unknownNames: [String]
 
   /// Joins the parts.
   public init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash,
-    missing: [ClientIdentifier: UInt64], unknownNames: [String] = []
+    missing: [ClientIdentifier: UInt64]
   ) {
     self.client = client
     self.number = number
     self.hash = hash
     self.missing = missing
-    self.unknownNames = unknownNames
   }
 }
 
@@ -97,6 +93,10 @@ public struct ApplyReport: Hashable, Sendable {
   public var conflicts = 0
   /// Rows that are parked after the whole, not only those parked by it.
   public var parkedRows = 0
+  /// Tables, and columns as `table.column`, of which the change sets speak
+  /// and that this store does not have: what they say is kept until the
+  /// application makes them.
+  public var unknownNames: Set<String> = []
 
   /// A report of nothing.
   public init() {}
@@ -164,6 +164,12 @@ public struct StoreStatus: Hashable, Sendable {
   public var tables: [TableStatus]
   /// Tables that are left out, and why.
   public var leftOut: [String: String]
+  /// Tables, and columns as `table.column`, that this store does not have and
+  /// of which it keeps what others say, until the application makes them.
+  public var unknownNames: [String] = []
+  /// Tables, and columns as `table.column`, that the application dropped and
+  /// made again: what they held before has to be fetched anew.
+  public var incompleteNames: [String] = []
 
   /// A synchronized table.
   public struct TableStatus: Hashable, Sendable {

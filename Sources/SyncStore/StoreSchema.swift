@@ -11,6 +11,7 @@ struct StoreSchema {
   private let positions: [Int: Int]
   private let names: [String: Int]
   private let inbound: [Int: [ForeignKey]]
+  private let wireNames: [String: Int]
 
   init(tables: [TableSchema], leftOut: [String: String]) {
     self.tables = tables
@@ -19,6 +20,8 @@ struct StoreSchema {
     inbound = Dictionary(grouping: tables.flatMap(\.foreignKeys), by: \.parent)
     names = Dictionary(
       uniqueKeysWithValues: tables.enumerated().map { ($1.name.lowercased(), $0) })
+    wireNames = Dictionary(
+      tables.enumerated().map { ($1.wireName, $0) }, uniquingKeysWith: min)
   }
 
   subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
@@ -26,6 +29,9 @@ struct StoreSchema {
   func table(named name: String) -> TableSchema? {
     names[name.lowercased()].map { tables[$0] }
   }
+
+  /// The table of which change sets speak by this name.
+  func table(wireName: String) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
 
   /// Foreign keys that point to a table.
   func inbound(to table: TableSchema) -> [ForeignKey] {
@@ -36,10 +42,10 @@ struct StoreSchema {
   /// freely: tables, identities, columns with affinities and collations.
   var fingerprint: ContentHash {
     var text = ""
-    for table in tables.sorted(by: { $0.name < $1.name }) {
-      text += "table \(quoted(table.name)) \(table.identity.kind)"
-      for column in table.columns.sorted(by: { $0.name < $1.name }) {
-        text += " \(quoted(column.name)) \(column.affinity) \(column.collation)"
+    for table in tables.sorted(by: { $0.wireName < $1.wireName }) {
+      text += "table \(quoted(table.wireName)) \(table.identity.kind)"
+      for column in table.columns.sorted(by: { $0.wireName < $1.wireName }) {
+        text += " \(quoted(column.wireName)) \(column.affinity) \(column.collation)"
         text += column.isIdentity ? " key" : ""
       }
       text += "\n"
@@ -68,12 +74,18 @@ struct TableSchema {
   /// The number that names the table in bookkeeping.
   var id: Int
   var name: String
+  /// The name in change sets: the one that the table had when it was
+  /// registered, whatever it is called by now.
+  var wireName: String
   var identity: Identity
   /// The synchronized columns, generated ones left out; the position is the
   /// bit in the log's masks. A local key is not among them.
   var columns: [ColumnSchema]
   /// Names, in lower case, of columns that stay on this device.
   var excludedColumns: Set<String> = []
+  /// The names, in lower case, that they have on devices that do not exclude
+  /// them.
+  var excludedNames: Set<String> = []
   /// The integer key where rows have one beside their identity: surrogate
   /// tables and those with declared identity columns.
   var localKey: String?
@@ -120,6 +132,17 @@ struct TableSchema {
     }
   }
 
+  /// Their names in change sets.
+  var wireKeyColumns: [String] {
+    identity == .surrogate ? keyColumns : identityPositions.map { columns[$0].wireName }
+  }
+
+  /// Whether a change set knows the rows of the table as this store does.
+  func knowsRows(as changes: TableChanges) -> Bool {
+    changes.identity == identity.kind
+      && (identity == .surrogate || changes.keyColumns == wireKeyColumns)
+  }
+
   /// Positions of the identity's columns; empty for surrogates.
   var identityPositions: [Int] {
     switch identity {
@@ -155,6 +178,9 @@ struct ColumnSchema: Hashable {
   }
 
   var name: String
+  /// The name in change sets: the one that the column had when it was
+  /// registered, whatever it is called by now.
+  var wireName: String
   var affinity: Affinity
   var collation: String
   var domain: Domain

@@ -16,6 +16,7 @@ final class StoreSession {
   private var accesses: [Int: TableAccess] = [:]
   /// The rows that are shown although they are deleted, once asked for.
   var rescued: Set<RowKey>?
+  private(set) lazy var foreign = ForeignRows(database)
 
   init(
     database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64

@@ -80,7 +80,7 @@ final class TableApply {
       let working =
         try set[key]
         ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
-      conflicts += set.merge(
+      conflicts += try set.merge(
         batch.change(row, exceptions: exceptions, cells: shape.map { ($0, cells[$0]) }),
         into: working)
     }
@@ -95,7 +95,9 @@ final class TableApply {
   ) throws -> Bool {
     switch RowAction(rawValue: batch.changes.actions[row]) {
     case .insert:
-      guard state == nil, !table.hasUnstampedRows else { return false }
+      guard state == nil, !table.hasUnstampedRows,
+        batch.shape(row).count == batch.changes.columns.count, batch.isComplete
+      else { return false }
       return try insert(row, exceptions, cells, &state)
     case .update:
       return try update(row, exceptions, cells, &state)

@@ -62,8 +62,8 @@ final class TableExport {
 
   private static func emptyChanges(_ table: TableSchema) -> TableChanges {
     TableChanges(
-      table: table.name, identity: table.identity.kind, keyColumns: table.keyColumns,
-      columns: table.cellPositions.map { table.columns[$0].name })
+      table: table.wireName, identity: table.identity.kind, keyColumns: table.wireKeyColumns,
+      columns: table.cellPositions.map { table.columns[$0].wireName })
   }
 
   /// The bytes of text and blobs gathered so far.
@@ -283,6 +283,7 @@ final class TableExport {
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(existence: .inserted, existenceStamp: stamp, cellStamp: stamp)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
+    if !table.keepsDeleted { new.deletionStamp = state?.silence ?? .zero }
     for (index, position) in cellPositions.enumerated() {
       try appendCell(position, to: index, cells)
       guard let edited = editTime(of: position, log), edited > time else { continue }

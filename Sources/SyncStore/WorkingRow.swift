@@ -133,6 +133,7 @@ extension RowState {
   ) {
     let cells = table.cellPositions
     if existence == .deleted {
+      deletionStamp = .zero
       localKey = nil
       if !table.keepsDeleted { return dropCells(cells, precedes: precedes) }
     }

@@ -9,7 +9,13 @@ final class WorkingSet {
   private(set) var rows: [WorkingRow] = []
   private var index: [RowKey: WorkingRow] = [:]
 
-  init(session: StoreSession) { self.session = session }
+  /// What cells hold of which nothing was said.
+  let absentValues: AbsentValues
+
+  init(session: StoreSession) {
+    self.session = session
+    absentValues = AbsentValues(session)
+  }
 
   var count: Int { rows.count }
 
@@ -59,6 +65,7 @@ final class WorkingSet {
     for cell in kept?.cells ?? [] where cell.column < values.count {
       values[cell.column] = cell.value
     }
+    if state?.existence == .inserted { try fillAbsent(&values, table) }
     let row = WorkingRow(
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
       localKey: localKey, movedTo: kept?.movedTo)
@@ -85,19 +92,21 @@ final class WorkingSet {
 
   /// Merges a change; returns the number of cells and existences for which it
   /// lost against something else.
-  func merge(_ change: Change, into row: WorkingRow) -> Int {
+  func merge(_ change: Change, into row: WorkingRow) throws -> Int {
     let table = session.schema[row.key.table]
     var conflicts = 0
     switch change.action {
     case .insert, .delete:
       let existence: RowState.Existence = change.action == .insert ? .inserted : .deleted
       if session.clients.precedes(row.state.existenceStamp, change.stamp) {
+        if !table.keepsDeleted { row.state.deletionStamp = row.state.silence }
         row.state.existence = existence
         row.state.existenceStamp = change.stamp
         row.movedTo = change.movedTo
       } else if row.state.existence != existence {
         conflicts += 1
       }
+      if existence == .deleted { try silence(row, before: change.stamp) }
     case .update:
       if row.state.existence == .deleted { conflicts += 1 }
     }
@@ -111,6 +120,7 @@ final class WorkingSet {
     }
     if let hint = change.keyHint { row.keyHint = hint }
     row.state.normalize(of: table, precedes: session.clients.precedes)
+    if row.isLiving { try fillAbsent(&row.values, table) }
     return conflicts
   }
 

@@ -60,7 +60,7 @@ final class ChangeFetch {
       authors[waiting.client, default: Author()].has = waiting.number
       authors[waiting.client]?.lastHash = waiting.hash
     }
-    canApplyKept = waiting.contains { $0.missing.isEmpty && $0.unknownNames.isEmpty }
+    canApplyKept = waiting.contains { $0.missing.isEmpty }
     authors[binding.client] = nil
   }
 
@@ -287,6 +287,7 @@ final class ChangeFetch {
     report.deletedRows += applied.deletedRows
     report.conflicts += applied.conflicts
     report.parkedRows = applied.parkedRows
+    report.unknownNames.formUnion(applied.unknownNames)
   }
 
   // MARK: Waiting
@@ -327,15 +328,12 @@ extension StoreError {
 extension SyncWait {
   /// Why the store keeps a change set and does not apply it.
   fileprivate init(_ waiting: WaitingChangeSet) {
-    let isSchema = waiting.missing.isEmpty && !waiting.unknownNames.isEmpty
     let missing = waiting.missing.sorted { $0.key < $1.key }
       .map { "change set \($0.value) of \($0.key)" }
     self.init(
       client: waiting.client, number: waiting.number,
-      reason: isSchema ? .schema : .dependencies,
-      message: isSchema
-        ? "this store does not have \(waiting.unknownNames.joined(separator: ", ")); "
-          + "update the application on this device"
-        : "needs \(missing.isEmpty ? "an earlier change set" : missing.joined(separator: ", "))")
+      reason: .dependencies,
+      message: "needs "
+        + (missing.isEmpty ? "an earlier change set" : missing.joined(separator: ", ")))
   }
 }

@@ -30,6 +30,11 @@ struct Status: Verb {
     var parked: [ParkedJSON]
     var tables: [TableJSON]
     var leftOut: [String: String]
+    /// Tables and columns that this store does not have and of which it keeps
+    /// what others say.
+    var unknownNames: [String]
+    /// Tables and columns that lost what they held.
+    var incompleteNames: [String]
   }
 
   /// A change set that waits.
@@ -38,8 +43,6 @@ struct Status: Verb {
     var number: UInt64
     /// Numbers by client that have to be applied before.
     var missing: [String: UInt64]
-    /// Tables and columns that this store does not have yet.
-    var unknownNames: [String]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -58,11 +61,11 @@ struct Status: Verb {
           Waiting(
             client: wait.client.description, number: wait.number,
             missing: Dictionary(
-              uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }),
-            unknownNames: wait.unknownNames)
+              uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }))
         },
         parked: status.parked.map(ParkedJSON.init), tables: status.tables.map(TableJSON.init),
-        leftOut: status.leftOut)
+        leftOut: status.leftOut, unknownNames: status.unknownNames,
+        incompleteNames: status.incompleteNames)
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }
       return Outcome(
@@ -100,11 +103,19 @@ struct Status: Verb {
         for (client, number) in wait.missing.sorted(by: { $0.key < $1.key }) {
           lines.append("    until change set \(number) of \(names.label(client)) has come")
         }
-        if !wait.unknownNames.isEmpty {
-          lines.append(
-            "    until this store has " + printable(wait.unknownNames.joined(separator: ", ")))
-        }
       }
+    }
+    if !status.unknownNames.isEmpty {
+      lines += [
+        "", "Kept until the application is updated:",
+        "  " + printable(status.unknownNames.joined(separator: ", ")),
+      ]
+    }
+    if !status.incompleteNames.isEmpty {
+      lines += [
+        "", "Incomplete, to be fetched anew with “docsync join”:",
+        "  " + printable(status.incompleteNames.joined(separator: ", ")),
+      ]
     }
     if !status.parked.isEmpty {
       lines += ["", "Kept and not shown:"] + parkedLines(status.parked, indent: 2)

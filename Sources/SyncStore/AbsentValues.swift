@@ -1,0 +1,94 @@
+import GRDB
+import SyncModel
+
+/// What the cells hold of which nothing was ever said, since their row came
+/// from a device that does not have the column: the column's default.
+///
+/// A default that is not the same everywhere and always, such as the current
+/// time, counts as NULL: every device has to show the same.
+final class AbsentValues {
+  private unowned let session: StoreSession
+  private var known: [Int: [Value]] = [:]
+
+  init(_ session: StoreSession) { self.session = session }
+
+  /// The values of a table's columns, by position.
+  func values(of table: TableSchema) throws -> [Value] {
+    if let known = known[table.id] { return known }
+    let values = try Self.read(table, session.database)
+    known[table.id] = values
+    return values
+  }
+
+  /// Reads the defaults, as the columns' affinities make them.
+  static func read(_ table: TableSchema, _ database: Database) throws -> [Value] {
+    let information = try Row.fetchAll(
+      database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
+    return try table.columns.map { column in
+      let row = information.first {
+        ($0["name"] as String).lowercased() == column.name.lowercased()
+      }
+      guard let expression = row?["dflt_value"] as String? else { return .null }
+      return try value(of: expression, column.affinity, database)
+    }
+  }
+
+  private static func value(
+    of expression: String, _ affinity: ColumnSchema.Affinity, _ database: Database
+  ) throws -> Value {
+    let tokens = SQLTokens(expression).tokens
+    // A bare word is a string here, and a column elsewhere.
+    if tokens.count == 1, tokens[0].kind == .quotedName || isName(tokens[0]) {
+      return .text(tokens[0].text)
+    }
+    try database.execute(sql: "DROP TABLE IF EXISTS temp.docsync_default")
+    do {
+      // SQLite refuses what is not deterministic in a generated column.
+      try database.execute(
+        sql: """
+          CREATE TEMP TABLE docsync_default (x, v \(affinity.rawValue) AS (\(expression)));
+          INSERT INTO temp.docsync_default (x) VALUES (1)
+          """)
+      let statement = try SQLStatement("SELECT v FROM temp.docsync_default", on: database)
+      guard try statement.step() else { return .null }
+      defer { statement.reset() }
+      return statement.value(at: 0)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+      return .null
+    }
+  }
+
+  private static func isName(_ token: SQLTokens.Token) -> Bool {
+    let reserved = ["NULL", "TRUE", "FALSE", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"]
+    return token.kind == .word && !reserved.contains(token.text.uppercased())
+      && token.text.first?.isNumber == false
+  }
+}
+
+extension WorkingSet {
+  /// Gives a row that exists the cells of which nothing was said.
+  func fillAbsent(_ values: inout [Value?], _ table: TableSchema) throws {
+    guard values.contains(where: { $0 == nil }) else { return }
+    let absent = try absentValues.values(of: table)
+    for position in values.indices where values[position] == nil {
+      values[position] = absent[position]
+    }
+  }
+
+  /// A deletion also says nothing of all the cells of its row that are older,
+  /// even if the row lives on: what comes after the deletion brings its own,
+  /// apart from columns that its author does not have. Where the cells of
+  /// deleted rows are kept, they keep their stamps as well.
+  func silence(_ row: WorkingRow, before stamp: LocalStamp) throws {
+    let table = session.schema[row.key.table]
+    let precedes = session.clients.precedes
+    guard row.isLiving, !table.keepsDeleted, precedes(row.state.deletionStamp, stamp) else {
+      return
+    }
+    row.state.deletionStamp = stamp
+    for position in table.cellPositions where precedes(row.state.stamp(of: position), stamp) {
+      row.state.setStamp(stamp, of: position)
+      row.values[position] = try absentValues.values(of: table)[position]
+    }
+  }
+}

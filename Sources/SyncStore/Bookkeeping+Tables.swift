@@ -1,0 +1,113 @@
+import GRDB
+import SyncModel
+
+/// The registered tables: what bookkeeping remembers of the schema.
+extension Bookkeeping {
+  /// What bookkeeping knows of the tables, by the names that they have now.
+  /// Tables that have gone are not among them.
+  ///
+  /// A table that was renamed is found by its triggers, which SQLite keeps
+  /// with it. One that was made anew has lost them and is found by its name.
+  static func registered(_ database: Database) throws -> [String: SchemaReader.Registered] {
+    let watched = try NamesTrigger.contents(database)
+    let present = try String.fetchAll(
+      database, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table'")
+    var names = Dictionary(
+      present.map { ($0.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
+    for content in watched.values { names[content.table.lowercased()] = nil }
+    var result: [String: SchemaReader.Registered] = [:]
+    for row in try Row.fetchAll(database, sql: "SELECT * FROM docsync_table ORDER BY id") {
+      let id: Int = row["id"]
+      guard let name = watched[id]?.table ?? names[(row["name"] as String).lowercased()] else {
+        continue
+      }
+      names[name.lowercased()] = nil
+      var table = SchemaReader.Registered(
+        id: id, wireName: row["wire"], identity: row["identity"], storedName: row["name"],
+        excluded: [],
+        isWatched: watched[id] != nil, hasUnstampedRows: row["unstamped"],
+        origin: UInt64(bitPattern: row["origin"] as Int64))
+      for column in try Row.fetchAll(
+        database, sql: "SELECT * FROM docsync_column WHERE tbl = ? ORDER BY bit", arguments: [id])
+      {
+        table.storedColumns.append(column["name"])
+        table.wireColumns.append(column["wire"])
+        table.references.append(column["refers"])
+      }
+      table.columns = table.storedColumns
+      if let content = watched[id] {
+        table.excluded = content.excluded
+        if content.columns.count == table.columns.count { table.columns = content.columns }
+      }
+      result[name] = table
+    }
+    return result
+  }
+
+  /// The numbers of all tables that were ever registered and not given up.
+  static func registeredIDs(_ database: Database) throws -> Set<Int> {
+    try Int.fetchSet(database, sql: "SELECT id FROM docsync_table")
+  }
+
+  /// Records a table and makes what it needs.
+  static func register(_ table: TableSchema, _ database: Database) throws {
+    try record(table, database)
+    for statement in creation(for: table) { try database.execute(sql: statement) }
+  }
+
+  /// Records a table as it is now.
+  static func record(_ table: TableSchema, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        INSERT OR REPLACE INTO docsync_table (id, name, wire, identity, unstamped, origin) \
+        VALUES (?, ?, ?, ?, ?, ?)
+        """,
+      arguments: [
+        table.id, table.name, table.wireName, table.identityDescription, table.hasUnstampedRows,
+        Int64(bitPattern: table.origin),
+      ])
+    try database.execute(
+      sql: "DELETE FROM docsync_column WHERE tbl = ?", arguments: [table.id])
+    for (bit, column) in table.columns.enumerated() {
+      try database.execute(
+        sql: "INSERT INTO docsync_column (tbl, bit, name, wire, refers) VALUES (?, ?, ?, ?, ?)",
+        arguments: [table.id, bit, column.name, column.wireName, column.referredTable])
+    }
+  }
+
+  /// Forgets a table that has gone from the database, with all that is known
+  /// of its rows.
+  static func forget(_ id: Int, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        INSERT OR IGNORE INTO docsync_lost (wire, col) \
+        SELECT wire, '' FROM docsync_table WHERE id = \(id);
+        DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id);
+        DELETE FROM docsync_kept WHERE tbl = \(id); DELETE FROM docsync_claim WHERE tbl = \(id);
+        DELETE FROM docsync_kept_reference WHERE tbl = \(id) OR parent = \(id);
+        DROP TABLE IF EXISTS main.docsync_log_\(id); DROP TABLE IF EXISTS main.docsync_id_\(id);
+        DROP TABLE IF EXISTS main.docsync_stamps_\(id)
+        """)
+    let triggers = try String.fetchAll(
+      database,
+      sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
+      arguments: ["docsync_\(id)_*"])
+    for trigger in triggers { try database.execute(sql: "DROP TRIGGER main.\(quoted(trigger))") }
+  }
+}
+
+extension TableSchema {
+  /// How rows are known, as far as it must stay the same.
+  var identityDescription: String {
+    let keys = identityPositions.map { quoted(columns[$0].wireName) }
+    return "\(identity.kind) \(keys.joined(separator: " "))"
+  }
+}
+
+extension ColumnSchema {
+  /// The number of the table for whose keys the column's values stand.
+  var referredTable: Int? {
+    guard case .key(let table) = domain else { return nil }
+    return table
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The columns of a table as bookkeeping knows them, and as they are now.
+///
+/// Bookkeeping names columns by their position. Where one has gone, what
+/// follows it moves up.
+struct ColumnChange {
+  let table: TableSchema
+  /// For each former position the new one; `nil` for a column that has gone.
+  let places: [Int?]
+  /// The names in change sets of the columns that have gone.
+  let gone: [String]
+  /// The positions of new columns.
+  let added: [Int]
+  /// The positions of columns that stand for other tables' keys than before.
+  let redirected: [Int]
+
+  init(from known: SchemaReader.Registered, to table: TableSchema) {
+    self.table = table
+    let names = table.columns.map(\.wireName)
+    let places = known.wireColumns.map { names.firstIndex(of: $0) }
+    self.places = places
+    gone = zip(known.wireColumns, places).filter { $0.1 == nil }.map(\.0)
+    added = names.indices.filter { !places.contains($0) }
+    redirected = zip(places, known.references).compactMap { place, former in
+      place.flatMap { table.columns[$0].referredTable == former ? nil : $0 }
+    }
+  }
+
+  var isNone: Bool { gone.isEmpty && added.isEmpty }
+
+  /// Brings stamps, kept cells and the log in line. The capture triggers must
+  /// not be there.
+  func run(_ database: Database) throws {
+    for column in gone {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, ?)",
+        arguments: [table.wireName, column])
+    }
+    try rewriteStamps(database)
+    guard !gone.isEmpty else { return }
+    try rewriteKeptCells(database)
+    try rewriteLog(database)
+  }
+
+  private func rewriteStamps(_ database: Database) throws {
+    let cells = Set(table.cellPositions)
+    let silent = added.filter(cells.contains)
+    try StampBlocks(table: table, database: database).rewrite { state in
+      var changed = state
+      changed.exceptions = []
+      for cell in state.exceptions {
+        guard let place = place(of: Int(cell.column)) else { continue }
+        changed.setStamp(cell.stamp, of: place)
+      }
+      // Nothing was said of a new column: neither with the row, nor since.
+      let silence = table.keepsDeleted ? .zero : state.silence
+      for column in silent { changed.setStamp(silence, of: column) }
+      state = changed
+    }
+  }
+
+  private func place(of column: Int) -> Int? {
+    column < places.count ? places[column] : nil
+  }
+
+  private func rewriteKeptCells(_ database: Database) throws {
+    for row in try Row.fetchAll(
+      database, sql: "SELECT identity, cells FROM docsync_kept WHERE tbl = ?",
+      arguments: [table.id])
+    {
+      let cells = try KeptCells.decode(Array(row["cells"] as Data)).compactMap { cell in
+        place(of: cell.column).map { (column: $0, value: cell.value) }
+      }
+      try database.execute(
+        sql: "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?",
+        arguments: [
+          Data(KeptCells.encode(cells.sorted { $0.column < $1.column })), table.id,
+          row["identity"] as Data,
+        ])
+    }
+  }
+
+  /// Edits that wait to be sealed are in terms of the former positions.
+  private func rewriteLog(_ database: Database) throws {
+    let former = try database.columns(in: table.logName).map(\.name)
+    let old = "docsync_log_old"
+    try database.execute(sql: "ALTER TABLE \(table.logName) RENAME TO \(old)")
+    let triggers = CaptureTriggers(table: table)
+    try database.execute(sql: triggers.logTable)
+    let present = try Set(database.columns(in: table.logName).map(\.name))
+    let columns = former.compactMap { name -> (old: String, new: String)? in
+      // The columns o1, o2 … have what the columns held before.
+      guard name.first == "o", let position = Int(name.dropFirst()) else { return (name, name) }
+      return place(of: position).map { (name, "o\($0)") }
+    }.filter { present.contains($0.new) }
+    try database.execute(
+      sql: """
+        INSERT INTO \(table.logName) (\(columns.map(\.new).joined(separator: ", "))) \
+        SELECT \(columns.map(\.old).joined(separator: ", ")) FROM \(old) ORDER BY seq;
+        DROP TABLE \(old)
+        """)
+    try rewriteMasks(database)
+  }
+
+  private func rewriteMasks(_ database: Database) throws {
+    let reading = try SQLStatement(
+      "SELECT seq, mask FROM \(table.logName) WHERE mask IS NOT NULL", on: database)
+    var masks: [(seq: Int64, columns: ColumnSet)] = []
+    while try reading.step() {
+      let former = ColumnSet(reading, at: 1)
+      var columns = ColumnSet()
+      for (position, place) in places.enumerated() where former.contains(position) {
+        if let place { columns.formUnion(ColumnSet(place)) }
+      }
+      masks.append((reading.integer(at: 0), columns))
+    }
+    let writing = try SQLStatement(
+      "UPDATE \(table.logName) SET mask = ? WHERE seq = ?", on: database)
+    for entry in masks {
+      writing.bind(entry.columns.mask, at: 1)
+      writing.bind(entry.seq, at: 2)
+      try writing.run()
+    }
+    try database.execute(
+      sql: "DELETE FROM \(table.logName) "
+        + "WHERE op = \(CaptureTriggers.Entry.update.rawValue) AND mask = '0'")
+  }
+}

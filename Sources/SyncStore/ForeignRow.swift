@@ -1,0 +1,136 @@
+import GRDB
+import SyncModel
+
+/// What is kept of a row, or of those of its cells, that this store has no
+/// table or no column for.
+struct ForeignRow {
+  /// A cell, with the number of its column.
+  struct Cell {
+    var column: Int
+    var value: Value
+    var stamp: LocalStamp
+  }
+
+  /// Whether the row exists; `unsaid` where the store has its table.
+  var existence = RowState.Existence.unsaid
+  var existenceStamp = LocalStamp.zero
+  /// The key that the row has at its author's.
+  var keyHint: Int64?
+  /// Where a deleted row lives on.
+  var destination: RowIdentity?
+  /// In order of column.
+  var cells: [Cell] = []
+
+  /// Whether nothing is left to be kept.
+  var isEmpty: Bool { existence == .unsaid && cells.isEmpty }
+
+  /// Takes over a value if it is newer.
+  mutating func merge(_ cell: Cell, _ precedes: (LocalStamp, LocalStamp) -> Bool) {
+    let position = cells.firstIndex { $0.column >= cell.column } ?? cells.count
+    guard position < cells.count, cells[position].column == cell.column else {
+      return cells.insert(cell, at: position)
+    }
+    if precedes(cells[position].stamp, cell.stamp) { cells[position] = cell }
+  }
+
+  /// Takes over an existence if it is newer.
+  mutating func merge(
+    _ existence: RowState.Existence, _ stamp: LocalStamp, destination: RowIdentity?,
+    _ precedes: (LocalStamp, LocalStamp) -> Bool
+  ) {
+    guard self.existence == .unsaid || precedes(existenceStamp, stamp) else { return }
+    self.existence = existence
+    existenceStamp = stamp
+    self.destination = destination
+  }
+}
+
+// MARK: - Bytes
+
+extension ForeignRow {
+  /// Bytes for bookkeeping: existence, its stamp, a key hint and one more
+  /// than it, a destination; the columns and stamps of the cells; their
+  /// values.
+  var bytes: [UInt8] {
+    var bytes: [UInt8] = [existence.rawValue]
+    Self.append(existenceStamp, to: &bytes)
+    bytes.append(keyHint == nil ? 0 : 1)
+    if let keyHint { Self.append(UInt64(bitPattern: keyHint), to: &bytes) }
+    bytes.append(destination == nil ? 0 : 1)
+    if let destination {
+      Self.append(UInt64(destination.bytes.count), to: &bytes)
+      bytes += destination.bytes
+    }
+    Self.append(UInt64(cells.count), to: &bytes)
+    for cell in cells { Self.append(cell.stamp, to: &bytes) }
+    return bytes + KeptCells.encode(cells.map { ($0.column, $0.value) })
+  }
+
+  init(bytes: [UInt8]) throws {
+    var index = 0
+    guard let existence = RowState.Existence(rawValue: try Self.byte(bytes, &index)) else {
+      throw Self.damage
+    }
+    self.existence = existence
+    existenceStamp = try Self.stamp(bytes, &index)
+    if try Self.byte(bytes, &index) == 1 {
+      keyHint = Int64(bitPattern: try Self.varint(bytes, &index))
+    }
+    if try Self.byte(bytes, &index) == 1 {
+      let count = try Self.varint(bytes, &index)
+      guard count <= UInt64(bytes.count - index) else { throw Self.damage }
+      destination = RowIdentity(bytes: Array(bytes[index..<(index + Int(count))]))
+      index += Int(count)
+    }
+    let count = try Self.varint(bytes, &index)
+    guard count <= UInt64(bytes.count) else { throw Self.damage }
+    var stamps: [LocalStamp] = []
+    for _ in 0..<count { stamps.append(try Self.stamp(bytes, &index)) }
+    let values = try KeptCells.decode(Array(bytes[index...]))
+    guard values.count == stamps.count else { throw Self.damage }
+    cells = zip(values, stamps).map {
+      Cell(column: $0.column, value: $0.value, stamp: $1)
+    }
+  }
+
+  private static var damage: DatabaseError {
+    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_foreign is damaged")
+  }
+
+  private static func append(_ stamp: LocalStamp, to bytes: inout [UInt8]) {
+    append(stamp.time, to: &bytes)
+    append(UInt64(stamp.client), to: &bytes)
+  }
+
+  private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    var value = value
+    while value >= 128 {
+      bytes.append(UInt8(truncatingIfNeeded: value) | 128)
+      value >>= 7
+    }
+    bytes.append(UInt8(value))
+  }
+
+  private static func byte(_ bytes: [UInt8], _ index: inout Int) throws -> UInt8 {
+    guard index < bytes.count else { throw damage }
+    defer { index += 1 }
+    return bytes[index]
+  }
+
+  private static func varint(_ bytes: [UInt8], _ index: inout Int) throws -> UInt64 {
+    var value: UInt64 = 0
+    var shift: UInt64 = 0
+    while shift < 64 {
+      let byte = try byte(bytes, &index)
+      value |= UInt64(byte & 127) << shift
+      if byte < 128 { return value }
+      shift += 7
+    }
+    throw damage
+  }
+
+  private static func stamp(_ bytes: [UInt8], _ index: inout Int) throws -> LocalStamp {
+    let time = try varint(bytes, &index)
+    return LocalStamp(time: time, client: Int32(truncatingIfNeeded: try varint(bytes, &index)))
+  }
+}

@@ -1,0 +1,240 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// What other devices say of tables and columns that this store does not
+/// have: kept with stamps and merged like anything else, until the
+/// application makes the table or the column.
+///
+/// It goes along with whole stores, so that a device that starts from one
+/// misses nothing.
+final class ForeignRows {
+  /// A table as change sets speak of it.
+  struct Table {
+    var id: Int
+    var wireName: String
+    var kind: IdentityKind
+    var keyColumns: [String]
+    /// The names of columns, by number.
+    var columns: [String]
+  }
+
+  private let database: Database
+  private var tables: [Table] = []
+  private var isLoaded = false
+
+  init(_ database: Database) { self.database = database }
+
+  // MARK: - Keeping
+
+  /// Merges what a change set says of a table into what is kept.
+  ///
+  /// - Parameters:
+  ///   - columns: The change set's columns to keep; `nil` for all, and the
+  ///     rows' existence as well.
+  ///   - identity: The identity of a row by its index; `nil` where the store
+  ///     does not have the table.
+  func keep(
+    _ changes: TableChanges, columns: [Int]? = nil, author: Int32,
+    clients: ClientRegistry, identity: ((Int) -> RowIdentity)? = nil
+  ) throws {
+    let table = try self.table(of: changes, columns: columns)
+    let numbers = changes.columns.map { name in table.columns.firstIndex(of: name) }
+    let wanted = columns.map(Set.init)
+    var cursors = [Int](repeating: 0, count: changes.columns.count)
+    var exceptions = changes.exceptions[...]
+    var moves = changes.moves[...]
+    for row in 0..<changes.count {
+      let time = changes.times[row].rawValue
+      let stamp = LocalStamp(time: time, client: author)
+      var stamps: [Int?: LocalStamp] = [:]
+      while let exception = exceptions.first, exception.row == row {
+        stamps[exception.column] = LocalStamp(
+          time: exception.stamp.time.rawValue,
+          client: try clients.number(of: exception.stamp.client))
+        exceptions.removeFirst()
+      }
+      var destination: RowIdentity?
+      while let move = moves.first, move.row == row {
+        destination = move.destination
+        moves.removeFirst()
+      }
+      var said = ForeignRow()
+      if columns == nil {
+        switch RowAction(rawValue: changes.actions[row]) {
+        case .insert: said.existence = .inserted
+        case .delete: said.existence = .deleted
+        default: break
+        }
+        said.existenceStamp = stamps[nil] ?? stamp
+        said.destination = destination
+        if changes.identity == .surrogate { said.keyHint = StoreSession.key(changes.keys[1][row]) }
+      }
+      for column in changes.shapes[Int(changes.rowShapes[row])] {
+        defer { cursors[column] += 1 }
+        guard wanted?.contains(column) ?? true, let number = numbers[column] else { continue }
+        said.cells.append(
+          ForeignRow.Cell(
+            column: number, value: changes.cells[column][cursors[column]],
+            stamp: stamps[column] ?? stamp))
+      }
+      guard !said.isEmpty else { continue }
+      let key = identity?(row) ?? Self.identity(of: row, changes)
+      try merge(said, into: key, of: table, clients.precedes)
+    }
+  }
+
+  /// The identity of a row of an unknown table: which spellings of a key are
+  /// one is not known before the table is here.
+  private static func identity(of row: Int, _ changes: TableChanges) -> RowIdentity {
+    if changes.identity == .surrogate, case .blob(let bytes) = changes.keys[0][row] {
+      return RowIdentity(bytes: bytes)
+    }
+    return IdentityEncoding.encode(changes.keys.map { $0[row] })
+  }
+
+  private func merge(
+    _ said: ForeignRow, into identity: RowIdentity, of table: Table,
+    _ precedes: (LocalStamp, LocalStamp) -> Bool
+  ) throws {
+    var row = try self.row(identity, of: table.id) ?? ForeignRow()
+    if said.existence != .unsaid {
+      row.merge(
+        said.existence, said.existenceStamp, destination: said.destination, precedes)
+    }
+    row.keyHint = said.keyHint ?? row.keyHint
+    for cell in said.cells { row.merge(cell, precedes) }
+    try store(row, identity, of: table.id)
+  }
+
+  /// Tables, and columns as `table.column`, of which something is kept and
+  /// that a schema does not have.
+  func unknownNames(_ schema: StoreSchema) throws -> [String] {
+    var names: Set<String> = []
+    for table in try all() where try !rows(of: table, after: nil, limit: 1).isEmpty {
+      guard let here = schema.table(for: table) else {
+        names.insert(table.wireName)
+        continue
+      }
+      for column in table.columns where !here.columns.contains(where: { $0.wireName == column }) {
+        names.insert("\(table.wireName).\(column)")
+      }
+    }
+    return names.sorted()
+  }
+
+  // MARK: - Rows
+
+  private lazy var selecting = Result {
+    try SQLStatement(
+      "SELECT content FROM docsync_foreign WHERE tbl = ? AND identity = ?", on: database)
+  }
+  private lazy var replacing = Result {
+    try SQLStatement(
+      "INSERT OR REPLACE INTO docsync_foreign (tbl, identity, content) VALUES (?, ?, ?)",
+      on: database)
+  }
+  private lazy var deleting = Result {
+    try SQLStatement("DELETE FROM docsync_foreign WHERE tbl = ? AND identity = ?", on: database)
+  }
+
+  private func row(_ identity: RowIdentity, of table: Int) throws -> ForeignRow? {
+    let statement = try selecting.get()
+    statement.bind(Int64(table), at: 1)
+    statement.bind(blob: identity.bytes, at: 2)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return try ForeignRow(bytes: statement.bytes(at: 0))
+  }
+
+  /// Keeps a row; forgets it if nothing is left of it.
+  func store(_ row: ForeignRow, _ identity: RowIdentity, of table: Int) throws {
+    let statement = try row.isEmpty ? deleting.get() : replacing.get()
+    statement.bind(Int64(table), at: 1)
+    statement.bind(blob: identity.bytes, at: 2)
+    if !row.isEmpty { statement.bind(blob: row.bytes, at: 3) }
+    try statement.run()
+  }
+
+  /// The next rows of a table after one, in order of identity.
+  func rows(
+    of table: Table, after last: RowIdentity?, limit: Int
+  ) throws -> [(identity: RowIdentity, row: ForeignRow)] {
+    let statement = try SQLStatement(
+      "SELECT identity, content FROM docsync_foreign WHERE tbl = ? AND identity > ? "
+        + "ORDER BY identity LIMIT ?", on: database)
+    statement.bind(Int64(table.id), at: 1)
+    statement.bind(blob: last?.bytes ?? [], at: 2)
+    statement.bind(Int64(limit), at: 3)
+    var rows: [(identity: RowIdentity, row: ForeignRow)] = []
+    while try statement.step() {
+      rows.append(
+        (RowIdentity(bytes: statement.bytes(at: 0)), try ForeignRow(bytes: statement.bytes(at: 1))))
+    }
+    return rows
+  }
+
+  // MARK: - Names
+
+  /// The tables of which rows are kept.
+  func all() throws -> [Table] {
+    if isLoaded { return tables }
+    tables = try Row.fetchAll(database, sql: "SELECT * FROM docsync_foreign_table ORDER BY id").map {
+      row in
+      let id: Int = row["id"]
+      return Table(
+        id: id, wireName: row["wire"], kind: IdentityKind(rawValue: row["kind"]) ?? .primaryKey,
+        keyColumns: Self.names(row["keys"]),
+        columns: try String.fetchAll(
+          database, sql: "SELECT wire FROM docsync_foreign_column WHERE tbl = ? ORDER BY col",
+          arguments: [id]))
+    }
+    isLoaded = true
+    return tables
+  }
+
+  private func table(of changes: TableChanges, columns: [Int]?) throws -> Table {
+    let keys = changes.identity == .surrogate ? [] : changes.keyColumns
+    var position = try all().firstIndex {
+      $0.wireName == changes.table && $0.kind == changes.identity && $0.keyColumns == keys
+    }
+    if position == nil {
+      try database.execute(
+        sql: "INSERT INTO docsync_foreign_table (wire, kind, keys) VALUES (?, ?, ?)",
+        arguments: [changes.table, changes.identity.rawValue, Self.text(keys)])
+      tables.append(
+        Table(
+          id: Int(database.lastInsertedRowID), wireName: changes.table, kind: changes.identity,
+          keyColumns: keys, columns: []))
+      position = tables.count - 1
+    }
+    guard let position else { return tables[0] }
+    for column in columns ?? Array(changes.columns.indices)
+    where !tables[position].columns.contains(changes.columns[column]) {
+      try database.execute(
+        sql: "INSERT INTO docsync_foreign_column (tbl, col, wire) VALUES (?, ?, ?)",
+        arguments: [
+          tables[position].id, tables[position].columns.count, changes.columns[column],
+        ])
+      tables[position].columns.append(changes.columns[column])
+    }
+    return tables[position]
+  }
+
+  /// Names in one text, each quoted as SQL does.
+  private static func text(_ names: [String]) -> String {
+    names.map(quoted).joined(separator: " ")
+  }
+
+  private static func names(_ text: String) -> [String] { SQLTokens(text).tokens.map(\.text) }
+}
+
+extension StoreSchema {
+  /// The table here that a kept one is.
+  func table(for foreign: ForeignRows.Table) -> TableSchema? {
+    guard let table = table(wireName: foreign.wireName), table.identity.kind == foreign.kind,
+      table.identity == .surrogate || table.wireKeyColumns == foreign.keyColumns
+    else { return nil }
+    return table
+  }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// What follows once bookkeeping is in line with a changed schema: rows that
+/// could be edited unseen are logged, what was kept for new tables and
+/// columns comes in, and rows that were not shown are looked at again, since
+/// the conditions may be others.
+struct SchemaArrival {
+  let session: StoreSession
+  /// Rows that are settled at once.
+  private static let rowsPerBatch = 50_000
+
+  // MARK: - Tables that were without triggers
+
+  /// Logs all rows of a table that a program made anew: what it holds now may
+  /// be something else than what was there before, and nobody saw it happen.
+  ///
+  /// A row that has gone meanwhile is not deleted elsewhere; if that can be
+  /// seen, the table counts as incomplete.
+  func logRows(of id: Int) throws {
+    let access = try session.access(id)
+    let table = access.table
+    let logging = try Logging(table, session)
+    let reading = try SQLStatement(
+      "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)",
+      on: session.database)
+    var keys: [[Value]] = []
+    var seen = 0
+    func flush() throws {
+      let identities = try keys.map { try access.identity(ofKey: $0) }
+      let fingerprints = identities.map(access.fingerprint)
+      let order = keys.indices.sorted { fingerprints[$0] < fingerprints[$1] }
+      let states = try access.stamps.states(of: order.map { fingerprints[$0] })
+      for (row, state) in zip(order, states) {
+        if state?.isKept == true { continue }
+        let isKnown = state?.existence == .inserted
+        if isKnown { seen += 1 }
+        try logging.add(keys[row], identities[row], isKnown: isKnown)
+      }
+      keys = []
+    }
+    while try reading.step() {
+      let key = table.keyColumns.indices.map { reading.value(at: $0) }
+      if key.contains(.null) { continue }
+      keys.append(key)
+      if keys.count == Self.rowsPerBatch { try flush() }
+    }
+    try flush()
+    var expected = 0
+    try access.stamps.forEach { if $1.existence == .inserted, !$1.isKept { expected += 1 } }
+    if seen < expected {
+      try session.database.execute(
+        sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, '')",
+        arguments: [table.wireName])
+    }
+  }
+
+  /// Writes entries for rows into a table's log.
+  private struct Logging {
+    let table: TableSchema
+    let access: TableAccess
+    let update: SQLStatement?
+    let insert: SQLStatement
+
+    init(_ table: TableSchema, _ session: StoreSession) throws {
+      self.table = table
+      access = try session.access(table.id)
+      let keys = table.keyColumns.indices.map { "k\($0)" }
+      let marks = keys.map { _ in "?" }.joined(separator: ", ")
+      var columns = ColumnSet()
+      for position in table.cellPositions { columns.formUnion(ColumnSet(position)) }
+      update =
+        table.cellPositions.isEmpty
+        ? nil
+        : try SQLStatement(
+          "INSERT INTO \(table.logName) (op, at, mask, \(keys.joined(separator: ", "))) "
+            + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(SchemaRenewal.beginning), "
+            + "\(literal(columns.mask)), \(marks))", on: session.database)
+      insert = try SQLStatement(
+        "INSERT INTO \(table.logName) (op, at, \(keys.joined(separator: ", ")), identity) "
+          + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(SchemaRenewal.beginning), "
+          + "\(marks), ?)", on: session.database)
+    }
+
+    func add(_ key: [Value], _ identity: RowIdentity, isKnown: Bool) throws {
+      guard let statement = isKnown ? update : insert else { return }
+      for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+      if !isKnown {
+        statement.bind(null: key.count + 1)
+        if table.identity == .surrogate {
+          statement.bind(blob: try newIdentity(key, identity).bytes, at: key.count + 1)
+        }
+      }
+      try statement.run()
+    }
+
+    /// A row may be as old as the table; else it is new, and one with those
+    /// that the same migration makes on other devices.
+    private func newIdentity(_ key: [Value], _ identity: RowIdentity) throws -> RowIdentity {
+      if table.hasUnstampedRows { return identity }
+      return SchemaRenewal.identity(of: key + (try access.row(key)?.values ?? []), in: table)
+    }
+  }
+
+  // MARK: - What was kept
+
+  /// Merges what was kept of tables and columns that are there by now, as if
+  /// it came now.
+  func bringIn() throws {
+    let set = WorkingSet(session: session)
+    for foreign in try session.foreign.all() {
+      guard let table = session.schema.table(for: foreign) else { continue }
+      let places = foreign.columns.map { name in
+        table.columns.firstIndex { $0.wireName == name }
+      }
+      var last: RowIdentity?
+      while true {
+        let rows = try session.foreign.rows(of: foreign, after: last, limit: Self.rowsPerBatch)
+        guard let final = rows.last else { break }
+        last = final.identity
+        for (identity, row) in rows {
+          try bringIn(row, identity, foreign, table, places, set)
+          if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
+        }
+      }
+    }
+    _ = try Materializer(set: set).run()
+  }
+
+  private func bringIn(
+    _ row: ForeignRow, _ identity: RowIdentity, _ foreign: ForeignRows.Table,
+    _ table: TableSchema, _ places: [Int?], _ set: WorkingSet
+  ) throws {
+    func place(_ cell: ForeignRow.Cell) -> Int? {
+      cell.column < places.count ? places[cell.column] : nil
+    }
+    guard row.existence != .unsaid || row.cells.contains(where: { place($0) != nil }) else {
+      return
+    }
+    let access = try session.access(table.id)
+    // Which spellings of a key are one is known only now.
+    let known =
+      table.identity == .surrogate
+      ? identity
+      : access.identity(
+        of: try IdentityEncoding.decode(identity, count: table.identityPositions.count))
+    let action: RowAction =
+      switch row.existence {
+      case .unsaid: .update
+      case .inserted: .insert
+      case .deleted: .delete
+      }
+    let change = WorkingSet.Change(
+      action: action, stamp: row.existenceStamp,
+      cells: row.cells.compactMap { cell in
+        place(cell).map { (column: $0, value: cell.value, stamp: cell.stamp) }
+      }, keyHint: row.keyHint, movedTo: row.destination)
+    _ = try set.merge(change, into: try set.row(RowKey(table: table.id, identity: known)))
+    let rest = ForeignRow(cells: row.cells.filter { place($0) == nil })
+    if known != identity { try session.foreign.store(ForeignRow(), identity, of: foreign.id) }
+    try session.foreign.store(rest, known, of: foreign.id)
+  }
+
+  /// Forgets what rows that are not shown claim and refer to: indexes and
+  /// columns may have other numbers and names by now. ``settle()`` notes it
+  /// anew.
+  func forgetClaims() throws {
+    try session.database.execute(
+      sql: "DELETE FROM docsync_claim; DELETE FROM docsync_kept_reference")
+  }
+
+  /// Settles all rows that are not shown.
+  func settle() throws {
+    let rows = try Row.fetchAll(
+      session.database, sql: "SELECT tbl, identity FROM docsync_kept")
+    let set = WorkingSet(session: session)
+    for row in rows {
+      let bytes: Data = row["identity"]
+      try set.row(RowKey(table: row["tbl"], identity: RowIdentity(bytes: Array(bytes))))
+      if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
+    }
+    _ = try Materializer(set: set).run()
+  }
+}
