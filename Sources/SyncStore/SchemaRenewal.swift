@@ -51,6 +51,7 @@ struct SchemaRenewal {
       try logValues(of: columns.added, table, database)
       try logReferences(of: columns.redirected, table, database)
       try renewTriggers(of: table, database)
+      try fillLog(of: columns.added, table, database)
       if !known.isWatched { replaced.append(table.id) }
     }
     return replaced
@@ -76,6 +77,18 @@ struct SchemaRenewal {
       try database.execute(sql: "ALTER TABLE \(table.logName) ADD COLUMN \(column)")
     }
     for statement in wanted.triggers { try database.execute(sql: statement) }
+  }
+
+  /// What new columns held in rows that were deleted before.
+  private func fillLog(of columns: [Int], _ table: TableSchema, _ database: Database) throws {
+    guard columns.contains(where: table.recordedColumns.contains) else { return }
+    let absent = try AbsentValues.read(table, database)
+    for position in columns where table.recordedColumns.contains(position) {
+      let statement = try SQLStatement(
+        "UPDATE \(table.logName) SET \(CaptureTriggers.Column.old(position)) = ?", on: database)
+      statement.bind(absent[position], at: 1)
+      try statement.run()
+    }
   }
 
   // MARK: - What was written before there were triggers

@@ -65,7 +65,10 @@ final class WorkingSet {
     for cell in kept?.cells ?? [] where cell.column < values.count {
       values[cell.column] = cell.value
     }
-    if state?.existence == .inserted { try fillAbsent(&values, table) }
+    let hasCells = !(kept?.cells.isEmpty ?? true)
+    if state?.existence == .inserted || table.keepsDeleted && hasCells {
+      try fillAbsent(&values, table)
+    }
     let row = WorkingRow(
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
       localKey: localKey, movedTo: kept?.movedTo)

@@ -151,6 +151,11 @@ import Testing
     try devices[1].run("DELETE FROM t WHERE id = 1")
     try exchange(devices)
     try devices[1].run(table)
-    try converge(devices, "SELECT t.a FROM c JOIN t ON t.id = t", ["b"])
+    try exchange(devices)
+    for device in devices {
+      #expect(try device.rows("SELECT t.a FROM c JOIN t ON t.id = t") == ["b"])
+      try device.checkIntegrity()
+    }
+    #expect(try devices[0].store.digest().visible == devices[1].store.digest().visible)
   }
 }

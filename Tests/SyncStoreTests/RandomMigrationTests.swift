@@ -157,7 +157,11 @@ import Testing
                 }.joined(separator: " "))
           }
           return lines
-        } + device.rows("SELECT * FROM \(table)")
+        }
+          + device.rows("SELECT * FROM \(table)")
+          + device.rows(
+            "SELECT hex(identity), reason, hex(cells) FROM docsync_kept "
+              + "WHERE tbl = (SELECT id FROM docsync_table WHERE name = '\(table)')")
       }
       for (number, lines) in contents.enumerated() {
         let others = contents.enumerated().filter { $0.offset != number }
