@@ -34,6 +34,16 @@ final class Device {
   /// Makes the clock of ``run(_:)`` stand, `offset` seconds from now.
   func setClock(offset: Double) throws { try program.setClock(offset: offset) }
 
+  /// Makes the clock of ``run(_:)`` stand at a time after 1970.
+  func setClock(milliseconds: Int64) throws { try program.setClock(milliseconds: milliseconds) }
+
+  /// Makes the identities that ``run(_:)`` draws predictable: `letter`, and
+  /// how many were drawn before.
+  func setIdentities(letter: UInt8) throws { try program.setIdentities(letter: letter) }
+
+  /// The rows of a query.
+  func values(_ sql: String) throws -> [[Value]] { try program.values(sql) }
+
   /// The rows of a query, each as text with `|` between the columns.
   func rows(_ sql: String) throws -> [String] { try program.rows(sql) }
 
@@ -93,11 +103,15 @@ final class Program {
   }
 
   func rows(_ sql: String) throws -> [String] {
+    try values(sql).map { $0.map(Self.text).joined(separator: "|") }
+  }
+
+  func values(_ sql: String) throws -> [[Value]] {
     let statement = try SQLStatement(sql, on: connection)
-    var rows: [String] = []
+    var rows: [[Value]] = []
     while try statement.step() {
       let count = Int(sqlite3_column_count(statement.handle))
-      rows.append((0..<count).map { Self.text(statement.value(at: $0)) }.joined(separator: "|"))
+      rows.append((0..<count).map { statement.value(at: $0) })
     }
     return rows
   }
@@ -105,7 +119,12 @@ final class Program {
   /// Makes this program's clock stand, `offset` seconds from now. Only its
   /// own statements see that.
   func setClock(offset: Double) throws {
-    let julianDay = (Date().timeIntervalSince1970 + offset) / 86_400 + 2_440_587.5
+    try setClock(milliseconds: Int64((Date().timeIntervalSince1970 + offset) * 1000))
+  }
+
+  /// Makes this program's clock stand at a time after 1970.
+  func setClock(milliseconds: Int64) throws {
+    let julianDay = Double(milliseconds) / 86_400_000 + 2_440_587.5
     let day = Unmanaged.passRetained(NSNumber(value: julianDay)).toOpaque()
     let code = sqlite3_create_function_v2(
       connection, "julianday", -1, SQLITE_UTF8, day,
@@ -117,7 +136,34 @@ final class Program {
     guard code == SQLITE_OK else { throw Failure(description: "no function: \(code)") }
   }
 
-  private static func text(_ value: Value) -> String {
+  /// What `randomblob` gives this program from now on: `letter`, zeros, and
+  /// how many it gave before.
+  func setIdentities(letter: UInt8) throws {
+    let drawn = Unmanaged.passRetained(DrawnIdentities(letter: letter)).toOpaque()
+    let code = sqlite3_create_function_v2(
+      connection, "randomblob", 1, SQLITE_UTF8, drawn,
+      { context, _, _ in
+        guard let drawn = sqlite3_user_data(context) else { return }
+        let bytes = Unmanaged<DrawnIdentities>.fromOpaque(drawn).takeUnretainedValue().next()
+        sqlite3_result_blob(
+          context, bytes, Int32(bytes.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+      }, nil, nil, { if let drawn = $0 { Unmanaged<DrawnIdentities>.fromOpaque(drawn).release() } })
+    guard code == SQLITE_OK else { throw Failure(description: "no function: \(code)") }
+  }
+
+  private final class DrawnIdentities {
+    let letter: UInt8
+    var count: UInt64 = 0
+
+    init(letter: UInt8) { self.letter = letter }
+
+    func next() -> [UInt8] {
+      count += 1
+      return Bits128(high: UInt64(letter) << 56, low: count).bytes
+    }
+  }
+
+  static func text(_ value: Value) -> String {
     switch value {
     case .null: "NULL"
     case .integer(let integer): "\(integer)"
@@ -149,12 +195,12 @@ final class Scratch {
 
   private static let root = RootIdentifier.random()
 
-  func binding(_ client: String) -> StoreBinding {
+  func binding(_ description: String, client: ClientIdentifier = .random()) -> StoreBinding {
     StoreBinding(
       application: "test", root: Self.root, directory: path, documentIdentifier: "document",
       document: DocumentName(bits: Bits128(high: 1, low: 1)),
       generation: IntegrityKey(bits: Bits128(high: 2, low: 2)), generationOrdinal: 1,
-      client: .random(), clientDescription: client)
+      client: client, clientDescription: description)
   }
 
   /// Makes a database with `sql`, puts it under sync on the first device, and
