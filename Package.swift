@@ -43,7 +43,7 @@ let package = Package(
       ]),
     .target(
       name: "DocumentSyncTesting",
-      dependencies: ["DocumentSync", "SyncModel", "SyncStore", "SyncDirectory"]),
+      dependencies: ["DocumentSync", "SyncModel", "SyncStore", "SyncDirectory", "CSQLite"]),
     .executableTarget(
       name: "docsync",
       dependencies: [
@@ -58,6 +58,12 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/Benchmarks"),
+    .executableTarget(
+      name: "fleet",
+      dependencies: [
+        "DocumentSyncTesting", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tests/FleetRuns"),
     .testTarget(
       name: "SyncModelTests", dependencies: ["SyncModel"], exclude: ["decode_changeset.py"]),
     .testTarget(

@@ -1,0 +1,137 @@
+import SyncModel
+
+/// A row of the document.
+struct OracleKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+  var table: String
+  var identity: RowIdentity
+
+  static func < (left: OracleKey, right: OracleKey) -> Bool {
+    left.table == right.table ? left.identity < right.identity : left.table < right.table
+  }
+
+  var description: String { "\(table) \(identity.shortDescription)" }
+}
+
+/// What change sets say of the rows, merged by the first part of
+/// `Documentation/Merging.md` into plain dictionaries.
+///
+/// Written apart from the product: of it only the decoder of change sets and
+/// the encoding of identities are used.
+struct LogicalState: Sendable {
+  struct Row: Hashable, Sendable {
+    enum Existence: String, Hashable, Sendable { case unsaid, inserted, deleted }
+
+    var existence = Existence.unsaid
+    var existenceStamp: Stamp?
+    /// Where the row lives on, whose key was changed.
+    var moved: RowIdentity?
+    /// By name of column.
+    var cells: [String: Cell] = [:]
+
+    var isLiving: Bool { existence == .inserted }
+  }
+
+  struct Cell: Hashable, Sendable {
+    var value: Value
+    var stamp: Stamp
+  }
+
+  /// How each table's key compares.
+  private let collations: [String: [KeyCollation]]
+  private(set) var rows: [OracleKey: Row] = [:]
+  /// For each device the number of its last change set in here.
+  private(set) var vector: [ClientIdentifier: UInt64] = [:]
+
+  /// Rows that were there before syncing began.
+  init(schema: FleetSchema, start: [OracleKey: [String: Value]]) {
+    collations = Dictionary(
+      uniqueKeysWithValues: schema.tables.map { ($0.name, $0.keyCollations) })
+    for (key, values) in start {
+      rows[key] = Row(
+        existence: .inserted, existenceStamp: .zero,
+        cells: values.mapValues { Cell(value: $0, stamp: .zero) })
+    }
+  }
+
+  /// Merges a change set. In which order they come makes no difference.
+  mutating func merge(_ set: SyncChangeSet) {
+    vector[set.header.client] = max(vector[set.header.client] ?? 0, set.header.number)
+    for changes in set.tables { merge(changes, by: set.header.client) }
+  }
+
+  private mutating func merge(_ changes: TableChanges, by author: ClientIdentifier) {
+    var cursors = [Int](repeating: 0, count: changes.columns.count)
+    let moves = Dictionary(uniqueKeysWithValues: changes.moves.map { ($0.row, $0.destination) })
+    for index in 0..<changes.count {
+      let stamp = Stamp(time: changes.times[index], client: author)
+      let exceptions = changes.exceptions.filter { $0.row == index }
+      let key = changes.oracleKey(index, collations: collations[changes.table] ?? [])
+      var row = rows[key] ?? Row()
+      if let action = RowAction(rawValue: changes.actions[index]), action != .update {
+        let stamp = exceptions.first { $0.column == nil }?.stamp ?? stamp
+        if row.existenceStamp.map({ $0 < stamp }) ?? true {
+          row.existence = action == .insert ? .inserted : .deleted
+          row.existenceStamp = stamp
+          row.moved = action == .delete ? moves[index] : nil
+        }
+      }
+      for column in changes.shapes[Int(changes.rowShapes[index])] {
+        let value = changes.cells[column][cursors[column]]
+        cursors[column] += 1
+        let stamp = exceptions.first { $0.column == column }?.stamp ?? stamp
+        let name = changes.columns[column]
+        if row.cells[name].map({ $0.stamp < stamp }) ?? true {
+          row.cells[name] = Cell(value: value, stamp: stamp)
+        }
+      }
+      rows[key] = row
+    }
+  }
+}
+
+extension TableChanges {
+  /// The row that a change is about.
+  func oracleKey(_ index: Int, collations: [KeyCollation]) -> OracleKey {
+    if identity == .surrogate, case .blob(let bytes) = keys[0][index] {
+      return OracleKey(table: table, identity: RowIdentity(bytes: bytes))
+    }
+    return OracleKey(
+      table: table, identity: IdentityEncoding.encode(keys.map { $0[index] }, collations: collations))
+  }
+}
+
+extension RowIdentity {
+  /// Enough of it to tell rows apart in a report.
+  var shortDescription: String {
+    for count in 1...4 {
+      do {
+        return try IdentityEncoding.decode(self, count: count).map(\.sqlDescription)
+          .joined(separator: ",")
+      } catch {
+        // It has another number of columns, or is none of values at all.
+        continue
+      }
+    }
+    // Those from before syncing end in their key, the others are random.
+    return (bytes.prefix(2) + bytes.suffix(2)).map(\.hexadecimal).joined()
+  }
+}
+
+extension Value {
+  /// As SQL would write it; identities in angles.
+  var sqlDescription: String {
+    switch self {
+    case .null: "NULL"
+    case .integer(let integer): "\(integer)"
+    case .real(let real): "\(real)"
+    case .text(let bytes): "'" + String(decoding: bytes, as: UTF8.self) + "'"
+    case .blob(let bytes): "x'" + bytes.map(\.hexadecimal).joined() + "'"
+    case .identity(let row): "<\(row.shortDescription)>"
+    }
+  }
+}
+
+extension UInt8 {
+  /// Two digits.
+  var hexadecimal: String { String(self >> 4, radix: 16) + String(self & 15, radix: 16) }
+}

@@ -1,0 +1,292 @@
+import SyncModel
+
+/// What is shown of a logical state, by the three steps of
+/// `Documentation/Merging.md`, by brute force.
+struct Materialization {
+  /// Why a living row is not shown.
+  enum Hidden: String, Hashable {
+    case parentDeleted, parentMissing, uniqueValueTaken, check, notNull
+  }
+
+  /// The visible rows with their effective values by column.
+  private(set) var visible: [OracleKey: [String: Value]] = [:]
+  /// The living rows that are not visible.
+  private(set) var hidden: [OracleKey: Hidden] = [:]
+
+  private let state: LogicalState
+  private let schema: FleetSchema
+  private let scratch: OracleScratch
+  /// The rows in E, with their values before overlays.
+  private var existing: [OracleKey: [String: Value]] = [:]
+  /// The columns that are shown with another value.
+  private var overlaid: [OracleKey: Set<Int>] = [:]
+
+  init(of state: LogicalState, schema: FleetSchema, scratch: OracleScratch) throws {
+    self.state = state
+    self.schema = schema
+    self.scratch = scratch
+    try settleExistence()
+    var values: [OracleKey: [String: Value]] = [:]
+    for key in existing.keys { values[key] = try effectiveValues(of: key) }
+    let standing = try standing(values)
+    visible = try closure(of: standing, values)
+    for (key, row) in state.rows where row.isLiving && visible[key] == nil && hidden[key] == nil {
+      hidden[key] =
+        existing[key] == nil
+        ? .parentDeleted : standing.contains(key) ? .parentMissing : .uniqueValueTaken
+    }
+  }
+
+  // MARK: - 1. Existence
+
+  private mutating func settleExistence() throws {
+    var all: [OracleKey: [String: Value]] = [:]
+    var targets: [OracleKey: [(reference: FleetReference, target: OracleKey)]] = [:]
+    for (key, row) in state.rows where row.existence != .unsaid {
+      guard let table = schema.table(key.table), !table.isLocal else { continue }
+      let values = try values(of: key, row, table)
+      all[key] = values
+      targets[key] = try table.references.compactMap { reference in
+        try target(of: reference, values, in: table).map { (reference, $0) }
+      }
+    }
+    var rescued: Set<OracleKey> = []
+    while true {
+      var doomed = Set(
+        all.keys.filter { state.rows[$0]?.existence == .deleted && !rescued.contains($0) })
+      var isSettled = false
+      while !isSettled {
+        isSettled = true
+        for key in all.keys where !doomed.contains(key) && !rescued.contains(key) {
+          let follows = targets[key, default: []].contains {
+            $0.reference.onDelete == .cascade && doomed.contains($0.target)
+          }
+          if follows {
+            doomed.insert(key)
+            isSettled = false
+          }
+        }
+      }
+      let remaining = all.filter { key, _ in
+        !doomed.contains(key) && (state.rows[key]?.isLiving == true || rescued.contains(key))
+      }
+      var more: Set<OracleKey> = []
+      for key in remaining.keys {
+        for (reference, target) in targets[key, default: []]
+        where [.restrict, .noAction, .cascade].contains(reference.onDelete)
+          && remaining[target] == nil && all[target] != nil
+        {
+          more.insert(target)
+        }
+      }
+      existing = remaining
+      if more.isSubset(of: rescued) { return }
+      rescued.formUnion(more)
+    }
+  }
+
+  /// The values of a row, those of its identity included.
+  private func values(
+    of key: OracleKey, _ row: LogicalState.Row, _ table: FleetTable
+  ) throws -> [String: Value] {
+    var values = row.cells.mapValues(\.value)
+    guard !table.hasSurrogateKey else { return values }
+    for (column, value) in zip(
+      table.key, try IdentityEncoding.decode(key.identity, count: table.key.count))
+    where values[table.columns[column].name] == nil {
+      values[table.columns[column].name] = value
+    }
+    return values
+  }
+
+  /// Where a reference leads by the identity; `nil` if a column is NULL or it
+  /// goes by other columns.
+  private func target(
+    of reference: FleetReference, _ values: [String: Value], in table: FleetTable
+  ) throws -> OracleKey? {
+    guard let parent = schema.table(reference.parent) else { return nil }
+    let referring = reference.columns.map { values[table.columns[$0].name] ?? .null }
+    if referring.contains(.null) { return nil }
+    guard let identity = identity(referring, reference, parent) else { return nil }
+    var target = OracleKey(table: parent.name, identity: identity)
+    if reference.columns.contains(where: { isIdentity($0, table) }) { return target }
+    var seen: Set<OracleKey> = []
+    while seen.insert(target).inserted, let row = state.rows[target], !row.isLiving,
+      let moved = row.moved
+    {
+      target.identity = moved
+    }
+    return target
+  }
+
+  private func isIdentity(_ column: Int, _ table: FleetTable) -> Bool {
+    table.key.contains(column)
+  }
+
+  /// The identity that values of a reference name.
+  private func identity(
+    _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
+  ) -> RowIdentity? {
+    guard Set(reference.parentColumns) == Set(parent.key) else { return nil }
+    if parent.hasSurrogateKey {
+      if case .identity(let row) = values[0] { return row }
+      // Something that can be no key: it leads nowhere.
+      return RowIdentity(bytes: [])
+    }
+    let ordered = parent.key.map { column in
+      reference.parentColumns.firstIndex(of: column).map { values[$0] } ?? .null
+    }
+    return IdentityEncoding.encode(ordered, collations: parent.keyCollations)
+  }
+
+  // MARK: - Overlays
+
+  private mutating func effectiveValues(of key: OracleKey) throws -> [String: Value] {
+    guard let table = schema.table(key.table), let own = existing[key] else { return [:] }
+    var values = own
+    for reference in table.references {
+      guard let target = try target(of: reference, own, in: table),
+        let parent = schema.table(reference.parent)
+      else { continue }
+      let columns = reference.columns.filter { !isIdentity($0, table) }
+      if existing[target] == nil {
+        guard reference.onDelete == .setNull || reference.onDelete == .setDefault else { continue }
+        for column in columns {
+          values[table.columns[column].name] =
+            reference.onDelete == .setNull ? .null : try defaultValue(column, table)
+          overlaid[key, default: []].insert(column)
+        }
+      } else if identity(
+        reference.columns.map { own[table.columns[$0].name] ?? .null }, reference, parent)
+        != target.identity
+      {
+        for column in columns {
+          guard let position = reference.columns.firstIndex(of: column) else { continue }
+          values[table.columns[column].name] = try keyValue(
+            reference.parentColumns[position], of: target, parent)
+          overlaid[key, default: []].insert(column)
+        }
+      }
+    }
+    return values
+  }
+
+  private func keyValue(
+    _ column: Int, of target: OracleKey, _ parent: FleetTable
+  ) throws -> Value {
+    if parent.hasSurrogateKey { return .identity(target.identity) }
+    return existing[target]?[parent.columns[column].name] ?? .null
+  }
+
+  private func defaultValue(_ column: Int, _ table: FleetTable) throws -> Value {
+    try scratch.defaultValue(of: column, in: table)
+  }
+
+  // MARK: - 2. Unique values and conditions
+
+  private struct Claim: Hashable {
+    var table: String
+    var index: Int
+    var value: RowIdentity
+  }
+
+  private mutating func standing(
+    _ values: [OracleKey: [String: Value]]
+  ) throws -> Set<OracleKey> {
+    var claims: [Claim: [OracleKey]] = [:]
+    var standing: Set<OracleKey> = []
+    for (key, values) in values {
+      guard let table = schema.table(key.table) else { continue }
+      switch try scratch.verdict(table, values) {
+      case .check: hidden[key] = .check
+      case .notNull: hidden[key] = .notNull
+      case .claims(let found):
+        standing.insert(key)
+        for (index, value) in found.enumerated() {
+          guard let value else { continue }
+          claims[Claim(table: key.table, index: index, value: value), default: []].append(key)
+        }
+      }
+    }
+    for (claim, claimants) in claims where claimants.count > 1 {
+      guard let table = schema.table(claim.table) else { continue }
+      let unique = table.uniques[claim.index]
+      let top = claimants.max { rank($0, unique, table) < rank($1, unique, table) }
+      for key in claimants where key != top { standing.remove(key) }
+    }
+    for key in hidden.keys where state.rows[key]?.isLiving != true { hidden[key] = nil }
+    return standing
+  }
+
+  /// What decides between claimants, the most important first.
+  private struct Rank: Comparable {
+    var isPlain: Bool
+    var stamp: Stamp
+    var identity: RowIdentity
+
+    static func < (left: Rank, right: Rank) -> Bool {
+      if left.isPlain != right.isPlain { return right.isPlain }
+      if left.stamp != right.stamp { return left.stamp < right.stamp }
+      return left.identity < right.identity
+    }
+  }
+
+  private func rank(_ key: OracleKey, _ unique: FleetUnique, _ table: FleetTable) -> Rank {
+    let columns =
+      table.isPlain(unique)
+      ? unique.columns : table.shared + table.key.filter { !table.shared.contains($0) }
+    let row = state.rows[key] ?? LogicalState.Row()
+    var newest = Stamp.zero
+    for column in columns {
+      if table.hasSurrogateKey, table.key == [column] { continue }
+      let stamp =
+        table.isPureIdentity(column, in: schema)
+        ? row.existenceStamp : row.cells[table.columns[column].name]?.stamp
+      newest = max(newest, stamp ?? .zero)
+    }
+    let isOverlaid = !(overlaid[key] ?? []).isDisjoint(with: columns)
+    return Rank(isPlain: row.isLiving && !isOverlaid, stamp: newest, identity: key.identity)
+  }
+
+  // MARK: - 3. References
+
+  private func closure(
+    of standing: Set<OracleKey>, _ values: [OracleKey: [String: Value]]
+  ) throws -> [OracleKey: [String: Value]] {
+    var visible = values.filter { standing.contains($0.key) }
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for (key, row) in visible where try !hasAllParents(key, row, among: visible) {
+        visible[key] = nil
+        isSettled = false
+      }
+    }
+    return visible
+  }
+
+  private func hasAllParents(
+    _ key: OracleKey, _ values: [String: Value], among visible: [OracleKey: [String: Value]]
+  ) throws -> Bool {
+    guard let table = schema.table(key.table) else { return true }
+    for reference in table.references {
+      guard let parent = schema.table(reference.parent), !parent.isLocal else { continue }
+      let referring = reference.columns.map { values[table.columns[$0].name] ?? .null }
+      if referring.contains(.null) { continue }
+      if let identity = identity(referring, reference, parent) {
+        if visible[OracleKey(table: parent.name, identity: identity)] == nil { return false }
+        continue
+      }
+      let collations = reference.parentColumns.map { parent.columns[$0].collation }
+      let wanted = IdentityEncoding.encode(referring, collations: collations)
+      let isFound = visible.contains { candidate, values in
+        candidate.table == parent.name
+          && IdentityEncoding.encode(
+            reference.parentColumns.map { values[parent.columns[$0].name] ?? .null },
+            collations: collations) == wanted
+      }
+      if !isFound { return false }
+    }
+    return true
+  }
+}

@@ -1,0 +1,102 @@
+import SyncModel
+
+/// Asks SQLite what it makes of one row alone: whether the table's conditions
+/// refuse it, and what it claims in the unique indexes.
+final class OracleScratch {
+  enum Verdict: Hashable {
+    /// Refused by CHECK or a STRICT type.
+    case check
+    case notNull
+    /// The claimed values by index; `nil` for an index that it is not in.
+    case claims([RowIdentity?])
+  }
+
+  private struct Question: Hashable {
+    var table: String
+    var values: [String: Value]
+  }
+
+  private let schema: FleetSchema
+  private let database: FleetSQLite
+  private var answers: [Question: Verdict] = [:]
+  private var keys: [RowIdentity: Int64] = [:]
+
+  init(schema: FleetSchema) throws {
+    self.schema = schema
+    database = try FleetSQLite(":memory:")
+    for table in schema.synchronized { try database.run(table.scratchSQL) }
+  }
+
+  /// What SQLite says of a row with these values.
+  func verdict(_ table: FleetTable, _ values: [String: Value]) throws -> Verdict {
+    let question = Question(table: table.name, values: values)
+    if let answer = answers[question] { return answer }
+    let answer = try ask(table, values)
+    answers[question] = answer
+    return answer
+  }
+
+  /// The value that a column has by default.
+  func defaultValue(of column: Int, in table: FleetTable) throws -> Value {
+    try database.rows("SELECT \(table.columns[column].defaultValue ?? "NULL")")[0][0]
+  }
+
+  private func ask(_ table: FleetTable, _ values: [String: Value]) throws -> Verdict {
+    let names = table.shared.map { table.columns[$0].name }
+    let marks = names.map { _ in "?" }.joined(separator: ", ")
+    let insertion =
+      names.isEmpty
+      ? "INSERT INTO \(table.name) DEFAULT VALUES"
+      : "INSERT INTO \(table.name) (\(names.joined(separator: ", "))) VALUES (\(marks))"
+    do {
+      _ = try database.rows(insertion, names.map { local(values[$0] ?? .null) })
+    } catch let refusal as FleetSQLite.Refusal {
+      switch refusal.extendedCode {
+      case OracleScratch.notNullCode: return .notNull
+      case OracleScratch.checkCode, OracleScratch.typeCode: return .check
+      default: throw refusal
+      }
+    }
+    defer { clear(table) }
+    return .claims(try table.uniques.map { try claim($0, table, values) })
+  }
+
+  private func clear(_ table: FleetTable) {
+    do {
+      try database.run("DELETE FROM \(table.name)")
+    } catch {
+      preconditionFailure("the oracle's own table cannot be emptied: \(error)")
+    }
+  }
+
+  private func claim(
+    _ unique: FleetUnique, _ table: FleetTable, _ values: [String: Value]
+  ) throws -> RowIdentity? {
+    let terms = unique.terms.map(table.sql).joined(separator: ", ")
+    let rows = try database.rows(
+      "SELECT \(terms) FROM \(table.name)" + (unique.condition.map { " WHERE \($0)" } ?? ""))
+    guard var found = rows.first else { return nil }
+    for (index, term) in unique.terms.enumerated() {
+      // References are compared by what they lead to.
+      if case .column(let column, _) = term, case .identity = values[table.columns[column].name] {
+        found[index] = values[table.columns[column].name] ?? .null
+      }
+    }
+    if found.contains(.null) { return nil }
+    return IdentityEncoding.encode(found, collations: unique.terms.map(unique.collation))
+  }
+
+  /// A key for a row that is referred to; any will do, as long as it is
+  /// always the same.
+  private func local(_ value: Value) -> Value {
+    guard case .identity(let row) = value else { return value }
+    if let key = keys[row] { return .integer(key) }
+    keys[row] = Int64(1_000 + keys.count)
+    return .integer(Int64(1_000 + keys.count - 1))
+  }
+
+  // SQLITE_CONSTRAINT with its extensions, which Swift does not import.
+  private static let checkCode: Int32 = 19 | 1 << 8
+  private static let notNullCode: Int32 = 19 | 5 << 8
+  private static let typeCode: Int32 = 19 | 12 << 8
+}

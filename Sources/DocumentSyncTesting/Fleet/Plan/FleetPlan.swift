@@ -1,0 +1,72 @@
+import SyncModel
+
+/// Everything that happens in one simulated history, before it happens: a
+/// pure function of the seed, and nothing else is random.
+struct FleetPlan: Sendable {
+  /// What clients and identities are drawn from.
+  var seed: UInt64
+  var schema: FleetSchema
+  /// Statements that fill the store before it is put under sync; those that
+  /// the schema refuses are passed over.
+  var start: [String]
+  /// The numbers of the devices; the first makes the document.
+  var devices: [Int]
+  /// Whether the devices synchronize as apps do. Otherwise change sets are
+  /// sealed and applied directly, in random order.
+  var usesManagers: Bool
+  var steps: [FleetStep]
+}
+
+/// One thing that happens to one device.
+enum FleetStep: Hashable, Sendable {
+  /// A program edits the store.
+  case edit(device: Int, FleetEdit)
+  /// The device synchronizes. `salt` decides what of it is left to chance.
+  case sync(device: Int, time: Int64, salt: UInt64)
+  /// Of the files that the device does not see yet, each appears with the
+  /// given probability, in percent.
+  case arrivals(device: Int, percent: Int, salt: UInt64)
+  /// One file appears on a device.
+  case see(device: Int, FleetFile)
+  /// One file that the device has seen is away for a while.
+  case hide(device: Int, salt: UInt64)
+
+  var device: Int {
+    switch self {
+    case .edit(let device, _), .sync(let device, _, _), .arrivals(let device, _, _),
+      .see(let device, _), .hide(let device, _):
+      device
+    }
+  }
+}
+
+/// What one program does at once.
+struct FleetEdit: Hashable, Sendable {
+  /// Several are one transaction. Those that are refused are passed over.
+  var statements: [String]
+  var hasForeignKeys: Bool
+  /// What the device's clock shows, in milliseconds since 1970.
+  var time: Int64
+  /// What the new rows' identities are drawn from.
+  var salt: UInt64
+}
+
+/// A file that devices announce and exchange, by what it is, since its name
+/// depends on what happened before.
+struct FleetFile: Hashable, Comparable, Sendable, CustomStringConvertible {
+  enum Kind: Int, Sendable { case changeSet, marker }
+
+  var author: Int
+  var kind: Kind
+  /// The number of the change set, or the revision of the marker.
+  var number: UInt64
+
+  var description: String {
+    "\(kind == .changeSet ? "change set" : "marker") \(number) of device \(author)"
+  }
+
+  static func < (left: FleetFile, right: FleetFile) -> Bool {
+    (left.author, left.kind.rawValue, left.number)
+      < (right.author, right.kind.rawValue, right.number)
+  }
+}

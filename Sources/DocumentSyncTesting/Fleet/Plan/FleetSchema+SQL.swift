@@ -1,0 +1,76 @@
+import SyncModel
+
+extension FleetTable {
+  /// The statements that make the table and its indexes.
+  var sql: [String] { [createStatement(scratch: false)] + uniques.map(createIndex) }
+
+  /// The table without what concerns other rows, for the oracle, which puts
+  /// one row at a time into it.
+  var scratchSQL: String { createStatement(scratch: true) }
+
+  private func createStatement(scratch: Bool) -> String {
+    var parts = columns.enumerated().map { position, column in
+      declaration(column, isKey: hasSurrogateKey && key == [position])
+    }
+    if !hasSurrogateKey { parts.append("PRIMARY KEY (\(names(key)))") }
+    parts += checks.map { "CHECK (\($0.condition))" }
+    if !scratch { parts += references.map(clause) }
+    let options = [isStrict ? "STRICT" : nil, isWithoutRowid ? "WITHOUT ROWID" : nil]
+      .compactMap { $0 }
+    return "CREATE TABLE \(name) (\(parts.joined(separator: ", ")))"
+      + (options.isEmpty ? "" : " " + options.joined(separator: ", "))
+  }
+
+  private func declaration(_ column: FleetColumn, isKey: Bool) -> String {
+    var words = [column.name]
+    // `ANY` means something else outside of STRICT tables.
+    if column.type != .any || isStrict { words.append(column.type.rawValue) }
+    if isKey { words.append("PRIMARY KEY" + (isAutoincrement ? " AUTOINCREMENT" : "")) }
+    if column.collation != .binary { words.append("COLLATE \(column.collation.sqlName)") }
+    if column.isNotNull { words.append("NOT NULL") }
+    if let value = column.defaultValue { words.append("DEFAULT \(value)") }
+    if let generated = column.generated {
+      words.append("AS (\(generated))" + (column.isStored ? " STORED" : ""))
+    }
+    return words.joined(separator: " ")
+  }
+
+  private func clause(_ reference: FleetReference) -> String {
+    var words = "FOREIGN KEY (\(names(reference.columns))) REFERENCES \(reference.parent)"
+    words += " (\(reference.parentNames.joined(separator: ", ")))"
+    if reference.onDelete != .noAction { words += " ON DELETE \(reference.onDelete.rawValue)" }
+    if reference.onUpdate != .noAction { words += " ON UPDATE \(reference.onUpdate.rawValue)" }
+    return words + (reference.isDeferred ? " DEFERRABLE INITIALLY DEFERRED" : "")
+  }
+
+  private func createIndex(_ unique: FleetUnique) -> String {
+    let terms = unique.terms.map(sql)
+    return "CREATE UNIQUE INDEX \(unique.name) ON \(name) (\(terms.joined(separator: ", ")))"
+      + (unique.condition.map { " WHERE \($0)" } ?? "")
+  }
+
+  /// A term of an index as SQL.
+  func sql(_ term: FleetUnique.Term) -> String {
+    switch term {
+    case .column(let column, let collation):
+      columns[column].name
+        + (collation == columns[column].collation ? "" : " COLLATE \(collation.sqlName)")
+    case .expression(let expression): expression
+    }
+  }
+
+  func names(_ positions: [Int]) -> String {
+    positions.map { columns[$0].name }.joined(separator: ", ")
+  }
+}
+
+extension KeyCollation {
+  /// The name in SQL.
+  var sqlName: String {
+    switch self {
+    case .binary: "BINARY"
+    case .nocase: "NOCASE"
+    case .rtrim: "RTRIM"
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import SyncModel
+
+/// A schema as the simulator made it up: what it writes as SQL, and what the
+/// oracle knows of it without reading any SQL.
+struct FleetSchema: Hashable, Sendable {
+  var tables: [FleetTable]
+
+  /// The statements that make it.
+  var sql: [String] { tables.flatMap(\.sql) }
+
+  func table(_ name: String) -> FleetTable? { tables.first { $0.name == name } }
+
+  /// The tables that take part in syncing.
+  var synchronized: [FleetTable] { tables.filter { !$0.isLocal } }
+
+  /// The table whose integer key a column stands for, directly or through
+  /// other references; `nil` for a column that stands for itself.
+  func keyTable(of column: Int, in table: FleetTable) -> String? {
+    var seen: Set<String> = []
+    func follow(_ column: Int, _ table: FleetTable) -> String? {
+      guard seen.insert("\(table.name).\(column)").inserted else { return nil }
+      if table.hasSurrogateKey, table.key == [column] { return table.name }
+      for reference in table.references {
+        guard let position = reference.columns.firstIndex(of: column),
+          let parent = self.table(reference.parent)
+        else { continue }
+        if let found = follow(reference.parentColumns[position], parent) { return found }
+      }
+      return nil
+    }
+    return follow(column, table)
+  }
+}
+
+/// A table of a ``FleetSchema``.
+struct FleetTable: Hashable, Sendable {
+  var name: String
+  var columns: [FleetColumn]
+  /// Positions of the primary key's columns.
+  var key: [Int]
+  /// Whether the key is a single `INTEGER PRIMARY KEY`.
+  var hasSurrogateKey = false
+  var isAutoincrement = false
+  var isWithoutRowid = false
+  var isStrict = false
+  /// Whether the table stays on each device.
+  var isLocal = false
+  var references: [FleetReference] = []
+  var uniques: [FleetUnique] = []
+  var checks: [FleetCheck] = []
+
+  /// Whether a column carries the spelling of a key, beside the identity: two
+  /// values can be one key and still differ.
+  func isLoose(_ column: Int, in schema: FleetSchema) -> Bool {
+    let type = columns[column].type
+    return schema.keyTable(of: column, in: self) == nil
+      && (columns[column].collation != .binary || type == .any || type == .blob)
+  }
+
+  /// Whether a column belongs to the identity and says nothing beyond it.
+  func isPureIdentity(_ column: Int, in schema: FleetSchema) -> Bool {
+    key.contains(column) && !isLoose(column, in: schema)
+  }
+
+  /// How the key's columns compare.
+  var keyCollations: [KeyCollation] { key.map { columns[$0].collation } }
+
+  func position(of column: String) -> Int? { columns.firstIndex { $0.name == column } }
+
+  /// Whether an index has no condition and every term is a column that
+  /// programs set.
+  func isPlain(_ unique: FleetUnique) -> Bool {
+    unique.condition == nil && unique.columns.count == unique.terms.count
+      && unique.columns.allSatisfy { columns[$0].generated == nil }
+  }
+
+  /// The columns that programs can set.
+  var settable: [Int] { columns.indices.filter { columns[$0].generated == nil } }
+
+  /// The columns that devices share, without the surrogate key.
+  var shared: [Int] {
+    settable.filter { !columns[$0].isLocal && !(hasSurrogateKey && key == [$0]) }
+  }
+}
+
+/// A column of a ``FleetTable``.
+struct FleetColumn: Hashable, Sendable {
+  enum DataType: String, Sendable, CaseIterable {
+    case integer = "INTEGER"
+    case text = "TEXT"
+    case real = "REAL"
+    case blob = "BLOB"
+    case any = "ANY"
+  }
+
+  var name: String
+  var type: DataType
+  var collation = KeyCollation.binary
+  var isNotNull = false
+  /// SQL literals.
+  var defaultValue: String?
+  /// The expression of a generated column.
+  var generated: String?
+  var isStored = false
+  /// Whether the column stays on each device.
+  var isLocal = false
+}
+
+/// A foreign key of a ``FleetTable``.
+struct FleetReference: Hashable, Sendable {
+  enum Action: String, Sendable, CaseIterable {
+    case noAction = "NO ACTION"
+    case restrict = "RESTRICT"
+    case cascade = "CASCADE"
+    case setNull = "SET NULL"
+    case setDefault = "SET DEFAULT"
+  }
+
+  var columns: [Int]
+  var parent: String
+  var parentColumns: [Int]
+  var parentNames: [String]
+  var onDelete: Action
+  var onUpdate: Action
+  var isDeferred: Bool
+}
+
+/// A unique index of a ``FleetTable``.
+struct FleetUnique: Hashable, Sendable {
+  enum Term: Hashable, Sendable {
+    case column(Int, KeyCollation)
+    /// With the columns that it reads.
+    case expression(String)
+  }
+
+  var name: String
+  var terms: [Term]
+  var condition: String?
+
+  var columns: [Int] {
+    terms.compactMap { if case .column(let column, _) = $0 { column } else { nil } }
+  }
+
+  func collation(_ term: Term) -> KeyCollation {
+    if case .column(_, let collation) = term { collation } else { .binary }
+  }
+}
+
+/// A CHECK of a ``FleetTable``.
+struct FleetCheck: Hashable, Sendable {
+  var condition: String
+  /// Positions of the columns that it names.
+  var columns: [Int]
+}

@@ -1,0 +1,169 @@
+import SyncModel
+
+/// Draws what programs do: SQL that knows nothing of syncing. There are few
+/// keys and few values, so that devices often mean the same.
+struct RandomEdit {
+  private let schema: FleetSchema
+  private let features: FleetFeatures
+
+  init(schema: FleetSchema, features: FleetFeatures) {
+    self.schema = schema
+    self.features = features
+  }
+
+  static func literals(_ type: FleetColumn.DataType) -> [String] {
+    switch type {
+    case .integer: ["0", "1", "2", "3", "9223372036854775807"]
+    case .text: ["'a'", "'b'", "'c'", "'A'", "''"]
+    case .real: ["0.5", "1.0", "2.0", "-9e999"]
+    case .blob: ["x'00'", "x''", "x'ff'"]
+    case .any: ["1", "1.0", "'1'", "'a'", "x'61'"]
+    }
+  }
+
+  /// The values that a key has.
+  static func keys(_ column: FleetColumn) -> [String] {
+    switch column.type {
+    case .integer: ["1", "2", "3", "4", "5", "6"]
+    case .text: column.collation == .binary ? ["'k1'", "'k2'", "'k3'"] : ["'k1'", "'K1'", "'k2'", "'k2 '"]
+    case .real: ["1.0", "1.5", "2.0"]
+    case .blob: ["x'01'", "x'02'"]
+    case .any: ["1", "1.0", "'1'", "x'31'"]
+    }
+  }
+
+  /// The statements of one program at once.
+  func draw(_ dice: inout Dice) -> [String] {
+    switch dice.below(100) {
+    case 0..<75: return [statement(&dice)]
+    case 75..<85: return swap(&dice) ?? [statement(&dice)]
+    default: return (0..<(2 + dice.below(3))).map { _ in statement(&dice) }
+    }
+  }
+
+  /// An insert, for filling the store.
+  func insertion(_ dice: inout Dice) -> String {
+    insertion(into: dice.pick(schema.tables), verb: "INSERT", &dice)
+  }
+
+  private func statement(_ dice: inout Dice) -> String {
+    let table = dice.pick(schema.tables)
+    switch dice.below(100) {
+    case 0..<26: return insertion(into: table, verb: "INSERT", &dice)
+    case 26..<33:
+      let verb = dice.pick(["INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE"])
+      return insertion(into: table, verb: verb, &dice)
+    case 33..<42: return upsert(table, &dice)
+    case 42..<72: return update(table, &dice)
+    case 72..<78: return keyUpdate(of: table, &dice)
+    case 78..<96: return "DELETE FROM \(table.name) WHERE \(condition(table, &dice))"
+    default:
+      let column = table.columns[dice.pick(table.settable)].name
+      return "DELETE FROM \(table.name) WHERE \(column) IS NOT NULL AND rowid % 2 = 0"
+        .replacing("rowid", with: table.columns[table.key[0]].name)
+    }
+  }
+
+  // MARK: - Statements
+
+  private func insertion(into table: FleetTable, verb: String, _ dice: inout Dice) -> String {
+    var columns = table.settable.filter { _ in dice.chance(85) }
+    for column in table.key where !columns.contains(column) && !table.hasSurrogateKey {
+      columns.append(column)
+    }
+    if table.hasSurrogateKey, dice.chance(60) { columns.removeAll { $0 == table.key[0] } }
+    guard !columns.isEmpty else { return "\(verb) INTO \(table.name) DEFAULT VALUES" }
+    let rows = (0..<(dice.chance(80) ? 1 : 2)).map { _ in
+      "(" + columns.map { value($0, of: table, &dice) }.joined(separator: ", ") + ")"
+    }
+    return "\(verb) INTO \(table.name) (\(table.names(columns))) VALUES "
+      + rows.joined(separator: ", ")
+  }
+
+  private func upsert(_ table: FleetTable, _ dice: inout Dice) -> String {
+    let action =
+      dice.chance(15) ? "NOTHING" : "UPDATE SET \(assignments(table, excluded: true, &dice))"
+    return insertion(into: table, verb: "INSERT", &dice) + " ON CONFLICT DO \(action)"
+  }
+
+  private func update(_ table: FleetTable, _ dice: inout Dice) -> String {
+    let verb = dice.pick(weighted: [
+      (80, "UPDATE"), (14, "UPDATE OR REPLACE"), (6, "UPDATE OR IGNORE"),
+    ])
+    return "\(verb) \(table.name) SET \(assignments(table, excluded: false, &dice)) "
+      + "WHERE \(condition(table, &dice))"
+  }
+
+  private func keyUpdate(of table: FleetTable, _ dice: inout Dice) -> String {
+    guard features.contains(.keyChanges) else { return update(table, &dice) }
+    let column = dice.pick(table.key)
+    let verb = dice.chance(80) ? "UPDATE" : "UPDATE OR REPLACE"
+    return "\(verb) \(table.name) SET \(table.columns[column].name) = "
+      + "\(value(column, of: table, &dice)) WHERE \(condition(table, &dice))"
+  }
+
+  private func assignments(
+    _ table: FleetTable, excluded: Bool, _ dice: inout Dice
+  ) -> String {
+    var columns = table.settable.filter { !table.key.contains($0) }
+    if columns.isEmpty { columns = table.key }
+    let chosen = dice.shuffled(columns).prefix(dice.chance(70) ? 1 : 2)
+    return chosen.map { column in
+      let name = table.columns[column].name
+      if excluded, dice.chance(50) { return "\(name) = excluded.\(name)" }
+      if table.columns[column].type == .integer, dice.chance(15) { return "\(name) = \(name) + 1" }
+      return "\(name) = \(value(column, of: table, &dice))"
+    }.joined(separator: ", ")
+  }
+
+  private func condition(_ table: FleetTable, _ dice: inout Dice) -> String {
+    if dice.chance(6) { return "1" }
+    if dice.chance(15) {
+      let column = dice.pick(table.settable)
+      return "\(table.columns[column].name) IS \(value(column, of: table, &dice))"
+    }
+    return table.key.prefix(dice.chance(80) ? 2 : 1).map { column in
+      "\(table.columns[column].name) = \(value(column, of: table, &dice))"
+    }.joined(separator: " AND ")
+  }
+
+  /// Two rows exchange their values of a unique column, by way of a third.
+  private func swap(_ dice: inout Dice) -> [String]? {
+    let candidates = schema.tables.flatMap { table in
+      table.uniques.flatMap(\.columns).filter { table.columns[$0].generated == nil }.map {
+        (table, $0)
+      }
+    }
+    guard !candidates.isEmpty else { return nil }
+    let (table, column) = dice.pick(candidates)
+    let name = table.columns[column].name
+    let (one, two) = (value(column, of: table, &dice), value(column, of: table, &dice))
+    return [
+      "UPDATE \(table.name) SET \(name) = NULL WHERE \(name) = \(one)",
+      "UPDATE \(table.name) SET \(name) = \(one) WHERE \(name) = \(two)",
+      "UPDATE \(table.name) SET \(name) = \(two) WHERE \(name) IS NULL",
+    ]
+  }
+
+  // MARK: - Values
+
+  private func value(_ column: Int, of table: FleetTable, _ dice: inout Dice) -> String {
+    if let reference = table.references.first(where: { $0.columns.contains(column) }) {
+      if !table.key.contains(column), dice.chance(20) { return "NULL" }
+      return dice.pick(referred(reference, column))
+    }
+    if table.key.contains(column) { return dice.pick(Self.keys(table.columns[column])) }
+    if dice.chance(table.columns[column].isNotNull ? 3 : 15) { return "NULL" }
+    return dice.pick(Self.literals(table.columns[column].type))
+  }
+
+  /// The values that a reference can have.
+  private func referred(_ reference: FleetReference, _ column: Int) -> [String] {
+    guard let parent = schema.table(reference.parent),
+      let position = reference.columns.firstIndex(of: column)
+    else { return ["NULL"] }
+    let target = reference.parentColumns[position]
+    return parent.key.contains(target)
+      ? Self.keys(parent.columns[target]) : Self.literals(parent.columns[target].type)
+  }
+}

@@ -1,0 +1,75 @@
+/// Draws a whole history from a seed.
+struct RandomPlan {
+
+  private let seed: UInt64
+  private let options: Fleet.Options
+  private var dice: Dice
+  /// Milliseconds since 1970, as somebody with a good clock would say.
+  private var time: Int64 = 1_700_000_000_000
+  /// How far each device's clock is off.
+  private var offsets: [Int: Int64] = [:]
+
+  init(seed: UInt64, options: Fleet.Options) {
+    self.seed = seed
+    self.options = options
+    dice = Dice(seed: seed)
+  }
+
+  mutating func draw() -> FleetPlan {
+    var schemas = RandomSchema(seed: dice.word(), features: options.features)
+    let schema = schemas.draw()
+    let edits = RandomEdit(schema: schema, features: options.features)
+    let start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
+    let count = options.devices ?? dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
+    let devices = Array(1...max(count, 1))
+    let usesManagers = options.usesManagers ?? dice.chance(20)
+    for device in devices where dice.chance(50) { offsets[device] = skew() }
+    var steps: [FleetStep] = []
+    while steps.count < options.steps { append(to: &steps, devices, edits) }
+    return FleetPlan(
+      seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
+      steps: steps)
+  }
+
+  private mutating func append(to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit) {
+    let device = dice.pick(devices)
+    switch dice.below(100) {
+    case 0..<62:
+      // Somebody works for a while.
+      for _ in 0..<(1 + dice.below(4)) {
+        steps.append(.edit(device: device, edit(device, edits)))
+      }
+    case 62..<80:
+      steps.append(
+        .arrivals(
+          device: device, percent: dice.pick([100, 100, 70, 40, 20]), salt: dice.word()))
+      steps.append(sync(device))
+    case 80..<90: steps.append(sync(device))
+    case 90..<94: steps.append(.hide(device: device, salt: dice.word()))
+    default: offsets[device] = skew()
+    }
+  }
+
+  private mutating func edit(_ device: Int, _ edits: RandomEdit) -> FleetEdit {
+    FleetEdit(
+      statements: edits.draw(&dice),
+      hasForeignKeys: !options.features.contains(.foreignKeysOff) || dice.chance(88),
+      time: now(device), salt: dice.word())
+  }
+
+  private mutating func sync(_ device: Int) -> FleetStep {
+    .sync(device: device, time: now(device), salt: dice.word())
+  }
+
+  /// Time goes on, sometimes not at all.
+  private mutating func now(_ device: Int) -> Int64 {
+    time += dice.pick([0, 0, 1, 5_000, 3_600_000])
+    return time + (offsets[device] ?? 0)
+  }
+
+  /// Clocks are right, or off by minutes, or by years.
+  private mutating func skew() -> Int64 {
+    let year: Int64 = 31_557_600_000
+    return dice.pick([0, 0, 60_000, -60_000, year, -year, 20 * year, -60 * year])
+  }
+}

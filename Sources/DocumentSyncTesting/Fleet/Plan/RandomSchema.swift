@@ -1,0 +1,235 @@
+import SyncModel
+
+/// Draws a schema: few tables with few columns, and of what SQLite allows a
+/// bit of everything.
+struct RandomSchema {
+  private var dice: Dice
+  private let features: FleetFeatures
+  private var tables: [FleetTable] = []
+
+  init(seed: UInt64, features: FleetFeatures) {
+    dice = Dice(seed: seed)
+    self.features = features
+  }
+
+  mutating func draw() -> FleetSchema {
+    let count = 1 + dice.below(4)
+    for number in 1...count { tables.append(table("t\(number)")) }
+    if features.contains(.references) {
+      for index in tables.indices {
+        for _ in 0..<dice.pick([0, 1, 1, 1, 2]) { addReference(to: index) }
+      }
+    }
+    for index in tables.indices {
+      if features.contains(.generated), dice.chance(20) { addGenerated(to: index) }
+      if features.contains(.conditions), dice.chance(35) { addCheck(to: index) }
+      if features.contains(.unique) {
+        for _ in 0..<dice.pick([0, 1, 1, 2]) { addUnique(to: index) }
+      }
+    }
+    if features.contains(.local), dice.chance(20) {
+      var local = table("stays")
+      local.isLocal = true
+      tables.append(local)
+    }
+    return FleetSchema(tables: tables)
+  }
+
+  // MARK: - Tables and columns
+
+  private mutating func table(_ name: String) -> FleetTable {
+    var table = FleetTable(name: name, columns: [], key: [])
+    table.isStrict = dice.chance(20)
+    switch dice.below(100) {
+    case 0..<50:
+      table.columns = [FleetColumn(name: "id", type: .integer)]
+      table.key = [0]
+      table.hasSurrogateKey = true
+      table.isAutoincrement = dice.chance(25)
+    case 50..<75:
+      table.columns = [keyColumn("k", types: [.text, .text, .text, .real, .any])]
+      table.key = [0]
+      table.isWithoutRowid = dice.chance(50)
+    default:
+      table.columns = [
+        keyColumn("k", types: [.text, .integer]), keyColumn("l", types: [.integer, .blob]),
+      ]
+      table.key = dice.chance(30) ? [1, 0] : [0, 1]
+      table.isWithoutRowid = dice.chance(50)
+    }
+    for name in ["a", "b", "c", "d"].prefix(1 + dice.below(4)) {
+      table.columns.append(column(name))
+    }
+    return table
+  }
+
+  private mutating func keyColumn(_ name: String, types: [FleetColumn.DataType]) -> FleetColumn {
+    var column = FleetColumn(name: name, type: dice.pick(types))
+    if !features.contains(.looseKeys), column.type == .any || column.type == .blob {
+      column.type = .text
+    }
+    column.isNotNull = true
+    if column.type == .text, features.contains(.looseKeys), dice.chance(30) {
+      column.collation = dice.chance(80) ? .nocase : .rtrim
+    }
+    return column
+  }
+
+  private mutating func column(_ name: String) -> FleetColumn {
+    var column = FleetColumn(
+      name: name,
+      type: dice.pick(weighted: [
+        (40, .integer), (35, .text), (5, .real), (5, .blob), (15, .any),
+      ]))
+    if column.type == .text, dice.chance(20) { column.collation = .nocase }
+    if dice.chance(30) { column.defaultValue = dice.pick(RandomEdit.literals(column.type)) }
+    if features.contains(.conditions), dice.chance(20) {
+      column.isNotNull = true
+      if dice.chance(50) { column.defaultValue = dice.pick(RandomEdit.literals(column.type)) }
+    } else if features.contains(.local), dice.chance(8) {
+      column.isLocal = true
+    }
+    return column
+  }
+
+  // MARK: - References
+
+  private mutating func addReference(to index: Int) {
+    let parent = tables[dice.chance(25) ? index : dice.below(tables.count)]
+    let position = tables.firstIndex { $0.name == parent.name } ?? index
+    var target = parent.key
+    if dice.chance(15), features.contains(.unique) {
+      target = uniqueTarget(position) ?? target
+    }
+    let number = tables[index].references.count + 1
+    var columns: [Int] = []
+    for (term, column) in target.enumerated() {
+      // A key of a join table is made of references.
+      if target.count == 1, dice.chance(15), !tables[index].hasSurrogateKey,
+        let free = tables[index].key.first(where: { canRefer($0, in: tables[index]) }),
+        parent.name != tables[index].name
+      {
+        tables[index].columns[free].type = parent.columns[column].type
+        tables[index].columns[free].collation = parent.columns[column].collation
+        columns.append(free)
+        continue
+      }
+      var made = FleetColumn(
+        name: "r\(number)" + (target.count > 1 ? ["x", "y"][term % 2] : ""),
+        type: parent.columns[column].type)
+      made.collation = dice.chance(85) ? parent.columns[column].collation : .binary
+      if features.contains(.conditions), dice.chance(15) { made.isNotNull = true }
+      // A literal would be another row on every device.
+      let schema = FleetSchema(tables: tables)
+      if dice.chance(25), schema.keyTable(of: column, in: parent) == nil {
+        made.defaultValue = dice.pick(RandomEdit.keys(parent.columns[column]))
+      }
+      columns.append(tables[index].columns.count)
+      tables[index].columns.append(made)
+    }
+    let action: [(weight: Int, value: FleetReference.Action)] = [
+      (20, .noAction), (15, .restrict), (25, .cascade), (25, .setNull), (15, .setDefault),
+    ]
+    let updating: [(weight: Int, value: FleetReference.Action)] = [
+      (35, .noAction), (5, .restrict), (40, .cascade), (10, .setNull), (10, .setDefault),
+    ]
+    tables[index].references.append(
+      FleetReference(
+        columns: columns, parent: parent.name, parentColumns: target,
+        parentNames: target.map { tables[position].columns[$0].name },
+        onDelete: dice.pick(weighted: action), onUpdate: dice.pick(weighted: updating),
+        isDeferred: dice.chance(25)))
+  }
+
+  private func canRefer(_ column: Int, in table: FleetTable) -> Bool {
+    let isReferredTo = tables.contains { other in
+      other.references.contains {
+        $0.parent == table.name && $0.parentColumns.contains(column)
+      }
+    }
+    return !isReferredTo && !table.references.contains { $0.columns.contains(column) }
+  }
+
+  /// A plain column that is unique, for references that do not go by the key.
+  private mutating func uniqueTarget(_ index: Int) -> [Int]? {
+    let table = tables[index]
+    for unique in table.uniques where table.isPlain(unique) && unique.terms.count == 1 {
+      let column = unique.columns[0]
+      if unique.collation(unique.terms[0]) == table.columns[column].collation { return [column] }
+    }
+    let free = table.shared.filter { column in
+      !table.key.contains(column) && table.columns[column].type != .any
+        && !table.references.contains { $0.columns.contains(column) }
+    }
+    guard !free.isEmpty else { return nil }
+    let column = dice.pick(free)
+    tables[index].uniques.append(
+      FleetUnique(
+        name: "\(table.name)_u\(table.uniques.count + 1)",
+        terms: [.column(column, table.columns[column].collation)]))
+    return [column]
+  }
+
+  // MARK: - Constraints
+
+  /// Columns that expressions may read: no keys that differ from device to
+  /// device, and nothing that stays on one.
+  private func readable(_ index: Int) -> [Int] {
+    let schema = FleetSchema(tables: tables)
+    return tables[index].shared.filter { schema.keyTable(of: $0, in: tables[index]) == nil }
+  }
+
+  private mutating func addGenerated(to index: Int) {
+    let columns = readable(index)
+    guard !columns.isEmpty else { return }
+    let name = tables[index].columns[dice.pick(columns)].name
+    var column = FleetColumn(name: "g", type: .any)
+    (column.type, column.generated) = dice.pick([
+      (.text, "lower(\(name))"), (.integer, "length(\(name))"), (.text, "\(name) || '!'"),
+    ])
+    column.isStored = dice.chance(40)
+    tables[index].columns.append(column)
+  }
+
+  private mutating func addCheck(to index: Int) {
+    let columns = readable(index).filter { tables[index].columns[$0].type != .blob }
+    guard !columns.isEmpty else { return }
+    let first = dice.pick(columns)
+    let second = dice.pick(columns)
+    let (a, b) = (tables[index].columns[first].name, tables[index].columns[second].name)
+    let one = ["length(\(a)) < 3", "\(a) <> 2", "\(a) <> 'b'"]
+    let two = [
+      "\(a) <= \(b)", "\(a) <> \(b)", "\(a) IS NULL OR \(b) IS NOT NULL", "\(a) = 1 OR \(b) < 3",
+    ]
+    if first == second {
+      tables[index].checks.append(FleetCheck(condition: dice.pick(one), columns: [first]))
+    } else {
+      tables[index].checks.append(FleetCheck(condition: dice.pick(two), columns: [first, second]))
+    }
+  }
+
+  private mutating func addUnique(to index: Int) {
+    let table = tables[index]
+    let plain = table.shared.filter { !table.key.contains($0) }
+    let readable = readable(index).filter { !table.key.contains($0) }
+    guard !plain.isEmpty else { return }
+    var unique = FleetUnique(name: "\(table.name)_u\(table.uniques.count + 1)", terms: [])
+    let chosen = Array(dice.shuffled(plain).prefix(dice.chance(35) ? 2 : 1))
+    unique.terms = chosen.map { column in
+      let own = table.columns[column].collation
+      return .column(column, dice.chance(15) && table.columns[column].type == .text ? .nocase : own)
+    }
+    if !readable.isEmpty, dice.chance(20) {
+      let name = table.columns[dice.pick(readable)].name
+      unique.terms = [.expression(dice.pick(["lower(\(name))", "\(name) + 0", "abs(\(name))"]))]
+    }
+    if !readable.isEmpty, dice.chance(20) {
+      let name = table.columns[dice.pick(readable)].name
+      unique.condition = dice.pick(["\(name) IS NOT NULL", "\(name) > 1", "\(name) = 'a'"])
+    }
+    if let generated = table.columns.firstIndex(where: { $0.generated != nil }), dice.chance(25) {
+      unique.terms = [.column(generated, .binary)]
+    }
+    tables[index].uniques.append(unique)
+  }
+}

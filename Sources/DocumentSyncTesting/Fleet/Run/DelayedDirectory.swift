@@ -1,0 +1,95 @@
+import SyncDirectory
+import SyncModel
+
+/// One device's view of the shared directory, in which the change sets and
+/// markers of others appear when they are told to, in any order, and may go
+/// away again.
+final class DelayedDirectory: SharedDirectory {
+  private struct State {
+    var isOpen = true
+    var seen: Set<FleetFile> = []
+  }
+
+  private let base: MemoryDirectory
+  private let ledger: FleetLedger
+  private let device: Int
+  private let state = Locked(State())
+
+  init(_ base: MemoryDirectory, ledger: FleetLedger, device: Int) {
+    self.base = base
+    self.ledger = ledger
+    self.device = device
+  }
+
+  /// Whether everything is visible, as it is until told otherwise.
+  var isOpen: Bool {
+    get { state.withLock { $0.isOpen } }
+    set { state.withLock { $0.isOpen = newValue } }
+  }
+
+  /// The files of others that are visible.
+  var seen: Set<FleetFile> { state.withLock { $0.seen } }
+
+  /// Lets a file appear; false if it is visible already or not published.
+  func show(_ file: FleetFile) -> Bool {
+    guard file.author != device, ledger.path(of: file) != nil else { return false }
+    return state.withLock { $0.seen.insert(file).inserted }
+  }
+
+  /// Takes a file away, for a while.
+  func hide(_ file: FleetFile) { state.withLock { _ = $0.seen.remove(file) } }
+
+  private func isVisible(_ path: RelativePath) -> Bool {
+    guard let file = ledger.file(at: path), file.author != device else { return true }
+    return state.withLock { $0.isOpen || $0.seen.contains(file) }
+  }
+
+  var location: String { base.location }
+
+  func check(for access: DirectoryAccess) throws { try base.check(for: access) }
+
+  func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
+    try base.list(folder).filter { entry in
+      folder.appending(entry.name).map(isVisible) ?? true
+    }
+  }
+
+  func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try requireVisible(path, .read)
+    return try base.read(path, limit: limit)
+  }
+
+  func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    try requireVisible(path, .download)
+    try base.download(path, to: localFile, limit: limit, progress: progress)
+  }
+
+  func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
+    ledger.register(client, as: device)
+    try base.publish(content, at: path, by: client)
+    try ledger.note(content, at: path)
+  }
+
+  func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    ledger.register(client, as: device)
+    try base.upload(localFile: localFile, to: path, by: client, progress: progress)
+    try ledger.note(try base.read(path, limit: .max), at: path)
+  }
+
+  func remove(_ path: RelativePath) throws { try base.remove(path) }
+
+  func removeLeftovers(of client: ClientIdentifier) throws {
+    try base.removeLeftovers(of: client)
+  }
+
+  private func requireVisible(_ path: RelativePath, _ operation: DirectoryError.Operation) throws {
+    guard isVisible(path) else {
+      throw DirectoryError(.notFound, operation, path: "\(location)/\(path)")
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import SyncDirectory
+import SyncModel
+
+/// A device's clock and its source of random numbers.
+final class FleetClock: Sendable {
+  private struct State {
+    var time: Int64
+    var random: SeededRandom
+  }
+
+  private let state: Locked<State>
+
+  init(seed: UInt64, time: Int64) {
+    state = Locked(State(time: time, random: SeededRandom(seed: seed)))
+  }
+
+  /// Milliseconds since 1970.
+  var time: Int64 {
+    get { state.withLock { $0.time } }
+    set { state.withLock { $0.time = newValue } }
+  }
+
+  /// Begins another sequence of random numbers.
+  func reseed(_ seed: UInt64) { state.withLock { $0.random = SeededRandom(seed: seed) } }
+
+  func word() -> UInt64 { state.withLock { $0.random.next() } }
+
+  func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in UInt8(truncatingIfNeeded: word() >> 24) }
+  }
+
+  /// What SQL's `julianday('now')` gives.
+  var julianDay: Double { Double(time) / 86_400_000 + 2_440_587.5 }
+}

@@ -1,0 +1,135 @@
+import DocumentSync
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// One device: its store, the program that edits it, and the directory as the
+/// device sees it.
+final class FleetDevice {
+  let number: Int
+  let store: LocalStore
+  /// How it synchronizes as apps do; `nil` where change sets are sealed and
+  /// applied directly.
+  let manager: DocumentSyncManager?
+  let directory: DelayedDirectory
+  let clock: FleetClock
+  /// The program that edits the store and knows nothing of us.
+  let program: FleetSQLite
+  /// What the change sets say that were applied here, merged by the oracle.
+  var state: LogicalState
+
+  init(
+    number: Int, store: LocalStore, manager: DocumentSyncManager?, directory: DelayedDirectory,
+    clock: FleetClock, state: LogicalState
+  ) throws {
+    self.number = number
+    self.store = store
+    self.manager = manager
+    self.directory = directory
+    self.clock = clock
+    self.state = state
+    program = try FleetSQLite(store.path)
+    try program.override("julianday") { .real(clock.julianDay) }
+    try program.override("randomblob") { .blob(clock.bytes(16)) }
+  }
+
+  var client: ClientIdentifier { store.binding.client }
+
+  func close() async throws {
+    if let manager {
+      try await manager.close()
+    } else {
+      try store.close()
+    }
+  }
+
+  // MARK: - Editing
+
+  /// Runs statements as one program does. Gives those that were accepted.
+  func edit(_ edit: FleetEdit) throws -> [String] {
+    clock.time = edit.time
+    clock.reseed(edit.salt)
+    try program.run("PRAGMA foreign_keys = \(edit.hasForeignKeys ? "ON" : "OFF")")
+    guard edit.statements.count > 1 else { return accepted(edit.statements) }
+    try program.run("BEGIN")
+    let statements = accepted(edit.statements)
+    guard program.isInTransaction else { return [] }
+    do {
+      try program.run("COMMIT")
+      return statements
+    } catch is FleetSQLite.Refusal {
+      // A deferred foreign key; the program gives up.
+      try program.run("ROLLBACK")
+      return []
+    }
+  }
+
+  private func accepted(_ statements: [String]) -> [String] {
+    statements.filter { statement in
+      do {
+        try program.run(statement)
+        return true
+      } catch {
+        // Refused by the schema, as many are.
+        return false
+      }
+    }
+  }
+
+  // MARK: - Synchronizing
+
+  /// Synchronizes; true if there was nothing to do.
+  func synchronize(salt: UInt64) async throws -> Bool {
+    clock.reseed(salt)
+    guard let manager else { return try synchronizeDirectly(salt: salt) }
+    lastReport = try await manager.synchronize()
+    return lastReport?.isIdle ?? true
+  }
+
+  /// What the manager said last.
+  private(set) var lastReport: SyncReport?
+
+  /// Applies what is visible, in any order and some of it again, then seals
+  /// and publishes.
+  private func synchronizeDirectly(salt: UInt64) throws -> Bool {
+    var dice = Dice(seed: salt)
+    let binding = store.binding
+    let generation = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let applied = try store.appliedVector()
+    var received: [ReceivedChangeSet] = []
+    let folders = try directory.listIfPresent(generation.syncChanges, as: ClientIdentifier.self)
+    for author in folders.names where author != client {
+      let names = try directory.list(
+        generation.syncChanges(of: author), as: ChangeSetName.self
+      ).names
+      for name in names {
+        let isKnown = name.number <= applied.number(of: author)
+        if isKnown, !dice.chance(10) { continue }
+        let bytes = try directory.read(
+          generation.path(of: name, by: author), limit: .max)
+        received.append(
+          ReceivedChangeSet(
+            changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes),
+            bytes: bytes))
+      }
+    }
+    received = dice.shuffled(received)
+    if dice.chance(30), received.count > 1 {
+      let middle = received.count / 2
+      _ = try store.apply(Array(received[..<middle]))
+      received.removeFirst(middle)
+    }
+    let report = try store.apply(received)
+    _ = try store.seal()
+    var published = 0
+    for sealed in try store.sealedChangeSets() where !sealed.isPublished {
+      let bytes = try store.sealedBytes(sealed.number)
+      let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
+      try directory.publish(bytes, at: generation.path(of: name, by: client), by: client)
+      try store.markPublished(sealed.number)
+      published += 1
+    }
+    return report.applied.isEmpty && published == 0
+  }
+}

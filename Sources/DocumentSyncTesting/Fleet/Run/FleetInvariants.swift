@@ -1,0 +1,214 @@
+import DocumentSync
+import SyncModel
+import SyncStore
+
+/// Checks what holds always, under every fault: I1 to I6.
+struct FleetInvariants {
+  private let world: FleetWorld
+  private var plan: FleetPlan { world.plan }
+
+  init(_ world: FleetWorld) { self.world = world }
+
+  // MARK: - After each synchronization
+
+  /// Synchronizes a device and checks it. True if there was nothing to do.
+  func synchronize(_ device: FleetDevice, salt: UInt64) async throws -> Bool {
+    let isIdle: Bool
+    do {
+      isIdle = try await device.synchronize(salt: salt)
+    } catch let error {
+      throw FleetFailure(throwing: error, "device \(device.number) cannot synchronize: ")
+    }
+    try checkConstraints(device)
+    try bringUpToDate(device)
+    try checkAgainstOracle(device)
+    try checkWaiting(device)
+    return isIdle
+  }
+
+  /// I3: the store is sound, and its own constraints hold.
+  private func checkConstraints(_ device: FleetDevice) throws {
+    let integrity = try device.program.rows("PRAGMA integrity_check").flatMap { $0 }
+    guard integrity == [.text("ok")] else {
+      throw FleetFailure(
+        .integrity, "device \(device.number): \(integrity.map(\.sqlDescription))")
+    }
+    let broken = try device.program.rows("PRAGMA foreign_key_check")
+    guard broken.isEmpty else {
+      throw FleetFailure(
+        .foreignKeys,
+        "device \(device.number): \(broken.map { $0.map(\.sqlDescription).joined(separator: " ") })"
+      )
+    }
+  }
+
+  /// Merges into the oracle's state what the device says that it has applied.
+  private func bringUpToDate(_ device: FleetDevice) throws {
+    var vector = try device.store.appliedVector().entries.mapValues(\.number)
+    vector[device.client] = try device.store.head()?.number ?? 0
+    for (client, number) in vector.sorted(by: { $0.key < $1.key }) {
+      guard let author = world.ledger.device(of: client) else { continue }
+      let known = device.state.vector[client] ?? 0
+      guard number > known else { continue }
+      for wanted in (known + 1)...number {
+        guard let set = world.ledger.changeSet(wanted, of: author) else {
+          throw FleetFailure(
+            .lost,
+            "device \(device.number) has change set \(wanted) of device \(author), which was "
+              + "never published")
+        }
+        device.state.merge(set)
+      }
+    }
+  }
+
+  /// I2: what a device shows is what the oracle makes of the change sets that
+  /// it has applied, whatever the order.
+  private func checkAgainstOracle(_ device: FleetDevice) throws {
+    let expected = try Materialization(
+      of: device.state, schema: plan.schema, scratch: world.scratch)
+    let rows = try VisibleRows(device.program, schema: plan.schema).read()
+    let differences = Self.differences(expected.visible, rows, schema: plan.schema)
+    if !differences.isEmpty {
+      throw FleetFailure(
+        .oracle,
+        "device \(device.number):\n" + differences.joined(separator: "\n") + "\n"
+          + stateDescription(device, of: differences))
+    }
+    try checkParked(device, expected)
+  }
+
+  /// Where the oracle's rows and a device's differ, a line for each row.
+  static func differences(
+    _ expected: [OracleKey: [String: Value]], _ shown: [OracleKey: [String: Value]],
+    schema: FleetSchema
+  ) -> [String] {
+    Set(expected.keys).union(shown.keys).sorted().compactMap { key in
+      guard let shown = shown[key] else {
+        return "  \(key): the oracle shows \(text(expected[key] ?? [:])), the device nothing"
+      }
+      guard let expected = expected[key] else {
+        return "  \(key): the oracle shows nothing, the device \(text(shown))"
+      }
+      let table = schema.table(key.table)
+      let isEqual = shown.allSatisfy { name, value in
+        // Of a column that only identifies there is no cell.
+        if let table, let position = table.position(of: name),
+          table.isPureIdentity(position, in: schema)
+        {
+          return true
+        }
+        return value == expected[name] ?? .null
+      }
+      return isEqual ? nil : "  \(key): the oracle shows \(text(expected)), the device \(text(shown))"
+    }
+  }
+
+  private static func text(_ values: [String: Value]) -> String {
+    values.sorted { $0.key < $1.key }.map { "\($0)=\($1.sqlDescription)" }
+      .joined(separator: " ")
+  }
+
+  private func stateDescription(_ device: FleetDevice, of differences: [String]) -> String {
+    guard differences.count < 20, device.state.rows.count < 30 else { return "" }
+    return device.state.rows.sorted { $0.key < $1.key }.map { key, row in
+      "  state of \(key): \(row.existence)\(stamp(row.existenceStamp))"
+        + (row.moved.map { " moved to \($0.shortDescription)" } ?? "")
+        + row.cells.sorted { $0.key < $1.key }.map {
+          " \($0)=\($1.value.sqlDescription)\(stamp($1.stamp))"
+        }.joined()
+    }.joined(separator: "\n")
+  }
+
+  private func stamp(_ stamp: Stamp?) -> String {
+    guard let stamp else { return "" }
+    let device = world.ledger.device(of: stamp.client)
+    return "@\(stamp.time.milliseconds).\(stamp.time.counter)" + (device.map { "/\($0)" } ?? "")
+  }
+
+  /// I1, I6: a row that exists and is not shown is kept, and it is said why.
+  private func checkParked(_ device: FleetDevice, _ expected: Materialization) throws {
+    let parked = Set(
+      try device.store.status().parked.map {
+        OracleKey(table: $0.table, identity: $0.identity)
+      })
+    for (key, reason) in expected.hidden.sorted(by: { $0.key < $1.key })
+    where !parked.contains(key) {
+      throw FleetFailure(
+        .unexplained,
+        "device \(device.number): \(key) is not shown (\(reason)), and not among the parked rows")
+    }
+  }
+
+  /// I6: whatever was announced to a device and has not been applied waits
+  /// for a reason.
+  private func checkWaiting(_ device: FleetDevice) throws {
+    guard let report = device.lastReport else { return }
+    let applied = try device.store.appliedVector()
+    var announced: [Int: UInt64] = [:]
+    for file in device.directory.isOpen ? world.ledger.files : Array(device.directory.seen)
+    where file.kind == .marker && file.author != device.number {
+      guard let path = world.ledger.path(of: file), let head = FleetLedger.head(of: path) else {
+        continue
+      }
+      announced[file.author] = max(announced[file.author] ?? 0, head)
+    }
+    for (client, author) in announced.sorted(by: { $0.key < $1.key }).compactMap({
+      author, _ in world.devices[author].map { ($0.client, author) }
+    }) {
+      let isBehind = (announced[author] ?? 0) > applied.number(of: client)
+      if isBehind, !report.waiting.contains(where: { $0.client == client && !$0.message.isEmpty }) {
+        throw FleetFailure(
+          .unexplained,
+          "device \(device.number) has not applied everything of device \(author) and does not "
+            + "say why")
+      }
+    }
+  }
+
+  // MARK: - When everything has arrived
+
+  /// I1, I2, I4: all devices have everything, show the same, and no file has
+  /// changed. Gives the number of rows that exist and are not shown.
+  func checkEnd(_ devices: [FleetDevice]) throws -> Int {
+    guard let first = devices.first else { return 0 }
+    let digest = try first.store.digest()
+    for device in devices {
+      let waiting = try device.store.waiting()
+      guard device.state.vector.filter({ $0.value > 0 })
+        == first.state.vector.filter({ $0.value > 0 }), waiting.isEmpty
+      else {
+        throw FleetFailure(.restless, "device \(device.number) does not have everything")
+      }
+      let other = try device.store.digest()
+      if other.visible != digest.visible {
+        throw FleetFailure(.visible, "devices \(first.number) and \(device.number)")
+      }
+      if other.logical != digest.logical {
+        throw FleetFailure(.logical, "devices \(first.number) and \(device.number)")
+      }
+    }
+    let violations = world.ledger.violations(in: world.memory)
+    if !violations.isEmpty {
+      throw FleetFailure(.changedFile, violations.joined(separator: "\n"))
+    }
+    return try Materialization(
+      of: first.state, schema: plan.schema, scratch: world.scratch
+    ).hidden.count
+  }
+
+  /// I5: a synchronization with nothing to do writes nothing, neither into
+  /// the directory nor into the store.
+  func checkIdleSyncs(_ devices: [FleetDevice]) async throws {
+    for device in devices {
+      let publications = world.ledger.publications
+      let version = try device.program.rows("PRAGMA data_version")
+      _ = try await device.synchronize(salt: plan.seed)
+      guard world.ledger.publications == publications,
+        try device.program.rows("PRAGMA data_version") == version
+      else {
+        throw FleetFailure(.wroteWhenIdle, "device \(device.number)")
+      }
+    }
+  }
+}

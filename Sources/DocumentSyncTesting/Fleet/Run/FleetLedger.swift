@@ -1,0 +1,95 @@
+import SyncDirectory
+import SyncModel
+
+/// What was ever published in one history, as it was then.
+final class FleetLedger: Sendable {
+  private struct State {
+    var numbers: [ClientIdentifier: Int] = [:]
+    var hashes: [RelativePath: ContentHash] = [:]
+    var files: [FleetFile: RelativePath] = [:]
+    var changeSets: [FleetFile: SyncChangeSet] = [:]
+    var publications = 0
+    var violations: [String] = []
+  }
+
+  private let state = Locked(State())
+
+  /// Says which device a client is.
+  func register(_ client: ClientIdentifier, as device: Int) {
+    state.withLock { $0.numbers[client] = device }
+  }
+
+  func device(of client: ClientIdentifier) -> Int? { state.withLock { $0.numbers[client] } }
+
+  /// Notes a publication, and whether it differs from what was there.
+  func note(_ content: [UInt8], at path: RelativePath) throws {
+    let hash = ContentHash(of: content)
+    let file = file(at: path)
+    let changeSet =
+      file?.kind == .changeSet ? try ChangeSetCodec.decode(content) : nil
+    state.withLock { state in
+      state.publications += 1
+      if let known = state.hashes[path], known != hash {
+        state.violations.append("\(path) was published again with other content")
+      }
+      state.hashes[path] = hash
+      guard let file else { return }
+      if let known = state.files[file], known != path, file.kind == .changeSet {
+        state.violations.append("two files claim to be \(file)")
+      }
+      state.files[file] = path
+      if let changeSet { state.changeSets[file] = changeSet }
+    }
+  }
+
+  /// Which of the files it is that devices exchange; `nil` for any other.
+  func file(at path: RelativePath) -> FleetFile? {
+    guard let folder = path.parent else { return nil }
+    if folder.name == "RecentSyncs", let name = MarkerName(path.name),
+      let author = device(of: name.client)
+    {
+      return FleetFile(author: author, kind: .marker, number: name.revision)
+    }
+    if folder.parent?.name == "SyncChanges", let client = ClientIdentifier(folder.name),
+      let author = device(of: client), let name = ChangeSetName(path.name)
+    {
+      return FleetFile(author: author, kind: .changeSet, number: name.number)
+    }
+    return nil
+  }
+
+  /// The files that devices exchange, in order.
+  var files: [FleetFile] { state.withLock { $0.files.keys.sorted() } }
+
+  func path(of file: FleetFile) -> RelativePath? { state.withLock { $0.files[file] } }
+
+  func changeSet(_ number: UInt64, of device: Int) -> SyncChangeSet? {
+    state.withLock {
+      $0.changeSets[FleetFile(author: device, kind: .changeSet, number: number)]
+    }
+  }
+
+  /// How often something was published.
+  var publications: Int { state.withLock { $0.publications } }
+
+  /// Whatever was published and is otherwise now. Only markers may go.
+  func violations(in directory: MemoryDirectory) -> [String] {
+    let items = directory.items
+    return state.withLock { state in
+      state.violations
+        + state.hashes.sorted { $0.key < $1.key }.compactMap { path, hash in
+          switch items[path] {
+          case .file(let bytes):
+            ContentHash(of: bytes) == hash ? nil : "the content of \(path) has changed"
+          case nil where path.parent?.name == "RecentSyncs": nil
+          default: "\(path) is gone"
+          }
+        }
+    }
+  }
+}
+
+extension FleetLedger {
+  /// The head that a marker announces; `nil` for other files.
+  static func head(of path: RelativePath) -> UInt64? { MarkerName(path.name)?.changeHead }
+}

@@ -1,0 +1,123 @@
+import DocumentSync
+import SyncModel
+import SyncStore
+
+/// Carries out one plan and checks the invariants all along.
+final class FleetRun {
+  /// What came of it.
+  struct Outcome: Sendable {
+    var failure: FleetFailure?
+    /// The steps as they were, with each file that appeared named.
+    var steps: [FleetStep] = []
+    var acceptedStatements = 0
+    var refusedStatements = 0
+    var syncs = 0
+    var rounds = 0
+    /// Rows that were living and not shown at the end.
+    var hiddenRows = 0
+  }
+
+  private let plan: FleetPlan
+  private var outcome = Outcome()
+
+  init(_ plan: FleetPlan) { self.plan = plan }
+
+  /// Runs the plan. What the product throws is a failure like others.
+  static func carryOut(_ plan: FleetPlan) async throws -> Outcome {
+    try await FleetRun(plan).run()
+  }
+
+  private func run() async throws -> Outcome {
+    do {
+      let world = try await FleetWorld(plan)
+      do {
+        try await play(world)
+        try await settle(world)
+      } catch let failure {
+        note(failure)
+      }
+      try await world.close()
+    } catch let error {
+      note(error)
+    }
+    return outcome
+  }
+
+  private func note(_ error: any Error) {
+    guard outcome.failure == nil else { return }
+    outcome.failure =
+      error as? FleetFailure ?? FleetFailure(throwing: error)
+  }
+
+  // MARK: - Steps
+
+  private func play(_ world: FleetWorld) async throws {
+    for (index, step) in plan.steps.enumerated() {
+      guard let device = world.devices[step.device] else { continue }
+      do {
+        try await play(step, on: device, in: world)
+      } catch var failure as FleetFailure {
+        failure.step = index
+        throw failure
+      }
+    }
+  }
+
+  private func play(_ step: FleetStep, on device: FleetDevice, in world: FleetWorld) async throws {
+    switch step {
+    case .edit(_, let edit):
+      let accepted = try device.edit(edit)
+      outcome.acceptedStatements += accepted.count
+      outcome.refusedStatements += edit.statements.count - accepted.count
+      guard !accepted.isEmpty else { return }
+      var kept = edit
+      kept.statements = accepted
+      outcome.steps.append(.edit(device: device.number, kept))
+    case .sync(_, let time, let salt):
+      device.clock.time = time
+      outcome.steps.append(step)
+      _ = try await FleetInvariants(world).synchronize(device, salt: salt)
+      outcome.syncs += 1
+    case .arrivals(_, let percent, let salt):
+      var dice = Dice(seed: salt)
+      for file in world.ledger.files where dice.chance(percent) { show(file, on: device) }
+    case .see(_, let file): show(file, on: device)
+    case .hide(_, let salt):
+      let seen = device.directory.seen.sorted()
+      guard !seen.isEmpty else { return }
+      var dice = Dice(seed: salt)
+      device.directory.hide(dice.pick(seen))
+      outcome.steps.append(step)
+    }
+  }
+
+  private func show(_ file: FleetFile, on device: FleetDevice) {
+    guard device.directory.show(file) else { return }
+    outcome.steps.append(.see(device: device.number, file))
+  }
+
+  // MARK: - The end
+
+  /// Everything arrives, and everyone synchronizes until nobody has anything
+  /// to do.
+  private func settle(_ world: FleetWorld) async throws {
+    let devices = world.devices.values.sorted { $0.number < $1.number }
+    for device in devices { device.directory.isOpen = true }
+    let invariants = FleetInvariants(world)
+    let bound = 4 + 2 * devices.count
+    while true {
+      var isIdle = true
+      for device in devices {
+        let wasIdle = try await invariants.synchronize(device, salt: plan.seed)
+        isIdle = isIdle && wasIdle
+      }
+      outcome.rounds += 1
+      if isIdle { break }
+      guard outcome.rounds < bound else {
+        throw FleetFailure(.restless, "not at rest after \(bound) rounds")
+      }
+    }
+    outcome.hiddenRows = try invariants.checkEnd(devices)
+    try await invariants.checkIdleSyncs(devices)
+  }
+}

@@ -1,0 +1,135 @@
+import CSQLite
+import SyncModel
+
+/// A plain connection to a database, as any program has one.
+final class FleetSQLite {
+  /// What SQLite says when it refuses something.
+  struct Refusal: Error, CustomStringConvertible {
+    var extendedCode: Int32
+    var description: String
+  }
+
+  private let connection: OpaquePointer
+  private var statements: [String: OpaquePointer] = [:]
+
+  init(_ path: String) throws {
+    var connection: OpaquePointer?
+    let code = sqlite3_open(path, &connection)
+    guard code == SQLITE_OK, let connection else {
+      throw Refusal(extendedCode: code, description: "cannot open \(path)")
+    }
+    self.connection = connection
+    sqlite3_busy_timeout(connection, 5_000)
+  }
+
+  deinit {
+    for statement in statements.values { sqlite3_finalize(statement) }
+    sqlite3_close_v2(connection)
+  }
+
+  /// Runs statements that return nothing.
+  func run(_ sql: String) throws {
+    guard sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else { throw refusal(sql) }
+  }
+
+  /// Whether a transaction is open.
+  var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
+
+  /// The rows of a query. It is prepared once.
+  func rows(_ sql: String, _ values: [Value] = []) throws -> [[Value]] {
+    let statement = try statement(sql)
+    defer { sqlite3_reset(statement) }
+    for (index, value) in values.enumerated() { bind(value, at: Int32(index + 1), statement) }
+    var rows: [[Value]] = []
+    while true {
+      switch sqlite3_step(statement) {
+      case SQLITE_ROW:
+        rows.append((0..<sqlite3_column_count(statement)).map { value(at: $0, statement) })
+      case SQLITE_DONE: return rows
+      default: throw refusal(sql)
+      }
+    }
+  }
+
+  /// Replaces `name` by a function that gives what `body` gives, whatever its
+  /// arguments.
+  func override(_ name: String, with body: @escaping () -> Value) throws {
+    let box = Unmanaged.passRetained(FunctionBody(body)).toOpaque()
+    let code = sqlite3_create_function_v2(
+      connection, name, -1, SQLITE_UTF8, box,
+      { context, _, _ in
+        guard let data = sqlite3_user_data(context) else { return }
+        switch Unmanaged<FunctionBody>.fromOpaque(data).takeUnretainedValue().body() {
+        case .real(let real): sqlite3_result_double(context, real)
+        case .blob(let bytes):
+          bytes.withUnsafeBytes {
+            sqlite3_result_blob64(context, $0.baseAddress, UInt64($0.count), FleetSQLite.transient)
+          }
+        default: sqlite3_result_null(context)
+        }
+      }, nil, nil, { if let data = $0 { Unmanaged<FunctionBody>.fromOpaque(data).release() } })
+    guard code == SQLITE_OK else { throw refusal(name) }
+  }
+
+  private final class FunctionBody {
+    let body: () -> Value
+    init(_ body: @escaping () -> Value) { self.body = body }
+  }
+
+  private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+  private func refusal(_ sql: String) -> Refusal {
+    Refusal(
+      extendedCode: sqlite3_extended_errcode(connection),
+      description: "\(String(cString: sqlite3_errmsg(connection))): \(sql)")
+  }
+
+  private func statement(_ sql: String) throws -> OpaquePointer {
+    if let statement = statements[sql] { return statement }
+    var statement: OpaquePointer?
+    guard sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK, let statement
+    else { throw refusal(sql) }
+    statements[sql] = statement
+    return statement
+  }
+
+  private func bind(_ value: Value, at position: Int32, _ statement: OpaquePointer) {
+    switch value {
+    case .null: sqlite3_bind_null(statement, position)
+    case .integer(let integer): sqlite3_bind_int64(statement, position, integer)
+    case .real(let real): sqlite3_bind_double(statement, position, real)
+    case .text(let bytes):
+      bytes.withUnsafeBytes { content in
+        let start = content.baseAddress ?? UnsafeRawPointer(statement)
+        _ = sqlite3_bind_text64(
+          statement, position, start.assumingMemoryBound(to: CChar.self), UInt64(content.count),
+          Self.transient, UInt8(SQLITE_UTF8))
+      }
+    case .blob(let bytes):
+      bytes.withUnsafeBytes { content in
+        let start = content.baseAddress ?? UnsafeRawPointer(statement)
+        _ = sqlite3_bind_blob64(
+          statement, position, start, UInt64(content.count), Self.transient)
+      }
+    case .identity(let row): bind(.blob(row.bytes), at: position, statement)
+    }
+  }
+
+  private func value(at position: Int32, _ statement: OpaquePointer) -> Value {
+    switch sqlite3_column_type(statement, position) {
+    case SQLITE_INTEGER: return .integer(sqlite3_column_int64(statement, position))
+    case SQLITE_FLOAT: return .real(sqlite3_column_double(statement, position))
+    case SQLITE_TEXT:
+      let start = UnsafeRawPointer(sqlite3_column_text(statement, position))
+      return .text(bytes(start, sqlite3_column_bytes(statement, position)))
+    case SQLITE_BLOB:
+      let start = sqlite3_column_blob(statement, position)
+      return .blob(bytes(start, sqlite3_column_bytes(statement, position)))
+    default: return .null
+    }
+  }
+
+  private func bytes(_ start: UnsafeRawPointer?, _ count: Int32) -> [UInt8] {
+    Array(UnsafeRawBufferPointer(start: start, count: Int(count)))
+  }
+}

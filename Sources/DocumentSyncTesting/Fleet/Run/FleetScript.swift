@@ -1,0 +1,41 @@
+/// A history as text that one can read and repeat by hand.
+struct FleetScript {
+  let plan: FleetPlan
+  let failure: FleetFailure
+
+  var text: String {
+    var lines = plan.schema.sql.map { $0 + ";" }
+    if !plan.start.isEmpty {
+      lines.append("-- before syncing began:")
+      lines += plan.start.map { $0 + ";" }
+    }
+    let devices = plan.devices.map { "\($0)" }.joined(separator: ", ")
+    lines.append(
+      "-- devices \(devices), "
+        + (plan.usesManagers ? "synchronizing through managers" : "sealing and applying directly"))
+    for (index, step) in plan.steps.enumerated() {
+      lines += description(of: step).map { "\(index + 1). device \(step.device)\($0)" }
+      if failure.step == index { lines.append("   ^ after this") }
+    }
+    if failure.step == nil {
+      lines.append("-- then everything arrives, and all synchronize until they are at rest")
+    }
+    lines.append("\(failure.kind): \(failure.details)")
+    return lines.joined(separator: "\n")
+  }
+
+  private func description(of step: FleetStep) -> [String] {
+    switch step {
+    case .edit(_, let edit):
+      let mode = edit.hasForeignKeys ? "" : " (foreign keys off)"
+      let statements =
+        edit.statements.count == 1
+        ? edit.statements : ["BEGIN"] + edit.statements + ["COMMIT"]
+      return [" at \(edit.time)\(mode): \(statements.joined(separator: "; "));"]
+    case .sync(_, let time, _): return [" at \(time): sync"]
+    case .arrivals(_, let percent, _): return [" sees \(percent) % of what is there"]
+    case .see(_, let file): return [" sees \(file)"]
+    case .hide: return [" no longer sees one of the files"]
+    }
+  }
+}

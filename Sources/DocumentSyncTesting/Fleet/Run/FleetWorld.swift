@@ -1,0 +1,146 @@
+import DocumentSync
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The devices of one history and what is between them.
+final class FleetWorld {
+  let plan: FleetPlan
+  let memory: MemoryDirectory
+  let ledger = FleetLedger()
+  let scratch: OracleScratch
+  private(set) var devices: [Int: FleetDevice] = [:]
+  private let folder: String
+
+  /// Makes the devices: the first puts a filled store under sync, the others
+  /// join.
+  init(_ plan: FleetPlan) async throws {
+    self.plan = plan
+    memory = MemoryDirectory(seed: plan.seed)
+    scratch = try OracleScratch(schema: plan.schema)
+    folder = try Self.makeFolder()
+    do {
+      try await makeDevices()
+    } catch {
+      try await close()
+      throw error
+    }
+  }
+
+  /// Closes the stores and removes them.
+  func close() async throws {
+    for device in devices.values { try await device.close() }
+    devices = [:]
+    try FileManager.default.removeItem(atPath: folder)
+  }
+
+  private static func makeFolder() throws -> String {
+    // In memory where there is such a place: stores are flushed often.
+    let inMemory = "/dev/shm"
+    let parent =
+      FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
+    let path = parent + "/docsync-fleet-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    return path
+  }
+
+  private func path(_ number: Int) -> String { "\(folder)/\(number).db" }
+
+  // MARK: - Set-up
+
+  private var configuration: StoreConfiguration {
+    var configuration = StoreConfiguration()
+    for table in plan.schema.tables {
+      if table.isLocal { configuration.excludedTables.insert(table.name) }
+      let local = table.columns.filter(\.isLocal).map(\.name)
+      if !table.isLocal, !local.isEmpty { configuration.excludedColumns[table.name] = Set(local) }
+    }
+    return configuration
+  }
+
+  private func fillStore(at path: String) throws {
+    let database = try FleetSQLite(path)
+    try database.run("PRAGMA foreign_keys = ON")
+    for statement in plan.schema.sql { try database.run(statement) }
+    for statement in plan.start {
+      do {
+        try database.run(statement)
+      } catch {
+        // Refused by the schema.
+        continue
+      }
+    }
+  }
+
+  private func makeDevices() async throws {
+    guard let first = plan.devices.first else { return }
+    try fillStore(at: path(first))
+    var state: LogicalState?
+    for number in plan.devices {
+      let clock = FleetClock(
+        seed: plan.seed &+ UInt64(number) &* 0x9e37, time: 1_699_999_000_000)
+      let directory = DelayedDirectory(
+        memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger, device: number)
+      let manager =
+        plan.usesManagers ? try await manager(number, clock: clock, directory) : nil
+      let store = try manager?.store ?? directStore(number, clock: clock)
+      ledger.register(store.binding.client, as: number)
+      let start = try state ?? startState(of: store)
+      state = start
+      devices[number] = try FleetDevice(
+        number: number, store: store, manager: manager, directory: directory, clock: clock,
+        state: start)
+    }
+    if plan.usesManagers {
+      // So that every device knows of every other.
+      for device in devices.values.sorted(by: { $0.number < $1.number }) {
+        _ = try await device.synchronize(salt: plan.seed)
+      }
+    }
+    for device in devices.values { device.directory.isOpen = false }
+  }
+
+  private func startState(of store: LocalStore) throws -> LogicalState {
+    let rows = try VisibleRows(FleetSQLite(store.path), schema: plan.schema).read()
+    return LogicalState(schema: plan.schema, start: rows)
+  }
+
+  private func manager(
+    _ number: Int, clock: FleetClock, _ directory: DelayedDirectory
+  ) async throws -> DocumentSyncManager {
+    var environment = SyncEnvironment()
+    environment.now = { clock.time }
+    environment.random = { clock.word() }
+    environment.retries = .none
+    environment.parallelReads = 1
+    if number == plan.devices.first {
+      return try await DocumentSyncManager.create(
+        storeAt: path(number), directory: directory, document: "fleet",
+        client: "device \(number)", configuration: configuration, environment: environment)
+    }
+    return try await DocumentSyncManager.join(
+      storeAt: path(number), directory: directory, client: "device \(number)",
+      environment: environment)
+  }
+
+  private func directStore(_ number: Int, clock: FleetClock) throws -> LocalStore {
+    var options = LocalStore.Options()
+    options.now = { clock.time }
+    var random = SeededRandom(seed: plan.seed)
+    let root = RootIdentifier.random(using: &random)
+    let document = DocumentName.random(using: &random)
+    let generation = IntegrityKey.random(using: &random)
+    var own = SeededRandom(seed: plan.seed &+ UInt64(number))
+    let binding = StoreBinding(
+      application: "fleet", root: root, directory: folder, documentIdentifier: "fleet",
+      document: document, generation: generation, generationOrdinal: 1,
+      client: .random(using: &own), clientDescription: "device \(number)")
+    guard let first = plan.devices.first, first != number, let source = devices[first] else {
+      return try LocalStore.create(
+        at: path(number), binding: binding, configuration: configuration, options: options)
+    }
+    _ = try source.store.snapshot(to: path(number))
+    return try LocalStore.adopt(snapshotAt: path(number), binding: binding, options: options)
+  }
+}

@@ -1,0 +1,160 @@
+/// Makes a failing history shorter, as long as it fails the same way.
+struct Shrinker {
+  private var plan: FleetPlan
+  private var attempts: Int
+  private var failure: FleetFailure?
+
+  init(_ plan: FleetPlan, attempts: Int) {
+    self.plan = plan
+    self.attempts = attempts
+  }
+
+  /// The short history and how it fails; `nil` if it does not fail.
+  mutating func shrink() async throws -> (FleetPlan, FleetFailure)? {
+    let outcome = try await FleetRun.carryOut(plan)
+    guard let first = outcome.failure else { return nil }
+    failure = first
+    // With the files named that appeared, and without what was refused.
+    var named = plan
+    named.steps = outcome.steps
+    _ = try await tryInstead(named)
+    var isShorter = true
+    while isShorter, attempts > 0 {
+      let before = size
+      try await removeDevices()
+      try await removeSteps()
+      try await removeStatements()
+      try await removeStart()
+      try await simplifySchema()
+      isShorter = size < before
+    }
+    return failure.map { (plan, $0) }
+  }
+
+  private var size: Int {
+    plan.devices.count + plan.steps.count + plan.start.count + plan.schema.sql.joined().count
+  }
+
+  /// Takes another history if it fails the same way.
+  private mutating func tryInstead(_ other: FleetPlan) async throws -> Bool {
+    guard attempts > 0 else { return false }
+    attempts -= 1
+    let outcome = try await FleetRun.carryOut(other)
+    guard let found = outcome.failure, found.kind == failure?.kind else { return false }
+    plan = other
+    failure = found
+    return true
+  }
+
+  private mutating func removeDevices() async throws {
+    for device in plan.devices.reversed() where plan.devices.count > 1 {
+      var other = plan
+      other.devices.removeAll { $0 == device }
+      other.steps.removeAll { $0.device == device }
+      _ = try await tryInstead(other)
+    }
+  }
+
+  private mutating func removeSteps() async throws {
+    plan.steps = try await shortest(plan.steps) { steps, plan in plan.steps = steps }
+  }
+
+  private mutating func removeStart() async throws {
+    plan.start = try await shortest(plan.start) { start, plan in plan.start = start }
+  }
+
+  /// Leaves out stretches of a list, long ones first.
+  private mutating func shortest<Element>(
+    _ list: [Element], _ set: ([Element], inout FleetPlan) -> Void
+  ) async throws -> [Element] {
+    var list = list
+    var length = max(list.count / 2, 1)
+    while !list.isEmpty {
+      var position = 0
+      while position < list.count {
+        var shorter = list
+        shorter.removeSubrange(position..<min(position + length, list.count))
+        var other = plan
+        set(shorter, &other)
+        if try await tryInstead(other) { list = shorter } else { position += length }
+      }
+      if length == 1 { break }
+      length /= 2
+    }
+    return list
+  }
+
+  /// Leaves out statements of transactions.
+  private mutating func removeStatements() async throws {
+    for index in plan.steps.indices {
+      guard case .edit(let device, let edit) = plan.steps[index], edit.statements.count > 1
+      else { continue }
+      for position in edit.statements.indices.reversed() {
+        guard case .edit(_, var shorter) = plan.steps[index], shorter.statements.count > 1
+        else { continue }
+        shorter.statements.remove(at: position)
+        var other = plan
+        other.steps[index] = .edit(device: device, shorter)
+        _ = try await tryInstead(other)
+      }
+    }
+  }
+
+  /// Leaves out tables and constraints; what names them is refused then.
+  private mutating func simplifySchema() async throws {
+    for name in plan.schema.tables.map(\.name).reversed() where plan.schema.tables.count > 1 {
+      var other = plan
+      other.schema.tables.removeAll { $0.name == name }
+      for index in other.schema.tables.indices {
+        other.schema.tables[index].references.removeAll { $0.parent == name }
+      }
+      _ = try await tryInstead(other)
+    }
+    for index in plan.schema.tables.indices {
+      for position in plan.schema.tables[index].references.indices.reversed() {
+        var other = plan
+        other.schema.tables[index].references.remove(at: position)
+        _ = try await tryInstead(other)
+      }
+      for position in plan.schema.tables[index].uniques.indices.reversed() {
+        var other = plan
+        other.schema.tables[index].uniques.remove(at: position)
+        _ = try await tryInstead(other)
+      }
+      for position in plan.schema.tables[index].checks.indices.reversed() {
+        var other = plan
+        other.schema.tables[index].checks.remove(at: position)
+        _ = try await tryInstead(other)
+      }
+      for position in plan.schema.tables[index].columns.indices {
+        try await simplifyColumn(position, of: index)
+      }
+    }
+  }
+
+  private mutating func simplifyColumn(_ position: Int, of index: Int) async throws {
+    for simpler in plan.schema.tables[index].columns[position].simpler {
+      var other = plan
+      other.schema.tables[index].columns[position] = simpler
+      _ = try await tryInstead(other)
+    }
+  }
+}
+
+extension FleetColumn {
+  /// The same column with less to say.
+  fileprivate var simpler: [FleetColumn] {
+    var found: [FleetColumn] = []
+    if isNotNull {
+      var column = self
+      column.isNotNull = false
+      found.append(column)
+    }
+    if defaultValue != nil {
+      var column = self
+      column.defaultValue = nil
+      found.append(column)
+    }
+    return found
+  }
+}

@@ -1,0 +1,77 @@
+import DocumentSyncTesting
+import Foundation
+
+/// Many histories, several at a time.
+struct Campaign {
+  let seeds: ClosedRange<UInt64>
+  let options: Fleet.Options
+  let jobs: Int
+  let maximumFailures: Int
+  let isQuiet: Bool
+
+  private var runs = 0
+  private var accepted = 0
+  private var refused = 0
+  private var syncs = 0
+  private var hiddenRows = 0
+  private var failed: [Fleet.Report] = []
+  private let start = Date()
+  private var lastProgress = Date()
+
+  init(
+    seeds: ClosedRange<UInt64>, options: Fleet.Options, jobs: Int, maximumFailures: Int,
+    isQuiet: Bool
+  ) {
+    self.seeds = seeds
+    self.options = options
+    self.jobs = jobs
+    self.maximumFailures = maximumFailures
+    self.isQuiet = isQuiet
+  }
+
+  /// Runs all, and gives those that failed, in order of seed.
+  mutating func run() async throws -> [Fleet.Report] {
+    var next = seeds.lowerBound
+    var isDone = false
+    try await withThrowingTaskGroup(of: Fleet.Report.self) { group in
+      func begin() {
+        guard !isDone else { return }
+        let seed = next
+        isDone = seed == seeds.upperBound
+        if !isDone { next += 1 }
+        group.addTask { [options] in try await Fleet.run(seed: seed, options: options) }
+      }
+      for _ in 0..<jobs { begin() }
+      while let report = try await group.next() {
+        take(report)
+        if failed.count >= maximumFailures { isDone = true }
+        begin()
+      }
+    }
+    return failed.sorted { $0.seed < $1.seed }
+  }
+
+  private mutating func take(_ report: Fleet.Report) {
+    runs += 1
+    accepted += report.acceptedStatements
+    refused += report.refusedStatements
+    syncs += report.syncs
+    hiddenRows += report.hiddenRows
+    if report.failure != nil { failed.append(report) }
+    guard !isQuiet, Date().timeIntervalSince(lastProgress) > 1 else { return }
+    lastProgress = Date()
+    let line = "\r\(runs) of \(seeds.count) histories, \(failed.count) failed, \(rate) a second  "
+    FileHandle.standardError.write(Data(line.utf8))
+  }
+
+  private var rate: String {
+    String(format: "%.1f", Double(runs) / max(Date().timeIntervalSince(start), 0.001))
+  }
+
+  /// What was simulated, in one line.
+  var summary: String {
+    let share = accepted + refused == 0 ? 0 : 100 * accepted / (accepted + refused)
+    return "\(runs) histories (\(rate) a second): \(accepted) statements accepted (\(share) %), "
+      + "\(syncs) syncs, \(hiddenRows) rows parked in the end, \(failed.count) failed"
+  }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import DocumentSyncTesting
+import Foundation
+
+/// Simulates fleets of devices, one history for each seed, until one fails.
+@main
+struct FleetRuns: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "fleet",
+    abstract: "Simulates fleets of devices and checks that nothing is lost or differs.",
+    discussion: """
+      Each seed is one history. A history that fails is made shorter and printed, with the \
+      command that repeats it; the exit code is 1 then. See Documentation/Reliability.md.
+      """)
+
+  @Option(help: "How many histories to simulate.")
+  var runs: UInt64 = 300
+
+  @Option(help: "The seed of the first history; the others follow.")
+  var firstSeed: UInt64 = 1
+
+  @Option(help: "Simulate only the history of this seed.")
+  var seed: UInt64?
+
+  @Option(help: "How many devices there are, instead of 2 to 5.")
+  var devices: Int?
+
+  @Option(help: "About how many steps a history has.")
+  var steps = Fleet.Options().steps
+
+  @Option(
+    help: ArgumentHelp(
+      "How devices synchronize: managers, directly, or both.", valueName: "mode"))
+  var mode = "both"
+
+  @Option(
+    help: ArgumentHelp(
+      "Leave out of the schemas and histories, separated by commas: "
+        + FleetFeatures.names.map(\.name).joined(separator: ", ") + ".",
+      valueName: "features"))
+  var without = ""
+
+  @Option(help: "How many histories are simulated at a time.")
+  var jobs = min(ProcessInfo.processInfo.activeProcessorCount, 4)
+
+  @Option(help: "Go on until this many histories have failed.")
+  var failures = 1
+
+  @Option(help: "How many shorter histories are tried to shrink one that fails; 0 prints none.")
+  var attempts = 800
+
+  @Flag(help: "Print nothing but failures and the result.")
+  var quiet = false
+
+  func validate() throws {
+    guard ["managers", "directly", "both"].contains(mode) else {
+      throw ValidationError("--mode is managers, directly, or both.")
+    }
+    for name in without.split(separator: ",")
+    where !FleetFeatures.names.contains(where: { $0.name == name }) {
+      throw ValidationError("“\(name)” is no feature.")
+    }
+    if let devices, devices < 1 { throw ValidationError("--devices is at least 1.") }
+    guard jobs > 0, failures > 0, steps > 0 else {
+      throw ValidationError("--jobs, --failures and --steps are at least 1.")
+    }
+  }
+
+  var fleetOptions: Fleet.Options {
+    var options = Fleet.Options()
+    options.devices = devices
+    options.steps = steps
+    options.usesManagers = mode == "both" ? nil : mode == "managers"
+    for (name, feature) in FleetFeatures.names where without.split(separator: ",").contains(name[...]) {
+      options.features.remove(feature)
+    }
+    return options
+  }
+
+  func run() async throws {
+    var campaign = Campaign(
+      seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
+      options: fleetOptions, jobs: jobs, maximumFailures: failures, isQuiet: quiet)
+    let failed = try await campaign.run()
+    for report in failed {
+      print("\nSeed \(report.seed) fails.")
+      if attempts > 0,
+        let script = try await Fleet.shrunkScript(
+          seed: report.seed, options: fleetOptions, attempts: attempts)
+      {
+        print(script)
+      } else if let failure = report.failure {
+        print("\(failure.kind): \(failure.details)")
+      }
+      print("To repeat it: \(repeatingCommand(report.seed))")
+    }
+    print(campaign.summary)
+    if !failed.isEmpty { throw ExitCode.failure }
+  }
+
+  private func repeatingCommand(_ seed: UInt64) -> String {
+    var words = ["swift run -c release fleet --seed \(seed)"]
+    if let devices { words.append("--devices \(devices)") }
+    if steps != Fleet.Options().steps { words.append("--steps \(steps)") }
+    if mode != "both" { words.append("--mode \(mode)") }
+    if !without.isEmpty { words.append("--without \(without)") }
+    return words.joined(separator: " ")
+  }
+}
