@@ -71,7 +71,8 @@ struct FleetRuns: AsyncParsableCommand {
     options.devices = devices
     options.steps = steps
     options.usesManagers = mode == "both" ? nil : mode == "managers"
-    for (name, feature) in FleetFeatures.names where without.split(separator: ",").contains(name[...]) {
+    for (name, feature) in FleetFeatures.names
+    where without.split(separator: ",").contains(name[...]) {
       options.features.remove(feature)
     }
     return options

@@ -96,7 +96,8 @@ extension TableChanges {
       return OracleKey(table: table, identity: RowIdentity(bytes: bytes))
     }
     return OracleKey(
-      table: table, identity: IdentityEncoding.encode(keys.map { $0[index] }, collations: collations))
+      table: table,
+      identity: IdentityEncoding.encode(keys.map { $0[index] }, collations: collations))
   }
 }
 

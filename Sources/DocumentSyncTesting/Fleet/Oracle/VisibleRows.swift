@@ -28,12 +28,34 @@ struct VisibleRows {
     }
   }
 
+  /// Adds identities to those of bookkeeping.
+  mutating func add(_ keys: [Int64: RowIdentity], of table: String) {
+    identities[table, default: [:]].merge(keys) { _, new in new }
+  }
+
   /// The rows of all synchronized tables: their shared columns by name.
-  func read() throws -> [OracleKey: [String: Value]] {
+  func read() throws -> [OracleKey: [String: Value]] { logical(try localRows()) }
+
+  /// The rows as the tables have them: the key's columns, then the others.
+  func localRows() throws -> [String: [[Value]]] {
+    var rows: [String: [[Value]]] = [:]
+    for table in schema.synchronized {
+      rows[table.name] = try database.rows(
+        "SELECT \(table.names(columns(of: table))) FROM \(table.name)")
+    }
+    return rows
+  }
+
+  private func columns(of table: FleetTable) -> [Int] {
+    table.key + table.shared.filter { !table.key.contains($0) }
+  }
+
+  /// The same rows with identities in place of keys.
+  func logical(_ tables: [String: [[Value]]]) -> [OracleKey: [String: Value]] {
     var rows: [OracleKey: [String: Value]] = [:]
     for table in schema.synchronized {
-      let columns = table.key + table.shared.filter { !table.key.contains($0) }
-      for values in try database.rows("SELECT \(table.names(columns)) FROM \(table.name)") {
+      let columns = columns(of: table)
+      for values in tables[table.name] ?? [] {
         let logical = zip(columns, values).map { logicalValue($1, column: $0, table) }
         rows[key(Array(logical.prefix(table.key.count)), table)] = Dictionary(
           uniqueKeysWithValues: zip(columns, logical).compactMap { column, value in

@@ -25,7 +25,8 @@ struct RandomEdit {
   static func keys(_ column: FleetColumn) -> [String] {
     switch column.type {
     case .integer: ["1", "2", "3", "4", "5", "6"]
-    case .text: column.collation == .binary ? ["'k1'", "'k2'", "'k3'"] : ["'k1'", "'K1'", "'k2'", "'k2 '"]
+    case .text:
+      column.collation == .binary ? ["'k1'", "'k2'", "'k3'"] : ["'k1'", "'K1'", "'k2'", "'k2 '"]
     case .real: ["1.0", "1.5", "2.0"]
     case .blob: ["x'01'", "x'02'"]
     case .any: ["1", "1.0", "'1'", "x'31'"]

@@ -81,7 +81,10 @@ final class DelayedDirectory: SharedDirectory {
     try ledger.note(try base.read(path, limit: .max), at: path)
   }
 
-  func remove(_ path: RelativePath) throws { try base.remove(path) }
+  func remove(_ path: RelativePath) throws {
+    try base.remove(path)
+    ledger.noteRemoval(of: path)
+  }
 
   func removeLeftovers(of client: ClientIdentifier) throws {
     try base.removeLeftovers(of: client)

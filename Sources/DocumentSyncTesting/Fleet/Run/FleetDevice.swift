@@ -18,18 +18,23 @@ final class FleetDevice {
   let program: FleetSQLite
   /// What the change sets say that were applied here, merged by the oracle.
   var state: LogicalState
+  /// What was shown after the last synchronization.
+  var shown: [OracleKey: [String: Value]]
+  private let schema: FleetSchema
 
   init(
     number: Int, store: LocalStore, manager: DocumentSyncManager?, directory: DelayedDirectory,
-    clock: FleetClock, state: LogicalState
+    clock: FleetClock, schema: FleetSchema, state: LogicalState
   ) throws {
     self.number = number
     self.store = store
     self.manager = manager
     self.directory = directory
     self.clock = clock
+    self.schema = schema
     self.state = state
     program = try FleetSQLite(store.path)
+    shown = try VisibleRows(program, schema: schema).read()
     try program.override("julianday") { .real(clock.julianDay) }
     try program.override("randomblob") { .blob(clock.bytes(16)) }
   }
@@ -114,6 +119,8 @@ final class FleetDevice {
             bytes: bytes))
       }
     }
+    // Otherwise applying seals first, in its own transaction.
+    if dice.chance(50) { try sealAndCheck() }
     received = dice.shuffled(received)
     if dice.chance(30), received.count > 1 {
       let middle = received.count / 2
@@ -131,5 +138,19 @@ final class FleetDevice {
       published += 1
     }
     return report.applied.isEmpty && published == 0
+  }
+
+  /// Seals, and checks that nothing that was edited is missing.
+  private func sealAndCheck() throws {
+    let check = try EditCheck(program, schema: schema, shown: shown)
+    let report = try store.seal()
+    let sealed = try report.changeSets.map {
+      try ChangeSetCodec.decode(try store.sealedBytes($0.number))
+    }
+    let missing = try check.missing(from: sealed, program)
+    guard missing.isEmpty else {
+      throw FleetFailure(
+        .lost, "device \(number) has not sealed:\n  " + missing.joined(separator: "\n  "))
+    }
   }
 }

@@ -16,6 +16,8 @@ struct FleetInvariants {
     let isIdle: Bool
     do {
       isIdle = try await device.synchronize(salt: salt)
+    } catch let failure as FleetFailure {
+      throw failure
     } catch let error {
       throw FleetFailure(throwing: error, "device \(device.number) cannot synchronize: ")
     }
@@ -75,6 +77,7 @@ struct FleetInvariants {
         "device \(device.number):\n" + differences.joined(separator: "\n") + "\n"
           + stateDescription(device, of: differences))
     }
+    device.shown = rows
     try checkParked(device, expected)
   }
 
@@ -100,7 +103,8 @@ struct FleetInvariants {
         }
         return value == expected[name] ?? .null
       }
-      return isEqual ? nil : "  \(key): the oracle shows \(text(expected)), the device \(text(shown))"
+      return isEqual
+        ? nil : "  \(key): the oracle shows \(text(expected)), the device \(text(shown))"
     }
   }
 
@@ -175,8 +179,9 @@ struct FleetInvariants {
     let digest = try first.store.digest()
     for device in devices {
       let waiting = try device.store.waiting()
-      guard device.state.vector.filter({ $0.value > 0 })
-        == first.state.vector.filter({ $0.value > 0 }), waiting.isEmpty
+      guard
+        device.state.vector.filter({ $0.value > 0 })
+          == first.state.vector.filter({ $0.value > 0 }), waiting.isEmpty
       else {
         throw FleetFailure(.restless, "device \(device.number) does not have everything")
       }

@@ -42,6 +42,12 @@ final class FleetLedger: Sendable {
     }
   }
 
+  /// Notes that a file was removed by its owner.
+  func noteRemoval(of path: RelativePath) {
+    guard let file = file(at: path) else { return }
+    state.withLock { $0.files[file] = nil }
+  }
+
   /// Which of the files it is that devices exchange; `nil` for any other.
   func file(at path: RelativePath) -> FleetFile? {
     guard let folder = path.parent else { return nil }

@@ -90,7 +90,7 @@ final class FleetWorld {
       state = start
       devices[number] = try FleetDevice(
         number: number, store: store, manager: manager, directory: directory, clock: clock,
-        state: start)
+        schema: plan.schema, state: start)
     }
     if plan.usesManagers {
       // So that every device knows of every other.

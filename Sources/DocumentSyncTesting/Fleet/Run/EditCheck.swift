@@ -1,0 +1,93 @@
+import SyncModel
+import SyncStore
+
+/// I1: what a program edited, and was acknowledged by SQLite, is in the
+/// change sets that are sealed next.
+///
+/// Compares the tables before sealing with what was shown after the last
+/// synchronization, and asks the change sets for every difference.
+struct EditCheck {
+  private let schema: FleetSchema
+  private let before: [OracleKey: [String: Value]]
+  private let tables: [String: [[Value]]]
+
+  /// - Parameter shown: What was shown after the last synchronization.
+  init(_ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [String: Value]]) throws {
+    self.schema = schema
+    before = shown
+    tables = try VisibleRows(database, schema: schema).localRows()
+  }
+
+  /// What of the edits is missing from `sealed`, a line for each.
+  func missing(from sealed: [SyncChangeSet], _ database: FleetSQLite) throws -> [String] {
+    var said = SaidChanges(schema: schema)
+    for set in sealed { said.add(set) }
+    // Sealing gives new rows their identities.
+    var reader = try VisibleRows(database, schema: schema)
+    for (table, keys) in said.identities { reader.add(keys, of: table) }
+    let now = reader.logical(tables)
+    return Set(before.keys).union(now.keys).sorted().flatMap { key in
+      missing(key, before[key], now[key], among: now, said)
+    }
+  }
+
+  private func missing(
+    _ key: OracleKey, _ before: [String: Value]?, _ now: [String: Value]?,
+    among rows: [OracleKey: [String: Value]], _ said: SaidChanges
+  ) -> [String] {
+    guard let table = schema.table(key.table) else { return [] }
+    guard let now else {
+      return said.actions[key] == .delete ? [] : ["the deletion of \(key)"]
+    }
+    if before == nil, said.actions[key] != .insert { return ["the insertion of \(key)"] }
+    return now.sorted { $0.key < $1.key }.compactMap { name, value in
+      guard before?[name] != value, let position = table.position(of: name),
+        !table.isPureIdentity(position, in: schema), isFollowable(value, position, table, rows),
+        said.cells[key]?[name] != value
+      else { return nil }
+      return "\(key): \(name) = \(value.sqlDescription)"
+    }
+  }
+
+  /// With foreign keys off a program may refer to a row that is not there.
+  private func isFollowable(
+    _ value: Value, _ column: Int, _ table: FleetTable, _ rows: [OracleKey: [String: Value]]
+  ) -> Bool {
+    guard case .identity(let identity) = value,
+      let parent = schema.keyTable(of: column, in: table)
+    else { return true }
+    return rows[OracleKey(table: parent, identity: identity)] != nil
+  }
+}
+
+/// What change sets say, by row.
+private struct SaidChanges {
+  let schema: FleetSchema
+  var actions: [OracleKey: RowAction] = [:]
+  var cells: [OracleKey: [String: Value]] = [:]
+  /// The identities of the author's keys, by table.
+  var identities: [String: [Int64: RowIdentity]] = [:]
+
+  init(schema: FleetSchema) { self.schema = schema }
+
+  mutating func add(_ set: SyncChangeSet) {
+    for changes in set.tables {
+      let collations = schema.table(changes.table)?.keyCollations ?? []
+      var cursors = [Int](repeating: 0, count: changes.columns.count)
+      for index in 0..<changes.count {
+        let key = changes.oracleKey(index, collations: collations)
+        actions[key] = RowAction(rawValue: changes.actions[index])
+        if changes.identity == .surrogate, case .integer(let local) = changes.keys[1][index],
+          actions[key] != .delete
+        {
+          identities[changes.table, default: [:]][local] = key.identity
+        }
+        for column in changes.shapes[Int(changes.rowShapes[index])] {
+          cells[key, default: [:]][changes.columns[column]] =
+            changes.cells[column][cursors[column]]
+          cursors[column] += 1
+        }
+      }
+    }
+  }
+}
