@@ -38,12 +38,17 @@ struct LogicalState: Sendable {
 
   /// How each table's key compares.
   private let collations: [String: [KeyCollation]]
+  private let origins: [String: UInt64]
   private(set) var rows: [OracleKey: Row] = [:]
   /// For each device the number of its last change set in here.
   private(set) var vector: [ClientIdentifier: UInt64] = [:]
 
   /// Rows that were there before syncing began.
-  init(schema: FleetSchema, start: [OracleKey: [String: Value]]) {
+  ///
+  /// - Parameter origins: The first half of the identities of rows from before
+  ///   syncing, for each table with surrogate keys.
+  init(schema: FleetSchema, start: [OracleKey: [String: Value]], origins: [String: UInt64]) {
+    self.origins = origins
     collations = Dictionary(
       uniqueKeysWithValues: schema.tables.map { ($0.name, $0.keyCollations) })
     for (key, values) in start {
@@ -51,6 +56,11 @@ struct LogicalState: Sendable {
         existence: .inserted, existenceStamp: .zero,
         cells: values.mapValues { Cell(value: $0, stamp: .zero) })
     }
+  }
+
+  /// The identity of the row that had a key before syncing began.
+  func original(of key: Int64, in table: String) -> RowIdentity {
+    RowIdentity(bytes: Bits128(high: origins[table] ?? 0, low: UInt64(bitPattern: key)).bytes)
   }
 
   /// Merges a change set. In which order they come makes no difference.

@@ -110,10 +110,11 @@ struct Materialization {
     guard let identity = identity(referring, reference, parent) else { return nil }
     var target = OracleKey(table: parent.name, identity: identity)
     if reference.columns.contains(where: { isIdentity($0, table) }) { return target }
+    let named = target
     var seen: Set<OracleKey> = []
-    while seen.insert(target).inserted, let row = state.rows[target], !row.isLiving,
-      let moved = row.moved
-    {
+    while let row = state.rows[target], !row.isLiving, let moved = row.moved {
+      // In a circle nobody lives on.
+      guard seen.insert(target).inserted else { return named }
       target.identity = moved
     }
     return target
@@ -171,15 +172,22 @@ struct Materialization {
     return values
   }
 
+  /// The key of a row as its identity has it.
   private func keyValue(
     _ column: Int, of target: OracleKey, _ parent: FleetTable
   ) throws -> Value {
     if parent.hasSurrogateKey { return .identity(target.identity) }
-    return existing[target]?[parent.columns[column].name] ?? .null
+    let values = try IdentityEncoding.decode(target.identity, count: parent.key.count)
+    return parent.key.firstIndex(of: column).map { values[$0] } ?? .null
   }
 
+  /// What a column has by default. The key of a table with surrogates means
+  /// the row that had it before syncing began.
   private func defaultValue(_ column: Int, _ table: FleetTable) throws -> Value {
-    try scratch.defaultValue(of: column, in: table)
+    let value = try scratch.defaultValue(of: column, in: table)
+    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value
+    else { return value }
+    return .identity(state.original(of: key, in: parent))
   }
 
   // MARK: - 2. Unique values and conditions

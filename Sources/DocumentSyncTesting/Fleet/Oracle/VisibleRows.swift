@@ -8,7 +8,8 @@ struct VisibleRows {
   let database: FleetSQLite
   let schema: FleetSchema
   private var identities: [String: [Int64: RowIdentity]] = [:]
-  private var origins: [String: UInt64] = [:]
+  /// The first half of the identities of rows from before syncing.
+  private(set) var origins: [String: UInt64] = [:]
 
   init(_ database: FleetSQLite, schema: FleetSchema) throws {
     self.database = database

@@ -119,9 +119,7 @@ struct RandomSchema {
         type: parent.columns[column].type)
       made.collation = dice.chance(85) ? parent.columns[column].collation : .binary
       if features.contains(.conditions), dice.chance(15) { made.isNotNull = true }
-      // A literal would be another row on every device.
-      let schema = FleetSchema(tables: tables)
-      if dice.chance(25), schema.keyTable(of: column, in: parent) == nil {
+      if dice.chance(25) {
         made.defaultValue = dice.pick(RandomEdit.keys(parent.columns[column]))
       }
       columns.append(tables[index].columns.count)

@@ -102,8 +102,8 @@ final class FleetWorld {
   }
 
   private func startState(of store: LocalStore) throws -> LogicalState {
-    let rows = try VisibleRows(FleetSQLite(store.path), schema: plan.schema).read()
-    return LogicalState(schema: plan.schema, start: rows)
+    let reader = try VisibleRows(FleetSQLite(store.path), schema: plan.schema)
+    return LogicalState(schema: plan.schema, start: try reader.read(), origins: reader.origins)
   }
 
   private func manager(
