@@ -111,6 +111,8 @@ struct RandomSchema {
       {
         tables[index].columns[free].type = parent.columns[column].type
         tables[index].columns[free].collation = parent.columns[column].collation
+        // A single key of integers would be a rowid.
+        if parent.columns[column].type == .integer { tables[index].isWithoutRowid = true }
         columns.append(free)
         continue
       }
