@@ -75,6 +75,8 @@ let package = Package(
       name: "SyncDirectoryTests",
       dependencies: ["SyncDirectory", "SyncModel", "DocumentSyncTesting"]),
     .testTarget(
+      name: "DocumentSyncTestingTests", dependencies: ["DocumentSyncTesting", "SyncModel"]),
+    .testTarget(
       name: "DocumentSyncTests",
       dependencies: [
         "DocumentSync", "DocumentSyncTesting", "SyncModel", "SyncStore", "SyncDirectory",

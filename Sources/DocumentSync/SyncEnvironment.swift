@@ -17,7 +17,8 @@ public struct SyncEnvironment: Sendable {
   public var logger: Logger
   /// What platform this is, as clients describe themselves.
   public var platform: String
-  /// How stores are opened. Its clock is replaced by ``now``.
+  /// How stores are opened. Its clock and its generator are replaced by
+  /// ``now`` and ``random``.
   public var store: LocalStore.Options
   /// How many files are read at a time.
   public var parallelReads = 4
@@ -50,10 +51,12 @@ public struct SyncEnvironment: Sendable {
     openDirectory = { FolderDirectory(root: $0) }
   }
 
-  /// The options for opening a store, with this environment's clock.
+  /// The options for opening a store, with this environment's clock and
+  /// generator.
   var storeOptions: LocalStore.Options {
     var options = store
     options.now = now
+    options.random = random
     return options
   }
 

@@ -39,7 +39,7 @@ extension LocalStore {
       do {
         try connection.queue.writeWithoutTransaction { database in
           try database.inTransaction(.immediate) {
-            try setUp(database, binding, configuration, path)
+            try setUp(database, binding, configuration, path, options.random)
             return .commit
           }
         }
@@ -54,19 +54,18 @@ extension LocalStore {
 
   private static func setUp(
     _ database: Database, _ binding: StoreBinding, _ configuration: StoreConfiguration,
-    _ path: String
+    _ path: String, _ random: () -> UInt64
   ) throws {
     let schema = try checkedSchema(database, configuration: configuration, path: path)
     for statement in Bookkeeping.creation { try database.execute(sql: statement) }
-    var generator = SystemRandomNumberGenerator()
     try Bookkeeping.setMeta("format", to: Array("\(Bookkeeping.format)".utf8), database)
     try Bookkeeping.setMeta(
-      "fingerprintKey", to: Bits128.random(using: &generator).bytes, database)
+      "fingerprintKey", to: Bits128(high: random(), low: random()).bytes, database)
     try setMeta(binding, configuration, database)
     // Here, so that no reader has to write it.
     _ = try ClientRegistry(database).number(of: binding.client)
     for var table in schema.tables {
-      table.origin = generator.next()
+      table.origin = random()
       table.hasUnstampedRows =
         try Bool.fetchOne(
           database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName))") ?? false

@@ -18,14 +18,21 @@ public final class LocalStore: Sendable {
     /// Milliseconds since 1970, for what is shown to people. Stamps of edits
     /// are taken where the edits are made.
     public var now: @Sendable () -> Int64
+    /// Random words, from which a new document's keys are drawn. The
+    /// identities of rows are drawn where the rows are inserted.
+    public var random: @Sendable () -> UInt64
     /// The most rows that one change set carries, about.
     public var rowsPerChangeSet = 20_000
     /// The most bytes that one change set carries before compression, about.
     public var bytesPerChangeSet = 6 << 20
 
-    /// The defaults, with the system's clock.
+    /// The defaults, with the system's clock and generator.
     public init() {
       now = { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
+      random = {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+      }
     }
   }
 

@@ -39,6 +39,9 @@ public enum Fleet {
     public var rounds: Int
     /// Rows that existed and were not shown in the end.
     public var hiddenRows: Int
+    /// What was shown in the end, in a form that tells histories apart; empty
+    /// if the history failed.
+    public var result: String
   }
 
   /// Simulates one history.
@@ -48,7 +51,8 @@ public enum Fleet {
     return Report(
       seed: seed, failure: outcome.failure, acceptedStatements: outcome.acceptedStatements,
       refusedStatements: outcome.refusedStatements, syncs: outcome.syncs,
-      rounds: outcome.rounds, hiddenRows: outcome.hiddenRows)
+      rounds: outcome.rounds, hiddenRows: outcome.hiddenRows,
+      result: outcome.result)
   }
 
   /// The shortest script that was found to fail as the seed does; `nil` if

@@ -113,6 +113,11 @@ struct FleetInvariants {
       .joined(separator: " ")
   }
 
+  /// Rows as text, a line for each.
+  static func text(_ rows: [OracleKey: [String: Value]]) -> String {
+    rows.sorted { $0.key < $1.key }.map { "\($0): \(text($1))" }.joined(separator: "\n")
+  }
+
   private func stateDescription(_ device: FleetDevice, of differences: [String]) -> String {
     guard differences.count < 20, device.state.rows.count < 30 else { return "" }
     return device.state.rows.sorted { $0.key < $1.key }.map { key, row in

@@ -15,6 +15,8 @@ final class FleetRun {
     var rounds = 0
     /// Rows that were living and not shown at the end.
     var hiddenRows = 0
+    /// The rows that were shown in the end, as text.
+    var result = ""
   }
 
   private let plan: FleetPlan
@@ -118,6 +120,7 @@ final class FleetRun {
       }
     }
     outcome.hiddenRows = try invariants.checkEnd(devices)
+    outcome.result = devices.first.map { FleetInvariants.text($0.shown) } ?? ""
     try await invariants.checkIdleSyncs(devices)
   }
 }

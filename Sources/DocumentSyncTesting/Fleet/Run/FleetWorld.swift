@@ -127,6 +127,7 @@ final class FleetWorld {
   private func directStore(_ number: Int, clock: FleetClock) throws -> LocalStore {
     var options = LocalStore.Options()
     options.now = { clock.time }
+    options.random = { clock.word() }
     var random = SeededRandom(seed: plan.seed)
     let root = RootIdentifier.random(using: &random)
     let document = DocumentName.random(using: &random)
