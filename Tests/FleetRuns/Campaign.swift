@@ -7,6 +7,7 @@ struct Campaign {
   let options: Fleet.Options
   let jobs: Int
   let maximumFailures: Int
+  let deadline: Date
   let isQuiet: Bool
 
   private var runs = 0
@@ -20,12 +21,13 @@ struct Campaign {
 
   init(
     seeds: ClosedRange<UInt64>, options: Fleet.Options, jobs: Int, maximumFailures: Int,
-    isQuiet: Bool
+    deadline: Date, isQuiet: Bool
   ) {
     self.seeds = seeds
     self.options = options
     self.jobs = jobs
     self.maximumFailures = maximumFailures
+    self.deadline = deadline
     self.isQuiet = isQuiet
   }
 
@@ -44,7 +46,7 @@ struct Campaign {
       for _ in 0..<jobs { begin() }
       while let report = try await group.next() {
         take(report)
-        if failed.count >= maximumFailures { isDone = true }
+        if failed.count >= maximumFailures || Date() >= deadline { isDone = true }
         begin()
       }
     }
@@ -57,7 +59,12 @@ struct Campaign {
     refused += report.refusedStatements
     syncs += report.syncs
     hiddenRows += report.hiddenRows
-    if report.failure != nil { failed.append(report) }
+    if let failure = report.failure {
+      failed.append(report)
+      let line = "\rSeed \(report.seed) fails: \(failure.kind), \(failure.details.prefix(60))"
+      FileHandle.standardError.write(
+        Data((line.replacingOccurrences(of: "\n", with: " ") + "\n").utf8))
+    }
     guard !isQuiet, Date().timeIntervalSince(lastProgress) > 1 else { return }
     lastProgress = Date()
     let line = "\r\(runs) of \(seeds.count) histories, \(failed.count) failed, \(rate) a second  "

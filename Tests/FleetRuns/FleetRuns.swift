@@ -46,6 +46,9 @@ struct FleetRuns: AsyncParsableCommand {
   @Option(help: "Go on until this many histories have failed.")
   var failures = 1
 
+  @Option(help: "Begin no more histories after this many minutes.")
+  var minutes = Double.infinity
+
   @Option(help: "How many shorter histories are tried to shrink one that fails; 0 prints none.")
   var attempts = 800
 
@@ -81,7 +84,9 @@ struct FleetRuns: AsyncParsableCommand {
   func run() async throws {
     var campaign = Campaign(
       seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
-      options: fleetOptions, jobs: jobs, maximumFailures: failures, isQuiet: quiet)
+      options: fleetOptions, jobs: jobs, maximumFailures: failures,
+      deadline: minutes.isFinite ? Date(timeIntervalSinceNow: 60 * minutes) : .distantFuture,
+      isQuiet: quiet)
     let failed = try await campaign.run()
     for report in failed {
       print("\nSeed \(report.seed) fails.")

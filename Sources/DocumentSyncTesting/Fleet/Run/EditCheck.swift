@@ -10,6 +10,8 @@ struct EditCheck {
   private let schema: FleetSchema
   private let before: [OracleKey: [String: Value]]
   private let tables: [String: [[Value]]]
+  /// The rows before sealing, with the identities that it gave.
+  private var now: [OracleKey: [String: Value]] = [:]
 
   /// - Parameter shown: What was shown after the last synchronization.
   init(_ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [String: Value]]) throws {
@@ -19,21 +21,52 @@ struct EditCheck {
   }
 
   /// What of the edits is missing from `sealed`, a line for each.
-  func missing(from sealed: [SyncChangeSet], _ database: FleetSQLite) throws -> [String] {
+  ///
+  /// - Parameter state: What was merged before.
+  mutating func missing(
+    from sealed: [SyncChangeSet], state: LogicalState, _ database: FleetSQLite
+  ) throws -> [String] {
     var said = SaidChanges(schema: schema)
     for set in sealed { said.add(set) }
     // Sealing gives new rows their identities.
     var reader = try VisibleRows(database, schema: schema)
     for (table, keys) in said.identities { reader.add(keys, of: table) }
-    let now = reader.logical(tables)
+    now = reader.logical(tables)
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
-      missing(key, before[key], now[key], among: now, said)
+      missing(key, before[key], now[key], said) + missingRebirths(key, state, said)
+    }
+  }
+
+  /// The deletions that sealing has undone. With foreign keys on nothing may
+  /// be left that refers to a deleted row.
+  func undone(in shown: [OracleKey: [String: Value]]) -> [String] {
+    before.keys.filter { now[$0] == nil && shown[$0] != nil }.sorted().map {
+      "the deletion of \($0)"
+    }
+  }
+
+  /// Rows that are dead, are shown all the same, and are referred to by an
+  /// edit, which counts on them.
+  private func missingRebirths(
+    _ key: OracleKey, _ state: LogicalState, _ said: SaidChanges
+  ) -> [String] {
+    guard let table = schema.table(key.table), let row = now[key] else { return [] }
+    return table.references.compactMap { reference in
+      guard let parent = schema.table(reference.parent), parent.hasSurrogateKey,
+        reference.columns.count == 1, reference.parentColumns == parent.key,
+        case .identity(let identity) = row[table.columns[reference.columns[0]].name],
+        before[key]?[table.columns[reference.columns[0]].name] != .identity(identity)
+      else { return nil }
+      let target = OracleKey(table: parent.name, identity: identity)
+      guard state.rows[target]?.existence == .deleted, now[target] != nil,
+        before[target] != nil, said.actions[target] != .insert
+      else { return nil }
+      return "that \(target) lives again, to which \(key) refers"
     }
   }
 
   private func missing(
-    _ key: OracleKey, _ before: [String: Value]?, _ now: [String: Value]?,
-    among rows: [OracleKey: [String: Value]], _ said: SaidChanges
+    _ key: OracleKey, _ before: [String: Value]?, _ now: [String: Value]?, _ said: SaidChanges
   ) -> [String] {
     guard let table = schema.table(key.table) else { return [] }
     guard let now else {
@@ -42,7 +75,7 @@ struct EditCheck {
     if before == nil, said.actions[key] != .insert { return ["the insertion of \(key)"] }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
-        !table.isPureIdentity(position, in: schema), isFollowable(value, position, table, rows),
+        !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
         said.cells[key]?[name] != value
       else { return nil }
       return "\(key): \(name) = \(value.sqlDescription)"
@@ -50,13 +83,11 @@ struct EditCheck {
   }
 
   /// With foreign keys off a program may refer to a row that is not there.
-  private func isFollowable(
-    _ value: Value, _ column: Int, _ table: FleetTable, _ rows: [OracleKey: [String: Value]]
-  ) -> Bool {
+  private func isFollowable(_ value: Value, _ column: Int, _ table: FleetTable) -> Bool {
     guard case .identity(let identity) = value,
       let parent = schema.keyTable(of: column, in: table)
     else { return true }
-    return rows[OracleKey(table: parent, identity: identity)] != nil
+    return now[OracleKey(table: parent, identity: identity)] != nil
   }
 }
 

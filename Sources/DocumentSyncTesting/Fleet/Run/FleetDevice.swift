@@ -20,6 +20,8 @@ final class FleetDevice {
   var state: LogicalState
   /// What was shown after the last synchronization.
   var shown: [OracleKey: [String: Value]]
+  /// Whether a program had foreign keys off since the last synchronization.
+  var wasEditedFreely = false
   private let schema: FleetSchema
 
   init(
@@ -55,6 +57,7 @@ final class FleetDevice {
   func edit(_ edit: FleetEdit) throws -> [String] {
     clock.time = edit.time
     clock.reseed(edit.salt)
+    if !edit.hasForeignKeys { wasEditedFreely = true }
     try program.run("PRAGMA foreign_keys = \(edit.hasForeignKeys ? "ON" : "OFF")")
     guard edit.statements.count > 1 else { return accepted(edit.statements) }
     try program.run("BEGIN")
@@ -142,12 +145,16 @@ final class FleetDevice {
 
   /// Seals, and checks that nothing that was edited is missing.
   private func sealAndCheck() throws {
-    let check = try EditCheck(program, schema: schema, shown: shown)
+    var check = try EditCheck(program, schema: schema, shown: shown)
     let report = try store.seal()
     let sealed = try report.changeSets.map {
       try ChangeSetCodec.decode(try store.sealedBytes($0.number))
     }
-    let missing = try check.missing(from: sealed, program)
+    var missing = try check.missing(from: sealed, state: state, program)
+    if !wasEditedFreely {
+      missing += check.undone(in: try VisibleRows(program, schema: schema).read())
+    }
+    missing += sealed.flatMap { TornRegisters(schema: schema).found(in: $0) }
     guard missing.isEmpty else {
       throw FleetFailure(
         .lost, "device \(number) has not sealed:\n  " + missing.joined(separator: "\n  "))

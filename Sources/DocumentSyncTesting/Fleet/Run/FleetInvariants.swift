@@ -78,6 +78,7 @@ struct FleetInvariants {
           + stateDescription(device, of: differences))
     }
     device.shown = rows
+    device.wasEditedFreely = false
     try checkParked(device, expected)
   }
 

@@ -1,0 +1,43 @@
+import SyncModel
+
+/// Columns that belong together have to be said together, with one stamp:
+/// those of a composite foreign key, and those that one CHECK names.
+struct TornRegisters {
+  private let schema: FleetSchema
+
+  init(schema: FleetSchema) { self.schema = schema }
+
+  /// What a change set says of a part of a register, a line for each.
+  func found(in set: SyncChangeSet) -> [String] {
+    set.tables.flatMap { changes -> [String] in
+      guard let table = schema.table(changes.table) else { return [] }
+      let registers = registers(of: table)
+      guard !registers.isEmpty else { return [] }
+      return (0..<changes.count).flatMap { row in
+        registers.compactMap { register in
+          isWhole(register, row, changes)
+            ? nil : "\(table.name): of \(register.sorted()) only a part, or with several stamps"
+        }
+      }
+    }
+  }
+
+  private func registers(of table: FleetTable) -> [Set<String>] {
+    (table.checks.map(\.columns) + table.references.map(\.columns)).compactMap { columns in
+      let cells = columns.filter { !table.key.contains($0) }
+      return cells.count > 1 ? Set(cells.map { table.columns[$0].name }) : nil
+    }
+  }
+
+  private func isWhole(_ register: Set<String>, _ row: Int, _ changes: TableChanges) -> Bool {
+    let said = changes.shapes[Int(changes.rowShapes[row])].filter {
+      register.contains(changes.columns[$0])
+    }
+    if said.isEmpty { return true }
+    let stamps = said.map { column in
+      changes.exceptions.first { $0.row == row && $0.column == column }?.stamp.time
+        ?? changes.times[row]
+    }
+    return said.count == register.count && Set(stamps).count == 1
+  }
+}
