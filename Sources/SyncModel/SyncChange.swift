@@ -79,7 +79,8 @@ public struct TableChanges: Hashable, Sendable {
 public struct StampException: Hashable, Sendable {
   /// The index of the row.
   public var row: Int
-  /// The index of the column; `nil` for the row's existence.
+  /// The index of the column; `nil` for the row's existence, or, where an
+  /// update says which version of a row it replaces, for that version.
   public var column: Int?
   /// The stamp.
   public var stamp: Stamp

@@ -143,10 +143,13 @@ struct CaptureTriggers {
         + "BEGIN SELECT 1; END"
     }
     let condition = balanced(positions.map { difference(table.columns[$0]) }, by: "OR")
+    let bases = table.baseColumns
+    let names = keyNames + bases.map(Column.old)
+    let olds = bases.map { ", OLD.\(quoted(table.columns[$0].name))" }.joined()
     return """
       CREATE TRIGGER \(name("au")) AFTER UPDATE ON \(table.quotedName) WHEN \(condition) BEGIN \
-      INSERT INTO \(table.logName) (op, at, mask, \(keyNames.joined(separator: ", "))) \
-      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))); END
+      INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
+      VALUES (\(Entry.update.rawValue), julianday('now'), \(mask), \(keys("NEW"))\(olds)); END
       """
   }
 

@@ -105,10 +105,12 @@ extension ChangeExport {
   private func logHiddenDeletion(of row: RowKey, at time: Double) throws {
     let access = try session.access(row.table)
     let state = try access.stamps.state(of: access.fingerprint(row.identity))
-    guard state?.existence == .inserted else { return }
+    guard let state, state.existence == .inserted || session.isRevived(state, access.table) else {
+      return
+    }
     var key = try access.key(of: row.identity)
     if key == nil, access.table.identity == .surrogate {
-      key = [.integer(try access.assignKey(to: row.identity, preferring: state?.localKey))]
+      key = [.integer(try access.assignKey(to: row.identity, preferring: state.localKey))]
     }
     // A row that cannot be named here refers to one that never came.
     guard let key else { return }

@@ -31,6 +31,9 @@ struct EditLog {
     /// Where the values that it had when it went are among the batch's old
     /// ones; `nil` if they were not recorded.
     var old: Int?
+    /// Where the values before the first update are among the batch's old
+    /// ones, by column.
+    var bases: [Int: Int] = [:]
     /// Whether it was deleted while it was not shown.
     var isHidden = false
     /// Whether it is to be inserted as it is, if it is deleted.
@@ -164,11 +167,13 @@ struct EditLog {
     case .insert:
       row.insertTime = time
       row.updates.removeAll()
+      row.bases.removeAll()
       for position in recorded { row.changed.formUnion(ColumnSet(position)) }
       if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
     case .update:
       var columns = registers(of: ColumnSet(statement, at: 2))
       if !recorded.isEmpty { row.changed.formUnion(columns) }
+      readBases(columns, of: &row, &olds)
       if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
       // What is overwritten need not be remembered, so that a row that is
       // edited again and again takes no more room.
@@ -179,6 +184,7 @@ struct EditLog {
       row.updates.append(Update(time: time, columns: columns))
     case .delete:
       row.insertTime = nil
+      row.bases.removeAll()
       row.mayBeGone = true
       row.updates.removeAll()
       readOldValues(of: &row, &olds)
@@ -205,10 +211,24 @@ struct EditLog {
     return result
   }
 
+  private func readBases(
+    _ columns: ColumnSet, of row: inout Row, _ olds: inout [ValueColumn]
+  ) {
+    for position in table.baseColumns
+    where columns.contains(position) && row.bases[position] == nil {
+      guard let offset = recorded.firstIndex(of: position) else { continue }
+      row.bases[position] = olds[position].count
+      statement.append(at: firstOld + offset, to: &olds[position])
+    }
+  }
+
   private func readOldValues(of row: inout Row, _ olds: inout [ValueColumn]) {
     guard let first = recorded.first else { return }
-    row.old = olds[first].count
+    // All columns of one row at one index, though some have more values.
+    let index = recorded.map { olds[$0].count }.max() ?? olds[first].count
+    row.old = index
     for (offset, position) in recorded.enumerated() {
+      while olds[position].count < index { olds[position].append(.null) }
       statement.append(at: firstOld + offset, to: &olds[position])
     }
   }

@@ -68,7 +68,7 @@ final class ExistenceRule {
   /// may have waited for.
   private func concerned() -> [WorkingRow] {
     var result = set.rows.filter {
-      $0.isDead || $0.state.existence != $0.loadedExistence || $0.shown == nil || $0.isEdited
+      $0.isDead || $0.isLiving != $0.wasLiving || $0.shown == nil || $0.isEdited
         || isReferredOtherwise($0)
     }
     guard set.rows.contains(where: \.isDead) else { return result }
@@ -285,10 +285,22 @@ final class ExistenceRule {
         for column in link.key.columns { row.overlays[column] = .null }
       } else if link.key.onDelete == .setDefault {
         for column in link.key.columns {
-          row.overlays[column] = try session.access(table.id).defaultValue(of: column)
+          row.overlays[column] = try defaultValue(of: column, table)
         }
       }
     }
+  }
+
+  /// The logical value that a column has by default. A key among defaults is
+  /// that of a row from before syncing.
+  private func defaultValue(of column: Int, _ table: TableSchema) throws -> Value {
+    let value = try set.absentValues.values(of: table)[column]
+    guard case .key(let parent) = table.columns[column].domain,
+      let key = StoreSession.key(value)
+    else { return value }
+    return .identity(
+      RowIdentity(
+        bytes: Bits128(high: session.schema[parent].origin, low: UInt64(bitPattern: key)).bytes))
   }
 
   private func exists(_ link: WorkingRow.Link) throws -> Bool {

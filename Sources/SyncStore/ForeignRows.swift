@@ -179,7 +179,8 @@ final class ForeignRows {
   /// The tables of which rows are kept.
   func all() throws -> [Table] {
     if isLoaded { return tables }
-    tables = try Row.fetchAll(database, sql: "SELECT * FROM docsync_foreign_table ORDER BY id").map {
+    tables = try Row.fetchAll(database, sql: "SELECT * FROM docsync_foreign_table ORDER BY id").map
+    {
       row in
       let id: Int = row["id"]
       return Table(

@@ -130,9 +130,9 @@ final class IncomingChanges {
   func change(
     _ row: Int, exceptions: Range<Int>, cells: [(index: Int, cell: Int)]
   ) -> WorkingSet.Change {
-    var existence = stamp(row)
-    for index in exceptions where changes.exceptions[index].column == nil {
-      existence = exceptionStamps[index]
+    let action = RowAction(rawValue: changes.actions[row]) ?? .update
+    let said = exceptions.first { changes.exceptions[$0].column == nil }.map {
+      exceptionStamps[$0]
     }
     let values = cells.compactMap {
       index, cell -> (column: Int, value: Value, stamp: LocalStamp)? in
@@ -144,9 +144,9 @@ final class IncomingChanges {
       return (column, changes.cells[index][cell], stamp)
     }
     return WorkingSet.Change(
-      action: RowAction(rawValue: changes.actions[row]) ?? .update, stamp: existence,
+      action: action, stamp: action == .update ? stamp(row) : said ?? stamp(row),
       cells: values,
       keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
-      movedTo: destinations[row])
+      movedTo: destinations[row], replaces: action == .update ? said : nil)
   }
 }

@@ -74,6 +74,17 @@ struct RowState: Hashable {
   }
 }
 
+extension StoreSession {
+  /// Whether a deleted row lives on since an edit of it, which the deletion
+  /// did not know of, wins.
+  func isRevived(_ state: RowState, _ table: TableSchema) -> Bool {
+    guard table.mergeType == .editWins, state.existence == .deleted else { return false }
+    return table.cellPositions.contains {
+      clients.precedes(state.existenceStamp, state.stamp(of: $0))
+    }
+  }
+}
+
 /// What a row is found by among the stamps: 95 bits of its identity, or of a
 /// keyed hash of it.
 struct RowFingerprint: Hashable, Comparable {

@@ -178,15 +178,18 @@ final class RowWriter {
   /// What has to be kept of a row beyond what its table shows.
   private func kept(_ row: WorkingRow, _ table: TableSchema) -> KeptRow? {
     if row.isVisible {
-      let cells = row.overlays.keys.sorted().compactMap { column in
+      let differing = Set(row.overlays.keys).union(table.counters.filter(row.isAddedTo))
+      let cells = differing.sorted().compactMap { column in
         row.values[column].map { (column: column, value: $0) }
       }
       if row.isDead { return KeptRow(reason: .rescued, movedTo: row.movedTo, cells: cells) }
       return cells.isEmpty ? nil : KeptRow(reason: .overlaid, cells: cells)
     }
     switch row.state.existence {
-    case .inserted:
-      return KeptRow(reason: .parked(reason(row)), cells: cells(row, table.cellPositions))
+    case _ where row.isLiving:
+      return KeptRow(
+        reason: .parked(reason(row)), movedTo: row.movedTo, cells: cells(row, table.cellPositions))
+    case .inserted: return nil
     case .unsaid:
       let cells = cells(row, table.cellPositions)
       return cells.isEmpty ? nil : KeptRow(reason: .parked(.rowMissing), cells: cells)

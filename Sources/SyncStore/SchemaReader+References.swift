@@ -37,7 +37,8 @@ extension SchemaReader {
           onDelete: ForeignKey.DeleteAction(sql: terms[0]["on_delete"])))
       ordinal += 1
     }
-    for (column, target) in (lookup(configuration.references, table.wireName) ?? [:]).sorted(by: <) {
+    for (column, target) in (lookup(configuration.references, table.wireName) ?? [:]).sorted(by: <)
+    {
       guard
         let position = table.columns.firstIndex(where: {
           $0.wireName.lowercased() == column.lowercased()
@@ -110,7 +111,9 @@ extension SchemaReader {
     for index in tables.indices {
       let inbound = keys.filter { $0.parent == tables[index].id }
       tables[index].isReferred = !inbound.isEmpty
-      tables[index].keepsDeleted = inbound.contains { $0.holds && tables[index].identifies($0) }
+      tables[index].keepsDeleted =
+        tables[index].mergeType == .editWins
+        || inbound.contains { $0.holds && tables[index].identifies($0) }
       for key in tables[index].foreignKeys where key.columns.count > 1 {
         tables[index].join(key.columns)
       }
@@ -167,7 +170,7 @@ extension ForeignKey.DeleteAction {
 extension TableSchema {
   /// Makes columns one register, with those that they are joined with
   /// already. Columns of the identity never change and are left out.
-  fileprivate mutating func join(_ columns: [Int]) {
+  mutating func join(_ columns: [Int]) {
     let cells = columns.filter { !self.columns[$0].isIdentity || self.columns[$0].isLoose }
     guard cells.count > 1 else { return }
     var joined = ColumnSet()

@@ -231,6 +231,7 @@ struct SchemaReader {
       hasUnstampedRows: registered?.hasUnstampedRows ?? false, origin: registered?.origin ?? 0,
       foreignKeys: [], uniqueIndexes: [])
     readChecks(of: &table, sql: sql)
+    try readMergeTypes(of: &table)
     return Draft(table: table, primaryKey: primaryKey)
   }
 
@@ -285,8 +286,7 @@ struct SchemaReader {
     return ColumnSchema(
       name: name, wireName: name, affinity: Self.affinity(of: declared),
       collation: try collation(of: name, in: table), domain: .plain,
-      isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0,
-      defaultExpression: row["dflt_value"])
+      isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0)
   }
 
   /// The rules of “Determination Of Column Affinity” in SQLite's

@@ -65,6 +65,12 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// Columns that refer to a table's primary key without a declared foreign
   /// key: table, then column, then the table referred to.
   public var references: [String: [String: String]] = [:]
+  /// How concurrent changes merge, by table. Fixed when the document is
+  /// created.
+  public var tableMergeTypes: [String: TableMergeType] = [:]
+  /// How concurrent changes to a column merge: table, then column. Fixed when
+  /// the document is created.
+  public var columnMergeTypes: [String: [String: ColumnMergeType]] = [:]
 
   /// The defaults for everything.
   public init() {}

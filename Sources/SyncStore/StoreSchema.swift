@@ -43,7 +43,7 @@ struct StoreSchema {
   var fingerprint: ContentHash {
     var text = ""
     for table in tables.sorted(by: { $0.wireName < $1.wireName }) {
-      text += "table \(quoted(table.wireName)) \(table.identity.kind)"
+      text += "table \(quoted(table.wireName)) \(table.identity.kind) \(table.mergeType)"
       for column in table.columns.sorted(by: { $0.wireName < $1.wireName }) {
         text += " \(quoted(column.wireName)) \(column.affinity) \(column.collation)"
         text += column.isIdentity ? " key" : ""
@@ -103,6 +103,10 @@ struct TableSchema {
   /// there before syncing began.
   var origin: UInt64
   var foreignKeys: [ForeignKey]
+  /// How concurrent changes to the rows merge.
+  var mergeType = TableMergeType.latestWins
+  /// Positions of columns whose edits add up.
+  var counters: [Int] { columns.indices.filter { columns[$0].domain == .counter } }
   /// Whether another table refers to this one.
   var isReferred = false
   /// Whether the cells of deleted rows are kept, since such a row can come
@@ -158,11 +162,19 @@ struct TableSchema {
     columns.indices.filter { !columns[$0].isIdentity || columns[$0].isLoose }
   }
 
-  /// Whether merging a row of this table can concern other rows.
-  var isEntangled: Bool { !foreignKeys.isEmpty || !uniqueIndexes.isEmpty }
+  /// Whether merging a row of this table takes more than writing its later
+  /// cells: it can concern other rows, or has a merge type of its own.
+  var isEntangled: Bool {
+    !foreignKeys.isEmpty || !uniqueIndexes.isEmpty || !counters.isEmpty
+      || mergeType == .editWins || mergeType == .keepBoth
+  }
 
-  /// The columns of which the log records the old values of a row that goes.
-  var recordedColumns: [Int] { keepsDeleted ? cellPositions : [] }
+  /// The columns of which the log records what they held: of a row that goes,
+  /// and, for ``baseColumns``, before an update.
+  var recordedColumns: [Int] { keepsDeleted ? cellPositions : baseColumns }
+
+  /// The columns of which the value before an edit is needed.
+  var baseColumns: [Int] { counters }
 }
 
 /// A synchronized column.
@@ -175,6 +187,8 @@ struct ColumnSchema: Hashable {
     /// The key of a row in the table with this id, which is another on every
     /// device.
     case key(of: Int)
+    /// Numbers to which all edits add up (``CounterValue``).
+    case counter
   }
 
   var name: String
@@ -186,8 +200,6 @@ struct ColumnSchema: Hashable {
   var domain: Domain
   var isIdentity: Bool
   var isNotNull: Bool
-  /// The SQL of the value that the column takes when it is left out.
-  var defaultExpression: String?
 
   /// Whether two values can be equal to SQLite and still differ.
   var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }

@@ -9,6 +9,7 @@ final class StoreSession {
   let clients: ClientRegistry
   /// This client's short number.
   let own: Int32
+  let ownClient: ClientIdentifier
   /// Milliseconds since 1970 when the transaction began.
   let now: Int64
 
@@ -26,6 +27,7 @@ final class StoreSession {
     self.now = now
     clients = try ClientRegistry(database)
     own = try clients.number(of: client)
+    ownClient = client
     guard let key = try Bookkeeping.meta("fingerprintKey", database), let hash = SipHash(key: key)
     else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged")
@@ -78,17 +80,25 @@ final class StoreSession {
 
   /// The value that a change set carries for a value of a column here.
   func exported(_ value: Value, _ column: ColumnSchema) throws -> Value {
-    guard case .key(let table) = column.domain, let key = Self.key(value) else { return value }
-    return .identity(try access(table).identity(ofLocalKey: key))
+    switch column.domain {
+    case .plain: return value
+    case .counter: return CounterValue.plain(value).encoded
+    case .key(let table):
+      guard let key = Self.key(value) else { return value }
+      return .identity(try access(table).identity(ofLocalKey: key))
+    }
   }
 
   /// The value that a column here has for one that a change set carries;
   /// `nil` for a reference to a row that has no key here.
   func imported(_ value: Value, _ column: ColumnSchema) throws -> Value? {
-    guard case .key(let table) = column.domain, case .identity(let row) = value else {
-      return value
+    switch column.domain {
+    case .plain: return value
+    case .counter: return CounterValue(value)?.shown ?? .null
+    case .key(let table):
+      guard case .identity(let row) = value else { return value }
+      return try access(table).localKey(of: row).map { .integer($0) }
     }
-    return try access(table).localKey(of: row).map { .integer($0) }
   }
 
   /// A reference to an integer key may be kept as text or as a double, where

@@ -377,33 +377,6 @@ final class TableAccess {
     return statement
   }
 
-  private var defaults: [Int: Value] = [:]
-
-  /// The logical value that a column has by default. A key among defaults is
-  /// that of a row from before syncing.
-  func defaultValue(of column: Int) throws -> Value {
-    if let known = defaults[column] { return known }
-    let schema = table.columns[column]
-    // A default counts as what the column's affinity makes of it.
-    try session.database.execute(
-      sql: """
-        DROP TABLE IF EXISTS temp.docsync_default; \
-        CREATE TEMP TABLE docsync_default \
-        (value \(schema.affinity.rawValue) DEFAULT (\(schema.defaultExpression ?? "NULL"))); \
-        INSERT INTO temp.docsync_default DEFAULT VALUES
-        """)
-    let statement = try SQLStatement("SELECT value FROM temp.docsync_default", on: session.database)
-    var value = try statement.step() ? statement.value(at: 0) : .null
-    statement.reset()
-    if case .key(let parent) = schema.domain, let key = StoreSession.key(value) {
-      let origin = try session.access(parent).table.origin
-      value = .identity(
-        RowIdentity(bytes: Bits128(high: origin, low: UInt64(bitPattern: key)).bytes))
-    }
-    defaults[column] = value
-    return value
-  }
-
   private var evaluation: RowEvaluation?
 
   /// What evaluates indexes and conditions on rows that are not in the

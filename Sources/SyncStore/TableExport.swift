@@ -18,6 +18,9 @@ final class TableExport {
 
   private var changes: TableChanges
   private var shapes: [[Int]: UInt32] = [:]
+  /// Of the row at hand, the counters to which something was added.
+  private var countersToKeep: [(column: Int, value: Value)] = []
+  private var counterBefore: Counter?
   /// For the row at hand, by column, where its values are.
   private var cellRows: [Int]
   /// The bytes of content when it was last asked whether there are enough.
@@ -104,8 +107,9 @@ final class TableExport {
       if outcome == nil, batch.rows[row].first == .insert {
         try forgetKey(row, batch, identities, &suspects)
       }
-      if let key, let kept, outcome == .insert || outcome == .update {
-        try keepRest(of: kept, key, beside: batch.rows[row], &states[row])
+      if kept != nil || !countersToKeep.isEmpty, outcome == .insert || outcome == .update {
+        let key = RowKey(table: table.id, identity: identities.identity(row))
+        try keepRest(of: kept, key, beside: batch.rows[row], outcome, &states[row])
         suspects.changed.append((key.table, key.identity))
       }
       if let outcome {
@@ -138,10 +142,17 @@ final class TableExport {
   /// After an edit of a row of which more is known than is shown, keeps what
   /// the edit does not replace.
   private func keepRest(
-    of kept: KeptRow, _ key: RowKey, beside log: EditLog.Row, _ state: inout RowState?
+    of kept: KeptRow?, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
+    _ state: inout RowState?
   ) throws {
     try session.forgetKept(key)
-    let rest = kept.cells.filter { editTime(of: $0.column, log) == nil }
+    var rest = (kept?.cells ?? []).filter { cell in
+      // An insertion sets the counters.
+      if action == .insert, table.columns[cell.column].domain == .counter { return false }
+      return editTime(of: cell.column, log) == nil
+    }
+    rest += countersToKeep
+    rest.sort { $0.column < $1.column }
     // An insertion of the application's says all of the row.
     state?.isKept = log.insertTime == nil && !rest.isEmpty
     if state?.isKept == true {
@@ -159,13 +170,14 @@ final class TableExport {
   ) throws -> RowAction? {
     let log = batch.rows[row]
     let existed = existed(log, state)
+    countersToKeep.removeAll()
     guard log.isPresent else {
       // A later entry will say that it has gone.
       guard existed || kept?.reason == .rescued, log.mayBeGone || batch.isLast else { return nil }
       try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
     }
-    if log.insertTime != nil {
+    if log.insertTime != nil, !(table.mergeType == .keepBoth && existed) {
       for cell in log.cells { cellRows[cell.column] = cell.index }
       try appendInsertion(row, log, batch, identities, &state, batch.cells)
       return .insert
@@ -174,7 +186,8 @@ final class TableExport {
       guard log.isReborn || !log.updates.isEmpty else { return nil }
       // It is shown although it was thought to be gone: a rebirth.
       guard var (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
-      for cell in kept?.cells ?? [] where editTime(of: cell.column, log) == nil {
+      for cell in kept?.cells ?? []
+      where editTime(of: cell.column, log) == nil && table.columns[cell.column].domain != .counter {
         values[cell.column] = cell.value
       }
       let cells = values.map { value in
@@ -186,10 +199,9 @@ final class TableExport {
       try appendInsertion(row, log, batch, identities, &state, cells)
       return .insert
     }
-    guard !log.updates.isEmpty else { return nil }
+    guard !log.updates.isEmpty || log.insertTime != nil else { return nil }
     for cell in log.cells { cellRows[cell.column] = cell.index }
-    try appendUpdate(row, log, batch, identities, &state)
-    return .update
+    return try appendUpdate(row, log, batch, identities, kept, &state) ? .update : nil
   }
 
   /// Whether the row was in the document before the edits.
@@ -197,7 +209,7 @@ final class TableExport {
     if let state {
       switch state.existence {
       case .inserted: return true
-      case .deleted: return false
+      case .deleted: return session.isRevived(state, table)
       case .unsaid: return !state.isKept
       }
     }
@@ -220,7 +232,8 @@ final class TableExport {
     _ kept: KeptRow?, _ state: inout RowState?
   ) throws {
     let old = state ?? .unstamped
-    let time = raise(log.lastTime, aboveAllOf: old)
+    // Where edits win, a deletion is just above what it knew of.
+    let time = raise(table.mergeType == .editWins ? .zero : log.lastTime, aboveAllOf: old)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
     var shape: [Int] = []
@@ -297,20 +310,33 @@ final class TableExport {
     state = new
   }
 
+  /// Appends the columns that an update changed; false if they are all as
+  /// they were.
   private func appendUpdate(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ state: inout RowState?
-  ) throws {
-    var new = state ?? .unstamped
+    _ kept: KeptRow?, _ state: inout RowState?
+  ) throws -> Bool {
+    let old = state ?? .unstamped
+    var new = old
+    let floor = table.mergeType == .editWins ? raise(.zero, aboveAllOf: old).next : .zero
     if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
+    if table.mergeType == .keepBoth { appendReplaced(old) }
     for (index, position) in cellPositions.enumerated() {
-      guard var time = editTime(of: position, log) else { continue }
-      time = raise(time, above: new.stamp(of: position))
+      guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
+      if let counter = try counter(at: position, log, batch, kept) {
+        guard let sum = counter.sums[session.ownClient], counter != counterBefore else { continue }
+        let since = session.clients.stamp(old.stamp(of: position))
+        changes.cells[index].append(CounterValue.added(sum: sum, since: since).encoded)
+        shape.append(index)
+        continue
+      }
+      // Where edits win, above a deletion by someone who knew as much.
+      time = max(raise(time, above: old.stamp(of: position)), floor)
       if let register = table.registers[position] {
         for other in cellPositions where register.contains(other) {
-          time = raise(time, above: (state ?? .unstamped).stamp(of: other))
+          time = raise(time, above: old.stamp(of: other))
         }
       }
       try appendCell(position, to: index, batch.cells)
@@ -322,11 +348,44 @@ final class TableExport {
       }
       new.setStamp(LocalStamp(time: time.rawValue, client: session.own), of: position)
     }
+    guard !shape.isEmpty else { return false }
     appendKey(row, batch, identities)
     changes.actions.append(RowAction.update.rawValue)
     changes.times.append(rowTime ?? log.lastTime)
     changes.rowShapes.append(self.shape(shape))
     state = new
+    return true
+  }
+
+  /// The counter in a column with what was added to it since the last
+  /// sealing; `nil` if the column is none, or was set to or from something
+  /// else than a number.
+  private func counter(
+    at position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
+  ) throws -> Counter? {
+    guard table.columns[position].domain == .counter else { return nil }
+    let now = batch.cells[position][cellRows[position]]
+    let known = kept?.cells.first { $0.column == position }
+    let before =
+      known.flatMap { CounterValue($0.value)?.counter }
+      ?? log.bases[position].flatMap { Counter(base: batch.olds[position][$0]) }
+    guard var counter = before,
+      counter.add(from: counter.total, to: now, by: session.ownClient)
+    else { return nil }
+    counterBefore = before
+    if !counter.sums.isEmpty {
+      countersToKeep.append((position, CounterValue.counter(counter).encoded))
+    }
+    return counter
+  }
+
+  /// Names the version that an update replaces.
+  private func appendReplaced(_ old: RowState) {
+    guard let first = cellPositions.first else { return }
+    changes.exceptions.append(
+      StampException(
+        row: changes.count, column: nil,
+        stamp: session.clients.stamp(old.stamp(of: first))))
   }
 
   private func appendCell(_ position: Int, to index: Int, _ cells: [ValueColumn]) throws {

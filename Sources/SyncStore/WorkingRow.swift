@@ -18,8 +18,10 @@ final class WorkingRow {
   let loadedValues: [Value?]
   /// The row as it is in its table; `nil` if it is not there.
   let shown: Shown?
-  /// The existence when it was loaded.
-  let loadedExistence: RowState.Existence
+  /// Whether it was living when it was loaded.
+  var wasLiving = false
+  /// Whether an edit won over its deletion.
+  var isRevived = false
   /// Whether bookkeeping keeps cells of it.
   let wasKept: Bool
   /// Under which identity a deleted row lives on.
@@ -103,15 +105,20 @@ final class WorkingRow {
       // It was there before syncing began.
       state.existence = .inserted
     }
-    loadedExistence = state.existence
     self.state = state
   }
 
-  /// Whether it was not deleted.
-  var isLiving: Bool { state.existence == .inserted }
+  /// Whether it was inserted, and not deleted since.
+  var isLiving: Bool { state.existence == .inserted || isRevived }
 
   /// Whether it was deleted.
-  var isDead: Bool { state.existence == .deleted }
+  var isDead: Bool { state.existence == .deleted && !isRevived }
+
+  /// Whether clients have added to the counter in a column.
+  func isAddedTo(_ column: Int) -> Bool {
+    guard case .counter = values[column].flatMap(CounterValue.init) else { return false }
+    return true
+  }
 
   /// The logical value that is shown of a column.
   func shownValue(_ column: Int) -> Value? { overlays[column] ?? values[column] }

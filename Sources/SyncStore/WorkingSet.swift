@@ -76,6 +76,8 @@ final class WorkingSet {
       shown == nil
       ? (kept == nil ? [] : try session.keptClaims(of: key))
       : try claims(in: table, tableValues)
+    row.isRevived = row.state.existence == .deleted && session.isRevived(row.state, table)
+    row.wasLiving = row.isLiving
     index[key] = row
     rows.append(row)
     return row
@@ -91,12 +93,16 @@ final class WorkingSet {
     var keyHint: Int64?
     /// Under which identity a deleted row lives on.
     var movedTo: RowIdentity?
+    /// The version that an update replaces, where versions are kept.
+    var replaces: LocalStamp?
   }
 
   /// Merges a change; returns the number of cells and existences for which it
   /// lost against something else.
+  @discardableResult
   func merge(_ change: Change, into row: WorkingRow) throws -> Int {
     let table = session.schema[row.key.table]
+    if table.mergeType == .keepBoth { try keepVersions(change, of: row) }
     var conflicts = 0
     switch change.action {
     case .insert, .delete:
@@ -114,6 +120,7 @@ final class WorkingSet {
       if row.state.existence == .deleted { conflicts += 1 }
     }
     for cell in change.cells {
+      if table.columns[cell.column].domain == .counter, try add(cell, to: row) { continue }
       if session.clients.precedes(row.state.stamp(of: cell.column), cell.stamp) {
         row.values[cell.column] = cell.value
         row.state.setStamp(cell.stamp, of: cell.column)
@@ -123,6 +130,7 @@ final class WorkingSet {
     }
     if let hint = change.keyHint { row.keyHint = hint }
     row.state.normalize(of: table, precedes: session.clients.precedes)
+    row.isRevived = session.isRevived(row.state, table)
     if row.isLiving { try fillAbsent(&row.values, table) }
     return conflicts
   }
@@ -177,7 +185,7 @@ final class WorkingSet {
   /// here becomes its identity's bytes, which equal no key.
   func local(_ value: Value, _ column: ColumnSchema) throws -> Value {
     guard case .key(let table) = column.domain, case .identity(let identity) = value else {
-      return value
+      return try session.imported(value, column) ?? .null
     }
     if let row = index[RowKey(table: table, identity: identity)], let key = row.localKey {
       return .integer(key)

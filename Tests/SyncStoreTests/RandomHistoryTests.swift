@@ -85,7 +85,9 @@ import Testing
           try program.run(statement)
           if ProcessInfo.processInfo.environment["DOCSYNC_TRACE"] != nil {
             print("\(device + 1): \(statement)")
-            if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] { print("   ", try devices[device].rows(q)) }
+            if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] {
+              print("   ", try devices[device].rows(q))
+            }
           }
         } catch is Program.Failure {
           // Refused by the schema, as many of these are.
@@ -98,7 +100,9 @@ import Testing
         let broken = try devices[device].rows("PRAGMA foreign_key_check")
         if ProcessInfo.processInfo.environment["DOCSYNC_TRACE"] != nil {
           print("-- device \(device + 1) from \(from + 1)", broken)
-          if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] { print("   ", try devices[device].rows(q)) }
+          if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] {
+            print("   ", try devices[device].rows(q))
+          }
         }
         #expect(broken == [], "seed \(seed)")
       }
@@ -106,7 +110,9 @@ import Testing
     for _ in 0..<3 {
       for device in 0..<3 {
         try devices[device].receive(from: devices[(device + 1) % 3], devices[(device + 2) % 3])
-          if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] { print("final \(device + 1)", try devices[device].rows(q)) }
+        if let q = ProcessInfo.processInfo.environment["DOCSYNC_QUERY"] {
+          print("final \(device + 1)", try devices[device].rows(q))
+        }
       }
     }
     let digests = try devices.map { try $0.store.digest() }
@@ -141,8 +147,12 @@ import Testing
     for device in devices {
       print(
         try device.rows(
-          "SELECT name, hex(identity), reason, hex(moved), hex(cells) FROM docsync_kept, docsync_table ON tbl = id"))
-      print(try device.rows("SELECT 'ref', parent, columns, hex(key), tbl, hex(identity) FROM docsync_kept_reference"))
+          "SELECT name, hex(identity), reason, hex(moved), hex(cells) FROM docsync_kept, docsync_table ON tbl = id"
+        ))
+      print(
+        try device.rows(
+          "SELECT 'ref', parent, columns, hex(key), tbl, hex(identity) FROM docsync_kept_reference")
+      )
       print(try device.rows("SELECT 'country', * FROM country"))
     }
   }

@@ -101,7 +101,8 @@ import Testing
     var configuration = StoreConfiguration()
     configuration.excludedColumns = ["t": ["b"]]
     let devices = try scratch.devices(2, Self.schema, configuration: configuration)
-    try devices[0].run("ALTER TABLE t RENAME COLUMN b TO secret; UPDATE t SET secret = 's', a = 'z'")
+    try devices[0].run(
+      "ALTER TABLE t RENAME COLUMN b TO secret; UPDATE t SET secret = 's', a = 'z'")
     #expect(try devices[0].changes().flatMap(\.columns) == ["a"])
     try devices[0].run("ALTER TABLE t RENAME COLUMN secret TO s2; UPDATE t SET s2 = 't'")
     #expect(try devices[0].sealsNothing())

@@ -1,0 +1,190 @@
+/// A cell whose edits add up: the number that was set, and for each client
+/// the sum of what it has added since.
+///
+/// The sums are kept apart, never as one, so that a client's later sum takes
+/// the place of its earlier one and nothing counts twice.
+public struct Counter: Hashable, Sendable {
+  /// The number that was set; a real or an integer.
+  public var base: Value
+  /// What each client has added to it.
+  public var sums: [ClientIdentifier: Value] = [:]
+
+  /// A counter to which nothing was added. `nil` for what is no number.
+  public init?(base: Value) {
+    guard Self.isNumber(base) else { return nil }
+    self.base = base
+  }
+
+  /// The number that is shown. Integers that do not fit stop at the limits.
+  public var total: Value {
+    // In one order everywhere: sums of reals depend on it.
+    let sums = self.sums.sorted { $0.key < $1.key }.map(\.value)
+    return Self.sum([base] + sums)
+  }
+
+  /// Adds the difference between two numbers to a client's sum; false, and
+  /// nothing is added, if one of them is no number.
+  public mutating func add(
+    from old: Value, to new: Value, by client: ClientIdentifier
+  ) -> Bool {
+    guard Self.isNumber(old), Self.isNumber(new) else { return false }
+    let difference: Value
+    switch (old, new) {
+    case (.integer(let old), .integer(let new)):
+      let (result, overflows) = new.subtractingReportingOverflow(old)
+      difference = .integer(overflows ? (new < 0 ? .min : .max) : result)
+    default:
+      difference = .real(Self.real(new) - Self.real(old))
+    }
+    sums[client] = Self.sum([sums[client] ?? .integer(0), difference])
+    return true
+  }
+
+  static func isNumber(_ value: Value) -> Bool {
+    switch value {
+    case .integer: true
+    case .real(let real): real.isFinite
+    case .null, .text, .blob, .identity: false
+    }
+  }
+
+  private static func real(_ value: Value) -> Double {
+    switch value {
+    case .integer(let integer): Double(integer)
+    case .real(let real): real
+    case .null, .text, .blob, .identity: 0
+    }
+  }
+
+  private static func sum(_ values: [Value]) -> Value {
+    var high: Int64 = 0
+    var low: UInt64 = 0
+    for value in values {
+      guard case .integer(let integer) = value else {
+        return .real(values.reduce(0) { $0 + real($1) })
+      }
+      let (sum, carries) = low.addingReportingOverflow(UInt64(bitPattern: integer))
+      low = sum
+      high += (integer < 0 ? -1 : 0) + (carries ? 1 : 0)
+    }
+    if high == (Int64(bitPattern: low) < 0 ? -1 : 0) { return .integer(Int64(bitPattern: low)) }
+    return .integer(high < 0 ? .min : .max)
+  }
+}
+
+/// What stands for the value of a counter in a change set and in bookkeeping.
+///
+/// Numbers, text and NULL stand for themselves: they set the counter. A blob
+/// has a leading byte that says whether it is one.
+public enum CounterValue: Hashable, Sendable {
+  /// The counter is set to a value, a number or not.
+  case plain(Value)
+  /// A client's sum of what it has added since the value with a stamp was
+  /// set.
+  case added(sum: Value, since: Stamp)
+  /// A counter to which something was added.
+  case counter(Counter)
+
+  private enum Tag: UInt8 { case blob = 0, added = 1, counter = 2 }
+
+  /// The value that a table shows; NULL for what a client has added, alone.
+  public var shown: Value {
+    switch self {
+    case .plain(let value): value
+    case .added: .null
+    case .counter(let counter): counter.total
+    }
+  }
+
+  /// The form that travels and is kept.
+  public var encoded: Value {
+    switch self {
+    case .plain(.blob(let bytes)): return .blob([Tag.blob.rawValue] + bytes)
+    case .plain(let value): return value
+    case .added(let sum, let stamp):
+      var bytes = [Tag.added.rawValue]
+      bytes.append(bigEndian: stamp.time.rawValue)
+      bytes += stamp.client.bits.bytes
+      bytes.append(number: sum)
+      return .blob(bytes)
+    case .counter(let counter):
+      var bytes = [Tag.counter.rawValue]
+      bytes.append(number: counter.base)
+      for (client, sum) in counter.sums.sorted(by: { $0.key < $1.key }) {
+        bytes += client.bits.bytes
+        bytes.append(number: sum)
+      }
+      return .blob(bytes)
+    }
+  }
+
+  /// Reads the form that travels; `nil` if it is damaged.
+  public init?(_ value: Value) {
+    guard case .blob(let bytes) = value else {
+      self = .plain(value)
+      return
+    }
+    guard let tag = bytes.first.flatMap(Tag.init) else { return nil }
+    let content = bytes.dropFirst()
+    switch tag {
+    case .blob: self = .plain(.blob(Array(content)))
+    case .added:
+      guard content.count == 33, let time = content.prefix(8).bigEndianWord,
+        let client = Bits128(bytes: content.dropFirst(8).prefix(16)),
+        let sum = Value(number: content.dropFirst(24))
+      else { return nil }
+      self = .added(
+        sum: sum,
+        since: Stamp(
+          time: HybridTime(rawValue: time), client: ClientIdentifier(bits: client)))
+    case .counter:
+      guard content.count % 25 == 9, let base = Value(number: content.prefix(9)),
+        var counter = Counter(base: base)
+      else { return nil }
+      var rest = content.dropFirst(9)
+      while !rest.isEmpty {
+        guard let client = Bits128(bytes: rest.prefix(16)),
+          let sum = Value(number: rest.dropFirst(16).prefix(9))
+        else { return nil }
+        counter.sums[ClientIdentifier(bits: client)] = sum
+        rest = rest.dropFirst(25)
+      }
+      self = .counter(counter)
+    }
+  }
+}
+
+extension Array where Element == UInt8 {
+  fileprivate mutating func append(bigEndian word: UInt64) {
+    Swift.withUnsafeBytes(of: word.bigEndian) { append(contentsOf: $0) }
+  }
+
+  /// A kind byte and eight bytes.
+  fileprivate mutating func append(number: Value) {
+    append(number.kind.rawValue)
+    switch number {
+    case .integer(let integer): append(bigEndian: UInt64(bitPattern: integer))
+    case .real(let real): append(bigEndian: real.bitPattern)
+    case .null, .text, .blob, .identity: append(bigEndian: 0)
+    }
+  }
+}
+
+extension ArraySlice where Element == UInt8 {
+  fileprivate var bigEndianWord: UInt64? {
+    count == 8 ? reduce(0) { $0 << 8 | UInt64($1) } : nil
+  }
+}
+
+extension Value {
+  fileprivate init?(number bytes: ArraySlice<UInt8>) {
+    guard let kind = bytes.first.flatMap(ValueKind.init), let word = bytes.dropFirst().bigEndianWord
+    else { return nil }
+    switch kind {
+    case .integer: self = .integer(Int64(bitPattern: word))
+    case .real: self = .real(Double(bitPattern: word))
+    case .null, .text, .blob, .identity: return nil
+    }
+    guard Counter.isNumber(self) else { return nil }
+  }
+}

@@ -1,0 +1,57 @@
+import SyncModel
+
+/// How concurrent changes merge, as the document has it.
+extension SchemaReader {
+  /// Notes the merge types of a table and its columns. Names that change sets
+  /// use are meant, as everywhere in the configuration.
+  func readMergeTypes(of table: inout TableSchema) throws {
+    table.mergeType = lookup(configuration.tableMergeTypes, table.wireName) ?? .latestWins
+    switch table.mergeType {
+    case .latestWins, .editWins: break
+    case .wholeRow: table.join(Array(table.columns.indices))
+    case .keepBoth:
+      try checkCopies(of: table)
+      table.join(Array(table.columns.indices))
+    }
+    for (name, type) in lookup(configuration.columnMergeTypes, table.wireName) ?? [:]
+    where type == .counter {
+      guard
+        let position = table.columns.firstIndex(where: {
+          $0.wireName.lowercased() == name.lowercased()
+        })
+      else {
+        // It may have been dropped since; at set-up it is a mistake.
+        if isUnderSync { continue }
+        throw StoreError(
+          .badConfiguration, path: path,
+          message: "The table \(quoted(table.name)) has no column \(quoted(name)) to count in.",
+          remedy: "Name a synchronized column that is not part of the key.")
+      }
+      guard table.cellPositions.contains(position), table.registers[position] == nil,
+        table.columns[position].affinity != .text
+      else {
+        throw StoreError(
+          .badConfiguration, path: path,
+          message: "\(quoted(table.name)).\(quoted(name)) cannot be a counter.",
+          remedy: "A counter is a number, not part of a key, of a composite reference, or of a "
+            + "CHECK over several columns.")
+      }
+      table.columns[position].domain = .counter
+    }
+  }
+
+  /// A copy needs a key of its own.
+  private func checkCopies(of table: TableSchema) throws {
+    if table.identity == .surrogate { return }
+    if case .primaryKey(let positions) = table.identity, positions.count == 1,
+      table.columns[positions[0]].affinity == .text
+    {
+      return
+    }
+    throw StoreError(
+      .badConfiguration, path: path,
+      message: "The rows of \(quoted(table.name)) cannot be kept twice.",
+      remedy: "keepBoth needs an INTEGER PRIMARY KEY or a single TEXT key, of which a copy gets "
+        + "one of its own.")
+  }
+}

@@ -1,0 +1,168 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Merge types that are part of the document.
+@Suite struct MergeTypeTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private static func configuration(_ type: TableMergeType) -> StoreConfiguration {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["note": type]
+    return configuration
+  }
+
+  private static let schemas = [
+    "CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT, body TEXT); "
+      + "INSERT INTO note VALUES (1, 't', 'b')",
+    "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT); "
+      + "INSERT INTO note VALUES ('1', 't', 'b')",
+  ]
+
+  // MARK: - editWins
+
+  @Test(arguments: schemas, [-60.0, 60.0])
+  func anEditWinsOverADeletionWhateverTheClocksSay(schema: String, offset: Double) throws {
+    let devices = try scratch.devices(
+      3, schema, configuration: Self.configuration(.editWins))
+    try devices[0].setClock(offset: 0)
+    try devices[1].setClock(offset: offset)
+    try devices[0].run("DELETE FROM note")
+    try devices[1].run("UPDATE note SET title = 'edited'")
+    try converge(devices, "SELECT title, body FROM note", ["edited|b"])
+    #expect(try devices.allSatisfy { try $0.sealsNothing() })
+    // Who knows of the edit deletes it.
+    try devices[2].run("DELETE FROM note")
+    try converge(devices, "SELECT count(*) FROM note", ["0"])
+  }
+
+  // MARK: - wholeRow
+
+  @Test func theLaterRowWinsAsAWhole() throws {
+    let devices = try scratch.devices(
+      2, Self.schemas[0], configuration: Self.configuration(.wholeRow))
+    try devices[0].setClock(offset: 10)
+    try devices[1].setClock(offset: 20)
+    try devices[0].run("UPDATE note SET title = 'left'")
+    try devices[1].run("UPDATE note SET body = 'right'")
+    try converge(devices, "SELECT title, body FROM note", ["t|right"])
+  }
+
+  // MARK: - keepBoth
+
+  @Test(arguments: schemas)
+  func theVersionThatLosesLivesOnAsARow(schema: String) throws {
+    let devices = try scratch.devices(
+      3, schema, configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    try devices[0].run("UPDATE note SET title = 'one'")
+    try devices[1].run("UPDATE note SET body = 'two'")
+    try devices[2].run("UPDATE note SET title = 'three'")
+    // In different orders on each.
+    try devices[0].receive(from: devices[2])
+    try devices[0].receive(from: devices[1])
+    try devices[1].receive(from: devices[0])
+    try devices[2].receive(from: devices[1])
+    try converge(
+      devices, "SELECT title, body FROM note ORDER BY title", ["one|b", "t|two", "three|b"])
+    #expect(try devices.allSatisfy { try $0.sealsNothing() })
+  }
+
+  @Test(arguments: [1, 2])
+  func aVersionThatItsAuthorReplacedIsNoVersion(first: Int) throws {
+    let devices = try scratch.devices(
+      3, Self.schemas[0], configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    try devices[0].run("UPDATE note SET title = 'one'")
+    _ = try devices[0].store.seal()
+    try devices[1].run("UPDATE note SET title = 'two'")
+    // The third has a copy of “one” before it hears that it was replaced.
+    try devices[2].receive(from: devices[first == 1 ? 0 : 1])
+    try devices[2].receive(from: devices[first == 1 ? 1 : 0])
+    #expect(try devices[2].rows("SELECT count(*) FROM note") == ["2"])
+    try devices[0].setClock(offset: 5)
+    try devices[0].run("UPDATE note SET title = 'newer'")
+    try converge(devices, "SELECT title FROM note ORDER BY title", ["newer", "two"])
+  }
+
+  @Test func equalVersionsAreNotKeptTwice() throws {
+    let devices = try scratch.devices(
+      2, Self.schemas[0], configuration: Self.configuration(.keepBoth))
+    for device in devices { try device.run("UPDATE note SET title = 'same'") }
+    try converge(devices, "SELECT title, body FROM note", ["same|b"])
+  }
+
+  // MARK: - counter
+
+  private func counters(_ count: Int) throws -> [Device] {
+    var configuration = StoreConfiguration()
+    configuration.columnMergeTypes = ["article": ["stock": .counter]]
+    return try scratch.devices(
+      count,
+      """
+      CREATE TABLE article (id INTEGER PRIMARY KEY, name TEXT, stock INTEGER DEFAULT 0);
+      INSERT INTO article VALUES (1, 'a', 10), (2, 'b', NULL);
+      """, configuration: configuration)
+  }
+
+  @Test func whatIsAddedOnEveryDeviceAddsUp() throws {
+    let devices = try counters(3)
+    for round in 1...3 {
+      for (number, device) in devices.enumerated() {
+        try device.run("UPDATE article SET stock = stock + \(number + 1) WHERE id = 1")
+        try device.run("UPDATE article SET stock = stock - 1, name = 'n' WHERE id = 1")
+      }
+      try converge(
+        devices, "SELECT stock FROM article WHERE id = 1", ["\(10 + 3 * round)"])
+      #expect(try devices.allSatisfy { try $0.sealsNothing() })
+    }
+  }
+
+  @Test func aCounterThatIsSetAnewForgetsWhatWasAddedBefore() throws {
+    let devices = try counters(2)
+    try devices[0].run("UPDATE article SET stock = 5 WHERE id = 2")
+    try converge(devices, "SELECT stock FROM article WHERE id = 2", ["5"])
+    try devices[0].run("UPDATE article SET stock = NULL WHERE id = 2")
+    try devices[0].run("UPDATE article SET stock = 100 WHERE id = 2")
+    try devices[1].run("UPDATE article SET stock = stock + 1 WHERE id = 2")
+    try converge(devices)
+    try devices[0].run("UPDATE article SET stock = 2.5 WHERE id = 1")
+    try converge(devices, "SELECT stock FROM article WHERE id = 1", ["2.5"])
+  }
+
+  @Test func countersStopAtTheLimits() throws {
+    let devices = try counters(2)
+    for device in devices {
+      try device.run("UPDATE article SET stock = 9223372036854775800 WHERE id = 1")
+    }
+    try converge(devices, "SELECT stock FROM article WHERE id = 1", ["9223372036854775807"])
+  }
+
+  @Test func aCounterInARowThatIsInsertedBeginsAnew() throws {
+    let devices = try counters(2)
+    try devices[0].run("INSERT INTO article VALUES (7, 'c', 3)")
+    try converge(devices)
+    for device in devices {
+      try device.run("UPDATE article SET stock = stock + 1 WHERE name = 'c'")
+    }
+    try converge(devices, "SELECT stock FROM article WHERE name = 'c'", ["5"])
+    try devices[0].run("DELETE FROM article WHERE name = 'c'")
+    try devices[1].run("UPDATE article SET stock = stock + 1 WHERE name = 'c'")
+    try converge(devices, "SELECT count(*) FROM article WHERE name = 'c'", ["0"])
+  }
+
+  @Test func columnsThatCannotCountAreRefused() throws {
+    for column in ["id", "name", "none"] {
+      var configuration = StoreConfiguration()
+      configuration.columnMergeTypes = ["article": [column: .counter]]
+      #expect(throws: StoreError.self) {
+        try Scratch().devices(
+          1, "CREATE TABLE article (id INTEGER PRIMARY KEY, name TEXT, stock INTEGER)",
+          configuration: configuration)
+      }
+    }
+  }
+}
