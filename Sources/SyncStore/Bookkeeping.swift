@@ -83,6 +83,12 @@ enum Bookkeeping {
     PRIMARY KEY (tbl, ix, key, identity)) WITHOUT ROWID
     """,
     "CREATE INDEX docsync_claim_row ON docsync_claim (tbl, identity)",
+    // The least and the greatest time of change sets; an empty range for none.
+    """
+    CREATE TABLE docsync_range (client INTEGER, last INTEGER, first INTEGER NOT NULL, \
+    least INTEGER NOT NULL, greatest INTEGER NOT NULL, PRIMARY KEY (client, last)) WITHOUT ROWID
+    """,
+    ConflictJournal.creation[0], ConflictJournal.creation[1], ConflictJournal.creation[2],
   ]
 
   /// Statements that make what one synchronized table needs.

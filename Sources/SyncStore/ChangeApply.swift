@@ -16,8 +16,13 @@ final class ChangeApply {
 
   private(set) var report = ApplyReport()
 
-  init(session: StoreSession) {
+  private let clockTolerance: Int64
+
+  /// - Parameter clockTolerance: How many milliseconds a change may be ahead
+  ///   of the clock here before that is worth a warning.
+  init(session: StoreSession, clockTolerance: Int64) {
     self.session = session
+    self.clockTolerance = clockTolerance
     set = WorkingSet(session: session)
     var entangled: Set<Int> = []
     for table in session.schema.tables where table.isEntangled {
@@ -31,6 +36,8 @@ final class ChangeApply {
   /// applied.
   func apply(_ changeSet: SyncChangeSet, hash: ContentHash) throws -> AppliedChangeSet {
     let author = try session.clients.number(of: changeSet.header.client)
+    let concurrency = try Concurrency(
+      author: author, dependencies: changeSet.dependencies, session: session)
     for changes in changeSet.tables {
       guard let table = session.schema.table(wireName: changes.table),
         table.knowsRows(as: changes)
@@ -38,7 +45,8 @@ final class ChangeApply {
         try keep(changes, author: author)
         continue
       }
-      let batch = try IncomingChanges(changes, table: table, author: author, session: session)
+      let batch = try IncomingChanges(
+        changes, table: table, author: author, concurrency: concurrency, session: session)
       if !batch.foreignColumns.isEmpty {
         try session.foreign.keep(
           changes, columns: batch.foreignColumns, author: author, clients: session.clients,
@@ -54,13 +62,15 @@ final class ChangeApply {
         report.insertedRows += apply.counts.inserted
         report.updatedRows += apply.counts.updated
         report.deletedRows += apply.counts.deleted
-        report.conflicts += apply.conflicts
       }
       if set.count >= Self.workingRows { try finish() }
     }
     let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
     try session.clients.advance(changeSet.header.client, to: entry)
     try session.recordHistory(client: author, entry: entry, rowCount: changeSet.rowCount)
+    let range = changeSet.timeRange
+    try session.recordRange(client: author, number: entry.number, range)
+    warnOfClock(changeSet.header.client, range)
     let applied = AppliedChangeSet(
       client: changeSet.header.client, number: entry.number, hash: hash,
       rowCount: changeSet.rowCount, milliseconds: session.now)
@@ -93,7 +103,18 @@ final class ChangeApply {
       let key = RowKey(table: batch.table.id, identity: batch.identity(row))
       let working =
         try set[key] ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
-      report.conflicts += try set.merge(batch.change(row), into: working)
+      try set.merge(batch.change(row), into: working)
     }
+  }
+
+  private func warnOfClock(_ client: ClientIdentifier, _ range: ClosedRange<HybridTime>?) {
+    guard let greatest = range?.upperBound.milliseconds else { return }
+    let ahead = greatest - session.now
+    guard ahead > clockTolerance else { return }
+    var warning = SyncWarning(
+      .clockAhead, message: "the clock of a device is far ahead of the one here")
+    warning.client = client
+    warning.milliseconds = ahead
+    session.conflicts.warn(warning)
   }
 }

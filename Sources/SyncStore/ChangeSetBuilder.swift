@@ -60,6 +60,7 @@ final class ChangeSetBuilder {
     let bytes = try ChangeSetCodec.encode(set)
     let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
     try write(bytes, entry)
+    try session.recordRange(client: session.own, number: entry.number, set.timeRange)
     head = entry
     tables = []
     rowCount = 0

@@ -17,6 +17,9 @@ final class IncomingChanges {
   /// The rows in order of fingerprint.
   private(set) var order: [Int] = []
 
+  /// What their author had not seen.
+  let concurrency: Concurrency
+
   private let session: StoreSession
   private let author: Int32
   private var identities: [UInt8] = []
@@ -28,8 +31,10 @@ final class IncomingChanges {
   private let exceptionStamps: [LocalStamp]
 
   init(
-    _ changes: TableChanges, table: TableSchema, author: Int32, session: StoreSession
+    _ changes: TableChanges, table: TableSchema, author: Int32, concurrency: Concurrency,
+    session: StoreSession
   ) throws {
+    self.concurrency = concurrency
     self.changes = changes
     self.table = table
     self.author = author
@@ -147,6 +152,7 @@ final class IncomingChanges {
       action: action, stamp: action == .update ? stamp(row) : said ?? stamp(row),
       cells: values,
       keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
-      movedTo: destinations[row], replaces: action == .update ? said : nil)
+      movedTo: destinations[row], replaces: action == .update ? said : nil,
+      concurrency: concurrency)
   }
 }

@@ -33,7 +33,7 @@ extension LocalStore {
       try write { session in
         _ = try seal(session, checkCancellation: checkCancellation)
         try session.setCache(.applying)
-        let apply = ChangeApply(session: session)
+        let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
         var rows = 0
         while rows < Self.rowsPerTransaction, let next = try pending.takeNext(session, binding) {
           try checkCancellation()
@@ -45,9 +45,18 @@ extension LocalStore {
             arguments: [Data(next.header.client.bits.bytes), Int64(next.header.number)])
         }
         try apply.finish()
+        try decide(session, checkCancellation: checkCancellation)
         isDone = rows < Self.rowsPerTransaction
         if isDone { report.waiting = try keep(pending, session) }
+        if !apply.report.unknownNames.isEmpty {
+          var warning = SyncWarning(
+            .schemaAhead, message: "another device has tables or columns that are not here yet")
+          warning.names = apply.report.unknownNames.sorted()
+          session.conflicts.warn(warning)
+        }
         report.add(apply.report)
+        report.add(session.conflicts)
+        report.openConflicts = try session.conflicts.journal.openCount
         report.parkedRows =
           try Int.fetchOne(
             session.database,
@@ -139,7 +148,14 @@ extension ApplyReport {
     insertedRows += other.insertedRows
     updatedRows += other.updatedRows
     deletedRows += other.deletedRows
-    conflicts += other.conflicts
     unknownNames.formUnion(other.unknownNames)
+  }
+
+  fileprivate mutating func add(_ recorder: ConflictRecorder) {
+    conflicts += recorder.count
+    questions += recorder.questions.sorted().filter { !questions.contains($0) }
+    var counter = WarningCounter()
+    for warning in warnings + recorder.warnings.all { counter.add(warning) }
+    warnings = counter.all
   }
 }

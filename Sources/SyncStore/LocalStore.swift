@@ -25,6 +25,14 @@ public final class LocalStore: Sendable {
     public var rowsPerChangeSet = 20_000
     /// The most bytes that one change set carries before compression, about.
     public var bytesPerChangeSet = 6 << 20
+    /// The most entries that the conflict journal keeps; open questions are
+    /// kept beyond it.
+    public var conflictEntries = 10_000
+    /// The most bytes of values that the conflict journal keeps, likewise.
+    public var conflictBytes = 16 << 20
+    /// How many milliseconds a change may be ahead of the clock here before
+    /// that is worth a warning: a day.
+    public var clockTolerance: Int64 = 24 * 60 * 60 * 1000
 
     /// The defaults, with the system's clock and generator.
     public init() {
@@ -47,6 +55,8 @@ public final class LocalStore: Sendable {
     var schema: (version: Int, schema: StoreSchema)?
     /// The version that the connection's own triggers were made for.
     var triggersVersion: Int?
+    /// The functions for policies, by name.
+    var resolvers: [String: ConflictResolver] = [:]
   }
 
   init(
@@ -78,6 +88,12 @@ public final class LocalStore: Sendable {
     state.withLock { [binding] in $0.binding = binding }
   }
 
+  /// Registers a function for the policy `resolve:NAME`, for as long as this
+  /// object lives; `nil` removes it.
+  public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
+    state.withLock { $0.resolvers[name] = resolver }
+  }
+
   /// Closes the database. Further calls throw.
   public func close() throws {
     try StoreError.mapping(path) { try connection.queue.close() }
@@ -97,6 +113,8 @@ public final class LocalStore: Sendable {
             let session = try session(database, renewed.schema)
             if let replaced = renewed.replaced { try arrive(session, replaced) }
             result = try body(session)
+            try session.conflicts.journal.finish(
+              entries: options.conflictEntries, bytes: options.conflictBytes)
             return .commit
           }
         } catch {
@@ -143,8 +161,10 @@ public final class LocalStore: Sendable {
   }
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
-    try StoreSession(
+    let session = try StoreSession(
       database: database, schema: schema, client: binding.client, now: options.now())
+    session.policyCache.resolvers = state.withLock { $0.resolvers }
+    return session
   }
 
   private func version(_ database: Database) throws -> Int {

@@ -11,10 +11,13 @@ struct PrivateData {
   let database: Database
 
   func remove() throws {
-    for table in ["docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record"] {
+    for table in [
+      "docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record", "docsync_conflict",
+    ] {
       try database.execute(sql: "DELETE FROM \(table)")
     }
-    try database.execute(sql: "DELETE FROM docsync_meta WHERE key = 'binding'")
+    try database.execute(
+      sql: "DELETE FROM docsync_meta WHERE key IN ('binding', 'conflictJournal')")
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     try removeStatistics()

@@ -164,6 +164,7 @@ final class RowWriter {
           kept, of: row.key, references: try references(of: row, table),
           claims: row.isVisible ? [] : row.claims)
       }
+      try session.conflicts.settled(row, kept)
       if table.identity == .surrogate {
         // Kept while it is parked too: it may have the key again.
         row.state.localKey = row.localKey ?? row.state.localKey

@@ -39,6 +39,13 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let fork = Code(rawValue: "fork")
     /// A change set contradicts the format or the schema.
     public static let malformedChangeSet = Code(rawValue: "malformedChangeSet")
+    /// The journal has no conflict of that number.
+    public static let noSuchConflict = Code(rawValue: "noSuchConflict")
+    /// A conflict was decided before, or is an open question, where it should
+    /// not be.
+    public static let conflictNotOpen = Code(rawValue: "conflictNotOpen")
+    /// A constraint, or the state of a row, is against an edit.
+    public static let editRefused = Code(rawValue: "editRefused")
     /// The disk is full.
     public static let noSpace = Code(rawValue: "noSpace")
     /// SQLite reported something else.

@@ -91,6 +91,13 @@ public struct ApplyReport: Hashable, Sendable {
   public var deletedRows = 0
   /// Cells and rows for which two sides had concurrent changes.
   public var conflicts = 0
+  /// What people may want to know.
+  public var warnings: [SyncWarning] = []
+  /// The questions that are new, or have a new side, by their numbers in the
+  /// conflict journal.
+  public var questions: [Int64] = []
+  /// How many questions are open after the whole.
+  public var openConflicts = 0
   /// Rows that are parked after the whole, not only those parked by it.
   public var parkedRows = 0
   /// Tables, and columns as `table.column`, of which the change sets speak

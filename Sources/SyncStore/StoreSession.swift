@@ -13,6 +13,10 @@ final class StoreSession {
   /// Milliseconds since 1970 when the transaction began.
   let now: Int64
 
+  /// Notices conflicts and keeps the journal.
+  private(set) lazy var conflicts = ConflictRecorder(session: self)
+  let policyCache = PolicyCache()
+
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
   /// The rows that are shown although they are deleted, once asked for.
@@ -40,6 +44,12 @@ final class StoreSession {
     let access = try TableAccess(table: schema[id], session: self)
     accesses[id] = access
     return access
+  }
+
+  /// Has what is remembered of keys beyond the tables read anew, after a
+  /// rollback.
+  func forgetKeyMemory() {
+    for access in accesses.values { access.forgetKeyMemory() }
   }
 
   /// A hash of a key, by a secret of the document.

@@ -18,7 +18,6 @@ final class TableApply {
   private var updates: [UInt32: ShapeStatement] = [:]
 
   private(set) var counts = Materializer.Counts()
-  private(set) var conflicts = 0
 
   /// A statement for the rows of one shape.
   private struct ShapeStatement {
@@ -80,7 +79,7 @@ final class TableApply {
       let working =
         try set[key]
         ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
-      conflicts += try set.merge(
+      try set.merge(
         batch.change(row, exceptions: exceptions, cells: shape.map { ($0, cells[$0]) }),
         into: working)
     }
@@ -163,7 +162,8 @@ final class TableApply {
     let shape = try modification(batch.changes.rowShapes[row])
     let stamp = batch.stamp(row)
     for column in shape.columns {
-      guard session.clients.precedes(new.stamp(of: column), stamp) else { return false }
+      let current = new.stamp(of: column)
+      guard session.clients.precedes(current, stamp), !mayConflict(current) else { return false }
     }
     var position = bind(shape, cells)
     if table.identity == .surrogate {
@@ -190,7 +190,9 @@ final class TableApply {
       guard state.existence != .deleted, !state.isKept,
         session.clients.precedes(state.existenceStamp, stamp),
         !session.clients.precedes(stamp, state.cellStamp),
-        !state.exceptions.contains(where: { session.clients.precedes(stamp, $0.stamp) })
+        !state.exceptions.contains(where: { session.clients.precedes(stamp, $0.stamp) }),
+        !mayConflict(state.existenceStamp), !mayConflict(state.cellStamp),
+        !state.exceptions.contains(where: { mayConflict($0.stamp) })
       else { return false }
     } else {
       guard table.hasUnstampedRows else { return false }
@@ -205,10 +207,18 @@ final class TableApply {
         access.deletion.bind(key, row, content: keyContents[index], at: index + 1)
       }
       try access.deletion.run()
+      // Nothing was there; the slow way says so.
+      if state == nil, session.database.changesCount == 0 { return false }
     }
     state = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
     counts.deleted += 1
     return true
+  }
+
+  /// Whether the author of the changes may not have seen what has the stamp.
+  @inline(__always)
+  private func mayConflict(_ stamp: LocalStamp) -> Bool {
+    batch.concurrency.isPossible && batch.concurrency.isConcurrent(stamp)
   }
 
   /// Runs a statement; false if a condition of the table refuses the row.

@@ -95,15 +95,15 @@ final class WorkingSet {
     var movedTo: RowIdentity?
     /// The version that an update replaces, where versions are kept.
     var replaces: LocalStamp?
+    /// What its author had not seen.
+    var concurrency = Concurrency.none
   }
 
-  /// Merges a change; returns the number of cells and existences for which it
-  /// lost against something else.
-  @discardableResult
-  func merge(_ change: Change, into row: WorkingRow) throws -> Int {
+  /// Merges a change, after its conflicts were noted.
+  func merge(_ change: Change, into row: WorkingRow) throws {
+    try session.conflicts.note(change, on: row)
     let table = session.schema[row.key.table]
     if table.mergeType == .keepBoth { try keepVersions(change, of: row) }
-    var conflicts = 0
     switch change.action {
     case .insert, .delete:
       let existence: RowState.Existence = change.action == .insert ? .inserted : .deleted
@@ -112,27 +112,21 @@ final class WorkingSet {
         row.state.existence = existence
         row.state.existenceStamp = change.stamp
         row.movedTo = change.movedTo
-      } else if row.state.existence != existence {
-        conflicts += 1
       }
       if existence == .deleted { try silence(row, before: change.stamp) }
-    case .update:
-      if row.state.existence == .deleted { conflicts += 1 }
+    case .update: break
     }
     for cell in change.cells {
       if table.columns[cell.column].domain == .counter, try add(cell, to: row) { continue }
       if session.clients.precedes(row.state.stamp(of: cell.column), cell.stamp) {
         row.values[cell.column] = cell.value
         row.state.setStamp(cell.stamp, of: cell.column)
-      } else if row.values[cell.column] != cell.value {
-        conflicts += 1
       }
     }
     if let hint = change.keyHint { row.keyHint = hint }
     row.state.normalize(of: table, precedes: session.clients.precedes)
     row.isRevived = session.isRevived(row.state, table)
     if row.isLiving { try fillAbsent(&row.values, table) }
-    return conflicts
   }
 
   // MARK: - Unique values

@@ -1,0 +1,153 @@
+/// How a device decides where its own unpublished change meets a concurrent
+/// one.
+///
+/// A policy is a device's own. Only who comes second applies one: the device
+/// that has not published its change when the other arrives. What it decides
+/// is an ordinary new change, which everyone takes over.
+public enum ConflictPolicy: Hashable, Sendable {
+  /// The later stamp, as everywhere.
+  case latestWins
+  /// The change of this device.
+  case localWins
+  /// The change that came.
+  case remoteWins
+  /// Somebody is asked; until then the later stamp.
+  case ask
+  /// A function that the application registered under this name.
+  case resolve(String)
+
+  /// Whether it may need to know the value before both changes.
+  public var needsBase: Bool { self != .latestWins }
+}
+
+/// The text is `latestWins`, `localWins`, `remoteWins`, `ask` or
+/// `resolve:NAME`.
+extension ConflictPolicy: LosslessStringConvertible, Codable {
+  /// Parses exactly what ``description`` gives.
+  public init?(_ text: String) {
+    switch text {
+    case "latestWins": self = .latestWins
+    case "localWins": self = .localWins
+    case "remoteWins": self = .remoteWins
+    case "ask": self = .ask
+    default:
+      guard text.hasPrefix("resolve:"), text.count > 8 else { return nil }
+      self = .resolve(String(text.dropFirst(8)))
+    }
+  }
+
+  /// The policy as text.
+  public var description: String {
+    switch self {
+    case .latestWins: "latestWins"
+    case .localWins: "localWins"
+    case .remoteWins: "remoteWins"
+    case .ask: "ask"
+    case .resolve(let name): "resolve:\(name)"
+    }
+  }
+
+  /// Reads the text.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let policy = ConflictPolicy(text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(text) is not a policy")
+    }
+    self = policy
+  }
+
+  /// Writes the text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+/// The policies of a device: for the document, for tables, for columns. The
+/// most specific one counts.
+///
+/// Names are compared without regard to the case of ASCII letters, as SQLite
+/// does.
+public struct SyncPolicies: Hashable, Sendable, Codable {
+  /// For everything that has no other.
+  public var document = ConflictPolicy.latestWins
+  /// For tables, by name. A row's existence goes by its table's.
+  public var tables: [String: ConflictPolicy] = [:]
+  /// For columns, by table and column.
+  public var columns: [String: [String: ConflictPolicy]] = [:]
+
+  /// The later stamp for everything.
+  public init() {}
+
+  /// What counts for a column, or, if it is `nil`, for a row's existence.
+  public func policy(table: String, column: String?) -> ConflictPolicy {
+    if let column, let policies = Self.find(columns, table),
+      let policy = Self.find(policies, column)
+    {
+      return policy
+    }
+    return Self.find(tables, table) ?? document
+  }
+
+  /// Sets the policy of the document, a table or a column; `nil` removes it.
+  public mutating func set(
+    _ policy: ConflictPolicy?, table: String? = nil, column: String? = nil
+  ) {
+    guard let table else {
+      document = policy ?? .latestWins
+      return
+    }
+    guard let column else {
+      tables = tables.filter { !Self.isSame($0.key, table) }
+      tables[table] = policy
+      return
+    }
+    let name = columns.keys.first { Self.isSame($0, table) } ?? table
+    var policies = (columns[name] ?? [:]).filter { !Self.isSame($0.key, column) }
+    policies[column] = policy
+    columns[name] = policies.isEmpty ? nil : policies
+  }
+
+  private static func find<Element>(_ values: [String: Element], _ name: String) -> Element? {
+    values[name] ?? values.first { isSame($0.key, name) }?.value
+  }
+
+  private static func isSame(_ left: String, _ right: String) -> Bool {
+    left.lowercased() == right.lowercased()
+  }
+}
+
+/// What a function that decides a conflict is given.
+public struct ConflictingValues: Hashable, Sendable {
+  /// The table.
+  public var table: String
+  /// The column.
+  public var column: String
+  /// The values of the row's key here.
+  public var key: [Conflict.Cell]
+  /// The value before both changes; `nil` where it is not known.
+  public var base: Value?
+  /// The value of this device.
+  public var local: Value
+  /// The value that came.
+  public var remote: Value
+
+  /// Joins the parts.
+  public init(
+    table: String, column: String, key: [Conflict.Cell], base: Value?, local: Value,
+    remote: Value
+  ) {
+    self.table = table
+    self.column = column
+    self.key = key
+    self.base = base
+    self.local = local
+    self.remote = remote
+  }
+}
+
+/// Decides between two values, within the transaction that merges them; it
+/// must not use the store.
+public typealias ConflictResolver = @Sendable (ConflictingValues) throws -> Value

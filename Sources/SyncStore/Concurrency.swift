@@ -1,0 +1,119 @@
+import GRDB
+import SyncModel
+
+/// Which changes the author of a change set had not seen when it was sealed.
+///
+/// No cell knows in which change set it came. What is known of each change
+/// set is the least and the greatest time in it, so a stamp counts as unseen
+/// if its time lies within a change set of its author that the dependencies
+/// do not contain. Where a clock went back, two change sets of one client can
+/// overlap: then this says too much, never too little.
+struct Concurrency {
+  /// By client the times of what was not seen.
+  private let unseen: [Int32: [ClosedRange<UInt64>]]
+
+  /// Nothing is concurrent.
+  static let none = Concurrency(unseen: [:])
+
+  private init(unseen: [Int32: [ClosedRange<UInt64>]]) { self.unseen = unseen }
+
+  /// What this store has applied, its own change sets among it, and the
+  /// author of a change set with these dependencies had not.
+  init(author: Int32, dependencies: VersionVector, session: StoreSession) throws {
+    var unseen: [Int32: [ClosedRange<UInt64>]] = [:]
+    let statement = try SQLStatement(
+      "SELECT id, number FROM docsync_client WHERE number > 0", on: session.database)
+    var ahead: [(client: Int32, seen: Int64, number: Int64)] = []
+    while try statement.step() {
+      let client = Int32(truncatingIfNeeded: statement.integer(at: 0))
+      let number = statement.integer(at: 1)
+      let seen = Int64(
+        clamping: dependencies.number(of: session.clients.client(client)))
+      if client != author, seen < number { ahead.append((client, seen, number)) }
+    }
+    for (client, seen, number) in ahead {
+      unseen[client] = try session.timeRanges(of: client, after: seen, through: number)
+    }
+    self.unseen = unseen
+  }
+
+  /// Whether anything can be concurrent.
+  var isPossible: Bool { !unseen.isEmpty }
+
+  /// Whether the author may not have seen what has the stamp.
+  func isConcurrent(_ stamp: LocalStamp) -> Bool {
+    guard let ranges = unseen[stamp.client] else { return false }
+    return ranges.contains { $0.contains(stamp.time) }
+  }
+}
+
+extension StoreSession {
+  /// A client's change sets of which the times are kept one by one; older
+  /// ones are taken together.
+  private static let separateRanges: Int64 = 1024
+
+  /// Notes the times of a change set that was applied or made.
+  func recordRange(client: Int32, number: UInt64, _ range: ClosedRange<HybridTime>?) throws {
+    let least = range.map { Int64(clamping: $0.lowerBound.rawValue) } ?? 1
+    let greatest = range.map { Int64(clamping: $0.upperBound.rawValue) } ?? 0
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest) "
+        + "VALUES (?, ?, ?, ?, ?)",
+      arguments: [client, Int64(number), Int64(number), least, greatest])
+    if number % 256 == 0 { try joinOldRanges(of: client, through: Int64(number)) }
+  }
+
+  private func joinOldRanges(of client: Int32, through number: Int64) throws {
+    let end = number - Self.separateRanges
+    guard end > 0 else { return }
+    try database.execute(
+      sql: """
+        INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest) \
+        SELECT client, max(last), min(first), \
+        coalesce(min(CASE WHEN least <= greatest THEN least END), 1), \
+        coalesce(max(CASE WHEN least <= greatest THEN greatest END), 0) \
+        FROM docsync_range WHERE client = ? AND last <= ? GROUP BY client
+        """, arguments: [client, end])
+    try database.execute(
+      sql: """
+        DELETE FROM docsync_range WHERE client = ?1 AND last < \
+        (SELECT max(last) FROM docsync_range WHERE client = ?1 AND last <= ?2)
+        """, arguments: [client, end])
+  }
+
+  /// The times of a client's change sets after one number, through another;
+  /// all of time if one of them is not known.
+  func timeRanges(
+    of client: Int32, after seen: Int64, through number: Int64
+  ) throws -> [ClosedRange<UInt64>] {
+    let statement = try SQLStatement(
+      "SELECT first, last, least, greatest FROM docsync_range WHERE client = ? AND last > ? "
+        + "AND first <= ? ORDER BY last", on: database)
+    statement.bind(Int64(client), at: 1)
+    statement.bind(seen, at: 2)
+    statement.bind(number, at: 3)
+    var ranges: [ClosedRange<UInt64>] = []
+    var next = seen + 1
+    while try statement.step() {
+      guard statement.integer(at: 0) <= next else {
+        statement.reset()
+        break
+      }
+      next = statement.integer(at: 1) + 1
+      let least = UInt64(clamping: statement.integer(at: 2))
+      let greatest = UInt64(clamping: statement.integer(at: 3))
+      if least <= greatest { ranges.append(least...greatest) }
+    }
+    return next > number ? ranges : [0...UInt64.max]
+  }
+
+  /// The times of this client's change sets that are not published.
+  func unpublishedRanges() throws -> [ClosedRange<UInt64>] {
+    let first = try Int64.fetchOne(
+      database, sql: "SELECT min(number) FROM docsync_outbox WHERE published = 0")
+    let last = try Int64.fetchOne(
+      database, sql: "SELECT max(number) FROM docsync_outbox WHERE published = 0")
+    guard let first, let last else { return [] }
+    return try timeRanges(of: own, after: first - 1, through: last)
+  }
+}

@@ -1,0 +1,48 @@
+import GRDB
+import SyncModel
+
+/// Turns the entries of the conflict journal into what people read: names for
+/// numbers.
+final class ConflictNames {
+  private let session: StoreSession
+  private var tables: [Int: (name: String, columns: [String])] = [:]
+
+  init(session: StoreSession) { self.session = session }
+
+  func conflict(_ entry: ConflictJournal.Entry) throws -> Conflict {
+    let table = try table(entry.row.table)
+    func name(_ position: Int) -> String {
+      if position == ConflictJournal.localKeyPosition {
+        return session.schema.tables.first { $0.id == entry.row.table }?.localKey ?? "rowid"
+      }
+      return position < table.columns.count ? table.columns[position] : "column \(position)"
+    }
+    func cells(_ cells: [ConflictJournal.Entry.Cell]?) -> [Conflict.Cell]? {
+      cells?.map { Conflict.Cell(column: name($0.column), value: $0.value) }
+    }
+    return Conflict(
+      number: entry.number, milliseconds: entry.at, kind: entry.kind, table: table.name,
+      identity: entry.row.identity, key: cells(entry.key) ?? [],
+      column: entry.column.map(name), base: entry.base,
+      local: Conflict.Side(
+        stamp: entry.localStamp.map(session.clients.stamp), cells: cells(entry.local)),
+      remote: Conflict.Side(
+        stamp: entry.remoteStamp.map(session.clients.stamp), cells: cells(entry.remote)),
+      rule: entry.rule, outcome: entry.outcome, status: entry.status, message: entry.message)
+  }
+
+  /// The names by bookkeeping, which knows them for as long as rows of the
+  /// table may be in the journal.
+  private func table(_ id: Int) throws -> (name: String, columns: [String]) {
+    if let known = tables[id] { return known }
+    let name =
+      try String.fetchOne(
+        session.database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id])
+      ?? "table \(id)"
+    let columns = try String.fetchAll(
+      session.database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
+      arguments: [id])
+    tables[id] = (name, columns)
+    return (name, columns)
+  }
+}

@@ -1,0 +1,381 @@
+import GRDB
+import SyncModel
+
+/// Notices the conflicts of one transaction while changes are merged, writes
+/// them into the journal, and gathers what policies have to decide
+/// afterwards.
+final class ConflictRecorder {
+  private unowned let session: StoreSession
+  let journal: ConflictJournal
+  /// The last number before the transaction.
+  private var lastBefore: Int64 = .max
+  /// The rows that were entered as a whole in this transaction.
+  private var noted: Set<RowKey> = []
+
+  /// Cells and rows for which two sides had concurrent changes.
+  private(set) var count = 0
+  /// Open questions that are new, or have a new side.
+  private(set) var questions: Set<Int64> = []
+  /// Cells that a policy decides when all changes are merged, in order.
+  private(set) var decisions: [CellDecision] = []
+  private var decisionIndex: [CellKey: Int] = [:]
+  /// Rows that a policy brings back when all changes are merged.
+  private(set) var rebirths: [Rebirth] = []
+  private(set) var warnings = WarningCounter()
+
+  struct CellKey: Hashable {
+    var row: RowKey
+    var column: Int
+  }
+
+  /// A cell of which this device had an unpublished value.
+  struct CellDecision {
+    var cell: CellKey
+    var policy: ConflictPolicy
+    /// Its entry in the journal.
+    var number: Int64
+    var base: Value?
+    var local: Value
+    /// The newest value that came.
+    var remote: (value: Value, stamp: LocalStamp)
+  }
+
+  /// A row that a policy brings back.
+  struct Rebirth {
+    var row: RowKey
+    var policy: ConflictPolicy
+    var number: Int64
+    var cells: [ConflictJournal.Entry.Cell]
+  }
+
+  init(session: StoreSession) {
+    self.session = session
+    journal = ConflictJournal(session: session)
+  }
+
+  /// Forgets what was gathered for the decisions that have been made.
+  func removeDecisions() {
+    decisions = []
+    decisionIndex = [:]
+    rebirths = []
+  }
+
+  func warn(_ warning: SyncWarning) { warnings.add(warning) }
+
+  func ask(_ number: Int64) { questions.insert(number) }
+
+  private func add(_ entry: ConflictJournal.Entry) throws -> Int64 {
+    if lastBefore == .max { lastBefore = try journal.summary().last }
+    if entry.column == nil { noted.insert(entry.row) }
+    return try journal.add(entry)
+  }
+
+  // MARK: - Merging
+
+  /// Notices what a change that is about to be merged into a row contradicts.
+  func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
+    switch (change.action, row.state.existence) {
+    case (.delete, .deleted): return
+    case (.delete, .unsaid) where row.shown == nil && !row.wasKept:
+      warnMissing(.rowMissingForDelete, row)
+    case (.delete, _): try noteDeletion(change, row)
+    case (.insert, .deleted), (.update, .deleted):
+      // Of a row that is shown all the same nothing is lost.
+      if row.shown == nil {
+        try noteEditOfDeleted(change, row)
+      } else {
+        try noteCells(change, row)
+      }
+    case (.update, .unsaid) where row.shown == nil && !row.wasKept:
+      warnMissing(.rowMissingForUpdate, row)
+    case (.insert, _), (.update, _): try noteCells(change, row)
+    }
+  }
+
+  private func noteCells(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
+    guard change.concurrency.isPossible else { return }
+    for cell in change.cells {
+      let stamp = row.state.stamp(of: cell.column)
+      guard let value = row.values[cell.column], value != cell.value,
+        change.concurrency.isConcurrent(stamp)
+      else { continue }
+      try note(
+        CellKey(row: row.key, column: cell.column), in: row, local: (value, stamp),
+        remote: (cell.value, cell.stamp))
+    }
+  }
+
+  private func note(
+    _ cell: CellKey, in row: WorkingRow, local: (value: Value, stamp: LocalStamp),
+    remote: (value: Value, stamp: LocalStamp)
+  ) throws {
+    count += 1
+    var entry = ConflictJournal.Entry(
+      kind: .cell, row: row.key, column: cell.column, rule: .latestWins,
+      outcome: session.clients.precedes(local.stamp, remote.stamp) ? .remote : .local,
+      localStamp: local.stamp, remoteStamp: remote.stamp, key: key(of: row),
+      local: [(cell.column, local.value)], remote: [(cell.column, remote.value)])
+    let isUnpublished = try session.isUnpublished(local.stamp)
+    if try supersede(entry, isUnpublished: isUnpublished) { return }
+    if let index = decisionIndex[cell] {
+      // An earlier one of this transaction has come over the own value.
+      if session.clients.precedes(decisions[index].remote.stamp, remote.stamp) {
+        decisions[index].remote = remote
+      }
+      _ = try add(entry)
+      return
+    }
+    let policy = try session.policies(of: row.key.table).columns[cell.column]
+    guard policy != .latestWins, isUnpublished else {
+      _ = try add(entry)
+      return
+    }
+    entry.base = try session.base(of: cell.column, row)
+    if policy == .ask {
+      entry.rule = .ask
+      entry.status = .open
+      questions.insert(try add(entry))
+      return
+    }
+    decisionIndex[cell] = decisions.count
+    decisions.append(
+      CellDecision(
+        cell: cell, policy: policy, number: try add(entry), base: entry.base, local: local.value,
+        remote: remote))
+  }
+
+  /// Whether a question is open for the cell or the row: then it goes on with
+  /// what has come, and the journal keeps it as it was.
+  private func supersede(_ entry: ConflictJournal.Entry, isUnpublished: Bool) throws -> Bool {
+    guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
+    var history = open
+    history.status = .superseded
+    _ = try add(history)
+    if isUnpublished {
+      open.local = entry.local
+      open.localStamp = entry.localStamp
+    }
+    open.remote = entry.remote
+    open.remoteStamp = entry.remoteStamp
+    open.outcome = entry.outcome
+    open.at = session.now
+    try journal.write(open)
+    questions.insert(open.number)
+    return true
+  }
+
+  private func noteDeletion(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
+    guard change.concurrency.isPossible else { return }
+    let table = session.schema[row.key.table]
+    let edited = table.cellPositions.filter {
+      row.values[$0] != nil && change.concurrency.isConcurrent(row.state.stamp(of: $0))
+    }
+    let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp)
+    guard !edited.isEmpty || isConcurrent else { return }
+    count += 1
+    var newest = isConcurrent ? row.state.existenceStamp : .zero
+    for column in edited where session.clients.precedes(newest, row.state.stamp(of: column)) {
+      newest = row.state.stamp(of: column)
+    }
+    let isDeleted = session.clients.precedes(row.state.existenceStamp, change.stamp)
+    try noteExistence(
+      ConflictJournal.Entry(
+        kind: .existence, row: row.key, rule: isDeleted ? .deleteWins : .latestWins,
+        outcome: isDeleted ? .remote : .local, localStamp: newest, remoteStamp: change.stamp,
+        key: key(of: row), local: knownCells(row)),
+      edit: .local)
+    warn(.deletionOfEditedRow, .deletionOfReferringRow, edited, table)
+  }
+
+  private func noteEditOfDeleted(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
+    let table = session.schema[row.key.table]
+    let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp)
+    let returns =
+      change.action == .insert
+      && session.clients.precedes(row.state.existenceStamp, change.stamp)
+    // Who inserts it again in knowledge of its deletion contradicts nothing.
+    if returns, !isConcurrent { return }
+    count += 1
+    var newest = change.action == .insert ? change.stamp : .zero
+    var cells = row.values
+    for cell in change.cells {
+      cells[cell.column] = cell.value
+      if session.clients.precedes(newest, cell.stamp) { newest = cell.stamp }
+    }
+    try noteExistence(
+      ConflictJournal.Entry(
+        kind: .existence, row: row.key, rule: returns ? .latestWins : .deleteWins,
+        outcome: returns ? .remote : .local, localStamp: row.state.existenceStamp,
+        remoteStamp: newest, key: key(of: row), remote: Self.cells(cells)),
+      edit: .remote)
+    if !returns {
+      warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table)
+    }
+  }
+
+  /// Enters a conflict about a row's existence; `edit` is the side that did
+  /// not delete it.
+  private func noteExistence(
+    _ entry: ConflictJournal.Entry, edit: Conflict.Outcome
+  ) throws {
+    var entry = entry
+    let isUnpublished = try entry.localStamp.map(session.isUnpublished) ?? false
+    if try supersede(entry, isUnpublished: isUnpublished) { return }
+    let policy = try session.policies(of: entry.row.table).existence
+    guard isUnpublished else {
+      _ = try add(entry)
+      return
+    }
+    if policy == .ask {
+      entry.rule = .ask
+      entry.status = .open
+      questions.insert(try add(entry))
+      return
+    }
+    let number = try add(entry)
+    let wanted: Conflict.Outcome? =
+      policy == .localWins ? .local : policy == .remoteWins ? .remote : nil
+    // A deletion has won already; an edit has to bring the row back.
+    if wanted == edit, entry.outcome != edit {
+      rebirths.append(
+        Rebirth(
+          row: entry.row, policy: policy, number: number,
+          cells: (edit == .local ? entry.local : entry.remote) ?? []))
+    }
+  }
+
+  // MARK: - Rows that are not shown
+
+  /// Notes what became of a row, with what is kept of it.
+  func settled(_ row: WorkingRow, _ kept: KeptRow?) throws {
+    if row.isVisible {
+      guard row.wasKept || noted.contains(row.key) else { return }
+      try journal.settleShown(row.key, isRescued: row.isDead, enteredAfter: lastBefore)
+      return
+    }
+    if row.isDead, row.loadedExistence == .deleted, row.shown != nil {
+      // Nothing holds it any more: what was said of it goes only now.
+      _ = try add(hidden(row, .existence, .deleteWins, nil))
+    }
+    guard case .parked(let reason) = kept?.reason, row.isLiving,
+      row.shown != nil || row.loadedExistence != .inserted
+    else { return }
+    let table = session.schema[row.key.table]
+    var warning = SyncWarning(
+      .parked, table: table.name, message: "rows of \(table.name) are kept and not shown")
+    warning.reason = reason.rawValue
+    warn(warning)
+    switch reason {
+    case .uniqueValueTaken:
+      _ = try add(hidden(row, .uniqueValue, .uniqueValue, reason))
+    case .check, .notNull: _ = try add(hidden(row, .condition, .condition, reason))
+    default: _ = try add(hidden(row, .reference, .reference, reason))
+    }
+  }
+
+  /// An entry for a row that is not shown from now on.
+  private func hidden(
+    _ row: WorkingRow, _ kind: Conflict.Kind, _ rule: Conflict.Rule, _ reason: ParkedRow.Reason?
+  ) -> ConflictJournal.Entry {
+    let isLocal = row.shown != nil
+    var newest = row.state.existenceStamp
+    for column in session.schema[row.key.table].cellPositions
+    where session.clients.precedes(newest, row.state.stamp(of: column)) {
+      newest = row.state.stamp(of: column)
+    }
+    let cells = knownCells(row)
+    return ConflictJournal.Entry(
+      kind: kind, row: row.key, rule: rule, outcome: isLocal ? .remote : .local,
+      localStamp: isLocal ? newest : nil, remoteStamp: isLocal ? nil : newest,
+      message: reason?.rawValue, key: key(of: row), local: isLocal ? cells : nil,
+      remote: isLocal ? nil : cells)
+  }
+
+  // MARK: - What entries say of a row
+
+  private func knownCells(_ row: WorkingRow) -> [ConflictJournal.Entry.Cell] {
+    Self.cells(row.values)
+  }
+
+  private static func cells(_ values: [Value?]) -> [ConflictJournal.Entry.Cell] {
+    values.enumerated().compactMap { position, value in value.map { (position, $0) } }
+  }
+
+  private func key(of row: WorkingRow) -> [ConflictJournal.Entry.Cell] {
+    let table = session.schema[row.key.table]
+    guard table.identity == .surrogate else {
+      return table.identityPositions.compactMap { position in
+        row.values[position].map { (position, $0) }
+      }
+    }
+    let key = row.localKey ?? row.state.localKey ?? row.keyHint
+    return key.map { [(ConflictJournal.localKeyPosition, .integer($0))] } ?? []
+  }
+
+  // MARK: - Warnings
+
+  private func warnMissing(_ code: SyncWarning.Code, _ row: WorkingRow) {
+    let name = session.schema[row.key.table].name
+    let what = code == .rowMissingForDelete ? "a deletion" : "an edit"
+    warn(
+      SyncWarning(
+        code, table: name, message: "\(what) came for rows of \(name) that were never seen"))
+  }
+
+  /// Warns of columns and of references apart.
+  private func warn(
+    _ code: SyncWarning.Code, _ referenceCode: SyncWarning.Code, _ columns: [Int],
+    _ table: TableSchema
+  ) {
+    let references = Set(table.foreignKeys.flatMap(\.columns))
+    for (code, positions) in [
+      (code, columns.filter { !references.contains($0) }),
+      (referenceCode, columns.filter(references.contains)),
+    ] where !positions.isEmpty || (columns.isEmpty && code != referenceCode) {
+      let isEdit = [.editOfDeletedRow, .referenceOfDeletedRow].contains(code)
+      var warning = SyncWarning(
+        code, table: table.name,
+        message: isEdit
+          ? "rows of \(table.name) that are deleted here were edited elsewhere"
+          : "rows of \(table.name) were deleted elsewhere while they were edited")
+      warning.names = positions.map { table.columns[$0].name }.sorted()
+      warn(warning)
+    }
+  }
+}
+
+/// Counts warnings that are alike together.
+struct WarningCounter {
+  private struct Key: Hashable {
+    var code: SyncWarning.Code
+    var table: String?
+    var reason: String?
+    var client: ClientIdentifier?
+    var conflict: Int64?
+  }
+
+  private var warnings: [SyncWarning] = []
+  private var index: [Key: Int] = [:]
+
+  /// In the order in which they came first.
+  var all: [SyncWarning] { warnings }
+
+  mutating func add(_ warning: SyncWarning) {
+    let key = Key(
+      code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,
+      conflict: warning.conflict)
+    guard let position = index[key] else {
+      index[key] = warnings.count
+      warnings.append(warning)
+      return
+    }
+    warnings[position].count += warning.count
+    if let milliseconds = warning.milliseconds {
+      warnings[position].milliseconds = max(warnings[position].milliseconds ?? 0, milliseconds)
+    }
+    let names = Set(warnings[position].names)
+    if !names.isSuperset(of: warning.names) {
+      warnings[position].names = names.union(warning.names).sorted()
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import GRDB
+import SyncModel
+
+/// Makes edits on the store's own connection, where the capture triggers do
+/// not fire, and logs them as these would: to everyone else they are edits
+/// like any others.
+///
+/// The app's triggers do not run, apart from those that maintain what stays on
+/// this device. Each edit is made as a whole or not at all.
+struct LocalEdits {
+  let session: StoreSession
+
+  typealias Cell = (column: Int, value: Value)
+
+  /// Why an edit could not be made.
+  struct Refusal: Error, Hashable {
+    /// A sentence for the user.
+    var message: String
+    /// What SQLite said.
+    var detail: String?
+  }
+
+  /// Sets cells, by logical values, of a row that is shown. Cells that have
+  /// the value already are left alone.
+  func set(_ cells: [Cell], of row: RowKey) throws {
+    let access = try session.access(row.table)
+    guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
+      throw Refusal(message: "The row is not there.")
+    }
+    let local = try cells.map { (column: $0.column, value: try localValue($0, access.table)) }
+      .filter { $0.value != shown.values[$0.column] }
+    guard !local.isEmpty else { return }
+    try atomically {
+      let statement = try access.update(local.map(\.column))
+      for (index, value) in (local.map(\.value) + key).enumerated() {
+        statement.bind(value, at: index + 1)
+      }
+      try statement.run()
+      guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
+        throw Refusal(message: "The row would no longer be there.")
+      }
+      try checkReferences(of: after.values, access.table, concerning: Set(local.map(\.column)))
+      var columns = ColumnSet()
+      for cell in local { columns.formUnion(ColumnSet(cell.column)) }
+      try log(
+        .update, key: try localKey(of: after, access.table), mask: columns.mask, access.table)
+    }
+  }
+
+  /// Inserts a row that is not shown, under its identity.
+  func insert(_ cells: [Cell], as row: RowKey) throws {
+    let access = try session.access(row.table)
+    let table = access.table
+    if let key = try access.key(of: row.identity), try access.row(key) != nil {
+      throw Refusal(message: "The row is there again.")
+    }
+    var values: [Int: Value] = [:]
+    for cell in cells where cell.column < table.columns.count {
+      values[cell.column] = try localValue(cell, table)
+    }
+    if table.identity != .surrogate {
+      let identifying = try IdentityEncoding.decode(
+        row.identity, count: table.identityPositions.count)
+      for (position, value) in zip(table.identityPositions, identifying)
+      where values[position] == nil {
+        values[position] = try localValue((position, value), table)
+      }
+    }
+    try atomically {
+      var localKey: Int64?
+      if table.localKey != nil {
+        let preferred = try access.stamps.state(of: access.fingerprint(row.identity))?.localKey
+        localKey = try access.assignKey(to: row.identity, preferring: preferred)
+      }
+      let columns = values.keys.sorted()
+      let statement = try access.insert(columns)
+      for (index, column) in columns.enumerated() {
+        statement.bind(values[column] ?? .null, at: index + 1)
+      }
+      if let localKey { statement.bind(localKey, at: columns.count + 1) }
+      try statement.run()
+      guard let key = try access.key(of: row.identity), let after = try access.row(key) else {
+        throw Refusal(message: "The row would be another one.")
+      }
+      try checkReferences(
+        of: after.values, table, concerning: Set(table.columns.indices))
+      try log(
+        .insert, key: try self.localKey(of: after, table), mask: nil, table,
+        identity: table.identity == .surrogate ? row.identity : nil)
+    }
+  }
+
+  // MARK: - Parts
+
+  /// What a row is known by in the log.
+  private func localKey(
+    of row: (values: [Value], localKey: Int64?), _ table: TableSchema
+  ) throws -> [Value] {
+    guard table.identity != .surrogate else { return row.localKey.map { [.integer($0)] } ?? [] }
+    return table.identityPositions.map { row.values[$0] }
+  }
+
+  private func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
+    let column = table.columns[cell.column]
+    guard let value = try session.imported(cell.value, column) else {
+      throw Refusal(message: "The row that \(quoted(column.name)) refers to is not there.")
+    }
+    guard value.kind != .identity else {
+      throw Refusal(message: "\(quoted(column.name)) is no reference to another row.")
+    }
+    return value
+  }
+
+  /// Foreign keys are off on this connection.
+  private func checkReferences(
+    of values: [Value], _ table: TableSchema, concerning columns: Set<Int>
+  ) throws {
+    for key in table.foreignKeys where !columns.isDisjoint(with: key.columns) {
+      let referring = key.columns.map { values[$0] }
+      if referring.contains(.null) { continue }
+      let parent = session.schema[key.parent]
+      let statement = try SQLStatement(
+        "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
+        on: session.database)
+      for (index, value) in referring.enumerated() { statement.bind(value, at: index + 1) }
+      guard try statement.step() else {
+        throw Refusal(message: "The row of \(parent.name) that it refers to is not there.")
+      }
+    }
+  }
+
+  private func log(
+    _ kind: CaptureTriggers.Entry, key: [Value], mask: String?, _ table: TableSchema,
+    identity: RowIdentity? = nil
+  ) throws {
+    let keys = key.indices.map { "k\($0)" }
+    let names = ["op", "at", "mask"] + keys + (identity == nil ? [] : ["identity"])
+    let statement = try SQLStatement(
+      "INSERT INTO \(table.logName) (\(names.joined(separator: ", "))) "
+        + "VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))", on: session.database)
+    statement.bind(kind.rawValue, at: 1)
+    statement.bind(.real(Double(session.now) / 86_400_000 + 2_440_587.5), at: 2)
+    if let mask { statement.bind(mask, at: 3) } else { statement.bind(null: 3) }
+    for (index, value) in key.enumerated() { statement.bind(value, at: index + 4) }
+    if let identity { statement.bind(blob: identity.bytes, at: key.count + 4) }
+    try statement.run()
+  }
+
+  /// Runs `body` and undoes what it did if it throws.
+  private func atomically(_ body: () throws -> Void) throws {
+    try session.database.execute(sql: "SAVEPOINT docsync_edit")
+    do {
+      try body()
+      try session.database.execute(sql: "RELEASE docsync_edit")
+    } catch {
+      try session.database.execute(sql: "ROLLBACK TO docsync_edit; RELEASE docsync_edit")
+      session.forgetKeyMemory()
+      guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_CONSTRAINT else {
+        throw error
+      }
+      throw Refusal(
+        message: "A constraint refuses it: \(failure.message ?? "no detail").",
+        detail: failure.description)
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The conflict journal and what decides conflicts.
+///
+/// Each method is one transaction of SQLite. None needs the store to be free
+/// of a synchronization: an answer may come from another process while one
+/// waits for it.
+extension LocalStore {
+  /// The entries of the journal, the newest first.
+  ///
+  /// - Parameter onlyOpen: Whether to leave out what is decided.
+  public func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
+    try read { session in
+      let names = ConflictNames(session: session)
+      return try session.conflicts.journal.entries(onlyOpen ? "WHERE status = 'open'" : "", [])
+        .map(names.conflict)
+    }
+  }
+
+  /// One entry; throws `noSuchConflict`.
+  public func conflict(_ number: Int64) throws -> Conflict {
+    try read { session in
+      try ConflictNames(session: session).conflict(entry(number, session))
+    }
+  }
+
+  /// How many questions are open.
+  public func openConflictCount() throws -> Int {
+    try read { try $0.conflicts.journal.openCount }
+  }
+
+  /// What the journal has dropped to stay within its bound.
+  public func droppedConflicts() throws -> DroppedConflicts {
+    try read { try $0.conflicts.journal.summary().dropped }
+  }
+
+  // MARK: - Policies
+
+  /// The policies of this store.
+  public func policies() throws -> SyncPolicies {
+    try read { try SyncPolicies.read($0.database) }
+  }
+
+  /// Changes the policies, durably. Throws `badConfiguration`, and changes
+  /// nothing, if they name tables or columns that are not synchronized.
+  public func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
+    try write { session in
+      var policies = try SyncPolicies.read(session.database)
+      try change(&policies)
+      for (table, columns) in policies.columns {
+        for column in columns.keys { try checkName(table, column, session) }
+      }
+      for table in policies.tables.keys { try checkName(table, nil, session) }
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      try session.database.execute(
+        sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
+        arguments: [SyncPolicies.record, try encoder.encode(policies)])
+    }
+  }
+
+  private func checkName(_ table: String, _ column: String?, _ session: StoreSession) throws {
+    guard let found = session.schema.table(named: table) else {
+      throw StoreError(
+        .badConfiguration, path: path, message: "There is no synchronized table \(quoted(table)).",
+        remedy: "Name one of: "
+          + session.schema.tables.map(\.name).sorted().joined(separator: ", ") + ".")
+    }
+    guard let column else { return }
+    let names = found.cellPositions.map { found.columns[$0].name }
+    guard !names.contains(where: { $0.lowercased() == column.lowercased() }) else { return }
+    throw StoreError(
+      .badConfiguration, path: path,
+      message: "\(quoted(found.name)) has no synchronized column \(quoted(column)) that could "
+        + "be in conflict.",
+      remedy: "Name one of: \(names.joined(separator: ", ")).")
+  }
+
+  // MARK: - Deciding
+
+  /// Answers an open question, by an ordinary edit; where what was chosen
+  /// stands already, none is needed.
+  ///
+  /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and
+  /// `editRefused`, with nothing changed, if a constraint is against it.
+  public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
+    try write { session in
+      var entry = try entry(number, session)
+      guard entry.status == .open else {
+        throw StoreError(
+          .conflictNotOpen, path: path,
+          message: "Conflict \(number) is no open question: it is \(entry.status.rawValue).",
+          remedy: "Put back what lost with “docsync conflicts … restore \(number)”.")
+      }
+      try refusing(number) {
+        switch answer {
+        case .local:
+          try put(entry.local, of: entry, session)
+          entry.outcome = .local
+        case .remote:
+          try put(entry.remote, of: entry, session)
+          entry.outcome = .remote
+        case .value(let value):
+          guard let column = entry.column else {
+            throw LocalEdits.Refusal(
+              message: "The conflict is about a whole row, which no value can answer.")
+          }
+          try put([(column, value)], of: entry, session)
+          entry.outcome = .other
+        }
+      }
+      entry.status = .answered
+      try session.conflicts.journal.write(entry)
+    }
+  }
+
+  /// Puts back what lost, as an ordinary edit: the value of a cell, or a row
+  /// with all cells that are known.
+  ///
+  /// - Parameter side: Which of the two, where neither stands; otherwise the
+  ///   one that lost.
+  ///
+  /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or
+  /// was restored, and `editRefused`, with nothing changed, if a constraint is
+  /// against it or nothing can be put back.
+  public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
+    try write { session in
+      var entry = try entry(number, session)
+      switch entry.status {
+      case .settled, .answered, .superseded: break
+      case .open:
+        throw StoreError(
+          .conflictNotOpen, path: path, message: "Conflict \(number) is an open question.",
+          remedy: "Answer it with “docsync conflicts … resolve \(number)”.")
+      case .restored:
+        throw StoreError(
+          .conflictNotOpen, path: path, message: "Conflict \(number) has been restored already.",
+          remedy: "Edit the row itself if it should be different.")
+      }
+      let loser = side ?? (entry.outcome == .local ? .remote : .local)
+      try refusing(number) {
+        if side == nil, entry.outcome == .other {
+          throw LocalEdits.Refusal(message: "Neither side stands; say which one to put back.")
+        }
+        guard let cells = loser == .local ? entry.local : entry.remote else {
+          throw LocalEdits.Refusal(
+            message: "What lost is the deletion of the row; delete the row instead.")
+        }
+        try put(cells, of: entry, session)
+      }
+      entry.status = .restored
+      entry.outcome = loser
+      try session.conflicts.journal.write(entry)
+    }
+  }
+
+  private func entry(_ number: Int64, _ session: StoreSession) throws -> ConflictJournal.Entry {
+    if let entry = try session.conflicts.journal.entry(number) { return entry }
+    throw StoreError(
+      .noSuchConflict, path: path, message: "There is no conflict \(number) in the journal.",
+      remedy: "See which there are with “docsync conflicts”.")
+  }
+
+  /// Makes what one side said be so; `nil` is a deletion.
+  private func put(
+    _ cells: [ConflictJournal.Entry.Cell]?, of entry: ConflictJournal.Entry,
+    _ session: StoreSession
+  ) throws {
+    guard session.schema.tables.contains(where: { $0.id == entry.row.table }) else {
+      throw LocalEdits.Refusal(message: "Its table is not there.")
+    }
+    let edits = LocalEdits(session: session)
+    guard entry.column == nil else { return try edits.set(cells ?? [], of: entry.row) }
+    let isShown = try session.isShown(entry.row)
+    guard let cells else {
+      guard !isShown else {
+        throw LocalEdits.Refusal(message: "The row is there; delete it instead.")
+      }
+      return
+    }
+    // An open question may be answered by what stands.
+    if entry.status == .open, isShown { return }
+    try edits.insert(cells, as: entry.row)
+  }
+
+  private func refusing(_ number: Int64, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let refusal as LocalEdits.Refusal {
+      throw StoreError(
+        .editRefused, path: path,
+        message: "Conflict \(number) cannot be decided like that. \(refusal.message)",
+        remedy: "Change what is in the way, or choose another value.", detail: refusal.detail)
+    }
+  }
+}

@@ -1,0 +1,357 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+extension Device {
+  /// A conflict as a line: table, key, column, both sides, rule, outcome,
+  /// status.
+  func conflictLines() throws -> [String] {
+    try store.conflicts().reversed().map { conflict in
+      func side(_ side: Conflict.Side) -> String {
+        guard let cells = side.cells else { return "-" }
+        if conflict.column != nil { return cells.map { text($0.value) }.joined() }
+        return cells.sorted { $0.column < $1.column }
+          .map { "\($0.column):\(text($0.value))" }.joined(separator: ",")
+      }
+      return
+        "\(conflict.kind.rawValue) \(conflict.table) \(conflict.key.map { text($0.value) }.joined()) "
+        + "\(conflict.column ?? "row") \(side(conflict.local))|\(side(conflict.remote)) "
+        + "\(conflict.rule.rawValue) \(conflict.outcome.rawValue) \(conflict.status.rawValue)"
+    }
+  }
+
+  private func text(_ value: Value) -> String {
+    switch value {
+    case .null: "NULL"
+    case .integer(let integer): "\(integer)"
+    case .real(let real): "\(real)"
+    case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .blob(let bytes): "x\(bytes.count)"
+    case .identity: "row"
+    }
+  }
+}
+
+/// What is a conflict, and what the journal says of it.
+@Suite struct ConflictTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func pair(
+    _ more: String = "", options: LocalStore.Options = LocalStore.Options()
+  ) throws -> (Device, Device) {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE note (id TEXT PRIMARY KEY, a, b);
+      INSERT INTO note VALUES ('x', 1, 1), ('y', 1, 1);
+      """ + more, options: options)
+    try devices[0].setClock(offset: -100)
+    try devices[1].setClock(offset: -50)
+    return (devices[0], devices[1])
+  }
+
+  @Test func twoValuesForOneCellAreEnteredOnBothDevices() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    #expect(try one.receive(from: two).conflicts == 1)
+    #expect(try two.receive(from: one).conflicts == 1)
+    #expect(try one.conflictLines() == ["cell note x a one|two latestWins remote settled"])
+    #expect(try two.conflictLines() == ["cell note x a two|one latestWins local settled"])
+    let conflict = try one.store.conflict(1)
+    #expect(conflict.local.stamp?.client == one.store.binding.client)
+    #expect(conflict.remote.stamp?.client == two.store.binding.client)
+    try converge([one, two], "SELECT a FROM note WHERE id = 'x'", ["two"])
+  }
+
+  @Test func differentColumnsAndEqualValuesAreNoConflict() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 2 WHERE id = 'x'; UPDATE note SET a = 5 WHERE id = 'y'")
+    try two.run("UPDATE note SET b = 3 WHERE id = 'x'; UPDATE note SET a = 5 WHERE id = 'y'")
+    try converge([one, two])
+    #expect(try one.conflictLines() + two.conflictLines() == [])
+  }
+
+  @Test func anEditInKnowledgeOfTheOtherIsNoConflict() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 2 WHERE id = 'x'")
+    try two.receive(from: one)
+    // Its clock is behind, and its edit is later all the same.
+    try two.setClock(offset: -10_000)
+    try two.run("UPDATE note SET a = 3 WHERE id = 'x'")
+    try converge([one, two], "SELECT a FROM note WHERE id = 'x'", ["3"])
+    #expect(try one.conflictLines() + two.conflictLines() == [])
+  }
+
+  @Test func aThirdDevicesChangeThatOneSideHasSeenIsNoConflict() throws {
+    let devices = try scratch.devices(
+      3, "CREATE TABLE note (id TEXT PRIMARY KEY, a); INSERT INTO note VALUES ('x', 1)")
+    for (index, device) in devices.enumerated() {
+      try device.setClock(offset: Double(index) - 100)
+    }
+    try devices[0].run("UPDATE note SET a = 'zero'")
+    try devices[1].receive(from: devices[0])
+    try devices[1].run("UPDATE note SET a = 'one'")
+    try devices[2].run("UPDATE note SET a = 'two'")
+    try devices[2].receive(from: devices[0])
+    #expect(try devices[2].conflictLines().count == 1)
+    try devices[2].receive(from: devices[1])
+    // The new value of device 1 replaces one that it had seen; against the
+    // own, which won, it is a conflict of its own.
+    #expect(
+      try devices[2].conflictLines() == [
+        "cell note x a two|zero latestWins local settled",
+        "cell note x a two|one latestWins local settled",
+      ])
+  }
+
+  @Test(arguments: ["", "CREATE TABLE c (id INTEGER PRIMARY KEY, n TEXT REFERENCES note);"])
+  func anEditMeetsADeletionAndIsKeptWhole(more: String) throws {
+    let (one, two) = try pair(more)
+    try one.run("DELETE FROM note WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'new' WHERE id = 'x'")
+    let there = try one.receive(from: two)
+    let here = try two.receive(from: one)
+    try converge([one, two], "SELECT count(*) FROM note", ["1"])
+    #expect(
+      try two.conflictLines() == [
+        "existence note x row a:new,b:1,id:x|- deleteWins remote settled"
+      ])
+    #expect(try one.conflictLines().count == 1)
+    #expect(try one.conflictLines()[0].contains("existence note x row -|a:new"))
+    #expect(there.warnings.map(\.code) == [.editOfDeletedRow])
+    #expect(there.warnings[0].names == ["a"] && there.warnings[0].table == "note")
+    #expect(here.warnings.map(\.code) == [.deletionOfEditedRow])
+    try two.store.restoreConflict(1)
+    try converge([one, two], "SELECT a, b FROM note WHERE id = 'x'", ["new|1"])
+  }
+
+  @Test func referencesAreWarnedOfApart() throws {
+    let (one, two) = try pair(
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, note TEXT REFERENCES note, word TEXT);
+      INSERT INTO tag VALUES (1, 'x', 'w');
+      """)
+    try one.run("UPDATE tag SET note = 'y'")
+    try two.run("DELETE FROM tag")
+    #expect(try one.receive(from: two).warnings.map(\.code) == [.deletionOfReferringRow])
+    let report = try two.receive(from: one)
+    #expect(report.warnings.map(\.code) == [.referenceOfDeletedRow])
+    #expect(report.warnings[0].names == ["note"])
+  }
+
+  @Test func aDeletionThatWasMadeInKnowledgeOfTheEditIsNoConflict() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 2 WHERE id = 'x'")
+    try two.receive(from: one)
+    try two.run("DELETE FROM note WHERE id = 'x'")
+    try converge([one, two])
+    #expect(try one.conflictLines() + two.conflictLines() == [])
+  }
+
+  @Test func twoRowsWithOneUniqueValueAreEntered() throws {
+    let (one, two) = try pair("CREATE TABLE p (id INTEGER PRIMARY KEY, mail TEXT UNIQUE, n);")
+    try one.run("INSERT INTO p (mail, n) VALUES ('m', 'one')")
+    try two.run("INSERT INTO p (mail, n) VALUES ('m', 'two')")
+    let report = try one.receive(from: two)
+    #expect(report.warnings.map(\.code) == [.parked])
+    #expect(report.warnings[0].reason == "uniqueValueTaken" && report.warnings[0].count == 1)
+    try two.receive(from: one)
+    #expect(
+      try one.conflictLines() == ["uniqueValue p 1 row mail:m,n:one|- uniqueValue remote settled"])
+    #expect(
+      try two.conflictLines().map { $0.split(separator: " ").dropFirst(3).joined(separator: " ") }
+        == ["row -|mail:m,n:one uniqueValue local settled"])
+    // As long as the value is taken it cannot come back.
+    let refused = #expect(throws: StoreError.self) { try one.store.restoreConflict(1) }
+    #expect(refused?.code == .editRefused)
+    try two.run("UPDATE p SET mail = 'other'")
+    try converge([one, two], "SELECT n FROM p ORDER BY n", ["one", "two"])
+    #expect(try one.store.conflict(1).outcome == .both)
+  }
+
+  @Test func aRowThatGoesWithItsParentIsEnteredAndOneThatOnlyWaitedIsNot() throws {
+    let (one, two) = try pair(
+      "CREATE TABLE c (id INTEGER PRIMARY KEY, note TEXT REFERENCES note ON DELETE CASCADE, t);")
+    try one.run("DELETE FROM note WHERE id = 'x'")
+    try two.run("INSERT INTO c (note, t) VALUES ('x', 'text')")
+    try exchange([one, two])
+    #expect(try two.conflictLines().contains { $0.contains("reference c") })
+    #expect(try two.conflictLines().contains { $0.contains("t:text") })
+    let other = try ConflictTests()
+    let (third, fourth) = try other.pair(
+      "CREATE TABLE c (id INTEGER PRIMARY KEY, up INTEGER REFERENCES c);")
+    try third.program.run("PRAGMA foreign_keys = OFF; INSERT INTO c VALUES (1, 2), (2, NULL)")
+    try converge([third, fourth])
+    #expect(try third.conflictLines() + fourth.conflictLines() == [])
+  }
+
+  @Test func everyKindOfValueIsKeptExactly() throws {
+    let (one, two) = try pair(
+      "CREATE TABLE v (k INTEGER PRIMARY KEY, v); INSERT INTO v VALUES "
+        + (0..<12).map { "(\($0 + 1), 'old')" }.joined(separator: ", ") + ";")
+    let literals = [
+      "9223372036854775807", "-9223372036854775808", "9e999", "-9e999", "NULL", "''", "x''",
+      "CAST(x'610062' AS TEXT)", "CAST(x'ff61' AS TEXT)", "x'00ff'", "-0.0", "1.0",
+    ]
+    for (index, literal) in literals.enumerated() {
+      try one.run("UPDATE v SET v = \(literal) WHERE k = \(index + 1)")
+    }
+    let before = try one.rows("SELECT k, typeof(v), hex(v), v FROM v")
+    try two.run("UPDATE v SET v = 'two'")
+    try one.receive(from: two)
+    let lost = try one.store.conflicts()
+    #expect(lost.count == literals.count)
+    for conflict in lost { try one.store.restoreConflict(conflict.number) }
+    #expect(try one.rows("SELECT k, typeof(v), hex(v), v FROM v") == before)
+    try converge([one, two], "SELECT k, typeof(v), hex(v), v FROM v", before)
+  }
+
+  @Test func restoringIsAnOrdinaryEditAndHappensOnce() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'")
+    try exchange([one, two])
+    try one.store.restoreConflict(1)
+    #expect(try one.store.conflict(1).status == .restored)
+    try converge([one, two], "SELECT a FROM note WHERE id = 'x'", ["one"])
+    let again = #expect(throws: StoreError.self) { try one.store.restoreConflict(1) }
+    #expect(again?.code == .conflictNotOpen)
+    let none = #expect(throws: StoreError.self) { try one.store.restoreConflict(99) }
+    #expect(none?.code == .noSuchConflict)
+    let closed = #expect(throws: StoreError.self) {
+      try one.store.resolveConflict(1, by: .local)
+    }
+    #expect(closed?.code == .conflictNotOpen)
+  }
+
+  @Test func restoringWhatAConstraintRefusesChangesNothing() throws {
+    let (one, two) = try pair("CREATE TABLE k (id TEXT PRIMARY KEY, p TEXT REFERENCES note);")
+    try one.run("INSERT INTO k VALUES ('1', 'x')")
+    try converge([one, two])
+    try one.run("UPDATE k SET p = 'y'")
+    try two.run("UPDATE k SET p = NULL")
+    try exchange([one, two])
+    try one.run("DELETE FROM note WHERE id = 'y'")
+    let error = #expect(throws: StoreError.self) { try one.store.restoreConflict(1) }
+    #expect(error?.code == .editRefused)
+    #expect(error?.message.contains("is not there") == true)
+    #expect(try one.rows("SELECT p FROM k") == ["NULL"])
+    #expect(try one.store.conflict(1).status == .settled)
+  }
+
+  @Test func theJournalStaysWithinItsBoundsAndSaysWhatWent() throws {
+    var options = LocalStore.Options()
+    options.conflictEntries = 3
+    let (one, two) = try pair(options: options)
+    for round in 0..<8 {
+      try one.run("UPDATE note SET a = 'one \(round)' WHERE id = 'x'")
+      try two.run("UPDATE note SET a = 'two \(round)' WHERE id = 'x'")
+      try exchange([one, two])
+    }
+    #expect(try one.store.conflicts().map(\.number) == [8, 7, 6])
+    let dropped = try one.store.droppedConflicts()
+    #expect(dropped.count == 5)
+    #expect(dropped.firstMilliseconds != nil && dropped.lastMilliseconds != nil)
+  }
+
+  @Test func openQuestionsAreNotDropped() throws {
+    var options = LocalStore.Options()
+    options.conflictEntries = 2
+    let (one, two) = try pair(options: options)
+    try one.store.setPolicies { $0.set(.ask, table: "note", column: "b") }
+    try one.run("UPDATE note SET b = 'one'")
+    try two.run("UPDATE note SET b = 'two'")
+    try exchange([one, two])
+    for round in 0..<4 {
+      try one.run("UPDATE note SET a = 'one \(round)' WHERE id = 'x'")
+      try two.run("UPDATE note SET a = 'two \(round)' WHERE id = 'x'")
+      try exchange([one, two])
+    }
+    #expect(try one.store.openConflictCount() == 2)
+    #expect(try one.store.conflicts().map(\.number) == [6, 2, 1])
+  }
+
+  @Test func aSnapshotHasNoJournalAndKnowsWhatIsConcurrent() throws {
+    let (one, two) = try pair()
+    try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
+    try two.run("UPDATE note SET a = 'two' WHERE id = 'x'; UPDATE note SET b = 7 WHERE id = 'y'")
+    try one.receive(from: two)
+    let path = scratch.path + "/joined.db"
+    for sealed in try one.store.sealedChangeSets() { try one.store.markPublished(sealed.number) }
+    _ = try one.store.snapshot(to: path)
+    let joined = try Device(
+      store: try LocalStore.adopt(snapshotAt: path, binding: scratch.binding("joined")),
+      path: path)
+    #expect(try joined.store.conflicts() == [])
+    #expect(try joined.store.droppedConflicts().count == 0)
+    // Device 2 has not seen device 1's change, which the snapshot contains.
+    try two.run("UPDATE note SET a = 'again' WHERE id = 'x'; UPDATE note SET b = 8 WHERE id = 'y'")
+    try joined.receive(from: one, two)
+    #expect(try joined.conflictLines().isEmpty)
+    try one.run("UPDATE note SET b = 9 WHERE id = 'y'")
+    try joined.receive(from: one, two)
+    #expect(try joined.conflictLines().count == 1)
+  }
+
+  @Test func aClockThatIsFarAheadIsWarnedOf() throws {
+    let (one, two) = try pair()
+    try two.setClock(offset: 3 * 86_400)
+    try two.run("UPDATE note SET a = 2 WHERE id = 'x'")
+    let report = try one.receive(from: two)
+    #expect(report.warnings.map(\.code) == [.clockAhead])
+    #expect(report.warnings[0].client == two.store.binding.client)
+    let days = Double(report.warnings[0].milliseconds ?? 0) / 86_400_000
+    #expect(days > 2.9 && days < 3.1)
+  }
+
+  @Test func changesToRowsThatWereNeverSeenAreWarnedOf() throws {
+    let (one, two) = try pair()
+    try two.program.run("UPDATE note SET a = 2 WHERE id = 'x'; DELETE FROM note WHERE id = 'y'")
+    let sets = try two.outgoing()
+    // As if this device had lost the rows without a word.
+    try one.store.write { session in
+      try session.database.execute(sql: "DELETE FROM note")
+    }
+    let report = try one.store.apply(sets)
+    #expect(Set(report.warnings.map(\.code)).isSuperset(of: [.rowMissingForDelete]))
+    #expect(Set(report.warnings.map(\.code)).isSuperset(of: [.rowMissingForUpdate]))
+  }
+
+  @Test func aSchemaThatIsAheadIsWarnedOf() throws {
+    let (one, two) = try pair()
+    try two.program.run("ALTER TABLE note ADD COLUMN c; UPDATE note SET c = 1 WHERE id = 'x'")
+    let report = try one.receive(from: two)
+    #expect(report.warnings.map(\.code) == [.schemaAhead])
+    #expect(report.warnings[0].names == ["note.c"])
+  }
+}
+
+/// How the store knows what an author had not seen.
+@Suite struct ConcurrencyTests {
+  @Test func oldRangesAreJoinedAndStillSayEnough() throws {
+    let scratch = try Scratch()
+    let device = try scratch.devices(1, "CREATE TABLE t (id TEXT PRIMARY KEY)")[0]
+    try device.store.write { session in
+      for number: UInt64 in 1...3000 {
+        let time = HybridTime(rawValue: number * 10)
+        try session.recordRange(client: 7, number: number, time...time)
+      }
+      let rows = try SQLStatement("SELECT count(*) FROM docsync_range", on: session.database)
+      #expect(try rows.step() && rows.integer(at: 0) < 1400)
+      rows.reset()
+      #expect(try session.timeRanges(of: 7, after: 2990, through: 3000).count == 10)
+      let old = try session.timeRanges(of: 7, after: 100, through: 3000)
+      for number: UInt64 in 101...3000 {
+        #expect(old.contains { $0.contains(number * 10) })
+      }
+      // One that is not known could be of any time.
+      #expect(try session.timeRanges(of: 7, after: 2990, through: 3001) == [0...UInt64.max])
+      #expect(try session.timeRanges(of: 8, after: 0, through: 1) == [0...UInt64.max])
+    }
+  }
+}
