@@ -81,43 +81,42 @@ extension LocalStore {
   // MARK: - Deciding
 
   /// Answers an open question, by an ordinary edit; where what was chosen
-  /// stands already, none is needed.
+  /// stands already, none is needed. Where columns belong together, the
+  /// questions about the others are answered in the same way by one of the two
+  /// sides.
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and
   /// `editRefused`, with nothing changed, if a constraint is against it.
   public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
     try write { session in
-      var entry = try entry(number, session)
+      let entry = try entry(number, session)
       guard entry.status == .open else {
         throw StoreError(
           .conflictNotOpen, path: path,
           message: "Conflict \(number) is no open question: it is \(entry.status.rawValue).",
           remedy: "Put back what lost with “docsync conflicts … restore \(number)”.")
       }
-      try refusing(number) {
-        switch answer {
-        case .local:
-          try put(entry.local, of: entry, session)
-          entry.outcome = .local
-        case .remote:
-          try put(entry.remote, of: entry, session)
-          entry.outcome = .remote
-        case .value(let value):
+      switch answer {
+      case .local: try put(.local, of: entry, as: .answered, session)
+      case .remote: try put(.remote, of: entry, as: .answered, session)
+      case .value(let value):
+        try refusing(number) {
           guard let column = entry.column else {
             throw LocalEdits.Refusal(
               message: "The conflict is about a whole row, which no value can answer.")
           }
-          try put([(column, value)], of: entry, session)
-          entry.outcome = .other
+          try LocalEdits(session: session).set([(column, value)], of: entry.row)
         }
+        var entry = entry
+        entry.outcome = .other
+        entry.status = .answered
+        try session.conflicts.journal.write(entry)
       }
-      entry.status = .answered
-      try session.conflicts.journal.write(entry)
     }
   }
 
-  /// Puts back what lost, as an ordinary edit: the value of a cell, or a row
-  /// with all cells that are known.
+  /// Puts back what lost, as an ordinary edit: the value of a cell, with those
+  /// of the columns that belong to it, or a row with all cells that are known.
   ///
   /// - Parameter side: Which of the two, where neither stands; otherwise the
   ///   one that lost.
@@ -127,7 +126,7 @@ extension LocalStore {
   /// against it or nothing can be put back.
   public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
     try write { session in
-      var entry = try entry(number, session)
+      let entry = try entry(number, session)
       switch entry.status {
       case .settled, .answered, .superseded: break
       case .open:
@@ -139,20 +138,12 @@ extension LocalStore {
           .conflictNotOpen, path: path, message: "Conflict \(number) has been restored already.",
           remedy: "Edit the row itself if it should be different.")
       }
-      let loser = side ?? (entry.outcome == .local ? .remote : .local)
-      try refusing(number) {
-        if side == nil, entry.outcome == .other {
-          throw LocalEdits.Refusal(message: "Neither side stands; say which one to put back.")
-        }
-        guard let cells = loser == .local ? entry.local : entry.remote else {
-          throw LocalEdits.Refusal(
-            message: "What lost is the deletion of the row; delete the row instead.")
-        }
-        try put(cells, of: entry, session)
+      if side == nil, entry.outcome == .other {
+        throw refused(
+          number, LocalEdits.Refusal(message: "Neither side stands; say which one to put back."))
       }
-      entry.status = .restored
-      entry.outcome = loser
-      try session.conflicts.journal.write(entry)
+      try put(
+        side ?? (entry.outcome == .local ? .remote : .local), of: entry, as: .restored, session)
     }
   }
 
@@ -163,36 +154,70 @@ extension LocalStore {
       remedy: "See which there are with “docsync conflicts”.")
   }
 
-  /// Makes what one side said be so; `nil` is a deletion.
+  /// Makes what one side said be so, and notes it.
   private func put(
-    _ cells: [ConflictJournal.Entry.Cell]?, of entry: ConflictJournal.Entry,
+    _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status,
     _ session: StoreSession
   ) throws {
-    guard session.schema.tables.contains(where: { $0.id == entry.row.table }) else {
-      throw LocalEdits.Refusal(message: "Its table is not there.")
-    }
-    let edits = LocalEdits(session: session)
-    guard entry.column == nil else { return try edits.set(cells ?? [], of: entry.row) }
-    let isShown = try session.isShown(entry.row)
-    guard let cells else {
-      guard !isShown else {
-        throw LocalEdits.Refusal(message: "The row is there; delete it instead.")
+    let entries = try register(of: entry, session)
+    try refusing(entry.number) {
+      guard session.schema.tables.contains(where: { $0.id == entry.row.table }) else {
+        throw LocalEdits.Refusal(message: "Its table is not there.")
       }
-      return
+      let edits = LocalEdits(session: session)
+      let cells = entries.map { side == .local ? $0.local : $0.remote }
+      guard entry.column == nil else {
+        return try edits.set(cells.flatMap { $0 ?? [] }, of: entry.row)
+      }
+      let isShown = try session.isShown(entry.row)
+      if let cells = cells[0] {
+        // An open question may be answered by what stands.
+        if status == .answered, isShown { return }
+        try edits.insert(cells, as: entry.row)
+      } else if isShown || status == .restored {
+        throw LocalEdits.Refusal(
+          message: "That side is the deletion of the row; delete the row itself.")
+      }
     }
-    // An open question may be answered by what stands.
-    if entry.status == .open, isShown { return }
-    try edits.insert(cells, as: entry.row)
+    for var entry in entries {
+      entry.status = status
+      entry.outcome = side
+      try session.conflicts.journal.write(entry)
+    }
+  }
+
+  /// An entry, and those of the same two edits to columns that belong to its
+  /// own.
+  private func register(
+    of entry: ConflictJournal.Entry, _ session: StoreSession
+  ) throws -> [ConflictJournal.Entry] {
+    guard let column = entry.column,
+      let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
+      let register = table.registers[column]
+    else { return [entry] }
+    let others = try session.conflicts.journal.entries(
+      "WHERE tbl = ? AND identity = ? AND number <> ?",
+      [entry.row.table, Data(entry.row.identity.bytes), entry.number])
+    return [entry]
+      + others.filter { other in
+        other.kind == .cell && other.status == entry.status
+          && other.localStamp == entry.localStamp && other.remoteStamp == entry.remoteStamp
+          && (other.column.map(register.contains) ?? false)
+      }
   }
 
   private func refusing(_ number: Int64, _ body: () throws -> Void) throws {
     do {
       try body()
     } catch let refusal as LocalEdits.Refusal {
-      throw StoreError(
-        .editRefused, path: path,
-        message: "Conflict \(number) cannot be decided like that. \(refusal.message)",
-        remedy: "Change what is in the way, or choose another value.", detail: refusal.detail)
+      throw refused(number, refusal)
     }
+  }
+
+  private func refused(_ number: Int64, _ refusal: LocalEdits.Refusal) -> StoreError {
+    StoreError(
+      .editRefused, path: path,
+      message: "Conflict \(number) cannot be decided like that. \(refusal.message)",
+      remedy: "Change what is in the way, or choose another value.", detail: refusal.detail)
   }
 }

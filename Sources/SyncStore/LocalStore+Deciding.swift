@@ -12,32 +12,81 @@ extension LocalStore {
     for rebirth in recorder.rebirths {
       // Others may have held it.
       if try session.isShown(rebirth.row) { continue }
-      try settle(rebirth.number, by: rebirth.policy, session) { entry in
-        try edits.insert(rebirth.cells, as: rebirth.row)
+      let refusal = try refusal(session) { try edits.insert(rebirth.cells, as: rebirth.row) }
+      try note(rebirth.number, by: rebirth.policy, refusal, session) { entry in
         entry.outcome = rebirth.policy == .localWins ? .local : .remote
       }
     }
-    for decision in recorder.decisions {
-      // Where the row is not shown, that counts for more.
-      guard let current = try session.shownCell(decision.cell) else { continue }
-      try settle(decision.number, by: decision.policy, session) { entry in
-        let wanted = try self.wanted(decision, current: current.stamp, entry, session)
-        try edits.set([(decision.cell.column, wanted)], of: decision.cell.row)
-        if case .resolve = decision.policy { try check(wanted, for: decision, session) }
-        entry.outcome =
-          wanted == decision.local ? .local : wanted == decision.remote.value ? .remote : .other
-        if entry.outcome == .other { entry.message = "The function made a value of its own." }
-      }
+    for group in registers(recorder.decisions, session) {
+      try decide(group, edits, session)
     }
     recorder.removeDecisions()
     _ = try seal(session, checkCancellation: checkCancellation)
     session.forgetUnpublished()
   }
 
+  /// The decisions, those of one register together: only all of its columns
+  /// are sure to satisfy what binds them.
+  private func registers(
+    _ decisions: [ConflictRecorder.CellDecision], _ session: StoreSession
+  ) -> [[ConflictRecorder.CellDecision]] {
+    struct Register: Hashable {
+      var row: RowKey
+      var columns: ColumnSet
+    }
+    var groups: [[ConflictRecorder.CellDecision]] = []
+    var positions: [Register: Int] = [:]
+    for decision in decisions {
+      let cell = decision.cell
+      let register = Register(
+        row: cell.row,
+        columns: session.schema[cell.row.table].registers[cell.column] ?? ColumnSet(cell.column))
+      if let position = positions[register] {
+        groups[position].append(decision)
+      } else {
+        positions[register] = groups.count
+        groups.append([decision])
+      }
+    }
+    return groups
+  }
+
+  private func decide(
+    _ group: [ConflictRecorder.CellDecision], _ edits: LocalEdits, _ session: StoreSession
+  ) throws {
+    var outcomes: [(outcome: Conflict.Outcome, message: String?)] = []
+    // Where the row is not shown, that counts for more.
+    guard let row = group.first?.cell.row, try session.isShown(row) else { return }
+    let refusal = try refusal(session) {
+      var cells: [LocalEdits.Cell] = []
+      for decision in group {
+        guard let current = try session.shownCell(decision.cell) else { return }
+        let wanted = try wanted(decision, current, session)
+        cells.append((decision.cell.column, wanted))
+        outcomes.append(
+          wanted == decision.local
+            ? (.local, nil)
+            : wanted == decision.remote.value
+              ? (.remote, nil) : (.other, "The function made a value of its own."))
+      }
+      try edits.set(cells, of: row)
+      for (decision, cell) in zip(group, cells) {
+        if case .resolve = decision.policy { try check(cell.value, for: decision, session) }
+      }
+    }
+    for (index, decision) in group.enumerated() {
+      try note(decision.number, by: decision.policy, refusal, session) { entry in
+        guard index < outcomes.count else { return }
+        entry.outcome = outcomes[index].outcome
+        entry.message = outcomes[index].message
+      }
+    }
+  }
+
   /// The value that a policy wants; throws ``LocalEdits/Refusal``.
   private func wanted(
-    _ decision: ConflictRecorder.CellDecision, current: LocalStamp,
-    _ entry: ConflictJournal.Entry, _ session: StoreSession
+    _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp),
+    _ session: StoreSession
   ) throws -> Value {
     switch decision.policy {
     case .localWins: return decision.local
@@ -45,6 +94,9 @@ extension LocalStore {
       guard let resolver = session.policyCache.resolvers[name] else {
         throw LocalEdits.Refusal(
           message: "No function “\(name)” is registered in the program that synchronized.")
+      }
+      guard let entry = try session.conflicts.journal.entry(decision.number) else {
+        return current.value
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
       do {
@@ -57,10 +109,7 @@ extension LocalStore {
       }
     default:
       // A change that came has won already; which, the stamps have said.
-      guard current.client == session.own else {
-        return try session.shownCell(decision.cell)?.value ?? decision.remote.value
-      }
-      return decision.remote.value
+      return current.stamp.client == session.own ? decision.remote.value : current.value
     }
   }
 
@@ -82,27 +131,39 @@ extension LocalStore {
     }
   }
 
-  /// Makes a decision and notes it; if it is refused, the conflict stays open.
-  private func settle(
-    _ number: Int64, by policy: ConflictPolicy, _ session: StoreSession,
-    _ body: (inout ConflictJournal.Entry) throws -> Void
+  /// Runs `body` as a whole or not at all; gives why it was refused.
+  private func refusal(
+    _ session: StoreSession, _ body: () throws -> Void
+  ) throws -> LocalEdits.Refusal? {
+    try session.database.execute(sql: "SAVEPOINT docsync_decision")
+    do {
+      try body()
+      try session.database.execute(sql: "RELEASE docsync_decision")
+      return nil
+    } catch let refusal as LocalEdits.Refusal {
+      try session.database.execute(sql: "ROLLBACK TO docsync_decision; RELEASE docsync_decision")
+      session.forgetKeyMemory()
+      return refusal
+    }
+  }
+
+  /// Notes a decision; where it was refused, the conflict stays open.
+  private func note(
+    _ number: Int64, by policy: ConflictPolicy, _ refusal: LocalEdits.Refusal?,
+    _ session: StoreSession, _ change: (inout ConflictJournal.Entry) -> Void
   ) throws {
     let journal = session.conflicts.journal
     guard var entry = try journal.entry(number) else { return }
     entry.rule = policy.rule
-    try session.database.execute(sql: "SAVEPOINT docsync_decision")
-    do {
-      try body(&entry)
-      try session.database.execute(sql: "RELEASE docsync_decision")
-    } catch let refusal as LocalEdits.Refusal {
-      try session.database.execute(sql: "ROLLBACK TO docsync_decision; RELEASE docsync_decision")
-      session.forgetKeyMemory()
+    if let refusal {
       entry.status = .open
       entry.message = refusal.message
       var warning = SyncWarning(
         .policyFailed, table: session.schema[entry.row.table].name, message: refusal.message)
       warning.conflict = number
       session.conflicts.warn(warning)
+    } else {
+      change(&entry)
     }
     try journal.write(entry)
   }
