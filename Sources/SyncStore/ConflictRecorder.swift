@@ -95,6 +95,12 @@ final class ConflictRecorder {
   private func noteCells(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
     guard change.concurrency.isPossible else { return }
     for cell in change.cells {
+      // What is added to a counter contradicts nothing.
+      if case .added = CounterValue(cell.value),
+        session.schema[row.key.table].columns[cell.column].domain == .counter
+      {
+        continue
+      }
       let stamp = row.state.stamp(of: cell.column)
       guard let value = row.values[cell.column], value != cell.value,
         change.concurrency.isConcurrent(stamp)
@@ -253,12 +259,12 @@ final class ConflictRecorder {
       try journal.settleShown(row.key, isRescued: row.isDead, enteredAfter: lastBefore)
       return
     }
-    if row.isDead, row.loadedExistence == .deleted, row.shown != nil {
+    if row.isDead, row.wasDead, row.shown != nil {
       // Nothing holds it any more: what was said of it goes only now.
       _ = try add(hidden(row, .existence, .deleteWins, nil))
     }
     guard case .parked(let reason) = kept?.reason, row.isLiving,
-      row.shown != nil || row.loadedExistence != .inserted
+      row.shown != nil || !row.wasLiving
     else { return }
     let table = session.schema[row.key.table]
     var warning = SyncWarning(

@@ -20,6 +20,8 @@ final class WorkingRow {
   let shown: Shown?
   /// Whether it was living when it was loaded.
   var wasLiving = false
+  /// Whether it was deleted when it was loaded.
+  var wasDead = false
   /// Whether an edit won over its deletion.
   var isRevived = false
   /// Whether bookkeeping keeps cells of it.

@@ -78,6 +78,7 @@ final class WorkingSet {
       : try claims(in: table, tableValues)
     row.isRevived = row.state.existence == .deleted && session.isRevived(row.state, table)
     row.wasLiving = row.isLiving
+    row.wasDead = row.isDead
     index[key] = row
     rows.append(row)
     return row

@@ -86,6 +86,23 @@ import Testing
     }
   }
 
+  @Test func aDeletionThatLosesToAnOldDeviceStillOvertakesWhatIsOlder() throws {
+    let devices = try scratch.devices(4, Self.schema)
+    for device in [devices[0], devices[3]] { try device.run(Self.columns) }
+    for (number, edit) in [
+      "UPDATE k SET w = 'old'", "DELETE FROM k", "REPLACE INTO k VALUES ('x', 'new')",
+    ].enumerated() {
+      try devices[number].setClock(offset: Double(number * 60))
+      try devices[number].run(edit)
+      _ = try devices[number].store.seal()
+    }
+    for (device, order) in [(0, [2, 1]), (3, [0, 1, 2])] {
+      for number in order { try devices[device].receive(from: devices[number]) }
+    }
+    for device in devices[1...2] { try device.run(Self.columns) }
+    try converge(devices, "SELECT * FROM k", ["x|new|NULL"])
+  }
+
   @Test func conditionsOfNewColumnsAreCheckedWhenTheyComeIn() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run(
@@ -95,7 +112,6 @@ import Testing
     // The other migrates with another value for the same mail, unseen.
     try devices[1].run("ALTER TABLE t ADD COLUMN mail TEXT CHECK (mail <> 'bad')")
     try devices[1].run("UPDATE t SET mail = 'one' WHERE id = 2; CREATE UNIQUE INDEX m ON t (mail)")
-
     try converge(devices)
     #expect(try devices[0].rows("SELECT count(*) FROM t WHERE mail = 'one'") == ["1"])
   }
