@@ -25,6 +25,9 @@ public struct SyncEnvironment: Sendable {
   /// About how many bytes of change sets are read before they are applied,
   /// which bounds memory.
   public var fetchWindowBytes = 4 << 20
+  /// About how many bytes of own change sets a store keeps although every
+  /// member of the document has applied them.
+  public var keptChangeSetBytes = 1 << 20
   /// How often calls on the directory are repeated that failed in passing.
   public var retries = RetryingDirectory.Policy.standard
   /// How a directory is opened of which only the path is known.

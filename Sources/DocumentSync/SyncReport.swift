@@ -63,6 +63,9 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var bytesReceived = 0
   /// How many folders were listed.
   public var listings = 0
+  /// Whether the whole store was uploaded, in place of own change sets that
+  /// are missing or damaged in the directory and that everybody has.
+  public var uploadedWholeStore = false
   /// Whether a new RecentSync was published.
   public var publishedMarker = false
 
@@ -71,7 +74,8 @@ public struct SyncReport: Hashable, Sendable, Codable {
 
   /// Whether nothing was sent, received or put back.
   public var isIdle: Bool {
-    sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty && !publishedMarker
+    sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty
+      && !publishedMarker && !uploadedWholeStore
   }
 }
 

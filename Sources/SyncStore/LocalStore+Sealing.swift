@@ -98,16 +98,19 @@ extension LocalStore {
 
   // MARK: - The outbox
 
-  /// The change sets that this store made and still keeps, in order.
+  /// The change sets that this store made, in order; of those that everybody
+  /// has it may have no more than this.
   public func sealedChangeSets() throws -> [SealedChangeSet] {
     try read { session in
       let rows = try Row.fetchAll(
         session.database,
-        sql: "SELECT number, hash, size, changes, published FROM docsync_outbox ORDER BY number")
+        sql: "SELECT number, hash, size, changes, published, length(bytes) > 0 AS kept "
+          + "FROM docsync_outbox ORDER BY number")
       return try rows.map { row in
         SealedChangeSet(
           number: UInt64(row["number"] as Int64), hash: try Self.hash(row["hash"]),
-          byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"])
+          byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"],
+          isKept: row["kept"])
       }
     }
   }
@@ -123,7 +126,7 @@ extension LocalStore {
   public func sealedBytes(_ number: UInt64) throws -> [UInt8] {
     try read { session in
       let statement = try SQLStatement(
-        "SELECT bytes FROM docsync_outbox WHERE number = ?", on: session.database)
+        "SELECT bytes FROM docsync_outbox WHERE number = ? AND length(bytes) > 0", on: session.database)
       statement.bind(Int64(number), at: 1)
       guard try statement.step() else {
         throw StoreError(
@@ -132,6 +135,19 @@ extension LocalStore {
       }
       defer { statement.reset() }
       return statement.bytes(at: 0)
+    }
+  }
+
+  /// Gives up the bytes of the change sets up to a number, which every member
+  /// of the document has applied. Those that are not published stay.
+  ///
+  /// The space is used again; the file does not become smaller.
+  public func forgetSealedBytes(through number: UInt64) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "UPDATE docsync_outbox SET bytes = x'' "
+          + "WHERE number <= ? AND published = 1 AND length(bytes) > 0",
+        arguments: [Int64(clamping: number)])
     }
   }
 

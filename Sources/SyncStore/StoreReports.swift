@@ -12,16 +12,20 @@ public struct SealedChangeSet: Hashable, Sendable {
   public var rowCount: Int
   /// Whether it is known to be in the shared directory.
   public var isPublished: Bool
+  /// Whether the store still has its bytes.
+  public var isKept: Bool
 
   /// Joins the parts.
   public init(
-    number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int, isPublished: Bool
+    number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int, isPublished: Bool,
+    isKept: Bool = true
   ) {
     self.number = number
     self.hash = hash
     self.byteCount = byteCount
     self.rowCount = rowCount
     self.isPublished = isPublished
+    self.isKept = isKept
   }
 }
 

@@ -113,6 +113,33 @@ struct SynchronizeTests {
     try fleet.expectEqual()
   }
 
+  @Test func whatEverybodyHasIsGivenUpAndReplacedByAWholeStore() async throws {
+    let fleet = try await TestFleet(2, keptChangeSetBytes: 0)
+    try fleet[0].put("x", "1")
+    try await fleet[0].synchronize()
+    #expect(try fleet[0].store.sealedChangeSets().map(\.isKept) == [true], "nobody has it")
+    try await fleet[1].synchronize()
+    #expect(try await fleet[0].synchronize().uploadedWholeStore == false)
+    #expect(try fleet[0].store.sealedChangeSets().map(\.isKept) == [false])
+    try fleet[0].put("x", "2")
+    try await fleet[0].synchronize()
+    #expect(try fleet[0].store.sealedChangeSets().map(\.isKept) == [false, true])
+
+    // A file that is lost can only be needed by someone who joins.
+    let file = try #require(fleet.changeSets(of: 0).first)
+    fleet.memory.take(file)
+    let report = try await fleet[0].synchronizeThoroughly()
+    #expect(report.uploadedWholeStore && report.restored == [])
+    #expect(try await !fleet[0].synchronizeThoroughly().uploadedWholeStore)
+    let third = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("third"), directory: fleet.memory.view(seed: 9),
+      client: "third", environment: fleet.environment)
+    #expect(try await third.synchronize().waiting == [])
+    #expect(try third.notes().contains("x=2"))
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
   @Test func missingOwnFileIsPutBackInItsTurn() async throws {
     let fleet = try await TestFleet(2)
     try fleet[0].put("x", "1")

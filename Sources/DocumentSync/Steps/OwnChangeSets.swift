@@ -72,26 +72,29 @@ struct OwnChangeSets {
 
   /// Puts back own files that were published before and are missing in
   /// `names`, a listing of the own folder, or damaged. At most `limit` of
-  /// those that are there are read, beginning anywhere.
+  /// those that are there are read, beginning anywhere. Gives those that
+  /// cannot be put back, since the store has their bytes no more.
   func putBack(
     _ kept: [SealedChangeSet], listed names: [ChangeSetName], readingAtMost limit: Int,
     _ report: inout SyncReport
-  ) throws {
+  ) throws -> [SealedChangeSet] {
+    var lost: [SealedChangeSet] = []
     reportStrangers(among: names, kept, &report)
     let kept = kept.filter(\.isPublished)
     let present = Set(names)
     for sealed in kept where !present.contains(name(of: sealed)) {
-      try putBack(sealed, &report)
+      if try !putBack(sealed, &report) { lost.append(sealed) }
     }
     let there = kept.filter { present.contains(name(of: $0)) }
-    guard limit > 0, !there.isEmpty else { return }
+    guard limit > 0, !there.isEmpty else { return lost }
     context.begin(.verifying, count: min(limit, there.count))
     let start = Int(context.environment.random() % UInt64(there.count))
     for offset in 0..<min(limit, there.count) {
       let sealed = there[(start + offset) % there.count]
-      if try !isIntact(sealed) { try putBack(sealed, &report) }
+      if try !isIntact(sealed), try !putBack(sealed, &report) { lost.append(sealed) }
       context.report { $0.completedCount += 1 }
     }
+    return lost
   }
 
   /// Reports files that claim a number of this store with another content.
@@ -119,10 +122,12 @@ struct OwnChangeSets {
     }
   }
 
-  private func putBack(_ sealed: SealedChangeSet, _ report: inout SyncReport) throws {
+  private func putBack(_ sealed: SealedChangeSet, _ report: inout SyncReport) throws -> Bool {
+    guard sealed.isKept else { return false }
     context.environment.logger.notice("putting back change set \(sealed.number)")
     try publish(sealed)
     report.restored.append(summary(sealed))
+    return true
   }
 
   private func publish(_ sealed: SealedChangeSet) throws {

@@ -21,8 +21,18 @@ struct StoreRecords {
     var changeHead: UInt64
   }
 
+  /// How far another client has applied this store's change sets, by a
+  /// RecentSync that was read.
+  struct Acknowledgement: Codable, Hashable {
+    /// The revision that was read.
+    var revision: UInt64
+    /// The last change set of this store that it names; `nil` if it does not
+    /// know of any.
+    var applied: VersionVector.Entry?
+  }
+
   private enum Key: String {
-    case setUp, ownMarker, seenMarkers, wholeStores
+    case setUp, ownMarker, seenMarkers, wholeStores, acknowledgements
   }
 
   let store: LocalStore
@@ -53,6 +63,20 @@ struct StoreRecords {
   func keep(_ seen: [ClientIdentifier: SeenMarker]) throws {
     let texts = seen.map { ($0.key.description, $0.value) }
     try keep(Dictionary(uniqueKeysWithValues: texts), .seenMarkers)
+  }
+
+  /// How far the others have applied this store's change sets.
+  func acknowledgements() throws -> [ClientIdentifier: Acknowledgement] {
+    let texts: [String: Acknowledgement] = try value(.acknowledgements) ?? [:]
+    return Dictionary(
+      texts.compactMap { text, said in ClientIdentifier(text).map { ($0, said) } },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Keeps how far the others have applied this store's change sets.
+  func keep(_ acknowledgements: [ClientIdentifier: Acknowledgement]) throws {
+    let texts = acknowledgements.map { ($0.key.description, $0.value) }
+    try keep(Dictionary(uniqueKeysWithValues: texts), .acknowledgements)
   }
 
   /// The whole stores that this store has found whole.

@@ -35,12 +35,16 @@ struct SyncPass {
     try fetch.run(&report)
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
+    var lost: [SealedChangeSet] = []
     if case .own(let names) = turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
-      try own.putBack(kept, listed: names, readingAtMost: limit, &report)
+      lost = try own.putBack(kept, listed: names, readingAtMost: limit, &report)
     } else if checksOwnFiles {
-      try own.putBack(kept, listed: own.list(), readingAtMost: .max, &report)
+      lost = try own.putBack(kept, listed: own.list(), readingAtMost: .max, &report)
     }
+    let acknowledged = AcknowledgedChangeSets(files, store: store)
+    try acknowledged.replace(lost, &report)
+    try acknowledged.forget(kept, listing)
 
     let head = try store.head()
     report.publishedMarker = try markers.publishIfNeeded(

@@ -25,9 +25,8 @@ struct ChangeSetFile {
     guard client == own else {
       return try read(reference.number, by: client, of: manager)
     }
-    guard
-      try manager.store.sealedChangeSets().contains(where: { $0.number == reference.number })
-    else {
+    let sealed = try manager.store.sealedChangeSets().first { $0.number == reference.number }
+    guard let sealed else {
       let head = try manager.store.head()?.number ?? 0
       throw Failure(
         code: "noSuchChangeSet",
@@ -36,6 +35,7 @@ struct ChangeSetFile {
           : "This store has no change set \(reference.number) of its own; the last is \(head).",
         path: manager.store.path, remedy: "List what there is with “docsync log”.")
     }
+    guard sealed.isKept else { return try read(reference.number, by: own, of: manager) }
     return try ChangeSetFile(manager.store.sealedBytes(reference.number))
   }
 

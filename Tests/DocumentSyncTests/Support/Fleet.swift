@@ -18,11 +18,15 @@ struct TestFleet {
   /// Counts what each device asks of the directory.
   private(set) var counters: [CountingDirectory] = []
 
-  init(_ count: Int, rows: Int = 2, seed: UInt64 = 1) async throws {
+  init(
+    _ count: Int, rows: Int = 2, seed: UInt64 = 1, keptChangeSetBytes: Int? = nil
+  ) async throws {
     scratch = try Scratch()
     memory = MemoryDirectory(seed: seed)
     world = World(seed: seed)
-    environment = world.environment
+    var environment = world.environment
+    if let keptChangeSetBytes { environment.keptChangeSetBytes = keptChangeSetBytes }
+    self.environment = environment
     for index in 0..<count {
       let counter = CountingDirectory(memory.view(seed: seed &+ UInt64(index)))
       let faulty = FaultyDirectory(counter)

@@ -1,0 +1,84 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Own change sets that every member of the document has applied: the store
+/// need not keep their bytes.
+///
+/// Nobody who is a member will read their files again. A device that joins
+/// from a whole store may, and if a file is missing or damaged by then the
+/// author puts a newer whole store in its place, which contains it.
+struct AcknowledgedChangeSets {
+  let files: SharedFiles
+  let store: LocalStore
+  private let records: StoreRecords
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    records = StoreRecords(store)
+  }
+
+  /// Gives up the bytes of what every member has applied, once there are so
+  /// many that it is worth reading markers for.
+  ///
+  /// Without another member everything stays: the files in the directory are
+  /// all that a first one to join could read.
+  func forget(_ sealed: [SealedChangeSet], _ listing: MarkerSteps.Listing) throws {
+    let published = sealed.filter { $0.isPublished && $0.isKept }
+    let bytes = published.reduce(0) { $0 + $1.byteCount }
+    guard bytes > context.environment.keptChangeSetBytes, let first = published.first else {
+      return
+    }
+    let members = try Set(listing.newest.keys).union(records.seenMarkers().keys)
+    guard !members.isEmpty else { return }
+    let known = try records.acknowledgements()
+    var said = known
+    for (client, name) in listing.newest where name.revision > known[client]?.revision ?? 0 {
+      said[client] = try read(name) ?? known[client]
+    }
+    if said != known { try records.keep(said) }
+    let hashes = Dictionary(
+      sealed.map { ($0.number, $0.hash) }, uniquingKeysWith: { first, _ in first })
+    let reached = members.map { member -> UInt64 in
+      guard let applied = said[member]?.applied, hashes[applied.number] == applied.hash else {
+        return 0
+      }
+      return applied.number
+    }.min()
+    guard let reached, reached >= first.number else { return }
+    try store.forgetSealedBytes(through: reached)
+  }
+
+  private func read(_ name: MarkerName) throws -> StoreRecords.Acknowledgement? {
+    let layout = DirectoryLayout.Document(store.binding.document)
+      .generation(store.binding.generation)
+    do {
+      let marker = try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
+      return StoreRecords.Acknowledgement(
+        revision: name.revision, applied: marker.applied[store.binding.client])
+    } catch let error where error.concernsOneFile {
+      // It is read again when there is a newer one, or at the next pass.
+      context.environment.logger.notice("marker \(name): \(error)")
+      return nil
+    }
+  }
+
+  /// Uploads the whole store if change sets cannot be put back and no whole
+  /// store that was found whole contains them.
+  func replace(_ lost: [SealedChangeSet], _ report: inout SyncReport) throws {
+    guard let last = lost.map(\.number).max() else { return }
+    let client = store.binding.client
+    guard try !records.wholeStores().contains(where: { $0.vector.number(of: client) >= last })
+    else { return }
+    context.environment.logger.notice("change set \(last) cannot be put back: uploading the store")
+    do {
+      _ = try WholeStoreSteps(files).upload(store)
+      report.uploadedWholeStore = true
+    } catch let error as StoreError where error.code == .unpublishedEdits {
+      // Edited meanwhile: the next turn tries again.
+      context.environment.logger.notice("\(error)")
+    }
+  }
+}
