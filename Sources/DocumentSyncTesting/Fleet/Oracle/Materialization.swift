@@ -163,8 +163,8 @@ struct Materialization {
       {
         for column in columns {
           guard let position = reference.columns.firstIndex(of: column) else { continue }
-          values[table.columns[column].name] = try keyValue(
-            reference.parentColumns[position], of: target, parent)
+          let value = try keyValue(reference.parentColumns[position], of: target, parent)
+          values[table.columns[column].name] = table.columns[column].stored(value)
           overlaid[key, default: []].insert(column)
         }
       }

@@ -34,6 +34,13 @@ struct VisibleRows {
     identities[table, default: [:]].merge(keys) { _, new in new }
   }
 
+  /// Adds the identities of keys that have none here.
+  mutating func addMissing(from other: VisibleRows) {
+    for (table, keys) in other.identities {
+      identities[table, default: [:]].merge(keys) { own, _ in own }
+    }
+  }
+
   /// The rows of all synchronized tables: their shared columns by name.
   func read() throws -> [OracleKey: [String: Value]] { logical(try localRows()) }
 

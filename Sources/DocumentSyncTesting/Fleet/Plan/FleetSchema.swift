@@ -104,6 +104,13 @@ struct FleetColumn: Hashable, Sendable {
   var isStored = false
   /// Whether the column stays on each device.
   var isLocal = false
+
+  /// A key's value as the column stores it: identities have whole numbers as
+  /// integers.
+  func stored(_ value: Value) -> Value {
+    if type == .real, case .integer(let integer) = value { return .real(Double(integer)) }
+    return value
+  }
 }
 
 /// A foreign key of a ``FleetTable``.

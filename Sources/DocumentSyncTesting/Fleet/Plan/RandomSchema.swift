@@ -120,7 +120,10 @@ struct RandomSchema {
         name: "r\(number)" + (target.count > 1 ? ["x", "y"][term % 2] : ""),
         type: parent.columns[column].type)
       made.collation = dice.chance(85) ? parent.columns[column].collation : .binary
-      if features.contains(.conditions), dice.chance(15) { made.isNotNull = true }
+      // Beside a NULL such a key would be no reference, and nobody's.
+      let isKey =
+        FleetSchema(tables: tables).keyTable(of: column, in: parent) != nil && target.count > 1
+      if isKey || features.contains(.conditions) && dice.chance(15) { made.isNotNull = true }
       if dice.chance(25) {
         made.defaultValue = dice.pick(RandomEdit.keys(parent.columns[column]))
       }

@@ -10,6 +10,7 @@ struct EditCheck {
   private let schema: FleetSchema
   private let before: [OracleKey: [String: Value]]
   private let tables: [String: [[Value]]]
+  private let reader: VisibleRows
   /// The rows before sealing, with the identities that it gave.
   private var now: [OracleKey: [String: Value]] = [:]
 
@@ -17,7 +18,8 @@ struct EditCheck {
   init(_ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [String: Value]]) throws {
     self.schema = schema
     before = shown
-    tables = try VisibleRows(database, schema: schema).localRows()
+    reader = try VisibleRows(database, schema: schema)
+    tables = try reader.localRows()
   }
 
   /// What of the edits is missing from `sealed`, a line for each.
@@ -28,8 +30,10 @@ struct EditCheck {
   ) throws -> [String] {
     var said = SaidChanges(schema: schema)
     for set in sealed { said.add(set) }
-    // Sealing gives new rows their identities.
+    // Sealing gives new rows their identities, and may take from the table
+    // rows that have theirs.
     var reader = try VisibleRows(database, schema: schema)
+    reader.addMissing(from: self.reader)
     for (table, keys) in said.identities { reader.add(keys, of: table) }
     now = reader.logical(tables)
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
