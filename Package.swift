@@ -63,7 +63,7 @@ let package = Package(
       dependencies: [
         "DocumentSyncTesting", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      path: "Tests/FleetRuns"),
+      path: "Tests/FleetRuns", exclude: ["Mutants.txt"]),
     .testTarget(
       name: "SyncModelTests", dependencies: ["SyncModel"], exclude: ["decode_changeset.py"]),
     .testTarget(

@@ -19,6 +19,7 @@ struct RandomSchema {
       for index in tables.indices {
         for _ in 0..<dice.pick([0, 1, 1, 1, 2]) { addReference(to: index) }
       }
+      completeReferences()
     }
     for index in tables.indices {
       if features.contains(.generated), dice.chance(20) { addGenerated(to: index) }
@@ -120,10 +121,7 @@ struct RandomSchema {
         name: "r\(number)" + (target.count > 1 ? ["x", "y"][term % 2] : ""),
         type: parent.columns[column].type)
       made.collation = dice.chance(85) ? parent.columns[column].collation : .binary
-      // Beside a NULL such a key would be no reference, and nobody's.
-      let isKey =
-        FleetSchema(tables: tables).keyTable(of: column, in: parent) != nil && target.count > 1
-      if isKey || features.contains(.conditions) && dice.chance(15) { made.isNotNull = true }
+      if features.contains(.conditions), dice.chance(15) { made.isNotNull = true }
       if dice.chance(25) {
         made.defaultValue = dice.pick(RandomEdit.keys(parent.columns[column]))
       }
@@ -142,6 +140,20 @@ struct RandomSchema {
         parentNames: target.map { tables[position].columns[$0].name },
         onDelete: dice.pick(weighted: action), onUpdate: dice.pick(weighted: updating),
         isDeferred: dice.chance(25)))
+  }
+
+  /// Beside a NULL in a reference of several columns a key that differs from
+  /// device to device would be no reference, and nobody's.
+  private mutating func completeReferences() {
+    let schema = FleetSchema(tables: tables)
+    for (index, table) in tables.enumerated() {
+      for reference in table.references where reference.columns.count > 1 {
+        for column in reference.columns where schema.keyTable(of: column, in: table) != nil {
+          for other in reference.columns { tables[index].columns[other].isNotNull = true }
+          break
+        }
+      }
+    }
   }
 
   private func canRefer(_ column: Int, in table: FleetTable) -> Bool {
