@@ -2,7 +2,8 @@
 public enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
   /// Byte for byte.
   case binary = 0
-  /// `NOCASE`: the letters A to Z are a to z.
+  /// `NOCASE`: the letters A to Z are a to z, and what follows a NUL does not
+  /// count, apart from its length.
   case nocase = 1
   /// `RTRIM`: spaces at the end do not count.
   case rtrim = 2
@@ -84,9 +85,14 @@ public enum IdentityEncoding {
     case .nocase:
       let start = bytes.count + 1 + varintLength(text.count)
       append(.text, content: text, to: &bytes)
-      for index in start..<bytes.count
-      where bytes[index] >= UInt8(ascii: "A") && bytes[index] <= UInt8(ascii: "Z") {
-        bytes[index] |= 0x20
+      var isPastNUL = false
+      for index in start..<bytes.count {
+        // SQLite compares up to a NUL, and then the lengths.
+        if isPastNUL { bytes[index] = 0 }
+        if bytes[index] == 0 { isPastNUL = true }
+        if bytes[index] >= UInt8(ascii: "A") && bytes[index] <= UInt8(ascii: "Z") {
+          bytes[index] |= 0x20
+        }
       }
     case .rtrim:
       var end = text.count

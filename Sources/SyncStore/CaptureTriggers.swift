@@ -268,17 +268,34 @@ struct CaptureTriggers {
   /// is not asked, since NEW's columns have lost their affinities.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
-      return zip(index.terms, index.collations).map { term, collation in
-        "\(table.quotedName).\(term) = NEW.\(term) COLLATE \(quoted(collation))"
+      return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
+        let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
+        return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(column.1))"
       }
     }
     // The new row as a table of one row with the same column names, so that
     // the index's own text can be evaluated on it unchanged.
-    let columns = table.allColumns.map { "NEW.\(quoted($0)) AS \(quoted($0))" }
+    let columns = table.allColumns.map { "\(newValue($0)) AS \(quoted($0))" }
     let source = "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
     return zip(index.terms, index.collations).map { term, collation in
       "(\(term)) = (SELECT \(term) FROM \(source)) COLLATE \(quoted(collation))"
     } + (index.condition.map { ["(\($0))"] } ?? [])
+  }
+
+  /// What a column of the new row will hold. REPLACE puts its default into a
+  /// column that must not be NULL, and what is generated from it follows, but
+  /// only after these triggers.
+  private func newValue(_ name: String) -> String {
+    let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }
+    if let column = replaced.first(where: { $0.name == name }) {
+      return "coalesce(NEW.\(quoted(name)), (\(column.defaultExpression ?? "NULL")))"
+    }
+    guard !replaced.isEmpty,
+      let generated = table.generatedColumns.first(where: { $0.name == name })
+    else { return "NEW.\(quoted(name))" }
+    let columns = table.columns.map { "\(newValue($0.name)) AS \(quoted($0.name))" }
+    return "(SELECT (\(generated.expression)) FROM (SELECT \(columns.joined(separator: ", "))) "
+      + "AS \(table.quotedName))"
   }
 
   private func hint(_ kind: Entry, where conditions: [String]) -> String {

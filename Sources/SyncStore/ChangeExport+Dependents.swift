@@ -112,8 +112,9 @@ extension ChangeExport {
     if key == nil, access.table.identity == .surrogate {
       key = [.integer(try access.assignKey(to: row.identity, preferring: state.localKey))]
     }
-    // A row that cannot be named here refers to one that never came.
-    guard let key else { return }
+    // A row that cannot be named here refers to one that never came; one that
+    // the application has inserted meanwhile is not hidden.
+    guard let key, try access.row(key) == nil else { return }
     let names = key.indices.map { "k\($0)" }
     let statement = try access.statement(
       "INSERT INTO \(access.table.logName) (op, at, \(names.joined(separator: ", "))) "

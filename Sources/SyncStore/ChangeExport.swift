@@ -56,7 +56,8 @@ final class ChangeExport {
     try builder.seal()
   }
 
-  /// Rows of which the log's first word is an insert are new, and take the
+  /// Rows of which the log's first word is an insert, apart from updates by a
+  /// cascade, which come before the insertion that a changed key is, are new, and take the
   /// identity that was drawn when they were inserted. The others keep theirs,
   /// so that REPLACE does.
   private func assignIdentities(_ table: TableSchema) throws {
@@ -64,7 +65,8 @@ final class ChangeExport {
       sql: """
         INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
         SELECT k0, identity FROM \
-        (SELECT k0, identity, op, min(seq) FROM \(table.logName) GROUP BY k0) \
+        (SELECT k0, identity, op, min(seq) FROM \(table.logName) \
+        WHERE op <> \(CaptureTriggers.Entry.update.rawValue) GROUP BY k0) \
         WHERE op = \(CaptureTriggers.Entry.insert.rawValue)
         """)
   }

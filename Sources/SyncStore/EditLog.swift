@@ -39,6 +39,7 @@ struct EditLog {
     /// Whether it is to be inserted as it is, if it is deleted.
     var isReborn = false
     fileprivate var hasAllCells = false
+    fileprivate var hasOnlyUpdates = true
     fileprivate var read = ColumnSet()
   }
 
@@ -163,7 +164,14 @@ struct EditLog {
     // Where the clock went back, the order of the log decides.
     let time = max(HybridTime(julianDay: statement.real(at: 1)), row.lastTime)
     row.lastTime = time
-    switch try kind() {
+    let kind = try kind()
+    if kind != .update {
+      // A cascade updates a row under its new key before the triggers of the
+      // changed key say that it is inserted.
+      if row.hasOnlyUpdates { row.first = kind }
+      row.hasOnlyUpdates = false
+    }
+    switch kind {
     case .insert:
       row.insertTime = time
       row.updates.removeAll()

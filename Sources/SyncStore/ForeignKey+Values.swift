@@ -28,7 +28,9 @@ extension TableSchema {
     }
     let names = key.parentColumns.map { $0.lowercased() }
     let ordered = identityPositions.map { position in
-      names.firstIndex(of: columns[position].name.lowercased()).map { values[$0] } ?? .null
+      names.firstIndex(of: columns[position].name.lowercased()).map {
+        values[$0].applying(columns[position].affinity)
+      } ?? .null
     }
     return IdentityEncoding.encode(
       ordered, collations: identityPositions.map { columns[$0].keyCollation })
@@ -51,11 +53,14 @@ extension TableSchema {
 
   /// The canonical form of the values of a reference to this table.
   func referenceKey(_ values: [Value], _ key: ForeignKey) -> RowIdentity {
-    IdentityEncoding.encode(
-      values,
-      collations: key.parentColumns.map { name in
-        columns.first { $0.name.lowercased() == name.lowercased() }?.keyCollation ?? .binary
-      })
+    let referred = key.parentColumns.map { name in
+      columns.first { $0.name.lowercased() == name.lowercased() }
+    }
+    return IdentityEncoding.encode(
+      zip(values, referred).map { value, column in
+        column.map { value.applying($0.affinity) } ?? value
+      },
+      collations: referred.map { $0?.keyCollation ?? .binary })
   }
 
   /// The collation of a column by name; the local key has none.

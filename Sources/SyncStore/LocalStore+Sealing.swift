@@ -126,7 +126,8 @@ extension LocalStore {
   public func sealedBytes(_ number: UInt64) throws -> [UInt8] {
     try read { session in
       let statement = try SQLStatement(
-        "SELECT bytes FROM docsync_outbox WHERE number = ? AND length(bytes) > 0", on: session.database)
+        "SELECT bytes FROM docsync_outbox WHERE number = ? AND length(bytes) > 0",
+        on: session.database)
       statement.bind(Int64(number), at: 1)
       guard try statement.step() else {
         throw StoreError(

@@ -107,7 +107,7 @@ final class RowWriter {
   private func assignKey(_ row: WorkingRow) throws {
     let access = try session.access(row.key.table)
     guard access.table.localKey != nil, row.localKey == nil else { return }
-    if access.table.identity == .surrogate, let key = try access.localKey(of: row.key.identity) {
+    if let key = try access.registeredKey(of: row.key.identity, row.state) {
       // It was deleted a moment ago and comes back.
       row.localKey = key
     } else {

@@ -286,7 +286,8 @@ struct SchemaReader {
     return ColumnSchema(
       name: name, wireName: name, affinity: Self.affinity(of: declared),
       collation: try collation(of: name, in: table), domain: .plain,
-      isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0)
+      isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0,
+      defaultExpression: row["dflt_value"])
   }
 
   /// The rules of “Determination Of Column Affinity” in SQLite's

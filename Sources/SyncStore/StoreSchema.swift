@@ -200,6 +200,8 @@ struct ColumnSchema: Hashable {
   var domain: Domain
   var isIdentity: Bool
   var isNotNull: Bool
+  /// The SQL of the value that the column takes when it is left out.
+  var defaultExpression: String?
 
   /// Whether two values can be equal to SQLite and still differ.
   var isLoose: Bool { domain == .plain && (collation != "BINARY" || affinity == .blob) }

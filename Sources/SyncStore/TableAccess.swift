@@ -165,6 +165,14 @@ final class TableAccess {
     return found
   }
 
+  /// The key that is still kept for a row that has gone.
+  func registeredKey(of identity: RowIdentity, _ state: RowState) throws -> Int64? {
+    guard table.identity == .surrogate, let key = state.localKey,
+      try explicitIdentity(of: key) == identity
+    else { return nil }
+    return key
+  }
+
   private func explicitIdentity(of key: Int64) throws -> RowIdentity? {
     let statement = try statement("SELECT identity FROM \(table.identityName) WHERE key = ?")
     statement.bind(key, at: 1)

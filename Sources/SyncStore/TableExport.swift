@@ -448,7 +448,11 @@ final class TableExport {
       }
       return
     }
-    if isReferredTo, action == .update, !referredColumns.isEmpty {
+    if isReferredTo, !referredColumns.isEmpty {
+      // A row that was replaced may have other values as well.
+      if action == .insert, batch.rows[row].first != .insert {
+        suspects.diminished.insert(table.id)
+      }
       let updates = batch.rows[row].updates
       if updates.contains(where: { update in
         referredColumns.contains { update.columns.contains($0) }

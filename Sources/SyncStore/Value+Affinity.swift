@@ -1,0 +1,45 @@
+import Foundation
+import SyncModel
+
+extension Value {
+  /// The value as a column with an affinity compares it: a reference is
+  /// compared by the affinity of the column that it refers to.
+  ///
+  /// <https://www.sqlite.org/foreignkeys.html>, section 3, and
+  /// <https://www.sqlite.org/datatype3.html>, section 3
+  func applying(_ affinity: ColumnSchema.Affinity) -> Value {
+    switch (affinity, self) {
+    case (.text, .integer(let integer)): return .text("\(integer)")
+    case (.text, .real(let real)): return .text(Self.text(real))
+    case (.integer, .text(let text)), (.numeric, .text(let text)), (.real, .text(let text)):
+      return Self.number(text) ?? self
+    default: return self
+    }
+  }
+
+  private static func number(_ text: [UInt8]) -> Value? {
+    let trimmed = String(decoding: text, as: UTF8.self)
+      .trimmingCharacters(in: CharacterSet(charactersIn: " \t\n\u{B}\u{C}\r"))
+    guard let first = trimmed.utf8.first, !trimmed.contains("x"), !trimmed.contains("X"),
+      first == UInt8(ascii: "+") || first == UInt8(ascii: "-") || first == UInt8(ascii: ".")
+        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first)
+    else { return nil }
+    if let integer = Int64(trimmed) { return .integer(integer) }
+    return Double(trimmed).flatMap { $0.isNaN ? nil : .real($0) }
+  }
+
+  /// A real as SQLite writes it.
+  private static func text(_ real: Double) -> String {
+    if real.isInfinite { return real < 0 ? "-Inf" : "Inf" }
+    // SQLite knows no negative zero in text.
+    if real == 0 { return "0.0" }
+    var text = String(format: "%.15g", real)
+    guard !text.contains(".") else { return text }
+    if let exponent = text.firstIndex(of: "e") {
+      text.insert(contentsOf: ".0", at: exponent)
+    } else {
+      text += ".0"
+    }
+    return text
+  }
+}
