@@ -53,13 +53,13 @@ struct MergeCase: Sendable {
     var waiting: Int?
   }
 
-  /// Values of which one was kept.
+  /// What the journals say of a cell or a row, taken together.
   struct Conflict: Hashable, Sendable {
     var kind: String
-    /// `table[key]`.
+    /// `table[key]`, or `3 × table`.
     var row: String
     var column: String?
-    var kept: Value?
+    /// The values of the cell that did not stay.
     var lost: [Value]
   }
 }

@@ -158,7 +158,6 @@ struct MergeCaseReader {
     let result = MergeCase.Conflict(
       kind: try object.text("kind"), row: try object.text("row"),
       column: try object.optionalText("column"),
-      kept: try object.value("kept").map { try value($0, at: path) },
       lost: try (object.array("lost") ?? []).map { try value($0, at: path) })
     try object.finish()
     return result

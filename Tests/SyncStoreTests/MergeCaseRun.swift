@@ -12,6 +12,8 @@ final class MergeCaseRun {
   private let scratch: Scratch
   private var devices: [(name: String, device: Device)] = []
   private var clocks: [String: Int64] = [:]
+  /// The codes of the warnings that were given on any device.
+  private var warnings: Set<String> = []
 
   /// Above this many orders, so many are taken at random.
   private static let ordersAtMost = 24
@@ -116,7 +118,7 @@ final class MergeCaseRun {
       _ = try device(name).store.seal()
     case .deliver(let from, let to, let numbers):
       guard let numbers else {
-        _ = try device(to).receive(from: try device(from))
+        note(try device(to).receive(from: try device(from)))
         return
       }
       for number in numbers { try deliver(from: from, to: to, number: number) }
@@ -134,7 +136,11 @@ final class MergeCaseRun {
     try device(from).store.markPublished(number)
     let received = ReceivedChangeSet(
       changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
-    _ = try device(to).store.apply([received])
+    note(try device(to).store.apply([received]))
+  }
+
+  private func note(_ report: ApplyReport) {
+    warnings.formUnion(report.warnings.map(\.code.rawValue))
   }
 
   /// Everybody receives from everybody until nothing is new.
@@ -144,7 +150,9 @@ final class MergeCaseRun {
       for (_, device) in devices { _ = try device.outgoing() }
       for (_, device) in devices {
         for (_, other) in devices where other !== device {
-          if try !device.receive(from: other).applied.isEmpty { isDone = false }
+          let report = try device.receive(from: other)
+          note(report)
+          if !report.applied.isEmpty { isDone = false }
         }
       }
       if isDone { return }
@@ -205,6 +213,45 @@ final class MergeCaseRun {
       #expect(try device.sealsNothing(), "\(name) has something to say again: \(context)")
       try check(name, end)
     }
+    try checkJournals()
+  }
+
+  private func checkJournals() throws {
+    var found: [String: Set<String>] = [:]
+    for (name, device) in devices {
+      for (row, lost) in try device.conflictTexts() {
+        found[row, default: []].formUnion(lost.map { [$0] } ?? [])
+      }
+      for conflict in try device.store.conflicts()
+      where conflict.kind == .cell && conflict.rule == .latestWins {
+        let isLocal = (conflict.remote.stamp ?? .zero) < (conflict.local.stamp ?? .zero)
+        #expect(
+          conflict.outcome == (isLocal ? .local : .remote), "winner on \(name): \(context)")
+      }
+    }
+    var wanted = (merged.expectation.conflicts ?? []).map { conflict in
+      Self.text(
+        "\(conflict.row)\(conflict.column.map { ".\($0)" } ?? "") \(conflict.kind)",
+        lost: Set(conflict.lost.map { Self.text([$0]) }))
+    }
+    var texts = found.map(Self.text)
+    Self.dropOptional(&texts, &wanted)
+    #expect(Self.condensed(texts, as: wanted) == wanted.sorted(), "journals: \(context)")
+    var codes = Array(warnings)
+    var wantedCodes = merged.expectation.warnings ?? []
+    Self.dropOptional(&codes, &wantedCodes)
+    #expect(codes.sorted() == wantedCodes.sorted(), "warnings: \(context)")
+  }
+
+  /// What ends with `?` is there in some orders only.
+  private static func dropOptional(_ found: inout [String], _ wanted: inout [String]) {
+    let optional = Set(wanted.filter { $0.hasSuffix("?") }.map { $0.dropLast() })
+    wanted.removeAll { $0.hasSuffix("?") }
+    found.removeAll { optional.contains($0[...]) }
+  }
+
+  private static func text(_ row: String, lost: Set<String>) -> String {
+    lost.isEmpty ? row : "\(row) lost \(lost.sorted().joined(separator: ", "))"
   }
 
   private func check(_ name: String, _ expectation: MergeCase.Expectation) throws {
@@ -231,7 +278,7 @@ final class MergeCaseRun {
     }
   }
 
-  private static func text(_ row: [Value]) -> String {
+  static func text(_ row: [Value]) -> String {
     row.map { value in
       if case .text(let text) = value { return "'\(String(decoding: text, as: UTF8.self))'" }
       return Program.text(value)
@@ -269,16 +316,39 @@ extension Device {
   fileprivate func parkedTexts() throws -> [String] {
     let schema = try store.read { $0.schema }
     return try store.status().parked.map { row in
-      let count = schema.table(named: row.table)?.identityPositions.count ?? 0
-      let key =
-        count == 0
-        ? Self.surrogateText(row.identity)
-        : try IdentityEncoding.decode(row.identity, count: count).map { value in
-          if case .identity(let identity) = value { return Self.surrogateText(identity) }
-          return Program.text(value)
-        }.joined(separator: ",")
-      return "\(row.table)[\(key)] \(row.reason.rawValue)"
+      "\(try Self.text(row.table, row.identity, schema)) \(row.reason.rawValue)"
     }
+  }
+
+  /// The entries of the journal as `table[key] kind`, for cells with the
+  /// column and the value that lost.
+  fileprivate func conflictTexts() throws -> [(row: String, lost: String?)] {
+    let schema = try store.read { $0.schema }
+    return try store.conflicts().map { conflict in
+      let row = try Self.text(conflict.table, conflict.identity, schema)
+      guard conflict.kind == .cell else { return ("\(row) \(conflict.kind.rawValue)", nil) }
+      let lost: Value? =
+        switch conflict.outcome {
+        case .local: conflict.remote.cells?.first?.value
+        case .remote: conflict.local.cells?.first?.value
+        case .other, .both: nil
+        }
+      return ("\(row).\(conflict.column ?? "") cell", lost.map { MergeCaseRun.text([$0]) })
+    }
+  }
+
+  private static func text(
+    _ table: String, _ identity: RowIdentity, _ schema: StoreSchema
+  ) throws -> String {
+    let count = schema.table(named: table)?.identityPositions.count ?? 0
+    let key =
+      count == 0
+      ? surrogateText(identity)
+      : try IdentityEncoding.decode(identity, count: count).map { value in
+        if case .identity(let identity) = value { return surrogateText(identity) }
+        return Program.text(value)
+      }.joined(separator: ",")
+    return "\(table)[\(key)]"
   }
 
   /// `A1` is the first identity that was drawn on A, `#7` that of the row
