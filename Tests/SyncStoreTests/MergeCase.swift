@@ -16,8 +16,6 @@ struct MergeCase: Sendable {
   /// The SQL that makes the database before it is put under sync.
   var schema: [String]
   var configuration = StoreConfiguration()
-  /// By `table` or `table.column`.
-  var mergeTypes: [String: String] = [:]
   /// How many devices there are at first: A, B and so on.
   var devices: Int
   /// Whether programs edit with foreign keys on.

@@ -54,12 +54,10 @@ struct MergeCaseReader {
     let orders = try object.optionalText("orders")
     guard orders == nil || orders == "every" else { throw object.error("“orders” is \"every\"") }
     let path = object.path
-    let settings = try object.value("configuration")
     let result = MergeCase(
       name: name, why: try object.text("why"), file: file,
       schema: try object.texts("schema") ?? schema,
-      configuration: try configuration(settings, at: path),
-      mergeTypes: try mergeTypes(settings, at: path),
+      configuration: try configuration(try object.value("configuration"), at: path),
       devices: try object.integer("devices") ?? 2,
       foreignKeys: try object.flag("foreignKeys") ?? true,
       steps: try (object.array("steps") ?? []).map { try step($0, at: path) },
@@ -218,7 +216,9 @@ struct MergeCaseReader {
         result.excludedColumns[parts[0], default: []].insert(parts[1])
       }
     }
-    _ = try object.value("mergeTypes")
+    for (name, type) in try members(try object.value("mergeTypes"), at: path) {
+      try setMergeType(name, type, at: path, &result)
+    }
     for (name, parent) in try members(try object.value("references"), at: path) {
       let parts = name.split(separator: ".").map(String.init)
       guard parts.count == 2, case .text(let parent) = parent else {
@@ -230,13 +230,21 @@ struct MergeCaseReader {
     return result
   }
 
-  /// `table` or `table.column`, and its merge type.
-  private func mergeTypes(_ json: JSON?, at path: String) throws -> [String: String] {
-    try members(try members(json, at: path)["mergeTypes"], at: path).mapValues { type in
-      guard case .text(let type) = type else {
-        throw MergeCaseError(description: "\(path): a merge type is a text")
+  /// A merge type of `table` or `table.column`.
+  private func setMergeType(
+    _ name: String, _ type: JSON, at path: String, _ result: inout StoreConfiguration
+  ) throws {
+    let parts = name.split(separator: ".").map(String.init)
+    if case .text(let type) = type {
+      if parts.count == 1, let type = TableMergeType(rawValue: type) {
+        result.tableMergeTypes[name] = type
+        return
       }
-      return type
+      if parts.count == 2, let type = ColumnMergeType(rawValue: type) {
+        result.columnMergeTypes[parts[0], default: [:]][parts[1]] = type
+        return
+      }
     }
+    throw MergeCaseError(description: "\(path): \(name) cannot have the merge type \(type)")
   }
 }

@@ -69,9 +69,6 @@ final class MergeCaseRun {
   }
 
   private func makeDevices() throws {
-    guard merged.mergeTypes.isEmpty else {
-      throw MergeCaseError(description: "\(merged.name): there are no merge types yet")
-    }
     let path = scratch.path + "/A.db"
     let program = try Program(path)
     for sql in merged.schema { try program.run(sql) }
