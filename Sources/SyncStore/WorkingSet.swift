@@ -127,6 +127,13 @@ final class WorkingSet {
     if let hint = change.keyHint { row.keyHint = hint }
     row.state.normalize(of: table, precedes: session.clients.precedes)
     row.isRevived = session.isRevived(row.state, table)
+    if row.isDead, !table.keepsDeleted {
+      // Nothing of it is left to whoever inserts the row anew.
+      for position in table.cellPositions
+      where !session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: position)) {
+        row.values[position] = nil
+      }
+    }
     if row.isLiving { try fillAbsent(&row.values, table) }
   }
 
