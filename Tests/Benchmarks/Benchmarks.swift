@@ -8,7 +8,7 @@ struct Benchmarks: ParsableCommand {
     commandName: "Benchmarks",
     abstract: "Compares capture, export and apply with plain SQL and SQLite's session extension.",
     discussion: "Documentation/Performance.md says what each figure contains.",
-    subcommands: [MemoryProbe.self])
+    subcommands: [BookkeepingProbe.self, MemoryProbe.self])
 
   @Flag(help: "Print one JSON object instead of tables.")
   var json = false

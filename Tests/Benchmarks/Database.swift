@@ -105,6 +105,14 @@ final class Statement {
     sqlite3_bind_int64(handle, index, integer)
   }
 
+  /// The integer in a column of the current row.
+  func integer(at column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+  /// The text in a column of the current row.
+  func text(at column: Int32) -> String {
+    sqlite3_column_text(handle, column).map { String(cString: $0) } ?? ""
+  }
+
   /// Steps to the next row; `false` if there is none.
   func step() throws -> Bool {
     let code = sqlite3_step(handle)

@@ -75,9 +75,9 @@ struct StorePair {
     directory.appending(path: "\(device.rawValue).sqlite").path
   }
 
-  init(directory: URL) throws {
+  init(directory: URL, schema: String = NotesTable.schema) throws {
     let path = Self.path(of: .first, in: directory)
-    try Database(path: path).execute(NotesTable.schema)
+    try Database(path: path).execute(schema)
     var binding = StoreBinding(
       application: "benchmark", root: .random(), directory: directory.path,
       documentIdentifier: "notes", document: .random(), generation: .random(),

@@ -235,11 +235,15 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   private func publish(_ snapshot: SyncProgress, to observers: [SyncProgressHandler]) {
     let inBytes = snapshot.totalBytes > 0
     let total = inBytes ? snapshot.totalBytes : snapshot.totalCount
-    // Foundation on Linux does not survive a total that becomes zero again.
     if total > 0 {
-      progress.totalUnitCount = Int64(total)
+      // Foundation on Linux multiplies all totals that it is ever given, and
+      // does not survive a product that is too great: the first one stays.
+      if progress.totalUnitCount == 0 {
+        progress.totalUnitCount = Int64(total < 10 ? total * 1_000 : total)
+      }
+      let completed = inBytes ? snapshot.completedBytes : snapshot.completedCount
       progress.completedUnitCount = Int64(
-        inBytes ? snapshot.completedBytes : snapshot.completedCount)
+        (Double(progress.totalUnitCount) * Double(completed) / Double(total)).rounded())
     }
     for observer in observers { observer(snapshot) }
   }
