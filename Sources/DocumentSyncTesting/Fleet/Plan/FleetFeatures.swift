@@ -21,14 +21,17 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   public static let keyChanges = FleetFeatures(rawValue: 1 << 6)
   /// Keys with a collation, or of any type.
   public static let looseKeys = FleetFeatures(rawValue: 1 << 7)
+  /// Triggers of the application's own.
+  public static let triggers = FleetFeatures(rawValue: 1 << 8)
 
   /// Everything.
-  public static let all = FleetFeatures(rawValue: (1 << 8) - 1)
+  public static let all = FleetFeatures(rawValue: (1 << 9) - 1)
 
   /// The features by name.
   public static let names: [(name: String, feature: FleetFeatures)] = [
     ("unique", .unique), ("references", .references), ("conditions", .conditions),
     ("generated", .generated), ("local", .local), ("foreignKeysOff", .foreignKeysOff),
     ("keyChanges", .keyChanges), ("looseKeys", .looseKeys),
+    ("triggers", .triggers),
   ]
 }

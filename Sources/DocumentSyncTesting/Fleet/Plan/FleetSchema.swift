@@ -4,9 +4,12 @@ import SyncModel
 /// oracle knows of it without reading any SQL.
 struct FleetSchema: Hashable, Sendable {
   var tables: [FleetTable]
+  /// The application's own triggers, as SQL. What they do is an edit like any
+  /// other, so that the oracle need not know of them.
+  var triggers: [String] = []
 
   /// The statements that make it.
-  var sql: [String] { tables.flatMap(\.sql) }
+  var sql: [String] { tables.flatMap(\.sql) + triggers }
 
   func table(_ name: String) -> FleetTable? { tables.first { $0.name == name } }
 

@@ -47,6 +47,16 @@ struct RandomEdit {
     insertion(into: dice.pick(schema.tables), verb: "INSERT", &dice)
   }
 
+  /// A trigger by which one table's edits change another.
+  func trigger(_ name: String, _ dice: inout Dice) -> String {
+    let table = dice.pick(schema.synchronized).name
+    let event = dice.pick(["INSERT", "UPDATE", "DELETE"])
+    var body = statement(&dice)
+    while body.hasSuffix("DEFAULT VALUES") { body = statement(&dice) }
+    let time = dice.pick(["AFTER", "AFTER", "BEFORE"])
+    return "CREATE TRIGGER \(name) \(time) \(event) ON \(table) BEGIN \(body); END"
+  }
+
   private func statement(_ dice: inout Dice) -> String {
     let table = dice.pick(schema.tables)
     switch dice.below(100) {

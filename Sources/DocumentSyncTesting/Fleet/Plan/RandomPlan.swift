@@ -17,7 +17,11 @@ struct RandomPlan {
 
   mutating func draw() -> FleetPlan {
     var schemas = RandomSchema(seed: dice.word(), features: options.features)
-    let schema = schemas.draw()
+    var schema = schemas.draw()
+    if options.features.contains(.triggers), dice.chance(15) {
+      let edits = RandomEdit(schema: schema, features: options.features)
+      schema.triggers = (1...2).map { edits.trigger("trigger\($0)", &dice) }
+    }
     let edits = RandomEdit(schema: schema, features: options.features)
     let start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
     let count = options.devices ?? dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])

@@ -103,8 +103,8 @@ struct RandomSchema {
       target = uniqueTarget(position) ?? target
     }
     let number = tables[index].references.count + 1
-    var columns: [Int] = []
-    for (term, column) in target.enumerated() {
+    var columns = dice.chance(8) ? sharedColumn(index, parent, target) : []
+    for (term, column) in target.enumerated() where columns.count < target.count {
       // A key of a join table is made of references.
       if target.count == 1, dice.chance(15), !tables[index].hasSurrogateKey,
         let free = tables[index].key.first(where: { canRefer($0, in: tables[index]) }),
@@ -140,6 +140,19 @@ struct RandomSchema {
         parentNames: target.map { tables[position].columns[$0].name },
         onDelete: dice.pick(weighted: action), onUpdate: dice.pick(weighted: updating),
         isDeferred: dice.chance(25)))
+  }
+
+  /// A column that refers to another table already, and can refer to this one
+  /// too.
+  private func sharedColumn(_ index: Int, _ parent: FleetTable, _ target: [Int]) -> [Int] {
+    let schema = FleetSchema(tables: tables)
+    guard target.count == 1, schema.keyTable(of: target[0], in: parent) == nil else { return [] }
+    let shared = tables[index].references.first { reference in
+      reference.columns.count == 1
+        && schema.keyTable(of: reference.columns[0], in: tables[index]) == nil
+        && tables[index].columns[reference.columns[0]].type == parent.columns[target[0]].type
+    }
+    return shared?.columns ?? []
   }
 
   /// Beside a NULL in a reference of several columns a key that differs from

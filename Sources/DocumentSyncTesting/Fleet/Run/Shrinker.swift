@@ -102,12 +102,15 @@ struct Shrinker {
 
   /// Leaves out tables and constraints; what names them is refused then.
   private mutating func simplifySchema() async throws {
+    plan.schema.triggers = try await shortest(plan.schema.triggers) { $1.schema.triggers = $0 }
     for name in plan.schema.tables.map(\.name).reversed() where plan.schema.tables.count > 1 {
       var other = plan
       other.schema.tables.removeAll { $0.name == name }
       for index in other.schema.tables.indices {
         other.schema.tables[index].references.removeAll { $0.parent == name }
       }
+      // Nor can a trigger be on it.
+      other.schema.triggers.removeAll { $0.contains(" ON \(name) ") }
       _ = try await tryInstead(other)
     }
     for index in plan.schema.tables.indices {
