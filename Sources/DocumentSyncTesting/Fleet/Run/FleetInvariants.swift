@@ -182,9 +182,33 @@ struct FleetInvariants {
 
   // MARK: - When everything has arrived
 
+  /// I1: what lost against something concurrent is in the journal of every
+  /// device.
+  private func checkJournals(_ devices: [FleetDevice]) throws {
+    guard let first = devices.first else { return }
+    let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
+      in: first.state, shown: Set(first.shown.keys))
+    guard !lost.isEmpty else { return }
+    for device in devices {
+      var journaled: Set<LostValues.Loss> = []
+      for conflict in try device.store.conflicts() {
+        let row = OracleKey(table: conflict.table, identity: conflict.identity)
+        for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
+          journaled.insert(LostValues.Loss(row: row, column: cell.column, value: cell.value))
+        }
+      }
+      let missing = lost.filter { !journaled.contains($0) }
+      guard missing.isEmpty else {
+        throw FleetFailure(
+          .lost,
+          "the journal of device \(device.number) does not have:\n  "
+            + missing.map(\.description).joined(separator: "\n  "))
+      }
+    }
+  }
+
   /// I1, I2, I4: all devices have everything, show the same, and no file has
-  /// changed. (What lost against something concurrent belongs into the
-  /// conflict journal: it is to be looked for here.) Gives the number of rows that exist and are not shown.
+  /// changed; what lost is in the journals. Gives the number of rows that exist and are not shown.
   func checkEnd(_ devices: [FleetDevice]) throws -> Int {
     guard let first = devices.first else { return 0 }
     let digest = try first.store.digest()
@@ -204,6 +228,7 @@ struct FleetInvariants {
         throw FleetFailure(.logical, "devices \(first.number) and \(device.number)")
       }
     }
+    try checkJournals(devices)
     let violations = world.ledger.violations(in: world.memory)
     if !violations.isEmpty {
       throw FleetFailure(.changedFile, violations.joined(separator: "\n"))

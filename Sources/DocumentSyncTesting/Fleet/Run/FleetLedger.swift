@@ -75,6 +75,13 @@ final class FleetLedger: Sendable {
     }
   }
 
+  /// All change sets that were published.
+  var changeSets: [SyncChangeSet] {
+    state.withLock { state in
+      state.changeSets.sorted { $0.key < $1.key }.map(\.value)
+    }
+  }
+
   /// How often something was published.
   var publications: Int { state.withLock { $0.publications } }
 

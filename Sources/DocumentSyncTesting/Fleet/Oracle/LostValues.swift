@@ -1,0 +1,90 @@
+import SyncModel
+
+/// The values that were published, are shown nowhere, and were given up by
+/// nobody who knew of them: those that lost against something concurrent.
+///
+/// I1 wants them in the conflict journal.
+struct LostValues {
+  /// One of them.
+  struct Loss: Hashable, CustomStringConvertible {
+    var row: OracleKey
+    var column: String
+    var value: Value
+
+    var description: String { "\(row): \(column) = \(value.sqlDescription)" }
+  }
+
+  private struct Said {
+    var value: Value
+    var stamp: Stamp
+    var set: Int
+  }
+
+  private let sets: [SyncChangeSet]
+  private let schema: FleetSchema
+  private var cells: [OracleKey: [String: [Said]]] = [:]
+  /// Who said last whether a row exists.
+  private var existences: [OracleKey: (stamp: Stamp, set: Int)] = [:]
+
+  init(_ sets: [SyncChangeSet], schema: FleetSchema) {
+    self.sets = sets
+    self.schema = schema
+    for (index, set) in sets.enumerated() {
+      for changes in set.tables { add(changes, of: index, by: set.header.client) }
+    }
+  }
+
+  private mutating func add(_ changes: TableChanges, of set: Int, by author: ClientIdentifier) {
+    let collations = schema.table(changes.table)?.keyCollations ?? []
+    var cursors = [Int](repeating: 0, count: changes.columns.count)
+    for index in 0..<changes.count {
+      let key = changes.oracleKey(index, collations: collations)
+      let exceptions = changes.exceptions.filter { $0.row == index }
+      let stamp = Stamp(time: changes.times[index], client: author)
+      if changes.actions[index] != RowAction.update.rawValue {
+        let own = exceptions.first { $0.column == nil }?.stamp ?? stamp
+        if existences[key].map({ $0.stamp < own }) ?? true { existences[key] = (own, set) }
+      }
+      for column in changes.shapes[Int(changes.rowShapes[index])] {
+        cells[key, default: [:]][changes.columns[column], default: []].append(
+          Said(
+            value: changes.cells[column][cursors[column]],
+            stamp: exceptions.first { $0.column == column }?.stamp ?? stamp, set: set))
+        cursors[column] += 1
+      }
+    }
+  }
+
+  /// Whether the author of one change set had seen another.
+  private func knows(_ set: Int, _ other: Int) -> Bool {
+    let header = sets[other].header
+    if sets[set].header.client == header.client { return sets[set].header.number >= header.number }
+    return sets[set].dependencies.number(of: header.client) >= header.number
+  }
+
+  /// What is lost, given what is merged and shown in the end.
+  func lost(in state: LogicalState, shown: Set<OracleKey>) -> [Loss] {
+    cells.sorted { $0.key < $1.key }.flatMap { key, columns -> [Loss] in
+      guard let row = state.rows[key] else { return [] }
+      let isGone = row.existence == .deleted && !shown.contains(key)
+      return columns.sorted { $0.key < $1.key }.flatMap { name, said in
+        said.filter { isLost($0, among: said, row.cells[name]?.value, isGone: isGone, key) }.map {
+          Loss(row: key, column: name, value: $0.value)
+        }
+      }
+    }
+  }
+
+  private func isLost(
+    _ one: Said, among all: [Said], _ winner: Value?, isGone: Bool, _ key: OracleKey
+  ) -> Bool {
+    let isGivenUp = all.contains { other in
+      other.stamp > one.stamp && knows(other.set, one.set)
+    }
+    // What two said alike is no conflict.
+    let isAlone = all.filter { $0.value == one.value }.count == 1
+    guard !isGivenUp, isAlone else { return false }
+    if isGone, let deletion = existences[key] { return !knows(deletion.set, one.set) }
+    return one.value != winner
+  }
+}
