@@ -23,8 +23,8 @@ struct LostValues {
   private let sets: [SyncChangeSet]
   private let schema: FleetSchema
   private var cells: [OracleKey: [String: [Said]]] = [:]
-  /// Who said last whether a row exists.
-  private var existences: [OracleKey: (stamp: Stamp, set: Int)] = [:]
+  /// The change sets that delete a row.
+  private var deletions: [OracleKey: [Int]] = [:]
 
   init(_ sets: [SyncChangeSet], schema: FleetSchema) {
     self.sets = sets
@@ -41,9 +41,8 @@ struct LostValues {
       let key = changes.oracleKey(index, collations: collations)
       let exceptions = changes.exceptions.filter { $0.row == index }
       let stamp = Stamp(time: changes.times[index], client: author)
-      if changes.actions[index] != RowAction.update.rawValue {
-        let own = exceptions.first { $0.column == nil }?.stamp ?? stamp
-        if existences[key].map({ $0.stamp < own }) ?? true { existences[key] = (own, set) }
+      if changes.actions[index] == RowAction.delete.rawValue {
+        deletions[key, default: []].append(set)
       }
       for column in changes.shapes[Int(changes.rowShapes[index])] {
         cells[key, default: [:]][changes.columns[column], default: []].append(
@@ -78,13 +77,11 @@ struct LostValues {
   private func isLost(
     _ one: Said, among all: [Said], _ winner: Value?, isGone: Bool, _ key: OracleKey
   ) -> Bool {
-    let isGivenUp = all.contains { other in
-      other.stamp > one.stamp && knows(other.set, one.set)
-    }
+    let isGivenUp =
+      all.contains { $0.stamp > one.stamp && knows($0.set, one.set) }
+      || deletions[key, default: []].contains { knows($0, one.set) }
     // What two said alike is no conflict.
     let isAlone = all.filter { $0.value == one.value }.count == 1
-    guard !isGivenUp, isAlone else { return false }
-    if isGone, let deletion = existences[key] { return !knows(deletion.set, one.set) }
-    return one.value != winner
+    return !isGivenUp && isAlone && (isGone || one.value != winner)
   }
 }
