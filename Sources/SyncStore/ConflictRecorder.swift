@@ -80,11 +80,12 @@ final class ConflictRecorder {
       warnMissing(.rowMissingForDelete, row)
     case (.delete, _): try noteDeletion(change, row)
     case (.insert, .deleted), (.update, .deleted):
-      // Of a row that is shown all the same nothing is lost.
-      if row.shown == nil {
-        try noteEditOfDeleted(change, row)
-      } else {
+      // Of a row that is shown although it is deleted nothing is lost. One
+      // that was deleted a moment ago is still in its table.
+      if row.shown != nil, row.wasDead {
         try noteCells(change, row)
+      } else {
+        try noteEditOfDeleted(change, row)
       }
     case (.update, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForUpdate, row)
