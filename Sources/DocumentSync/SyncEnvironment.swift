@@ -28,6 +28,12 @@ public struct SyncEnvironment: Sendable {
   /// About how many bytes of own change sets a store keeps although every
   /// member of the document has applied them.
   public var keptChangeSetBytes = 1 << 20
+  /// How long a synchronization waits for those who are asked, in all; `nil`
+  /// for as long as it takes. Afterwards the later change stands for the time
+  /// being, and the questions stay open.
+  public var decisionTimeLimit: Duration? = .seconds(300)
+  /// Waits for a while.
+  public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   /// How often calls on the directory are repeated that failed in passing.
   public var retries = RetryingDirectory.Policy.standard
   /// How a directory is opened of which only the path is known.

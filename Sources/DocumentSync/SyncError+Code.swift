@@ -38,6 +38,15 @@ extension SyncError.Code {
   public static let noLocalSpace = Self(rawValue: "noLocalSpace")
   /// A local file could not be read or written.
   public static let localFile = Self(rawValue: "localFile")
+  /// The journal has no conflict of that number.
+  public static let noSuchConflict = Self(rawValue: "noSuchConflict")
+  /// A conflict was decided before, or is an open question, where it should
+  /// not be.
+  public static let conflictNotOpen = Self(rawValue: "conflictNotOpen")
+  /// A constraint, or the state of a row, is against what was chosen.
+  public static let editRefused = Self(rawValue: "editRefused")
+  /// A policy names a table or a column that is not synchronized.
+  public static let policyUnsuitable = Self(rawValue: "policyUnsuitable")
   /// SQLite or the store failed in another way.
   public static let storeFailed = Self(rawValue: "storeFailed")
 
@@ -93,7 +102,7 @@ extension SyncError.Code {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway
     case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
       .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,
-      .generationReplaced, .forkedClient, .newerVersionNeeded:
+      .generationReplaced, .forkedClient, .newerVersionNeeded, .conflictNotOpen, .editRefused:
       .refused
     default: .failed
     }

@@ -44,7 +44,9 @@ extension SyncError {
       .newerFormat: .newerVersionNeeded, .unsupportedSchema: .storeUnsuitable,
       .badConfiguration: .storeUnsuitable, .foreignKeysBroken: .storeUnsuitable,
       .busy: .storeBusy, .notWritable: .storeNotWritable, .unpublishedEdits: .unpublishedEdits,
-      .fork: .forkedClient, .noSpace: .noLocalSpace,
+      .fork: .forkedClient, .noSpace: .noLocalSpace, .noSuchConflict: .noSuchConflict,
+      .conflictNotOpen: .conflictNotOpen, .editRefused: .editRefused,
+      .badPolicy: .policyUnsuitable,
     ]
     self.init(
       codes[error.code] ?? .storeFailed, operation: operation, path: error.path,

@@ -12,6 +12,8 @@ public struct SyncProgress: Hashable, Sendable, Codable {
     case downloading
     /// Applying change sets to the store.
     case applying
+    /// Waiting for somebody to decide conflicts.
+    case deciding
     /// Sealing local edits.
     case sealing
     /// Publishing files.

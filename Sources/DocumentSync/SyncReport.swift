@@ -47,8 +47,16 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var updatedRows = 0
   /// Rows deleted from tables.
   public var deletedRows = 0
-  /// Cells and rows for which two sides had concurrent changes.
+  /// Cells and rows for which two sides had concurrent changes. What lost is
+  /// in the conflict journal.
   public var conflicts = 0
+  /// The questions that this run has left to somebody, by their numbers in
+  /// the conflict journal; they may have been answered by its end.
+  public var questions: [Int64] = []
+  /// How many questions are open at the end, older ones among them.
+  public var openConflicts = 0
+  /// What people may want to know.
+  public var warnings: [SyncWarning] = []
   /// Rows that are kept and not shown, as of the end, if this run had to do
   /// with rows at all.
   public var parkedRows = 0

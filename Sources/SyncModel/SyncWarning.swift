@@ -58,3 +58,52 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     self.message = message
   }
 }
+
+extension SyncWarning {
+  /// The warnings with those that are alike counted together.
+  public static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
+    var counter = WarningCounter()
+    for warning in warnings { counter.add(warning) }
+    return counter.all
+  }
+}
+
+/// Counts warnings that are alike together.
+public struct WarningCounter: Sendable {
+  private struct Key: Hashable, Sendable {
+    var code: SyncWarning.Code
+    var table: String?
+    var reason: String?
+    var client: ClientIdentifier?
+    var conflict: Int64?
+  }
+
+  private var warnings: [SyncWarning] = []
+  private var index: [Key: Int] = [:]
+
+  /// None yet.
+  public init() {}
+
+  /// In the order in which they came first.
+  public var all: [SyncWarning] { warnings }
+
+  /// Adds one, or its count to that of one alike.
+  public mutating func add(_ warning: SyncWarning) {
+    let key = Key(
+      code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,
+      conflict: warning.conflict)
+    guard let position = index[key] else {
+      index[key] = warnings.count
+      warnings.append(warning)
+      return
+    }
+    warnings[position].count += warning.count
+    if let milliseconds = warning.milliseconds {
+      warnings[position].milliseconds = max(warnings[position].milliseconds ?? 0, milliseconds)
+    }
+    let names = Set(warnings[position].names)
+    if !names.isSuperset(of: warning.names) {
+      warnings[position].names = names.union(warning.names).sorted()
+    }
+  }
+}

@@ -184,10 +184,13 @@ final class ConflictRecorder {
     for column in edited where session.clients.precedes(newest, row.state.stamp(of: column)) {
       newest = row.state.stamp(of: column)
     }
-    let isDeleted = session.clients.precedes(row.state.existenceStamp, change.stamp)
+    let isRevived = table.mergeType == .editWins && session.clients.precedes(change.stamp, newest)
+    let isDeleted =
+      !isRevived && session.clients.precedes(row.state.existenceStamp, change.stamp)
     try noteExistence(
       ConflictJournal.Entry(
-        kind: .existence, row: row.key, rule: isDeleted ? .deleteWins : .latestWins,
+        kind: .existence, row: row.key,
+        rule: isRevived ? .editWins : isDeleted ? .deleteWins : .latestWins,
         outcome: isDeleted ? .remote : .local, localStamp: newest, remoteStamp: change.stamp,
         key: key(of: row), local: knownCells(row)),
       edit: .local)
@@ -209,13 +212,17 @@ final class ConflictRecorder {
       cells[cell.column] = cell.value
       if session.clients.precedes(newest, cell.stamp) { newest = cell.stamp }
     }
+    let isRevived =
+      !returns && table.mergeType == .editWins
+      && session.clients.precedes(row.state.existenceStamp, newest)
     try noteExistence(
       ConflictJournal.Entry(
-        kind: .existence, row: row.key, rule: returns ? .latestWins : .deleteWins,
-        outcome: returns ? .remote : .local, localStamp: row.state.existenceStamp,
+        kind: .existence, row: row.key,
+        rule: isRevived ? .editWins : returns ? .latestWins : .deleteWins,
+        outcome: returns || isRevived ? .remote : .local, localStamp: row.state.existenceStamp,
         remoteStamp: newest, key: key(of: row), remote: Self.cells(cells)),
       edit: .remote)
-    if !returns {
+    if !returns, !isRevived {
       warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table)
     }
   }
@@ -347,42 +354,6 @@ final class ConflictRecorder {
           : "rows of \(table.name) were deleted elsewhere while they were edited")
       warning.names = positions.map { table.columns[$0].name }.sorted()
       warn(warning)
-    }
-  }
-}
-
-/// Counts warnings that are alike together.
-struct WarningCounter {
-  private struct Key: Hashable {
-    var code: SyncWarning.Code
-    var table: String?
-    var reason: String?
-    var client: ClientIdentifier?
-    var conflict: Int64?
-  }
-
-  private var warnings: [SyncWarning] = []
-  private var index: [Key: Int] = [:]
-
-  /// In the order in which they came first.
-  var all: [SyncWarning] { warnings }
-
-  mutating func add(_ warning: SyncWarning) {
-    let key = Key(
-      code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,
-      conflict: warning.conflict)
-    guard let position = index[key] else {
-      index[key] = warnings.count
-      warnings.append(warning)
-      return
-    }
-    warnings[position].count += warning.count
-    if let milliseconds = warning.milliseconds {
-      warnings[position].milliseconds = max(warnings[position].milliseconds ?? 0, milliseconds)
-    }
-    let names = Set(warnings[position].names)
-    if !names.isSuperset(of: warning.names) {
-      warnings[position].names = names.union(warning.names).sorted()
     }
   }
 }

@@ -154,8 +154,6 @@ extension ApplyReport {
   fileprivate mutating func add(_ recorder: ConflictRecorder) {
     conflicts += recorder.count
     questions += recorder.questions.sorted().filter { !questions.contains($0) }
-    var counter = WarningCounter()
-    for warning in warnings + recorder.warnings.all { counter.add(warning) }
-    warnings = counter.all
+    warnings = SyncWarning.joining(warnings + recorder.warnings.all)
   }
 }

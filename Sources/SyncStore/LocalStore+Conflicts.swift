@@ -43,7 +43,7 @@ extension LocalStore {
     try read { try SyncPolicies.read($0.database) }
   }
 
-  /// Changes the policies, durably. Throws `badConfiguration`, and changes
+  /// Changes the policies, durably. Throws `badPolicy`, and changes
   /// nothing, if they name tables or columns that are not synchronized.
   public func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
@@ -64,7 +64,7 @@ extension LocalStore {
   private func checkName(_ table: String, _ column: String?, _ session: StoreSession) throws {
     guard let found = session.schema.table(named: table) else {
       throw StoreError(
-        .badConfiguration, path: path, message: "There is no synchronized table \(quoted(table)).",
+        .badPolicy, path: path, message: "There is no synchronized table \(quoted(table)).",
         remedy: "Name one of: "
           + session.schema.tables.map(\.name).sorted().joined(separator: ", ") + ".")
     }
@@ -72,7 +72,7 @@ extension LocalStore {
     let names = found.cellPositions.map { found.columns[$0].name }
     guard !names.contains(where: { $0.lowercased() == column.lowercased() }) else { return }
     throw StoreError(
-      .badConfiguration, path: path,
+      .badPolicy, path: path,
       message: "\(quoted(found.name)) has no synchronized column \(quoted(column)) that could "
         + "be in conflict.",
       remedy: "Name one of: \(names.joined(separator: ", ")).")

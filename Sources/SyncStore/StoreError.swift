@@ -39,6 +39,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let fork = Code(rawValue: "fork")
     /// A change set contradicts the format or the schema.
     public static let malformedChangeSet = Code(rawValue: "malformedChangeSet")
+    /// A policy names a table or a column that is not synchronized.
+    public static let badPolicy = Code(rawValue: "badPolicy")
     /// The journal has no conflict of that number.
     public static let noSuchConflict = Code(rawValue: "noSuchConflict")
     /// A conflict was decided before, or is an open question, where it should

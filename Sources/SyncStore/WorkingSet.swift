@@ -128,10 +128,10 @@ final class WorkingSet {
     row.state.normalize(of: table, precedes: session.clients.precedes)
     row.isRevived = session.isRevived(row.state, table)
     if row.isDead, !table.keepsDeleted {
-      // Nothing of it is left to whoever inserts the row anew.
-      for position in table.cellPositions
-      where !session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: position)) {
-        row.values[position] = nil
+      // A later insertion may not know all columns.
+      for position in table.cellPositions where !table.columns[position].isIdentity {
+        let stamp = row.state.stamp(of: position)
+        if !session.clients.precedes(row.state.existenceStamp, stamp) { row.values[position] = nil }
       }
     }
     if row.isLiving { try fillAbsent(&row.values, table) }

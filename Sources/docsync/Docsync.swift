@@ -15,6 +15,7 @@ struct Docsync: ParsableCommand {
       """,
     subcommands: [
       Init.self, Join.self, Sync.self, Status.self, Log.self, Show.self, Digest.self,
+      Conflicts.self,
       Documents.self, Clients.self, Upload.self, Demo.self,
     ])
 }

@@ -220,6 +220,8 @@ import Testing
   @Test func theDemoEndsInEqualDigests() throws {
     let text = try scratch.succeed("demo")
     #expect(text.output.contains("Equal."))
+    #expect(text.output.contains("docsync conflicts laptop/notes.db show 1"))
+    #expect(text.output.contains("local     'Groceries, Sat'"))
     #expect(text.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     let json = try scratch.succeed("demo", "--keep", "--json").json()
     #expect(json["isConverged"] as? Bool == true)
@@ -238,7 +240,7 @@ import Testing
     }
     let verbs = [
       "init", "join", "sync", "status", "log", "show", "digest", "documents", "clients",
-      "upload", "demo",
+      "upload", "demo", "conflicts",
     ]
     for verb in verbs {
       #expect(help.contains("  \(verb) "))

@@ -106,11 +106,11 @@ extension Device {
     try two.receive(from: one)
     try converge([one, two], "SELECT a, b FROM note WHERE id = 'x'", ["one|two"])
     let unknown = #expect(throws: StoreError.self) { try two.setPolicy(.ask, table: "nothing") }
-    #expect(unknown?.code == .badConfiguration)
+    #expect(unknown?.code == .badPolicy)
     let column = #expect(throws: StoreError.self) {
       try two.setPolicy(.ask, table: "note", column: "nothing")
     }
-    #expect(column?.code == .badConfiguration)
+    #expect(column?.code == .badPolicy)
   }
 
   @Test func columnsThatBelongTogetherAreDecidedTogether() throws {

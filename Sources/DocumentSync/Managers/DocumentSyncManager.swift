@@ -2,6 +2,7 @@ import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
+import Synchronization
 
 /// One document on this device: its store, and its place in the shared
 /// directory.
@@ -23,6 +24,9 @@ public final class DocumentSyncManager: Sendable {
   public let backup: String?
   private let queue: OperationQueue
   private let turns: SyncTurns
+  /// For what must not wait for a synchronization.
+  let journalQueue: OperationQueue
+  private let decider = Mutex<ConflictDecider?>(nil)
 
   init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
@@ -36,10 +40,19 @@ public final class DocumentSyncManager: Sendable {
     queue = OperationQueue()
     queue.name = "DocumentSync: document"
     queue.maxConcurrentOperationCount = 1
+    journalQueue = OperationQueue()
+    journalQueue.name = "DocumentSync: conflicts"
+    journalQueue.maxConcurrentOperationCount = 1
   }
 
   /// What the store is bound to.
   public var binding: StoreBinding { store.binding }
+
+  /// Attaches who is asked about conflicts where the policy is `ask`; `nil`
+  /// detaches. It counts from the next synchronization on.
+  public func setDecider(_ decider: ConflictDecider?) {
+    self.decider.withLock { $0 = decider }
+  }
 
   /// Sends what was edited here and applies what was edited elsewhere.
   ///
@@ -50,7 +63,8 @@ public final class DocumentSyncManager: Sendable {
   public func synchronize(onProgress: SyncProgressHandler? = nil) async throws -> SyncReport {
     try await queue.run(
       SynchronizeOperation(
-        store: store, directory: directory, turns: turns, environment: environment),
+        store: store, directory: directory, turns: turns, decider: decider.withLock(\.self),
+        environment: environment),
       onProgress: onProgress)
   }
 
@@ -63,7 +77,7 @@ public final class DocumentSyncManager: Sendable {
     try await queue.run(
       SynchronizeOperation(
         store: store, directory: directory, turns: turns, checksOwnFiles: true,
-        environment: environment),
+        decider: decider.withLock(\.self), environment: environment),
       onProgress: onProgress)
   }
 

@@ -13,6 +13,7 @@ public final class SynchronizeOperation: SyncOperation<SyncReport>, @unchecked S
   private let directory: any SharedDirectory
   private let turns: SyncTurns
   private let checksOwnFiles: Bool
+  private let decider: ConflictDecider?
 
   /// Names the store and the directory.
   ///
@@ -20,10 +21,16 @@ public final class SynchronizeOperation: SyncOperation<SyncReport>, @unchecked S
   ///   - turns: Kept from one synchronization of the store to the next.
   ///   - checksOwnFiles: Whether to read every file of this client in the
   ///     directory, and put back those that are damaged.
+  ///   - decider: Who is asked where a policy says so. The operation pauses
+  ///     meanwhile, before anything is published, for no longer than
+  ///     ``SyncEnvironment/decisionTimeLimit`` in all. Without one, or without
+  ///     an answer, the question stays open.
   public init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    checksOwnFiles: Bool = false, environment: SyncEnvironment = SyncEnvironment()
+    checksOwnFiles: Bool = false, decider: ConflictDecider? = nil,
+    environment: SyncEnvironment = SyncEnvironment()
   ) {
+    self.decider = decider
     self.store = store
     self.directory = environment.retrying(directory)
     self.turns = turns
@@ -33,14 +40,38 @@ public final class SynchronizeOperation: SyncOperation<SyncReport>, @unchecked S
 
   /// Synchronizes.
   public override func perform() async throws -> SyncReport {
-    try await blocking { [self] in
-      let context = OperationContext(self)
-      return try StoreLock.hold(store: store.path, operation: verb) {
-        try SyncPass(
-          store: store, files: SharedFiles(directory, context: context), turns: turns,
-          checksOwnFiles: checksOwnFiles
-        ).run()
-      }
+    let lock = try await blocking { [self] in
+      try StoreLock(store: store.path, operation: verb)
     }
+    defer { lock.unlock() }
+    let context = OperationContext(self)
+    let files = SharedFiles(directory, context: context)
+    let fetched = try await blocking { [self] in try pass(files).fetch() }
+    let asked = try await ask(fetched, context)
+    return try await blocking { [self] in try pass(files).send(asked) }
+  }
+
+  private func pass(_ files: SharedFiles) -> SyncPass {
+    SyncPass(store: store, files: files, turns: turns, checksOwnFiles: checksOwnFiles)
+  }
+
+  /// Asks what the first half has left to be decided. It is in the journal,
+  /// durably, before.
+  private func ask(
+    _ fetched: SyncPass.Fetched, _ context: OperationContext
+  ) async throws -> SyncPass.Fetched {
+    guard let decider, !fetched.report.questions.isEmpty else { return fetched }
+    context.begin(.deciding, count: fetched.report.questions.count)
+    var asked = fetched
+    asked.report.warnings += try await ConflictQuestions(
+      numbers: fetched.report.questions, decider: decider, context: context,
+      conflict: { [self] number in
+        try await blocking { [self] in try store.conflict(number) }
+      },
+      resolve: { [self] number, answer in
+        try await blocking { [self] in try store.resolveConflict(number, by: answer) }
+      }
+    ).ask()
+    return asked
   }
 }

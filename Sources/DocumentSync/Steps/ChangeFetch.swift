@@ -287,6 +287,8 @@ final class ChangeFetch {
     report.deletedRows += applied.deletedRows
     report.conflicts += applied.conflicts
     report.parkedRows = applied.parkedRows
+    report.questions += applied.questions.filter { !report.questions.contains($0) }
+    report.warnings = SyncWarning.joining(report.warnings + applied.warnings)
     report.unknownNames.formUnion(applied.unknownNames)
   }
 

@@ -16,8 +16,18 @@ struct SyncPass {
 
   private var context: OperationContext { files.context }
 
-  /// Runs the pass.
-  func run() throws -> SyncReport {
+  /// What the first half hands to the second.
+  struct Fetched: Sendable {
+    var report: SyncReport
+    fileprivate var listing: MarkerSteps.Listing
+    fileprivate var turn: Turn
+  }
+
+  /// Runs the pass without asking anybody.
+  func run() throws -> SyncReport { try send(fetch()) }
+
+  /// The first half: fetches and applies what is new.
+  func fetch() throws -> Fetched {
     var report = SyncReport()
     context.begin(.listing)
     let binding = store.binding
@@ -33,10 +43,20 @@ struct SyncPass {
     // Commands come here, before change sets.
 
     try fetch.run(&report)
+    return Fetched(report: report, listing: listing, turn: turn)
+  }
+
+  /// The second half: publishes what was edited here, the answers to
+  /// questions among it, and tells the others.
+  func send(_ fetched: Fetched) throws -> SyncReport {
+    var report = fetched.report
+    let binding = store.binding
+    let markers = MarkerSteps(files, store: store)
+    let own = OwnChangeSets(files, store: store)
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
     var lost: [SealedChangeSet] = []
-    if case .own(let names) = turn {
+    if case .own(let names) = fetched.turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
       lost = try own.putBack(kept, listed: names, readingAtMost: limit, &report)
     } else if checksOwnFiles {
@@ -44,12 +64,13 @@ struct SyncPass {
     }
     let acknowledged = AcknowledgedChangeSets(files, store: store)
     try acknowledged.replace(lost, &report)
-    try acknowledged.forget(kept, listing)
+    try acknowledged.forget(kept, fetched.listing)
 
     let head = try store.head()
     report.publishedMarker = try markers.publishIfNeeded(
-      listing, applied: store.appliedVector(), head: head,
+      fetched.listing, applied: store.appliedVector(), head: head,
       lowestKept: kept.first?.number ?? (head?.number ?? 0) + 1, waiting: report.waiting)
+    report.openConflicts = try store.openConflictCount()
     let hint = files.directory.hint
     if binding.directory != hint { try store.setDirectory(hint) }
     let counts = files.counts
@@ -59,7 +80,7 @@ struct SyncPass {
     return report
   }
 
-  private enum Turn {
+  fileprivate enum Turn: Sendable {
     /// The own folder, and what it holds.
     case own([ChangeSetName])
     /// Someone else's, or the folder of all.

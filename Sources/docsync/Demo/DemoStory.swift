@@ -96,6 +96,9 @@ struct DemoStory {
     try await sync([laptop, phone, laptop])
     try show([laptop, phone])
     try showTree(onlyNew: true)
+
+    say("What lost is not gone: it can be put back from the journal of each.")
+    try await showConflict(laptop)
   }
 
   private mutating func insertUnderOneKey() async throws {
@@ -174,6 +177,17 @@ struct DemoStory {
       }
     }
     try device.run(statements)
+  }
+
+  /// The newest conflict of a device's journal.
+  private func showConflict(_ device: DemoDevice) async throws {
+    let lines: [String] = try await withManager(device.store, directory: nil) { manager in
+      let names = await ClientNames(manager)
+      guard let conflict = try await manager.conflicts().first else { return [] }
+      command("conflicts \(device.name)/notes.db show \(conflict.number)")
+      return ConflictJSON(conflict, names: names).lines
+    }
+    for line in lines { console.say("       " + line) }
   }
 
   /// Calls a client by its device's name from now on.

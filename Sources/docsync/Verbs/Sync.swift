@@ -81,7 +81,8 @@ struct Sync: Verb {
         store: store, document: manager.binding.documentIdentifier,
         directory: manager.directory.location, report: report,
         parked: parked.map(ParkedJSON.init))
-      let isWaiting = !report.waiting.isEmpty || parked.contains { $0.reason.isOpen }
+      let isWaiting =
+        !report.waiting.isEmpty || report.openConflicts > 0 || parked.contains { $0.reason.isOpen }
       let names =
         report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
       let text = Self.text(store, report, parked, names, width: width)
@@ -97,6 +98,11 @@ struct Sync: Verb {
       lines.append(
         "waiting: change set \(wait.number) of \(names.label(wait.client)): \(wait.message)")
       if let path = wait.path { lines.append("  \(path)") }
+    }
+    if report.openConflicts > 0 {
+      lines.append(
+        "\(counted(report.openConflicts, "question")) open; see "
+          + "“docsync conflicts \(shellWord(store)) --open”")
     }
     if !parked.isEmpty {
       lines.append(
@@ -123,8 +129,9 @@ struct Sync: Verb {
           + (rows.isEmpty ? "nothing to change" : rows.joined(separator: ", ")))
     }
     if report.conflicts > 0 {
-      lines.append("\(counted(report.conflicts, "conflict")), decided by the later edit")
+      lines.append("\(counted(report.conflicts, "conflict")); what lost is in the journal")
     }
+    lines += report.warnings.map { "warning: \($0.text)" }
     if !report.restored.isEmpty {
       lines.append("put back \(text(report.restored)) that was missing or damaged")
     }

@@ -18,14 +18,17 @@ struct TestFleet {
   /// Counts what each device asks of the directory.
   private(set) var counters: [CountingDirectory] = []
 
+  /// - Parameter change: Changes the environment that all devices have.
   init(
-    _ count: Int, rows: Int = 2, seed: UInt64 = 1, keptChangeSetBytes: Int? = nil
+    _ count: Int, rows: Int = 2, seed: UInt64 = 1, keptChangeSetBytes: Int? = nil,
+    change: (inout SyncEnvironment) -> Void = { _ in }
   ) async throws {
     scratch = try Scratch()
     memory = MemoryDirectory(seed: seed)
     world = World(seed: seed)
     var environment = world.environment
     if let keptChangeSetBytes { environment.keptChangeSetBytes = keptChangeSetBytes }
+    change(&environment)
     self.environment = environment
     for index in 0..<count {
       let counter = CountingDirectory(memory.view(seed: seed &+ UInt64(index)))

@@ -1,0 +1,73 @@
+import Foundation
+import SyncModel
+import SyncStore
+
+/// The conflict journal of the store, and what decides conflicts.
+///
+/// None of these waits for a synchronization that is under way, not even for
+/// one that waits for an answer. Answers and what is put back are ordinary
+/// edits: the next step or the next synchronization sends them.
+extension DocumentSyncManager {
+  /// The entries of the journal, the newest first.
+  public func conflicts(onlyOpen: Bool = false) async throws -> [Conflict] {
+    try await run("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
+  }
+
+  /// One entry of the journal; throws `noSuchConflict`.
+  public func conflict(_ number: Int64) async throws -> Conflict {
+    try await run("show the conflict") { try $0.conflict(number) }
+  }
+
+  /// What the journal has dropped to stay within its bound.
+  public func droppedConflicts() async throws -> DroppedConflicts {
+    try await run("list the conflicts") { try $0.droppedConflicts() }
+  }
+
+  /// Answers an open question.
+  ///
+  /// Errors: `noSuchConflict`; `conflictNotOpen` if it was decided before;
+  /// `editRefused`, with nothing changed, if a constraint is against it.
+  public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) async throws {
+    try await run("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
+  }
+
+  /// Puts back what lost.
+  ///
+  /// Errors as for ``resolveConflict(_:by:)``.
+  ///
+  /// - Parameter side: Which of the two, where neither stands.
+  public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) async throws {
+    try await run("restore the conflict") { try $0.restoreConflict(number, side: side) }
+  }
+
+  /// The policies of this device.
+  public func policies() async throws -> SyncPolicies {
+    try await run("read the policies") { try $0.policies() }
+  }
+
+  /// Changes the policies of this device, durably. Throws `policyUnsuitable`
+  /// if they name tables or columns that are not synchronized.
+  public func setPolicies(
+    _ change: @escaping @Sendable (inout SyncPolicies) -> Void
+  ) async throws {
+    try await run("set the policies") { try $0.setPolicies(change) }
+  }
+
+  /// Registers a function for the policy `resolve:NAME`, for as long as the
+  /// store is open; `nil` removes it.
+  ///
+  /// It is called within the transaction that merges, and must not use the
+  /// store. Where it throws, or gives what the column refuses, the conflict
+  /// stays open in the journal and the synchronization goes on.
+  public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
+    store.setResolver(name, resolver)
+  }
+
+  private func run<Output: Sendable>(
+    _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
+  ) async throws -> Output {
+    let store = store
+    return try await journalQueue.run(
+      StoreOperation(verb, environment: environment) { try work(store) })
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import SyncModel
+import SyncStore
+
+/// Decides an open question; `nil` leaves it open. It is told again only if
+/// another change concerns the same cell.
+///
+/// It may take its time, and is cancelled with the synchronization that waits
+/// for it. What it throws leaves the question open, with a warning.
+public typealias ConflictDecider = @Sendable (Conflict) async throws -> ConflictAnswer?
+
+/// Asks the questions of one synchronization, one after the other.
+struct ConflictQuestions {
+  let numbers: [Int64]
+  let decider: ConflictDecider
+  let context: OperationContext
+  /// Reads an entry of the journal.
+  let conflict: (Int64) async throws -> Conflict
+  /// Answers a question in the store.
+  let resolve: (Int64, ConflictAnswer) async throws -> Void
+
+  /// Asks until all are answered or the time is over; gives what there is to
+  /// warn of.
+  func ask() async throws -> [SyncWarning] {
+    let deadline = Deadline(environment: context.environment)
+    defer { deadline.cancel() }
+    var warnings: [SyncWarning] = []
+    for number in numbers {
+      let conflict = try await conflict(number)
+      guard conflict.status == .open else { continue }
+      let reply = await deadline.reply(from: decider, to: conflict)
+      switch reply {
+      case .answer(let answer?):
+        do {
+          try await resolve(number, answer)
+        } catch let error as StoreError where error.code == .conflictNotOpen {
+          // Somebody else was faster.
+        } catch let error as StoreError where error.code == .editRefused {
+          warnings.append(Self.warning(conflict, error.message))
+        }
+      case .answer(nil): break
+      case .failure(let error):
+        warnings.append(Self.warning(conflict, "Who was asked failed: \(error)"))
+      case .timeOver: return warnings
+      case .cancelled: break
+      }
+      try context.checkCancellation()
+      context.report { $0.completedCount += 1 }
+    }
+    return warnings
+  }
+
+  private static func warning(_ conflict: Conflict, _ message: String) -> SyncWarning {
+    var warning = SyncWarning(.policyFailed, table: conflict.table, message: message)
+    warning.conflict = conflict.number
+    return warning
+  }
+
+  fileprivate enum Reply {
+    case answer(ConflictAnswer?)
+    case failure(any Error)
+    case timeOver
+    case cancelled
+  }
+}
+
+/// Waits for one reply at a time, until the time is over.
+private final class Deadline: Sendable {
+  private let lock = NSLock()
+  nonisolated(unsafe) private var isOver = false
+  nonisolated(unsafe) private var waiting: CheckedContinuation<ConflictQuestions.Reply, Never>?
+  /// A reply that came before anybody waited for it.
+  nonisolated(unsafe) private var early: ConflictQuestions.Reply?
+  nonisolated(unsafe) private var timer: Task<Void, Never>?
+
+  init(environment: SyncEnvironment) {
+    guard let limit = environment.decisionTimeLimit else { return }
+    let task = Task { [weak self] in
+      do {
+        try await environment.sleep(limit)
+        self?.end(with: .timeOver)
+      } catch {
+        // It was cancelled: nobody is waited for any more.
+      }
+    }
+    lock.withLock { timer = task }
+  }
+
+  func cancel() { lock.withLock { timer }?.cancel() }
+
+  func reply(
+    from decider: @escaping ConflictDecider, to conflict: Conflict
+  ) async -> ConflictQuestions.Reply {
+    let task = Task {
+      do {
+        self.resume(with: .answer(try await decider(conflict)))
+      } catch {
+        self.resume(with: .failure(error))
+      }
+    }
+    defer { task.cancel() }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let early: ConflictQuestions.Reply? = lock.withLock {
+          defer { self.early = nil }
+          if let early = self.early { return early }
+          if isOver { return .timeOver }
+          if Task.isCancelled { return .cancelled }
+          waiting = continuation
+          return nil
+        }
+        if let early { continuation.resume(returning: early) }
+      }
+    } onCancel: {
+      end(with: .cancelled)
+    }
+  }
+
+  private func end(with reply: ConflictQuestions.Reply) {
+    lock.withLock { isOver = true }
+    resume(with: reply)
+  }
+
+  private func resume(with reply: ConflictQuestions.Reply) {
+    let continuation: CheckedContinuation<ConflictQuestions.Reply, Never>? = lock.withLock {
+      defer { waiting = nil }
+      if waiting == nil { early = reply }
+      return waiting
+    }
+    continuation?.resume(returning: reply)
+  }
+}

@@ -1,0 +1,121 @@
+import SyncModel
+
+/// A conflict of the journal, as it is printed.
+struct ConflictJSON: Encodable, Sendable {
+  /// One of the two sides.
+  struct Side: Encodable, Sendable {
+    var client: String?
+    var clientName: String?
+    /// When it was edited, in milliseconds since 1970.
+    var milliseconds: Int64?
+    /// The values by column; none for a deletion, or where there is no such
+    /// side.
+    var values: [String: ValueJSON]?
+
+    init(_ side: Conflict.Side, names: ClientNames) {
+      client = side.stamp?.client.description
+      clientName = side.stamp.flatMap { names.name($0.client) }
+      milliseconds = side.stamp?.time.milliseconds
+      values = side.cells.map { cells in
+        Dictionary(
+          cells.map { ($0.column, ValueJSON($0.value)) }, uniquingKeysWith: { first, _ in first })
+      }
+    }
+  }
+
+  var number: Int64
+  var kind: String
+  var status: String
+  var table: String
+  /// The identity in hexadecimal digits.
+  var identity: String
+  var key: [String: ValueJSON]
+  var column: String?
+  var base: ValueJSON?
+  var local: Side
+  var remote: Side
+  var rule: String
+  var outcome: String
+  var message: String?
+  /// When it was noticed, in milliseconds since 1970.
+  var milliseconds: Int64
+  private let localWho: String
+  private let remoteWho: String
+
+  private enum CodingKeys: String, CodingKey {
+    case number, kind, status, table, identity, key, column, base, local, remote, rule, outcome
+    case message, milliseconds
+  }
+
+  init(_ conflict: Conflict, names: ClientNames) {
+    number = conflict.number
+    kind = conflict.kind.rawValue
+    status = conflict.status.rawValue
+    table = conflict.table
+    identity = hexadecimal(conflict.identity.bytes)
+    key = Dictionary(
+      conflict.key.map { ($0.column, ValueJSON($0.value)) }, uniquingKeysWith: { first, _ in first }
+    )
+    column = conflict.column
+    base = conflict.base.map(ValueJSON.init)
+    local = Side(conflict.local, names: names)
+    remote = Side(conflict.remote, names: names)
+    rule = conflict.rule.rawValue
+    outcome = conflict.outcome.rawValue
+    message = conflict.message
+    milliseconds = conflict.milliseconds
+    localWho = conflict.local.stamp.map { names.label($0.client) } ?? ""
+    remoteWho = conflict.remote.stamp.map { names.label($0.client) } ?? ""
+  }
+
+  /// The row: its table and key.
+  private var row: String {
+    let keys = key.sorted { $0.key < $1.key }.map(\.value.text)
+    return printable(table) + " " + (keys.isEmpty ? identity : keys.joined(separator: ", "))
+  }
+
+  /// A side in a few words.
+  private func text(_ side: Side) -> String {
+    guard let values = side.values else { return side.client == nil ? "–" : "deleted" }
+    if let column, let value = values[column] { return value.text }
+    return values.sorted { $0.key < $1.key }
+      .map { "\(printable($0.key)) \($0.value.text)" }.joined(separator: ", ")
+  }
+
+  private var outcomeText: String {
+    switch outcome {
+    case "local": "local stands"
+    case "remote": "remote stands"
+    case "both": "both stand"
+    default: "another value stands"
+    }
+  }
+
+  /// The conflict as the cells of a line.
+  var cells: [String] {
+    [
+      "\(number)", status, row + (column.map { " \(printable($0))" } ?? ""), text(local), "|",
+      text(remote), "\(outcomeText) (\(rule))",
+    ]
+  }
+
+  /// The conflict at length.
+  var lines: [String] {
+    var rows = [
+      ["conflict", "\(number), \(status)"], ["noticed", timeText(milliseconds)],
+      ["about", "\(kind): \(row)" + (column.map { ", \(printable($0))" } ?? "")],
+    ]
+    if let base { rows.append(["before", base.text]) }
+    for (name, side, who) in [("local", local, localWho), ("remote", remote, remoteWho)] {
+      var line = text(side)
+      if let milliseconds = side.milliseconds {
+        line += "  (\(who)\(who.isEmpty ? "" : ", ")\(timeText(milliseconds)))"
+      }
+      rows.append([name, line])
+    }
+    rows.append(["rule", rule])
+    rows.append(["outcome", outcomeText])
+    if let message { rows.append(["note", printable(message)]) }
+    return alignedLines(rows)
+  }
+}

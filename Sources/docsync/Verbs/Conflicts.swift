@@ -1,0 +1,205 @@
+import ArgumentParser
+import DocumentSync
+import SyncModel
+import SyncStore
+
+/// `docsync conflicts`
+struct Conflicts: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "List what was edited on two devices at once, decide it, and put back what lost.",
+    discussion: """
+      docsync conflicts STORE [list]
+      docsync conflicts STORE show NUMBER
+      docsync conflicts STORE resolve NUMBER --local | --remote | --value VALUE
+      docsync conflicts STORE restore NUMBER [--local | --remote]
+      docsync conflicts STORE policy [[TABLE[.COLUMN]=]POLICY]
+
+      “local” is what this device had, “remote” is what came. “resolve” answers an open \
+      question, “restore” puts back what lost; both are ordinary edits, which the next sync \
+      sends. They work while another process synchronizes.
+
+      A policy is this device's own: latestWins, localWins, remoteWins, ask, resolve:NAME (a \
+      function of the application), or default, which removes it. It is applied to edits that \
+      have not been sent when another device's edit of the same arrives. The one for a column \
+      counts more than the one for its table, and that more than the one for the document.
+
+      VALUE is written as in SQL: 42, 1.5, 'text', x'00ff', NULL; anything else is text. \
+      A number below zero is given as --value=-5.
+
+      Ends with 3 as long as questions are open.
+      """)
+
+  /// What to do.
+  enum Action: String, ExpressibleByArgument, CaseIterable {
+    case list, show, resolve, restore, policy
+  }
+
+  @OptionGroup var arguments: StoreArguments
+
+  @Argument(help: ArgumentHelp("What to do.", valueName: "ACTION"))
+  var action = Action.list
+
+  @Argument(
+    help: ArgumentHelp("The number of a conflict, or a policy.", valueName: "NUMBER|POLICY"))
+  var subject: String?
+
+  @Flag(help: "Choose what this device had.")
+  var local = false
+
+  @Flag(help: "Choose what came.")
+  var remote = false
+
+  @Option(help: ArgumentHelp("Choose another value.", valueName: "VALUE"))
+  var value: SQLLiteral?
+
+  @Flag(help: "List open questions only.")
+  var open = false
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json` by `list`.
+  struct List: Encodable, Sendable {
+    var store: String
+    /// How many questions are open.
+    var open: Int
+    /// What the journal has dropped to stay within its bound.
+    var dropped: DroppedConflicts
+    var conflicts: [ConflictJSON]
+  }
+
+  /// What is printed with `--json` by `show`, `resolve` and `restore`.
+  struct One: Encodable, Sendable {
+    var store: String
+    /// How many questions are open.
+    var open: Int
+    var conflict: ConflictJSON
+  }
+
+  /// What is printed with `--json` by `policy`.
+  struct Policies: Encodable, Sendable {
+    var store: String
+    var policies: SyncPolicies
+  }
+
+  func validate() throws {
+    let choices = [local, remote, value != nil].filter(\.self).count
+    switch action {
+    case .list: guard subject == nil else { throw ValidationError("“list” takes no number.") }
+    case .show, .resolve, .restore: _ = try number()
+    case .policy: _ = try subject.map(PolicyChoice.parse)
+    }
+    switch action {
+    case .resolve:
+      guard choices == 1 else {
+        throw ValidationError("Say one of --local, --remote and --value VALUE.")
+      }
+    case .restore:
+      guard choices <= 1, value == nil else {
+        throw ValidationError("“restore” takes --local or --remote.")
+      }
+    default:
+      guard choices == 0 else {
+        throw ValidationError("--local, --remote and --value are for “resolve” and “restore”.")
+      }
+    }
+    guard !open || action == .list else { throw ValidationError("--open is for “list”.") }
+  }
+
+  private func number() throws -> Int64 {
+    guard let subject, let number = Int64(subject), number > 0 else {
+      throw ValidationError("Give the number of a conflict; “docsync conflicts STORE” lists them.")
+    }
+    return number
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    try await arguments.withManager { manager in
+      switch action {
+      case .list: return try await list(manager)
+      case .show: return try await show(try number(), manager)
+      case .resolve:
+        let answer: ConflictAnswer =
+          value.map { .value($0.value) } ?? (local ? .local : .remote)
+        try await manager.resolveConflict(try number(), by: answer)
+        return try await show(try number(), manager)
+      case .restore:
+        try await manager.restoreConflict(
+          try number(), side: local ? .local : remote ? .remote : nil)
+        return try await show(try number(), manager)
+      case .policy:
+        if let choice = try subject.map(PolicyChoice.parse) {
+          try await manager.setPolicies {
+            $0.set(choice.policy, table: choice.name?.table, column: choice.name?.column)
+          }
+        }
+        let policies = try await manager.policies()
+        return Outcome(
+          json: Policies(store: arguments.store, policies: policies),
+          text: Self.text(policies))
+      }
+    }
+  }
+
+  private func list(_ manager: DocumentSyncManager) async throws -> Outcome {
+    let conflicts = try await manager.conflicts(onlyOpen: open)
+    let dropped = try await manager.droppedConflicts()
+    let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
+    let result = List(
+      store: arguments.store, open: try manager.store.openConflictCount(), dropped: dropped,
+      conflicts: conflicts.map { ConflictJSON($0, names: names) })
+    var lines = alignedLines(result.conflicts.map(\.cells))
+    if lines.isEmpty { lines.append(open ? "No open questions." : "No conflicts.") }
+    if dropped.count > 0 {
+      let range = [dropped.firstMilliseconds, dropped.lastMilliseconds].compactMap(\.self)
+      lines.append(
+        "\(counted(dropped.count, "older conflict")) no longer kept, from "
+          + range.map(timeText).joined(separator: " to "))
+    }
+    return Outcome(
+      json: result, text: lines.joined(separator: "\n"),
+      status: result.open > 0 ? .waiting : .done)
+  }
+
+  private func show(_ number: Int64, _ manager: DocumentSyncManager) async throws -> Outcome {
+    let conflict = ConflictJSON(
+      try await manager.conflict(number), names: await ClientNames(manager))
+    let open = try manager.store.openConflictCount()
+    return Outcome(
+      json: One(store: arguments.store, open: open, conflict: conflict),
+      text: conflict.lines.joined(separator: "\n"), status: open > 0 ? .waiting : .done)
+  }
+
+  private static func text(_ policies: SyncPolicies) -> String {
+    var rows = [["document", policies.document.description]]
+    let tables = Set(policies.tables.keys).union(policies.columns.keys)
+    for table in tables.sorted() {
+      if let policy = policies.tables[table] { rows.append([printable(table), "\(policy)"]) }
+      for (column, policy) in (policies.columns[table] ?? [:]).sorted(by: { $0.key < $1.key }) {
+        rows.append([printable("\(table).\(column)"), "\(policy)"])
+      }
+    }
+    return alignedLines(rows).joined(separator: "\n")
+  }
+}
+
+/// `[TABLE[.COLUMN]=]POLICY`
+struct PolicyChoice: Sendable {
+  var name: QualifiedName?
+  /// `nil` to remove it.
+  var policy: ConflictPolicy?
+
+  static func parse(_ text: String) throws -> PolicyChoice {
+    // A name in quotes may hold the sign; a policy never does.
+    let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+    let word = String(parts.last ?? "")
+    let prefix = parts.dropLast().joined(separator: "=")
+    let name = parts.count > 1 ? QualifiedName(prefix) : nil
+    let policy = ConflictPolicy(word)
+    guard parts.count == 1 || name != nil, policy != nil || word == "default" else {
+      throw ValidationError(
+        "“\(text)” is not [TABLE[.COLUMN]=]POLICY, where POLICY is latestWins, localWins, "
+          + "remoteWins, ask, resolve:NAME or default.")
+    }
+    return PolicyChoice(name: name, policy: policy)
+  }
+}

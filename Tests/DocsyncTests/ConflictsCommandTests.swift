@@ -1,0 +1,113 @@
+import Foundation
+import Testing
+
+/// `docsync conflicts`
+@Suite struct ConflictsCommandTests {
+  let scratch: Scratch
+
+  init() throws {
+    scratch = try Scratch()
+    try scratch.makeTwoDevices()
+  }
+
+  /// Both devices change one title; the first one sends it, the second one
+  /// gets it.
+  @discardableResult
+  private func disagree(_ status: Int32) throws -> Executable.Result {
+    try scratch.sql("b.db", "UPDATE notes SET title = 'from b' WHERE id = 1")
+    try scratch.sql("a.db", "UPDATE notes SET title = 'from a' WHERE id = 1")
+    try scratch.succeed("sync", "a.db")
+    let result = try scratch.docsync("sync", "b.db")
+    #expect(result.status == status, "\(result.errors)")
+    return result
+  }
+
+  private func title(_ store: String) throws -> [String] {
+    try scratch.column(store, "SELECT title FROM notes WHERE id = 1")
+  }
+
+  @Test func whatLostIsListedShownAndPutBack() throws {
+    let empty = try scratch.succeed("conflicts", "b.db")
+    #expect(empty.output.contains("No conflicts."))
+    let sync = try disagree(0)
+    #expect(sync.output.contains("1 conflict; what lost is in the journal"))
+    let list = try scratch.succeed("conflicts", "b.db")
+    #expect(list.output.contains("notes 1 title"))
+    #expect(list.output.contains("'from b'") && list.output.contains("'from a'"))
+    #expect(list.output.contains("remote stands (latestWins)"))
+    let show = try scratch.succeed("conflicts", "b.db", "show", "1", "--json").json()
+    let conflict = try #require(show["conflict"] as? [String: Any])
+    #expect(conflict["kind"] as? String == "cell" && conflict["status"] as? String == "settled")
+    #expect(conflict["column"] as? String == "title")
+    #expect((conflict["key"] as? [String: Any])?["id"] as? Int == 1)
+    let local = try #require(conflict["local"] as? [String: Any])
+    #expect((local["values"] as? [String: Any])?["title"] as? String == "from b")
+    #expect(local["clientName"] as? String == "B")
+    try scratch.succeed("conflicts", "b.db", "restore", "1")
+    try scratch.succeed("sync", "b.db", "a.db")
+    #expect(try title("a.db") == ["\"from b\""])
+    try scratch.expectFailure(
+      "conflicts", "b.db", "restore", "1", status: 5, code: "conflictNotOpen", path: "b.db")
+    try scratch.expectFailure(
+      "conflicts", "b.db", "show", "9", status: 1, code: "noSuchConflict", path: "b.db")
+  }
+
+  @Test(arguments: [
+    (["--local"], "\"from b\""), (["--remote"], "\"from a\""),
+    (["--value", "'three words'"], "\"three words\""),
+  ])
+  func aQuestionIsOpenUntilItIsAnswered(answer: [String], title expected: String) throws {
+    try scratch.succeed("conflicts", "b.db", "policy", "notes.title=ask")
+    let sync = try disagree(3)
+    #expect(sync.output.contains("1 question open; see “docsync conflicts b.db --open”"))
+    let open = try scratch.docsync("conflicts", "b.db", "--open", "--json")
+    #expect(open.status == 3)
+    #expect(try open.json()["open"] as? Int == 1)
+    let arguments = ["conflicts", "b.db", "resolve", "1"] + answer
+    let resolved = try Executable.run(arguments, in: scratch.path)
+    #expect(resolved.status == 0, "\(resolved.errors)")
+    #expect(resolved.output.contains("1, answered"))
+    try scratch.expectFailure(arguments, status: 5, code: "conflictNotOpen", path: "b.db")
+    try scratch.succeed("sync", "b.db", "a.db")
+    #expect(try title("a.db") == [expected])
+  }
+
+  @Test func policiesAreSetListedAndRemoved() throws {
+    try scratch.succeed("conflicts", "b.db", "policy", "localWins")
+    try scratch.succeed("conflicts", "b.db", "policy", "notes=resolve:mine")
+    try scratch.succeed("conflicts", "b.db", "policy", "notes=default")
+    let text = try scratch.succeed("conflicts", "b.db", "policy", "\"notes\".title=remoteWins")
+    #expect(text.output.contains("document     localWins"))
+    #expect(text.output.contains("notes.title  remoteWins"))
+    #expect(!text.output.contains("resolve:mine"))
+    try disagree(0)
+    #expect(try title("b.db") == ["\"from a\""])
+    try scratch.expectFailure(
+      "conflicts", "b.db", "policy", "nothing=ask", status: 1, code: "policyUnsuitable",
+      path: "b.db")
+  }
+
+  @Test(arguments: [
+    ["resolve", "1"], ["resolve", "1", "--local", "--remote"], ["show"], ["list", "3"],
+    ["show", "zero"], ["policy", "notes="], ["policy", "=ask"], ["restore", "1", "--value", "x"],
+    ["show", "1", "--open"], ["delete"],
+  ])
+  func aWrongCommandLineIsRefused(words: [String]) throws {
+    let result = try Executable.run(["conflicts", "b.db"] + words, in: scratch.path)
+    #expect(result.status == 2)
+  }
+
+  @Test func aDeletionAgainstAnEditIsWarnedOf() throws {
+    try scratch.sql("b.db", "DELETE FROM notes WHERE id = 1")
+    try scratch.sql("a.db", "UPDATE notes SET title = 'from a' WHERE id = 1")
+    try scratch.succeed("sync", "a.db")
+    let result = try scratch.succeed("sync", "b.db")
+    #expect(
+      result.output.contains(
+        "warning: rows of notes that are deleted here were edited elsewhere: title"))
+    let json = try scratch.succeed("conflicts", "b.db", "--json").json()
+    let conflicts = try #require(json["conflicts"] as? [[String: Any]])
+    #expect(conflicts.count == 1 && conflicts[0]["kind"] as? String == "existence")
+    #expect((conflicts[0]["local"] as? [String: Any])?["values"] == nil)
+  }
+}

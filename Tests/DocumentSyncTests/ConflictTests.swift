@@ -1,0 +1,208 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncModel
+import SyncStore
+import Testing
+
+/// A latch that tests wait at without sleeping.
+private actor Gate {
+  private var isOpen = false
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  func open() {
+    isOpen = true
+    for continuation in waiting { continuation.resume() }
+    waiting = []
+  }
+
+  func pass() async {
+    if isOpen { return }
+    await withCheckedContinuation { waiting.append($0) }
+  }
+}
+
+/// Asking, answering, and what reports say of conflicts.
+@Suite struct ConflictTests {
+  /// Two devices of which the second, which has not published, disagrees.
+  private func disagreement(
+    policy: ConflictPolicy = .ask, _ change: (inout SyncEnvironment) -> Void = { _ in }
+  ) async throws -> TestFleet {
+    let fleet = try await TestFleet(2) { environment in
+      // Edits have the system's clock, and the world has its own.
+      environment.store.clockTolerance = .max
+      change(&environment)
+    }
+    try await fleet[1].setPolicies { $0.set(policy, table: "notes", column: "body") }
+    try fleet[1].put("seed-0", "mine")
+    try fleet[0].put("seed-0", "theirs")
+    try await fleet[0].synchronize()
+    return fleet
+  }
+
+  private func body(_ manager: DocumentSyncManager) throws -> String? {
+    try manager.notes().first { $0.hasPrefix("seed-0=") }
+  }
+
+  @Test func theAnswerOfADeciderIsSentByTheSameSynchronization() async throws {
+    let fleet = try await disagreement()
+    fleet[1].setDecider { [manager = fleet[1]] conflict in
+      // It is in the journal, durably, before anyone is asked.
+      let stored = try await manager.conflict(conflict.number)
+      #expect(stored.status == .open && stored.remote.cells?.first?.value == .text("theirs"))
+      #expect(conflict.local.cells?.first?.value == .text("mine"))
+      return .value(.text("both"))
+    }
+    let report = try await fleet[1].synchronize()
+    #expect(report.questions == [1] && report.openConflicts == 0)
+    #expect(report.sent.count == 2)
+    try await fleet[0].synchronize()
+    #expect(try body(fleet[0]) == "seed-0=both")
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try await fleet[1].conflict(1).status == .answered)
+  }
+
+  @Test func withoutADeciderTheSynchronizationGoesOnAndTheQuestionStaysOpen() async throws {
+    var fleet = try await disagreement()
+    let report = try await fleet[1].synchronize()
+    #expect(report.openConflicts == 1 && report.sent.count == 1)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    try await fleet.reopen(1)
+    let open = try await fleet[1].conflicts(onlyOpen: true)
+    #expect(open.map(\.number) == [1])
+    // A decider that comes later is not asked again by itself.
+    try await fleet[1].resolveConflict(1, by: .local)
+    let error = await syncError { try await fleet[1].resolveConflict(1, by: .local) }
+    #expect(error?.code == .conflictNotOpen)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try body(fleet[0]) == "seed-0=mine")
+  }
+
+  @Test func anotherDocumentGoesOnWhileOneWaits() async throws {
+    let fleet = try await disagreement()
+    let other = try await TestFleet(1)
+    let (asked, answered) = (Gate(), Gate())
+    fleet[1].setDecider { _ in
+      await asked.open()
+      await answered.pass()
+      return .local
+    }
+    let syncing = Task { [manager = fleet[1]] in try await manager.synchronize() }
+    await asked.pass()
+    try other[0].put("seed-0", "meanwhile")
+    #expect(try await other[0].synchronize().sent.count == 1)
+    // Nothing has been acknowledged or published meanwhile.
+    #expect(fleet.changeSets(of: 1).isEmpty)
+    await answered.open()
+    #expect(try await syncing.value.openConflicts == 0)
+    try await fleet.settle()
+    #expect(try body(fleet[0]) == "seed-0=mine")
+  }
+
+  @Test func anAnswerFromAnotherProcessCountsWhileSomebodyIsAsked() async throws {
+    let fleet = try await disagreement()
+    let (asked, answered) = (Gate(), Gate())
+    fleet[1].setDecider { _ in
+      await asked.open()
+      await answered.pass()
+      return .remote
+    }
+    let syncing = Task { [manager = fleet[1]] in try await manager.synchronize() }
+    await asked.pass()
+    let other = try LocalStore.open(at: fleet[1].store.path)
+    try other.resolveConflict(1, by: .value(.text("elsewhere")))
+    try other.close()
+    await answered.open()
+    let report = try await syncing.value
+    #expect(report.warnings == [] && report.openConflicts == 0)
+    try await fleet.settle()
+    #expect(try body(fleet[0]) == "seed-0=elsewhere")
+  }
+
+  @Test func aSynchronizationThatIsCancelledWhileAskingLeavesTheQuestionOpen() async throws {
+    let fleet = try await disagreement()
+    let asked = Gate()
+    fleet[1].setDecider { _ in
+      await asked.open()
+      // It does not even notice that it was cancelled.
+      await Gate().pass()
+      return .local
+    }
+    let syncing = Task { [manager = fleet[1]] in try await manager.synchronize() }
+    await asked.pass()
+    syncing.cancel()
+    let error = await syncError { _ = try await syncing.value }
+    #expect(error?.code == .cancelled)
+    #expect(try await fleet[1].conflicts(onlyOpen: true).count == 1)
+    fleet[1].setDecider(nil)
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
+  @Test func afterItsTimeLimitTheLaterChangeStandsAndTheQuestionStaysOpen() async throws {
+    let limit = Gate()
+    let fleet = try await disagreement { environment in
+      environment.sleep = { _ in await limit.pass() }
+    }
+    fleet[1].setDecider { _ in
+      await limit.open()
+      await Gate().pass()
+      return .local
+    }
+    let report = try await fleet[1].synchronize()
+    #expect(report.openConflicts == 1 && report.sent.count == 1)
+    fleet[1].setDecider(nil)
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
+  @Test func aDeciderThatFailsOrAnswersWhatIsRefusedIsWarnedOf() async throws {
+    struct Unwilling: Error {}
+    let fleet = try await disagreement()
+    fleet[1].setDecider { _ in throw Unwilling() }
+    let report = try await fleet[1].synchronize()
+    #expect(report.warnings.map(\.code) == [.policyFailed])
+    #expect(report.warnings.first?.conflict == 1 && report.openConflicts == 1)
+  }
+
+  @Test func aPolicyThatFailsIsInTheReportAndTheRestIsSynchronized() async throws {
+    struct Failed: Error {}
+    let fleet = try await disagreement(policy: .resolve("f"))
+    fleet[1].setResolver("f") { _ in throw Failed() }
+    try fleet[0].put("new", "row")
+    try await fleet[0].synchronize()
+    let report = try await fleet[1].synchronize()
+    #expect(report.warnings.map(\.code) == [.policyFailed])
+    #expect(report.openConflicts == 1 && report.insertedRows == 1 && report.questions == [])
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
+  @Test func reportsTellOfEditsAgainstDeletions() async throws {
+    let fleet = try await TestFleet(2) { $0.store.clockTolerance = .max }
+    try fleet[0].put("seed-0", "edited")
+    try fleet[1].edit("DELETE FROM notes WHERE id = 'seed-0'")
+    try await fleet[0].synchronize()
+    let report = try await fleet[1].synchronize()
+    #expect(report.warnings.map(\.code) == [.editOfDeletedRow])
+    #expect(report.conflicts == 1)
+    let decoded = try JSONDecoder().decode(
+      SyncReport.self, from: try JSONEncoder().encode(report))
+    #expect(decoded == report)
+    try await fleet[1].restoreConflict(1)
+    try await fleet.settle()
+    #expect(try body(fleet[0]) == "seed-0=edited")
+  }
+
+  @Test func policiesThatNameNothingAreRefused() async throws {
+    let fleet = try await TestFleet(1)
+    let error = await syncError {
+      try await fleet[0].setPolicies { $0.set(.ask, table: "nothing") }
+    }
+    #expect(error?.code == .policyUnsuitable)
+    #expect(try await fleet[0].policies() == SyncPolicies())
+  }
+}
