@@ -217,7 +217,7 @@ final class RowWriter {
   private func references(of row: WorkingRow, _ table: TableSchema) throws
     -> Set<ReferenceKey>
   {
-    guard row.isLiving || row.isVisible else { return [] }
+    guard row.isLiving || row.exists else { return [] }
     var result: Set<ReferenceKey> = []
     for key in table.foreignKeys {
       let parent = session.schema[key.parent]
