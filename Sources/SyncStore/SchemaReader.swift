@@ -139,7 +139,8 @@ struct SchemaReader {
       + (isUnderSync
         ? []
         : Array(configuration.excludedColumns.keys) + Array(configuration.identities.keys)
-          + Array(configuration.references.keys))
+          + Array(configuration.references.keys) + Array(configuration.tableMergeTypes.keys)
+          + Array(configuration.columnMergeTypes.keys))
     for name in named.sorted() where !known.contains(name.lowercased()) {
       throw StoreError(
         .badConfiguration, path: path, message: "There is no table \(quoted(name)).",

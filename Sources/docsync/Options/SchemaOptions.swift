@@ -1,4 +1,5 @@
 import ArgumentParser
+import SyncModel
 import SyncStore
 
 /// What is synchronized, and how rows are told apart, as options.
@@ -19,6 +20,39 @@ struct SchemaOptions: ParsableArguments {
       "A column that refers to a table without a declared foreign key.",
       valueName: "TABLE.COLUMN=TABLE"))
   var reference: [Reference] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "How concurrent changes merge: editWins, wholeRow or keepBoth for a table, counter for a "
+        + "column.",
+      valueName: "TABLE[.COLUMN]=TYPE"))
+  var merge: [MergeChoice] = []
+
+  /// `TABLE=TYPE` or `TABLE.COLUMN=TYPE`.
+  struct MergeChoice: ExpressibleByArgument, Sendable {
+    enum MergeType: Sendable {
+      case table(TableMergeType)
+      case column(String, ColumnMergeType)
+    }
+
+    var table: String
+    var type: MergeType
+
+    init?(argument: String) {
+      var rest = Substring(argument)
+      guard let table = rest.takeName() else { return nil }
+      self.table = table
+      if rest.take(".") {
+        guard let column = rest.takeName(), rest.take("="),
+          let type = ColumnMergeType(rawValue: String(rest))
+        else { return nil }
+        self.type = .column(column, type)
+      } else {
+        guard rest.take("="), let type = TableMergeType(rawValue: String(rest)) else { return nil }
+        self.type = .table(type)
+      }
+    }
+  }
 
   /// `TABLE` or `TABLE.COLUMN`.
   struct Exclusion: ExpressibleByArgument, Sendable {
@@ -85,6 +119,13 @@ struct SchemaOptions: ParsableArguments {
     for choice in identity { configuration.identities[choice.table] = choice.identity }
     for reference in reference {
       configuration.references[reference.table, default: [:]][reference.column] = reference.parent
+    }
+    for choice in merge {
+      switch choice.type {
+      case .table(let type): configuration.tableMergeTypes[choice.table] = type
+      case .column(let column, let type):
+        configuration.columnMergeTypes[choice.table, default: [:]][column] = type
+      }
     }
     return configuration
   }
