@@ -88,6 +88,11 @@ enum Bookkeeping {
     CREATE TABLE docsync_range (client INTEGER, last INTEGER, first INTEGER NOT NULL, \
     least INTEGER NOT NULL, greatest INTEGER NOT NULL, PRIMARY KEY (client, last)) WITHOUT ROWID
     """,
+    // What cells held before edits that are not published, where a policy asks.
+    """
+    CREATE TABLE docsync_base (tbl INTEGER, identity BLOB, col INTEGER, value BLOB NOT NULL, \
+    PRIMARY KEY (tbl, identity, col)) WITHOUT ROWID
+    """,
     ConflictJournal.creation[0], ConflictJournal.creation[1], ConflictJournal.creation[2],
   ]
 

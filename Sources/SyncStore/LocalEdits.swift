@@ -43,7 +43,10 @@ struct LocalEdits {
       var columns = ColumnSet()
       for cell in local { columns.formUnion(ColumnSet(cell.column)) }
       try log(
-        .update, key: try localKey(of: after, access.table), mask: columns.mask, access.table)
+        .update, key: try localKey(of: after, access.table), mask: columns.mask, access.table,
+        further: access.table.baseColumns.map {
+          (CaptureTriggers.Column.old($0), shown.values[$0])
+        })
     }
   }
 
@@ -86,7 +89,7 @@ struct LocalEdits {
         of: after.values, table, concerning: Set(table.columns.indices))
       try log(
         .insert, key: try self.localKey(of: after, table), mask: nil, table,
-        identity: table.identity == .surrogate ? row.identity : nil)
+        further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
     }
   }
 
@@ -131,18 +134,19 @@ struct LocalEdits {
 
   private func log(
     _ kind: CaptureTriggers.Entry, key: [Value], mask: String?, _ table: TableSchema,
-    identity: RowIdentity? = nil
+    further: [(name: String, value: Value)]
   ) throws {
     let keys = key.indices.map { "k\($0)" }
-    let names = ["op", "at", "mask"] + keys + (identity == nil ? [] : ["identity"])
+    let names = ["op", "at", "mask"] + keys + further.map(\.name)
     let statement = try SQLStatement(
       "INSERT INTO \(table.logName) (\(names.joined(separator: ", "))) "
         + "VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))", on: session.database)
     statement.bind(kind.rawValue, at: 1)
     statement.bind(.real(Double(session.now) / 86_400_000 + 2_440_587.5), at: 2)
     if let mask { statement.bind(mask, at: 3) } else { statement.bind(null: 3) }
-    for (index, value) in key.enumerated() { statement.bind(value, at: index + 4) }
-    if let identity { statement.bind(blob: identity.bytes, at: key.count + 4) }
+    for (index, value) in (key + further.map(\.value)).enumerated() {
+      statement.bind(value, at: index + 4)
+    }
     try statement.run()
   }
 

@@ -47,6 +47,8 @@ extension LocalStore {
   /// nothing, if they name tables or columns that are not synchronized.
   public func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
+      // Of what was edited before, the log does not know what it held.
+      _ = try seal(session, checkCancellation: {})
       var policies = try SyncPolicies.read(session.database)
       try change(&policies)
       for (table, columns) in policies.columns {
@@ -59,6 +61,9 @@ extension LocalStore {
         sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
         arguments: [SyncPolicies.record, try encoder.encode(policies)])
     }
+    forgetSchema()
+    // The triggers log what policies ask for.
+    try write { _ in }
   }
 
   private func checkName(_ table: String, _ column: String?, _ session: StoreSession) throws {

@@ -43,7 +43,7 @@ extension Bookkeeping {
     let fixed = [
       "meta", "table", "column", "client", "outbox", "inbox", "history", "record", "kept",
       "kept_reference", "claim", "foreign", "foreign_table", "foreign_column", "lost",
-      "range", "conflict",
+      "range", "conflict", "base",
     ].map { "docsync_" + $0 }
     let perTable = try String.fetchAll(
       database,

@@ -158,6 +158,7 @@ extension LocalStore {
       try session.database.execute(
         sql: "UPDATE docsync_outbox SET published = 1 WHERE number = ? AND published = 0",
         arguments: [Int64(number)])
+      try session.forgetBases()
     }
   }
 }

@@ -172,10 +172,21 @@ public final class LocalStore: Sendable {
   }
 
   private func readSchema(_ database: Database) throws -> StoreSchema {
-    try SchemaReader(
+    let schema = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try Bookkeeping.registered(database))
+    let policies = try SyncPolicies.read(database)
+    guard policies != SyncPolicies() else { return schema }
+    let tables = schema.tables.map { table in
+      var table = table
+      table.policyColumns = policies.baseColumns(of: table)
+      return table
+    }
+    return StoreSchema(tables: tables, leftOut: schema.leftOut)
   }
+
+  /// Has the schema, and what depends on policies in it, read anew.
+  func forgetSchema() { state.withLock { $0.schema = nil } }
 
   /// The schema as it is now; `nil` if bookkeeping is not in line with it.
   private func currentSchema(_ database: Database) throws -> StoreSchema? {

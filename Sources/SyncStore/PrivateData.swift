@@ -13,6 +13,7 @@ struct PrivateData {
   func remove() throws {
     for table in [
       "docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record", "docsync_conflict",
+      "docsync_base",
     ] {
       try database.execute(sql: "DELETE FROM \(table)")
     }

@@ -173,8 +173,14 @@ struct TableSchema {
   /// and, for ``baseColumns``, before an update.
   var recordedColumns: [Int] { keepsDeleted ? cellPositions : baseColumns }
 
+  /// Positions of the columns of which a policy of this device may want to
+  /// know the value before an edit.
+  var policyColumns: [Int] = []
+
   /// The columns of which the value before an edit is needed.
-  var baseColumns: [Int] { counters }
+  var baseColumns: [Int] {
+    policyColumns.isEmpty ? counters : Set(counters).union(policyColumns).sorted()
+  }
 }
 
 /// A synchronized column.

@@ -25,6 +25,15 @@ extension SyncPolicies {
     }
   }
 
+  /// The columns of a table of which the value before an edit may be asked
+  /// for.
+  func baseColumns(of table: TableSchema) -> [Int] {
+    let columns = policies(of: table).columns
+    return table.cellPositions.filter {
+      columns[$0].needsBase && table.columns[$0].domain != .counter
+    }
+  }
+
   func policies(of table: TableSchema) -> TablePolicies {
     TablePolicies(
       existence: policy(table: table.name, column: nil),
@@ -66,5 +75,35 @@ extension StoreSession {
 
   /// The value of a cell before the edits that are not published; `nil` if it
   /// is not known.
-  func base(of column: Int, _ row: WorkingRow) throws -> Value? { nil }
+  func base(of column: Int, _ row: WorkingRow) throws -> Value? {
+    let statement = try access(row.key.table).statement(
+      "SELECT value FROM docsync_base WHERE tbl = ? AND identity = ? AND col = ?")
+    statement.bind(Int64(row.key.table), at: 1)
+    statement.bind(blob: row.key.identity.bytes, at: 2)
+    statement.bind(Int64(column), at: 3)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return try KeptCells.decode(statement.bytes(at: 0)).first?.value
+  }
+
+  /// Keeps what a cell held before an edit that is being sealed, unless an
+  /// earlier one that is not published has done so.
+  func keepBase(_ local: Value, of column: Int, _ row: RowKey) throws {
+    let access = try access(row.table)
+    let value = try exported(local, access.table.columns[column])
+    let statement = try access.statement(
+      "INSERT OR IGNORE INTO docsync_base (tbl, identity, col, value) VALUES (?, ?, ?, ?)")
+    statement.bind(Int64(row.table), at: 1)
+    statement.bind(blob: row.identity.bytes, at: 2)
+    statement.bind(Int64(column), at: 3)
+    statement.bind(blob: KeptCells.encode([(column, value)]), at: 4)
+    try statement.run()
+  }
+
+  /// Forgets what cells held, once everything is published.
+  func forgetBases() throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_base WHERE NOT EXISTS "
+        + "(SELECT 1 FROM docsync_outbox WHERE published = 0)")
+  }
 }

@@ -341,6 +341,11 @@ final class TableExport {
       }
       try appendCell(position, to: index, batch.cells)
       shape.append(index)
+      if let base = log.bases[position], table.policyColumns.contains(position) {
+        try session.keepBase(
+          batch.olds[position][base], of: position,
+          RowKey(table: table.id, identity: identities.identity(row)))
+      }
       if let rowTime, rowTime != time {
         appendException(row: changes.count, column: index, time: time)
       } else {
