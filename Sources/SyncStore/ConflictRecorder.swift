@@ -222,7 +222,7 @@ final class ConflictRecorder {
         outcome: returns || isRevived ? .remote : .local, localStamp: row.state.existenceStamp,
         remoteStamp: newest, key: key(of: row), remote: Self.cells(cells)),
       edit: .remote)
-    if !returns, !isRevived {
+    if !returns {
       warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table)
     }
   }
