@@ -4,8 +4,8 @@ import SyncStore
 
 /// Checks what holds always, under every fault: I1 to I6.
 struct FleetInvariants {
-  private let world: FleetWorld
-  private var plan: FleetPlan { world.plan }
+  let world: FleetWorld
+  var plan: FleetPlan { world.plan }
 
   init(_ world: FleetWorld) { self.world = world }
 
@@ -178,78 +178,5 @@ struct FleetInvariants {
       if let head { heads[file.author] = max(heads[file.author] ?? 0, head) }
     }
     return heads
-  }
-
-  // MARK: - When everything has arrived
-
-  /// I1: what lost against something concurrent is in the journal of every
-  /// device.
-  private func checkJournals(_ devices: [FleetDevice]) throws {
-    guard let first = devices.first else { return }
-    let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
-      in: first.state, shown: Set(first.shown.keys))
-    guard !lost.isEmpty else { return }
-    for device in devices {
-      var journaled: Set<LostValues.Loss> = []
-      for conflict in try device.store.conflicts() {
-        let row = OracleKey(table: conflict.table, identity: conflict.identity)
-        for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
-          journaled.insert(LostValues.Loss(row: row, column: cell.column, value: cell.value))
-        }
-      }
-      let missing = lost.filter { !journaled.contains($0) }
-      guard missing.isEmpty else {
-        throw FleetFailure(
-          .lost,
-          "the journal of device \(device.number) does not have:\n  "
-            + missing.map(\.description).joined(separator: "\n  "))
-      }
-    }
-  }
-
-  /// I1, I2, I4: all devices have everything, show the same, and no file has
-  /// changed; what lost is in the journals. Gives the number of rows that exist and are not shown.
-  func checkEnd(_ devices: [FleetDevice]) throws -> Int {
-    guard let first = devices.first else { return 0 }
-    let digest = try first.store.digest()
-    for device in devices {
-      let waiting = try device.store.waiting()
-      guard
-        device.state.vector.filter({ $0.value > 0 })
-          == first.state.vector.filter({ $0.value > 0 }), waiting.isEmpty
-      else {
-        throw FleetFailure(.restless, "device \(device.number) does not have everything")
-      }
-      let other = try device.store.digest()
-      if other.visible != digest.visible {
-        throw FleetFailure(.visible, "devices \(first.number) and \(device.number)")
-      }
-      if other.logical != digest.logical {
-        throw FleetFailure(.logical, "devices \(first.number) and \(device.number)")
-      }
-    }
-    try checkJournals(devices)
-    let violations = world.ledger.violations(in: world.memory)
-    if !violations.isEmpty {
-      throw FleetFailure(.changedFile, violations.joined(separator: "\n"))
-    }
-    return try Materialization(
-      of: first.state, schema: plan.schema, scratch: world.scratch
-    ).hidden.count
-  }
-
-  /// I5: a synchronization with nothing to do writes nothing, neither into
-  /// the directory nor into the store.
-  func checkIdleSyncs(_ devices: [FleetDevice]) async throws {
-    for device in devices {
-      let publications = world.ledger.publications
-      let version = try device.program.rows("PRAGMA data_version")
-      _ = try await device.synchronize(salt: plan.seed)
-      guard world.ledger.publications == publications,
-        try device.program.rows("PRAGMA data_version") == version
-      else {
-        throw FleetFailure(.wroteWhenIdle, "device \(device.number)")
-      }
-    }
   }
 }
