@@ -76,7 +76,7 @@ final class StoreSession {
   /// How many pages SQLite keeps in memory, by what is going on.
   enum Cache: Int {
     /// Sealing needs memory for the rows of a batch as well.
-    case sealing = 18_000
+    case sealing = 15_000
     /// Applying goes over the whole of a table and its index.
     case applying = 36_000
   }
