@@ -87,6 +87,39 @@ extension Device {
     #expect(try one.conflictLines() + two.conflictLines() == [])
   }
 
+  @Test func anEditOfWhatWasSeenIsNoConflictThoughMoreWasNotSeen() throws {
+    let (one, two) = try pair()
+    try two.run("UPDATE note SET a = 2 WHERE id = 'x'")
+    try one.receive(from: two)
+    try two.setClock(offset: -40)
+    try two.run("UPDATE note SET a = 2 WHERE id = 'y'")
+    _ = try two.store.seal()
+    try one.run("UPDATE note SET a = 3 WHERE id = 'x'")
+    try two.receive(from: one)
+    #expect(try two.conflictLines() == [])
+    try converge([one, two], "SELECT a FROM note ORDER BY id", ["3", "2"])
+  }
+
+  @Test func aClockThatWentBackMayMakeAConflictTooManyAndNeverOneTooFew() throws {
+    let (one, two) = try pair()
+    try two.setClock(offset: -40)
+    try two.run("UPDATE note SET a = 2 WHERE id = 'x'")
+    try one.receive(from: two)
+    // Within one change set before and after what was seen.
+    try two.setClock(offset: -60)
+    try two.run("UPDATE note SET a = 2 WHERE id = 'y'")
+    try two.setClock(offset: -20)
+    try two.run("UPDATE note SET b = 2 WHERE id = 'y'")
+    _ = try two.store.seal()
+    try one.run("UPDATE note SET a = 3 WHERE id = 'x'; UPDATE note SET b = 3 WHERE id = 'y'")
+    try two.receive(from: one)
+    #expect(
+      try two.conflictLines() == [
+        "cell note x a 2|3 latestWins remote settled", "cell note y b 2|3 latestWins local settled",
+      ])
+    try converge([one, two], "SELECT a, b FROM note ORDER BY id", ["3|1", "2|2"])
+  }
+
   @Test func aThirdDevicesChangeThatOneSideHasSeenIsNoConflict() throws {
     let devices = try scratch.devices(
       3, "CREATE TABLE note (id TEXT PRIMARY KEY, a); INSERT INTO note VALUES ('x', 1)")
