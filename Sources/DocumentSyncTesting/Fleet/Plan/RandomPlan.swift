@@ -24,9 +24,12 @@ struct RandomPlan {
     }
     let edits = RandomEdit(schema: schema, features: options.features)
     let start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
-    let count = options.devices ?? dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
+    // Drawn in any case, so that the rest is the same whatever the options say.
+    let drawn = dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
+    let drawsManagers = dice.chance(20)
+    let count = options.devices ?? drawn
     let devices = Array(1...max(count, 1))
-    let usesManagers = options.usesManagers ?? dice.chance(20)
+    let usesManagers = options.usesManagers ?? drawsManagers
     for device in devices where dice.chance(50) { offsets[device] = skew() }
     var steps: [FleetStep] = []
     while steps.count < options.steps { append(to: &steps, devices, edits) }
