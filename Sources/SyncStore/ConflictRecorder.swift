@@ -78,7 +78,10 @@ final class ConflictRecorder {
     case (.delete, .deleted): return
     case (.delete, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForDelete, row)
-    case (.delete, _): try noteDeletion(change, row)
+    case (.delete, _):
+      try noteDeletion(change, row)
+      // What its author had edited before, if the row is shown all the same.
+      try noteCells(change, row)
     case (.insert, .deleted), (.update, .deleted):
       // Of a row that is shown although it is deleted nothing is lost. One
       // that was deleted a moment ago is still in its table.

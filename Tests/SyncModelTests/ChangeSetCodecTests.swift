@@ -78,7 +78,6 @@ struct ChangeSetCodecTests {
     refused(.wrongCount, "keys") { $0.tables[0].keys[0].appendNull() }
     refused(.wrongCount, "cells") { $0.tables[0].cells[1].appendNull() }
     refused(.malformed, "shape of a row") { $0.tables[0].rowShapes[0] = 9 }
-    refused(.malformed, "deleted row with cells") { $0.tables[0].actions[0] = 2 }
     refused(.malformed, "descending shape") { $0.tables[0].shapes[2] = [2, 0] }
     refused(.malformed, "shape out of range") { $0.tables[0].shapes[2] = [0, 3] }
     refused(.malformed, "shape twice") { $0.tables[0].shapes[2] = [0, 1, 2] }
