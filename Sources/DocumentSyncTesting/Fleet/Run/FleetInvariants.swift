@@ -60,7 +60,20 @@ struct FleetInvariants {
               + "never published")
         }
         device.state.merge(set)
+        try checkCauses(of: set, vector, device)
       }
+    }
+  }
+
+  /// A change set is applied only after those that its author had applied.
+  private func checkCauses(
+    of set: SyncChangeSet, _ vector: [ClientIdentifier: UInt64], _ device: FleetDevice
+  ) throws {
+    for (client, entry) in set.dependencies.entries where vector[client] ?? 0 < entry.number {
+      throw FleetFailure(
+        .oracle,
+        "device \(device.number) has applied change set \(set.header.number) of device "
+          + "\(world.ledger.device(of: set.header.client) ?? 0) without what it depends on")
     }
   }
 
@@ -136,7 +149,8 @@ struct FleetInvariants {
     return "@\(stamp.time.milliseconds).\(stamp.time.counter)" + (device.map { "/\($0)" } ?? "")
   }
 
-  /// I1, I6: a row that exists and is not shown is kept, and it is said why.
+  /// I1, I6: a row that exists and is not shown is kept, and it is said why;
+  /// so is one that was edited later than it was deleted.
   private func checkParked(_ device: FleetDevice, _ expected: Materialization) throws {
     let parked = Set(
       try device.store.status().parked.map {
@@ -147,6 +161,16 @@ struct FleetInvariants {
       throw FleetFailure(
         .unexplained,
         "device \(device.number): \(key) is not shown (\(reason)), and not among the parked rows")
+    }
+    for (key, row) in device.state.rows.sorted(by: { $0.key < $1.key })
+    where row.existence == .deleted && expected.visible[key] == nil && !parked.contains(key) {
+      guard let deletion = row.existenceStamp,
+        row.cells.values.contains(where: { $0.stamp > deletion })
+      else { continue }
+      throw FleetFailure(
+        .unexplained,
+        "device \(device.number): \(key) was edited after it was deleted, and is not among the "
+          + "parked rows")
     }
   }
 
