@@ -89,6 +89,11 @@ final class ConflictRecorder {
         try noteCells(change, row)
       } else {
         try noteEditOfDeleted(change, row)
+        let returns =
+          change.action == .insert
+          && session.clients.precedes(row.state.existenceStamp, change.stamp)
+        // Its cells may lose against edits that are newer than the deletion.
+        if returns { try noteCells(change, row) }
       }
     case (.update, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForUpdate, row)
