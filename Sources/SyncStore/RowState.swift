@@ -85,12 +85,12 @@ extension StoreSession {
   }
 }
 
-/// What a row is found by among the stamps: 95 bits of its identity, or of a
+/// What a row is found by among the stamps: 79 bits of its identity, or of a
 /// keyed hash of it.
 struct RowFingerprint: Hashable, Comparable {
   /// 63 bits, so that it is positive as SQLite's integer.
   var high: UInt64
-  var low: UInt32
+  var low: UInt16
 
   static func < (left: RowFingerprint, right: RowFingerprint) -> Bool {
     left.high == right.high ? left.low < right.low : left.high < right.high

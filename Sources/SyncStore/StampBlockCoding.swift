@@ -4,10 +4,10 @@ import SyncModel
 /// The bytes of a block of states.
 ///
 /// A version byte, then entry after entry: the gap to the previous
-/// fingerprint's upper part as a varint, four bytes of its lower part, a byte
+/// fingerprint's upper part as a varint, two bytes of its lower part, a byte
 /// of flags, and what the flags announce. A stamp is 0 if it is zero, and
 /// else the client's number and 1, then the time as the difference from the
-/// last one written.
+/// last one written: times without a count, as most are, in milliseconds.
 struct StampBlockCoding {
   private struct Flags {
     static let existence: UInt8 = 3
@@ -20,6 +20,8 @@ struct StampBlockCoding {
   }
 
   private static let version: UInt8 = 2
+  /// The bits of a time that count within a millisecond.
+  private static let count: UInt64 = 0xFFFF
   private(set) var bytes: [UInt8] = [version]
   private var previous: UInt64 = 0
   private var time: UInt64 = 0
@@ -33,8 +35,6 @@ struct StampBlockCoding {
     put(varint: entry.fingerprint.high - previous)
     previous = entry.fingerprint.high
     let low = entry.fingerprint.low
-    bytes.append(UInt8(truncatingIfNeeded: low >> 24))
-    bytes.append(UInt8(truncatingIfNeeded: low >> 16))
     bytes.append(UInt8(truncatingIfNeeded: low >> 8))
     bytes.append(UInt8(truncatingIfNeeded: low))
     var flags = state.existence.rawValue
@@ -60,7 +60,15 @@ struct StampBlockCoding {
   private mutating func put(_ stamp: LocalStamp) {
     if stamp == .zero { return put(varint: 0) }
     put(varint: UInt64(stamp.client) + 1)
-    put(varint: Self.zigzag(Int64(bitPattern: stamp.time &- time)))
+    // The lowest bit tells what the difference is counted in.
+    if (stamp.time | time) & Self.count == 0 {
+      let difference = Int64(stamp.time >> 16) - Int64(time >> 16)
+      put(varint: Self.zigzag(difference) << 1)
+    } else {
+      let difference = Self.zigzag(Int64(bitPattern: stamp.time &- time))
+      put(varint: difference << 1 | 1)
+      if difference >> 63 != 0 { bytes.append(1) } else { bytes.append(0) }
+    }
     time = stamp.time
   }
 
@@ -133,10 +141,10 @@ struct StampBlockCoding {
       return content[index]
     }
 
-    mutating func word() throws -> UInt32 {
-      guard index + 4 <= content.count else { throw Self.damage }
-      defer { index += 4 }
-      return UInt32(bigEndian: content.loadUnaligned(fromByteOffset: index, as: UInt32.self))
+    mutating func word() throws -> UInt16 {
+      guard index + 2 <= content.count else { throw Self.damage }
+      defer { index += 2 }
+      return UInt16(bigEndian: content.loadUnaligned(fromByteOffset: index, as: UInt16.self))
     }
 
     mutating func varint() throws -> UInt64 {
@@ -154,7 +162,14 @@ struct StampBlockCoding {
     mutating func stamp(_ time: inout UInt64) throws -> LocalStamp {
       let client = try varint()
       guard client > 0 else { return .zero }
-      time &+= UInt64(bitPattern: StampBlockCoding.unzigzag(try varint()))
+      let word = try varint()
+      if word & 1 == 0 {
+        let difference = StampBlockCoding.unzigzag(word >> 1)
+        time &+= UInt64(bitPattern: difference) << 16
+      } else {
+        let difference = word >> 1 | (try byte() == 0 ? 0 : 1 << 63)
+        time &+= UInt64(bitPattern: StampBlockCoding.unzigzag(difference))
+      }
       return LocalStamp(time: time, client: Int32(truncatingIfNeeded: client - 1))
     }
   }

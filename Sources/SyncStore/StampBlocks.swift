@@ -14,7 +14,7 @@ final class StampBlocks {
 
   /// Blocks are cut so that they fit on a page of 4,096 bytes.
   private static let capacity = 3_900
-  private static let packed = 3_400
+  private static let packed = 3_700
 
   private let covering: SQLStatement
   private let following: SQLStatement
@@ -66,12 +66,20 @@ final class StampBlocks {
   /// once. `nil` forgets a row.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
     var index = 0
+    /// What did not fill a block and goes into the next one.
+    var rest: [Entry] = []
     while index < changes.count {
-      let block =
+      var block =
         try block(covering: changes[index].fingerprint.high)
         ?? Block(first: 0, end: nil, entries: [])
-      var merged: [Entry] = []
-      merged.reserveCapacity(block.entries.count + 16)
+      var merged = rest
+      if let first = rest.first {
+        // The block begins with what came over from the one before.
+        try delete(block.first)
+        block.first = first.fingerprint.high
+        rest = []
+      }
+      merged.reserveCapacity(merged.count + block.entries.count + 16)
       var position = 0
       while index < changes.count, block.covers(changes[index].fingerprint.high) {
         let change = changes[index]
@@ -90,7 +98,10 @@ final class StampBlocks {
         index += 1
       }
       merged.append(contentsOf: block.entries[position...])
-      try write(merged, replacing: block)
+      let isNextTouched =
+        try index < changes.count && block.end != nil
+        && covers(block.end, changes[index].fingerprint.high)
+      rest = try write(merged, replacing: block, handsOnRest: isNextTouched)
     }
   }
 
@@ -106,7 +117,7 @@ final class StampBlocks {
     var first: UInt64? = 0
     while let next = first, var block = try block(covering: next) {
       for index in block.entries.indices { body(&block.entries[index].state) }
-      try write(block.entries, replacing: block)
+      _ = try write(block.entries, replacing: block, handsOnRest: false)
       first = block.end
     }
   }
@@ -137,12 +148,29 @@ final class StampBlocks {
     return Block(first: first, end: end, entries: entries)
   }
 
-  private func write(_ entries: [Entry], replacing block: Block) throws {
+  /// Whether the block with a key is the one that covers a fingerprint.
+  private func covers(_ first: UInt64?, _ high: UInt64) throws -> Bool {
+    covering.bind(Int64(high), at: 1)
+    defer { covering.reset() }
+    return try covering.step() && UInt64(covering.integer(at: 0)) == first
+  }
+
+  private func delete(_ first: UInt64) throws {
+    deleting.bind(Int64(first), at: 1)
+    try deleting.run()
+  }
+
+  /// Writes entries in place of a block. If the rest may be handed on, gives
+  /// the entries at the end that do not fill a block of their own.
+  private func write(
+    _ entries: [Entry], replacing block: Block, handsOnRest: Bool
+  ) throws -> [Entry] {
     if entries.isEmpty, block.first != 0 {
-      deleting.bind(Int64(block.first), at: 1)
-      return try deleting.run()
+      try delete(block.first)
+      return []
     }
     var first = block.first
+    var start = 0
     var coder = StampBlockCoding()
     for (index, entry) in entries.enumerated() {
       // Two rows whose upper bits agree have to stay in one block.
@@ -152,10 +180,13 @@ final class StampBlocks {
         try put(coder, at: first)
         coder = StampBlockCoding()
         first = entry.fingerprint.high
+        start = index
       }
       coder.append(entry)
     }
+    if handsOnRest, start > 0, coder.byteCount < Self.packed { return Array(entries[start...]) }
     try put(coder, at: first)
+    return []
   }
 
   private func put(_ coder: StampBlockCoding, at first: UInt64) throws {

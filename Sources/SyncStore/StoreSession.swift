@@ -60,13 +60,13 @@ final class StoreSession {
     if kind == .surrogate, identity.count == 16 {
       let word = UInt64(
         bigEndian: identity.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-      let low = UInt32(bigEndian: identity.loadUnaligned(as: UInt32.self))
+      let low = UInt16(bigEndian: identity.loadUnaligned(as: UInt16.self))
       // The bit that does not fit moves to the other part.
-      return RowFingerprint(high: word & (.max >> 1), low: low ^ UInt32(word >> 63))
+      return RowFingerprint(high: word & (.max >> 1), low: low ^ UInt16(word >> 63))
     }
     let digest = sipHash.hash(identity)
     return RowFingerprint(
-      high: digest.high & (.max >> 1), low: UInt32(truncatingIfNeeded: digest.low))
+      high: digest.high & (.max >> 1), low: UInt16(truncatingIfNeeded: digest.low))
   }
 
   func fingerprint(_ identity: RowIdentity, of kind: IdentityKind) -> RowFingerprint {

@@ -25,11 +25,13 @@ struct BookkeepingProbe: ParsableCommand {
     var target: Double { self == .natural ? 0.08 : 0.15 }
   }
 
-  @Option(help: "The rows of the document.")
+  @Option(name: .customLong("count"), help: "The rows of the document.")
   var rows = 1_000_000
   @Option(help: "How the rows are known: natural or surrogate. Both if not given.")
   var keys: Keys?
-  @Option(help: "Where the files go. Default: the folder for temporary files.")
+  @Option(
+    name: .customLong("folder"),
+    help: "Where the files go. Default: the folder for temporary files.")
   var directory: String?
 
   func run() throws {

@@ -1,0 +1,53 @@
+import GRDB
+import Testing
+
+@testable import SyncStore
+
+/// The packed states of rows, against a dictionary.
+@Suite struct StampBlocksTests {
+  @Test(arguments: 1...6) func blocksHoldWhatWasStored(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let scratch = try Scratch()
+    let device = try scratch.devices(1, "CREATE TABLE t (k TEXT PRIMARY KEY, a, b)")[0]
+    var expected: [RowFingerprint: RowState] = [:]
+    try device.store.write { session in
+      let blocks = try session.access(1).stamps
+      for _ in 0..<25 {
+        // Of all sizes; few upper parts, so that some rows share one.
+        var changes: [RowFingerprint: RowState?] = [:]
+        for _ in 0..<[1, 20, 3_000][random.below(3)] {
+          let fingerprint = RowFingerprint(
+            high: UInt64(random.below(6_000)) << 40, low: UInt16(random.below(3)))
+          changes.updateValue(random.chance(15) ? nil : state(&random), forKey: fingerprint)
+        }
+        try blocks.store(changes.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        for (fingerprint, state) in changes { expected[fingerprint] = state }
+        var found: [RowFingerprint: RowState] = [:]
+        var last: RowFingerprint?
+        try blocks.forEach { fingerprint, state in
+          if let last, !(last < fingerprint) { Issue.record("order, seed \(seed)") }
+          last = fingerprint
+          found[fingerprint] = state
+        }
+        #expect(found == expected, "seed \(seed)")
+        let asked = changes.keys.sorted()
+        #expect(try blocks.states(of: asked) == asked.map { expected[$0] }, "seed \(seed)")
+      }
+    }
+  }
+
+  private func state(_ random: inout SeededGenerator) -> RowState {
+    func stamp() -> LocalStamp {
+      random.chance(20)
+        ? .zero
+        : LocalStamp(
+          time: random.chance(50) ? random.next() : random.next() << 16,
+          client: Int32(random.below(4)))
+    }
+    var state = RowState(existence: .inserted, existenceStamp: stamp(), cellStamp: stamp())
+    if random.chance(20) { state.deletionStamp = stamp() }
+    if random.chance(30) { state.localKey = Int64(random.below(1_000)) - 500 }
+    for column in 0..<random.below(4) { state.setStamp(stamp(), of: column) }
+    return state
+  }
+}
