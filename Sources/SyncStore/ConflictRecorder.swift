@@ -92,8 +92,9 @@ final class ConflictRecorder {
         let returns =
           change.action == .insert
           && session.clients.precedes(row.state.existenceStamp, change.stamp)
-        // Its cells may lose against edits that are newer than the deletion.
-        if returns { try noteCells(change, row) }
+        // Its cells may lose against edits that are newer than the deletion,
+        // or win over cells that are kept for the row to come back.
+        if returns || session.schema[row.key.table].keepsDeleted { try noteCells(change, row) }
       }
     case (.update, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForUpdate, row)

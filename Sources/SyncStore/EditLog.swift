@@ -199,7 +199,7 @@ struct EditLog {
     case .replaced:
       row.mayBeGone = true
       readOldValues(of: &row, &olds)
-    case .present: break
+    case .present: readOldValues(of: &row, &olds)
     case .rebirth: row.isReborn = true
     case .hiddenDelete:
       row.insertTime = nil
