@@ -75,7 +75,7 @@ final class ConflictRecorder {
   /// Notices what a change that is about to be merged into a row contradicts.
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
     switch (change.action, row.state.existence) {
-    case (.delete, .deleted): return
+    case (.delete, .deleted): try noteCells(change, row)
     case (.delete, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForDelete, row)
     case (.delete, _):
