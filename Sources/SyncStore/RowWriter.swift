@@ -34,6 +34,7 @@ final class RowWriter {
         let access = try session.access(row.key.table)
         if row.isVisible { replaced[ObjectIdentifier(row)] = try access.localValues(shown.key) }
         try access.delete(shown.key)
+        if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }
         if !row.isVisible {
           // Freed before keys are given out: another row may take it.
           if let key = row.localKey { try access.forgetKey(key, of: row.key.identity) }
@@ -43,6 +44,9 @@ final class RowWriter {
     }
     // References need the keys of all rows that they may lead to.
     for row in set.rows where row.isVisible && row.shown == nil { try assignKey(row) }
+    for table in Set(set.rows.map(\.key.table)) {
+      try session.access(table).reservedKeys.removeAll()
+    }
     var refusals: [Refusal] = []
     for row in set.rows where row.isVisible {
       do {

@@ -215,7 +215,11 @@ final class TableAccess {
     return try !isTaken(key)
   }
 
+  /// Keys of rows that are out of the table for a moment.
+  var reservedKeys: Set<Int64> = []
+
   private func isTaken(_ key: Int64) throws -> Bool {
+    if reservedKeys.contains(key) { return true }
     let statement = try statement(
       "SELECT 1 FROM \(table.quotedName) WHERE \(quoted(table.localKey ?? "rowid")) = ?")
     statement.bind(key, at: 1)

@@ -295,3 +295,20 @@ import Testing
     #expect(try devices[1].rows("SELECT * FROM cache") == [])
   }
 }
+
+extension RowIdentityTests {
+  @Test func aRowThatGivesUpAUniqueValueKeepsItsKey() throws {
+    let devices = try scratch.devices(
+      3,
+      """
+      CREATE TABLE seat (id INTEGER PRIMARY KEY, place INTEGER UNIQUE);
+      INSERT INTO seat VALUES (4, 4), (5, 9);
+      """)
+    // A new row under the key and with the place of one that lives on.
+    try devices[0].run("DELETE FROM seat WHERE id = 5; INSERT INTO seat (place) VALUES (9)")
+    try devices[1].setClock(offset: 60)
+    try devices[1].run("REPLACE INTO seat VALUES (5, 0)")
+    try devices[2].receive(from: devices[0], devices[1])
+    try converge(devices, "SELECT place FROM seat ORDER BY place", ["0", "4", "9"])
+  }
+}
