@@ -36,8 +36,12 @@ final class RowWriter {
         try access.delete(shown.key)
         if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }
         if !row.isVisible {
-          // Freed before keys are given out: another row may take it.
-          if let key = row.localKey { try access.forgetKey(key, of: row.key.identity) }
+          // Freed before keys are given out: another row may take it, unless a
+          // row that must differ from others still refers to it.
+          if let key = row.localKey {
+            try access.forgetKey(key, of: row.key.identity)
+            if session.schema.isReferredUniquely(access.table) { access.reservedKeys.insert(key) }
+          }
           counts.deleted += 1
         }
       }

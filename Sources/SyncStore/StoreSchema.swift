@@ -38,6 +38,11 @@ struct StoreSchema {
     inbound[table.id] ?? []
   }
 
+  /// Whether rows that refer to a table have unique values.
+  func isReferredUniquely(_ table: TableSchema) -> Bool {
+    inbound(to: table).contains { !self[$0.child].uniqueIndexes.isEmpty }
+  }
+
   /// A text that is equal for stores between which changes can be exchanged
   /// freely: tables, identities, columns with affinities and collations.
   var fingerprint: ContentHash {
