@@ -305,7 +305,9 @@ extension RowIdentityTests {
       INSERT INTO seat VALUES (4, 4), (5, 9);
       """)
     // A new row under the key and with the place of one that lives on.
-    try devices[0].run("DELETE FROM seat WHERE id = 5; INSERT INTO seat (place) VALUES (9)")
+    try devices[0].run("DELETE FROM seat WHERE id = 5")
+    _ = try devices[0].store.seal()
+    try devices[0].run("INSERT INTO seat (place) VALUES (9)")
     try devices[1].setClock(offset: 60)
     try devices[1].run("REPLACE INTO seat VALUES (5, 0)")
     try devices[2].receive(from: devices[0], devices[1])
