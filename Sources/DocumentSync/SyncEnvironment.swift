@@ -18,7 +18,8 @@ public struct SyncEnvironment: Sendable {
   /// What platform this is, as clients describe themselves.
   public var platform: String
   /// How stores are opened. Its clock and its generator are replaced by
-  /// ``now`` and ``random``.
+  /// ``now`` and ``random``. Copies and older states of stores are noticed by
+  /// its `places`.
   public var store: LocalStore.Options
   /// How many files are read at a time.
   public var parallelReads = 4
@@ -57,6 +58,7 @@ public struct SyncEnvironment: Sendable {
       platform = "other"
     #endif
     store = LocalStore.Options()
+    store.places = .system
     openDirectory = { FolderDirectory(root: $0) }
   }
 

@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 /// What one synchronization did.
 public struct SyncReport: Hashable, Sendable, Codable {
@@ -74,6 +75,9 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Whether the whole store was uploaded, in place of own change sets that
   /// are missing or damaged in the directory and that everybody has.
   public var uploadedWholeStore = false
+  /// The store became a new client: it is a copy, or was an older state of
+  /// itself, or was retired.
+  public var incarnations: [Incarnation] = []
   /// Whether a new RecentSync was published.
   public var publishedMarker = false
 

@@ -46,11 +46,12 @@ enum Bookkeeping {
     CREATE TABLE docsync_client (id INTEGER PRIMARY KEY, client BLOB NOT NULL UNIQUE, \
     number INTEGER NOT NULL DEFAULT 0, hash BLOB)
     """,
-    // Change sets that this client made.
+    // Change sets that this client made, and those that it made as another
+    // client and that are not published.
     """
-    CREATE TABLE docsync_outbox (number INTEGER PRIMARY KEY, hash BLOB NOT NULL, \
+    CREATE TABLE docsync_outbox (client INTEGER, number INTEGER, hash BLOB NOT NULL, \
     size INTEGER NOT NULL, changes INTEGER NOT NULL, published INTEGER NOT NULL, \
-    bytes BLOB NOT NULL)
+    bytes BLOB NOT NULL, PRIMARY KEY (client, number))
     """,
     // Change sets that came and have to wait.
     """
@@ -84,9 +85,11 @@ enum Bookkeeping {
     """,
     "CREATE INDEX docsync_claim_row ON docsync_claim (tbl, identity)",
     // The least and the greatest time of change sets; an empty range for none.
+    // Some have stamps of other clients than their author.
     """
     CREATE TABLE docsync_range (client INTEGER, last INTEGER, first INTEGER NOT NULL, \
-    least INTEGER NOT NULL, greatest INTEGER NOT NULL, PRIMARY KEY (client, last)) WITHOUT ROWID
+    least INTEGER NOT NULL, greatest INTEGER NOT NULL, mixed INTEGER NOT NULL DEFAULT 0, \
+    PRIMARY KEY (client, last)) WITHOUT ROWID
     """,
     // What cells held before edits that are not published, where a policy asks.
     """

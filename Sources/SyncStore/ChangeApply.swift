@@ -69,7 +69,8 @@ final class ChangeApply {
     try session.clients.advance(changeSet.header.client, to: entry)
     try session.recordHistory(client: author, entry: entry, rowCount: changeSet.rowCount)
     let range = changeSet.timeRange
-    try session.recordRange(client: author, number: entry.number, range)
+    try session.recordRange(
+      client: author, number: entry.number, range, isMixed: changeSet.hasStampsOfOthers)
     warnOfClock(changeSet.header.client, range)
     let applied = AppliedChangeSet(
       client: changeSet.header.client, number: entry.number, hash: hash,
@@ -116,5 +117,14 @@ final class ChangeApply {
     warning.client = client
     warning.milliseconds = ahead
     session.conflicts.warn(warning)
+  }
+}
+
+extension SyncChangeSet {
+  /// Whether cells of it have stamps of other clients than its author.
+  fileprivate var hasStampsOfOthers: Bool {
+    tables.contains { table in
+      table.exceptions.contains { $0.stamp.client != header.client && $0.column != nil }
+    }
   }
 }

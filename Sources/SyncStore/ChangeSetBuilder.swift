@@ -54,12 +54,20 @@ final class ChangeSetBuilder {
     guard !tables.isEmpty else { return }
     let header = SyncChangeSet.Header(
       root: binding.root, document: binding.document, generation: binding.generation,
-      client: binding.client, number: (head?.number ?? 0) + 1, previous: head?.hash)
+      client: binding.client, number: (head?.number ?? 0) + 1,
+      // A chain goes on through its ancestor's.
+      previous: head?.hash ?? binding.ancestor.flatMap { dependencies[$0]?.hash })
     let set = SyncChangeSet(
       header: header, dependencies: dependencies, schema: schema, tables: tables)
     let bytes = try ChangeSetCodec.encode(set)
     let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
-    try write(bytes, entry)
+    try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
+    try session.clients.advance(binding.client, to: entry)
+    try session.recordHistory(client: session.own, entry: entry, rowCount: rowCount)
+    sealed.append(
+      SealedChangeSet(
+        client: binding.client, number: entry.number, hash: entry.hash, byteCount: bytes.count,
+        rowCount: rowCount, isPublished: false))
     try session.recordRange(client: session.own, number: entry.number, set.timeRange)
     head = entry
     tables = []
@@ -67,22 +75,21 @@ final class ChangeSetBuilder {
     byteCount = 0
   }
 
-  private func write(_ bytes: [UInt8], _ entry: VersionVector.Entry) throws {
+  /// Keeps a sealed change set until it is published, and beyond.
+  static func write(
+    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: Int32,
+    _ session: StoreSession
+  ) throws {
     let statement = try SQLStatement(
-      "INSERT INTO docsync_outbox (number, hash, size, changes, published, bytes) "
-        + "VALUES (?, ?, ?, ?, 0, ?)", on: session.database)
-    statement.bind(Int64(entry.number), at: 1)
-    statement.bind(blob: entry.hash.bytes, at: 2)
-    statement.bind(Int64(bytes.count), at: 3)
-    statement.bind(Int64(rowCount), at: 4)
-    statement.bind(blob: bytes, at: 5)
+      "INSERT INTO docsync_outbox (client, number, hash, size, changes, published, bytes) "
+        + "VALUES (?, ?, ?, ?, ?, 0, ?)", on: session.database)
+    statement.bind(Int64(client), at: 1)
+    statement.bind(Int64(entry.number), at: 2)
+    statement.bind(blob: entry.hash.bytes, at: 3)
+    statement.bind(Int64(bytes.count), at: 4)
+    statement.bind(Int64(rowCount), at: 5)
+    statement.bind(blob: bytes, at: 6)
     try statement.run()
-    try session.clients.advance(binding.client, to: entry)
-    try session.recordHistory(client: session.own, entry: entry, rowCount: rowCount)
-    sealed.append(
-      SealedChangeSet(
-        number: entry.number, hash: entry.hash, byteCount: bytes.count, rowCount: rowCount,
-        isPublished: false))
   }
 }
 

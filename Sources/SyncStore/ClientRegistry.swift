@@ -63,6 +63,15 @@ final class ClientRegistry {
     return vector
   }
 
+  /// Records that a client's change sets after `entry` count as not applied;
+  /// `nil` for all.
+  func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
+    let number = try number(of: client)
+    try database.execute(
+      sql: "UPDATE docsync_client SET number = ?, hash = ? WHERE id = ?",
+      arguments: [Int64(entry?.number ?? 0), entry.map { Data($0.hash.bytes) }, number])
+  }
+
   /// Records that a client's change set has been applied, or made.
   func advance(_ client: ClientIdentifier, to entry: VersionVector.Entry) throws {
     let number = try number(of: client)

@@ -11,11 +11,17 @@ import SyncModel
 struct Concurrency {
   /// By client the times of what was not seen.
   private let unseen: [Int32: [ClosedRange<UInt64>]]
+  /// The times of what was not seen in change sets that have stamps of other
+  /// clients than their authors.
+  private let mixed: [ClosedRange<UInt64>]
 
   /// Nothing is concurrent.
-  static let none = Concurrency(unseen: [:])
+  static let none = Concurrency(unseen: [:], mixed: [])
 
-  private init(unseen: [Int32: [ClosedRange<UInt64>]]) { self.unseen = unseen }
+  private init(unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>]) {
+    self.unseen = unseen
+    self.mixed = mixed
+  }
 
   /// What this store has applied, its own change sets among it, and the
   /// author of a change set with these dependencies had not.
@@ -31,10 +37,13 @@ struct Concurrency {
         clamping: dependencies.number(of: session.clients.client(client)))
       if client != author, seen < number { ahead.append((client, seen, number)) }
     }
+    var mixed: [ClosedRange<UInt64>] = []
     for (client, seen, number) in ahead {
       unseen[client] = try session.timeRanges(of: client, after: seen, through: number)
+      mixed += try session.mixedTimeRanges(of: client, after: seen, through: number)
     }
     self.unseen = unseen
+    self.mixed = mixed
   }
 
   /// Whether anything can be concurrent.
@@ -42,8 +51,10 @@ struct Concurrency {
 
   /// Whether the author may not have seen what has the stamp.
   func isConcurrent(_ stamp: LocalStamp) -> Bool {
-    guard let ranges = unseen[stamp.client] else { return false }
-    return ranges.contains { $0.contains(stamp.time) }
+    if let ranges = unseen[stamp.client], ranges.contains(where: { $0.contains(stamp.time) }) {
+      return true
+    }
+    return mixed.contains { $0.contains(stamp.time) }
   }
 }
 
@@ -53,13 +64,17 @@ extension StoreSession {
   private static let separateRanges: Int64 = 1024
 
   /// Notes the times of a change set that was applied or made.
-  func recordRange(client: Int32, number: UInt64, _ range: ClosedRange<HybridTime>?) throws {
+  ///
+  /// - Parameter isMixed: Whether it has stamps of other clients.
+  func recordRange(
+    client: Int32, number: UInt64, _ range: ClosedRange<HybridTime>?, isMixed: Bool = false
+  ) throws {
     let least = range.map { Int64(clamping: $0.lowerBound.rawValue) } ?? 1
     let greatest = range.map { Int64(clamping: $0.upperBound.rawValue) } ?? 0
     try database.execute(
-      sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest) "
-        + "VALUES (?, ?, ?, ?, ?)",
-      arguments: [client, Int64(number), Int64(number), least, greatest])
+      sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest, mixed) "
+        + "VALUES (?, ?, ?, ?, ?, ?)",
+      arguments: [client, Int64(number), Int64(number), least, greatest, isMixed])
     if number % 256 == 0 { try joinOldRanges(of: client, through: Int64(number)) }
   }
 
@@ -68,10 +83,10 @@ extension StoreSession {
     guard end > 0 else { return }
     try database.execute(
       sql: """
-        INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest) \
+        INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest, mixed) \
         SELECT client, max(last), min(first), \
         coalesce(min(CASE WHEN least <= greatest THEN least END), 1), \
-        coalesce(max(CASE WHEN least <= greatest THEN greatest END), 0) \
+        coalesce(max(CASE WHEN least <= greatest THEN greatest END), 0), max(mixed) \
         FROM docsync_range WHERE client = ? AND last <= ? GROUP BY client
         """, arguments: [client, end])
     try database.execute(
@@ -107,12 +122,33 @@ extension StoreSession {
     return next > number ? ranges : [0...UInt64.max]
   }
 
+  /// The times of those of a client's change sets, after one number, through
+  /// another, that have stamps of other clients.
+  func mixedTimeRanges(
+    of client: Int32, after seen: Int64, through number: Int64
+  ) throws -> [ClosedRange<UInt64>] {
+    let statement = try SQLStatement(
+      "SELECT least, greatest FROM docsync_range WHERE client = ? AND last > ? AND first <= ? "
+        + "AND mixed AND least <= greatest", on: database)
+    statement.bind(Int64(client), at: 1)
+    statement.bind(seen, at: 2)
+    statement.bind(number, at: 3)
+    var ranges: [ClosedRange<UInt64>] = []
+    while try statement.step() {
+      ranges.append(
+        UInt64(clamping: statement.integer(at: 0))...UInt64(clamping: statement.integer(at: 1)))
+    }
+    return ranges
+  }
+
   /// The times of this client's change sets that are not published.
   func unpublishedRanges() throws -> [ClosedRange<UInt64>] {
     let first = try Int64.fetchOne(
-      database, sql: "SELECT min(number) FROM docsync_outbox WHERE published = 0")
+      database, sql: "SELECT min(number) FROM docsync_outbox WHERE client = ? AND published = 0",
+      arguments: [own])
     let last = try Int64.fetchOne(
-      database, sql: "SELECT max(number) FROM docsync_outbox WHERE published = 0")
+      database, sql: "SELECT max(number) FROM docsync_outbox WHERE client = ? AND published = 0",
+      arguments: [own])
     guard let first, let last else { return [] }
     return try timeRanges(of: own, after: first - 1, through: last)
   }

@@ -123,6 +123,33 @@ extension LocalStore {
     }
   }
 
+  /// The hash of a change set that was applied or sealed here; `nil` if it
+  /// was not, or too long ago.
+  public func hash(of client: ClientIdentifier, _ number: UInt64) throws -> ContentHash? {
+    try read { session in
+      if let last = try session.clients.vector()[client], last.number == number {
+        return last.hash
+      }
+      return try Data.fetchOne(
+        session.database,
+        sql: "SELECT hash FROM docsync_history WHERE client = ? AND number = ? "
+          + "ORDER BY seq DESC LIMIT 1",
+        arguments: [session.clients.number(of: client), Int64(number)]
+      ).map(Self.hash)
+    }
+  }
+
+  /// Has another client's change sets after `entry` count as not applied, and
+  /// forgets those that wait; `nil` for all. What they changed stays.
+  public func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
+    try write { session in
+      try session.clients.takeBack(client, to: entry)
+      try session.database.execute(
+        sql: "DELETE FROM docsync_inbox WHERE client = ? AND number > ?",
+        arguments: [Data(client.bits.bytes), Int64(entry?.number ?? 0)])
+    }
+  }
+
   /// The last sealed change set of its own; `nil` for none.
   public func head() throws -> VersionVector.Entry? {
     try read { try $0.clients.vector()[binding.client] }

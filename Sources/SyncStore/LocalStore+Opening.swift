@@ -39,7 +39,7 @@ extension LocalStore {
       do {
         try connection.queue.writeWithoutTransaction { database in
           try database.inTransaction(.immediate) {
-            try setUp(database, binding, configuration, path, options.random)
+            try setUp(database, binding, configuration, path, options)
             return .commit
           }
         }
@@ -54,14 +54,18 @@ extension LocalStore {
 
   private static func setUp(
     _ database: Database, _ binding: StoreBinding, _ configuration: StoreConfiguration,
-    _ path: String, _ random: () -> UInt64
+    _ path: String, _ options: Options
   ) throws {
+    let random = options.random
     let schema = try checkedSchema(database, configuration: configuration, path: path)
     for statement in Bookkeeping.creation { try database.execute(sql: statement) }
     try Bookkeeping.setMeta("format", to: Array("\(Bookkeeping.format)".utf8), database)
     try Bookkeeping.setMeta(
       "fingerprintKey", to: Bits128(high: random(), low: random()).bytes, database)
     try setMeta(binding, configuration, database)
+    if let place = try options.places.map({ try $0.place(of: path) }) {
+      _ = try settle(place, of: binding.client, former: nil, options, database)
+    }
     // Here, so that no reader has to write it.
     _ = try ClientRegistry(database).number(of: binding.client)
     for var table in schema.tables {
@@ -96,8 +100,12 @@ extension LocalStore {
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
       do {
-        let (binding, configuration) = try connection.queue.read { database in
+        let (stored, configuration) = try connection.queue.read { database in
           try meta(database, path)
+        }
+        // Before anything is sealed.
+        let binding = try connection.queue.writeWithoutTransaction { database in
+          try checkPlace(database, stored, path: path, options)?.binding ?? stored
         }
         let store = LocalStore(
           connection: connection, options: options, binding: binding,

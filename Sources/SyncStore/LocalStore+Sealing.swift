@@ -98,20 +98,33 @@ extension LocalStore {
 
   // MARK: - The outbox
 
-  /// The change sets that this store made, in order; of those that everybody
-  /// has it may have no more than this.
+  /// The change sets that this store made as the client that it is, in order;
+  /// of those that everybody has it may have no more than this.
   public func sealedChangeSets() throws -> [SealedChangeSet] {
-    try read { session in
-      let rows = try Row.fetchAll(
-        session.database,
-        sql: "SELECT number, hash, size, changes, published, length(bytes) > 0 AS kept "
-          + "FROM docsync_outbox ORDER BY number")
-      return try rows.map { row in
-        SealedChangeSet(
-          number: UInt64(row["number"] as Int64), hash: try Self.hash(row["hash"]),
-          byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"],
-          isKept: row["kept"])
-      }
+    try read { try Self.outbox($0, where: "client = \($0.own)") }
+  }
+
+  /// Change sets that this store, or the one that it is a copy of, has sealed
+  /// as another client and that are not known to be published, in order.
+  public func ancestralChangeSets() throws -> [SealedChangeSet] {
+    try read { try Self.outbox($0, where: "client <> \($0.own) AND published = 0") }
+  }
+
+  private static func outbox(
+    _ session: StoreSession, where condition: String
+  ) throws -> [SealedChangeSet] {
+    let rows = try Row.fetchAll(
+      session.database,
+      sql: """
+        SELECT client, number, hash, size, changes, published, length(bytes) > 0 AS kept \
+        FROM docsync_outbox WHERE \(condition) ORDER BY client, number
+        """)
+    return try rows.map { row in
+      SealedChangeSet(
+        client: session.clients.client(row["client"]),
+        number: UInt64(row["number"] as Int64), hash: try hash(row["hash"]),
+        byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"],
+        isKept: row["kept"])
     }
   }
 
@@ -123,12 +136,18 @@ extension LocalStore {
   }
 
   /// The bytes of a sealed change set, exactly as they are published.
-  public func sealedBytes(_ number: UInt64) throws -> [UInt8] {
+  ///
+  /// - Parameter client: The client as which it was sealed; `nil` for the one
+  ///   that the store is.
+  public func sealedBytes(
+    _ number: UInt64, of client: ClientIdentifier? = nil
+  ) throws -> [UInt8] {
     try read { session in
       let statement = try SQLStatement(
-        "SELECT bytes FROM docsync_outbox WHERE number = ? AND length(bytes) > 0",
+        "SELECT bytes FROM docsync_outbox WHERE client = ? AND number = ? AND length(bytes) > 0",
         on: session.database)
-      statement.bind(Int64(number), at: 1)
+      statement.bind(Int64(try client.map(session.clients.number) ?? session.own), at: 1)
+      statement.bind(Int64(number), at: 2)
       guard try statement.step() else {
         throw StoreError(
           .missing, path: path, message: "The store no longer keeps its change set \(number).",
@@ -147,17 +166,21 @@ extension LocalStore {
     try write { session in
       try session.database.execute(
         sql: "UPDATE docsync_outbox SET bytes = x'' "
-          + "WHERE number <= ? AND published = 1 AND length(bytes) > 0",
-        arguments: [Int64(clamping: number)])
+          + "WHERE client = ? AND number <= ? AND published = 1 AND length(bytes) > 0",
+        arguments: [session.own, Int64(clamping: number)])
     }
   }
 
   /// Records that a sealed change set is in the shared directory. Idempotent.
-  public func markPublished(_ number: UInt64) throws {
+  /// One that was sealed as another client is not kept any longer.
+  public func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {
     try write { session in
+      let author = try client.map(session.clients.number) ?? session.own
       try session.database.execute(
-        sql: "UPDATE docsync_outbox SET published = 1 WHERE number = ? AND published = 0",
-        arguments: [Int64(number)])
+        sql: author == session.own
+          ? "UPDATE docsync_outbox SET published = 1 WHERE client = ? AND number = ? AND published = 0"
+          : "DELETE FROM docsync_outbox WHERE client = ? AND number = ?",
+        arguments: [author, Int64(number)])
       try session.forgetBases()
     }
   }

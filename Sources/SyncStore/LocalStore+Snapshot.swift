@@ -96,7 +96,7 @@ extension LocalStore {
         path: path, busyTimeout: options.busyTimeout, trustsSchema: false)
       do {
         let configuration = try connection.queue.writeWithoutTransaction { database in
-          try adopt(database, binding, path)
+          try adopt(database, binding, path, options)
         }
         return LocalStore(
           connection: connection, options: options, binding: binding,
@@ -109,7 +109,7 @@ extension LocalStore {
   }
 
   private static func adopt(
-    _ database: Database, _ binding: StoreBinding, _ path: String
+    _ database: Database, _ binding: StoreBinding, _ path: String, _ options: Options
   ) throws -> StoreConfiguration {
     let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")
     guard check == "ok", try database.tableExists("docsync_meta"),
@@ -123,6 +123,9 @@ extension LocalStore {
     let configuration = try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
     try database.inTransaction(.immediate) {
       try setMeta(binding, configuration, database)
+      if let place = try options.places.map({ try $0.place(of: path) }) {
+        _ = try settle(place, of: binding.client, former: nil, options, database)
+      }
       let schema = try SchemaReader(
         database: database, configuration: configuration, path: path
       ).read(registered: try Bookkeeping.registered(database))

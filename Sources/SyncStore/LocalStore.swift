@@ -30,6 +30,9 @@ public final class LocalStore: Sendable {
     public var conflictEntries = 10_000
     /// The most bytes of values that the conflict journal keeps, likewise.
     public var conflictBytes = 16 << 20
+    /// Where stores are, by which a copy or an older state of one is noticed;
+    /// `nil` notices nothing.
+    public var places: StorePlaces?
     /// How many milliseconds a change may be ahead of the clock here before
     /// that is worth a warning: a day.
     public var clockTolerance: Int64 = 24 * 60 * 60 * 1000
@@ -87,6 +90,9 @@ public final class LocalStore: Sendable {
     }
     state.withLock { [binding] in $0.binding = binding }
   }
+
+  /// Takes over a binding that was written.
+  func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
 
   /// Registers a function for the policy `resolve:NAME`, for as long as this
   /// object lives; `nil` removes it.

@@ -18,7 +18,8 @@ struct PrivateData {
       try database.execute(sql: "DELETE FROM \(table)")
     }
     try database.execute(
-      sql: "DELETE FROM docsync_meta WHERE key IN ('binding', 'conflictJournal')")
+      sql: "DELETE FROM docsync_meta "
+        + "WHERE key IN ('binding', 'conflictJournal', 'place', 'incarnations')")
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     try removeStatistics()

@@ -2,6 +2,8 @@ import SyncModel
 
 /// A change set that this store made.
 public struct SealedChangeSet: Hashable, Sendable {
+  /// The client as which it was sealed.
+  public var client: ClientIdentifier
   /// Its number, from 1.
   public var number: UInt64
   /// The hash of its file.
@@ -17,9 +19,10 @@ public struct SealedChangeSet: Hashable, Sendable {
 
   /// Joins the parts.
   public init(
-    number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int, isPublished: Bool,
-    isKept: Bool = true
+    client: ClientIdentifier, number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int,
+    isPublished: Bool, isKept: Bool = true
   ) {
+    self.client = client
     self.number = number
     self.hash = hash
     self.byteCount = byteCount

@@ -26,6 +26,11 @@ enum Executable {
     return folder.appendingPathComponent("docsync")
   }
 
+  /// What it keeps beside the stores goes into the test's own folder.
+  private static func environment(in folder: String) -> [String: String] {
+    ProcessInfo.processInfo.environment.merging(["XDG_STATE_HOME": folder + "/.state"]) { $1 }
+  }
+
   /// Starts it in a folder.
   static func start(
     _ arguments: [String], in folder: String, errors: Pipe = Pipe()
@@ -34,6 +39,7 @@ enum Executable {
     process.executableURL = url
     process.arguments = arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
+    process.environment = environment(in: folder)
     process.standardOutput = FileHandle.nullDevice
     process.standardError = errors
     process.standardInput = FileHandle.nullDevice
@@ -47,6 +53,7 @@ enum Executable {
     process.executableURL = url
     process.arguments = arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
+    process.environment = environment(in: folder)
     let (output, errors) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = errors

@@ -219,32 +219,6 @@ struct SynchronizeTests {
     #expect(reasons == [.misplaced])
   }
 
-  @Test func twoFilesThatClaimOneNumberAreReportedAndNeitherIsApplied() async throws {
-    let fleet = try await TestFleet(2)
-    // The same store in two places, as a copied file would be.
-    try await fleet[0].close()
-    let copy = fleet.scratch.store("copy")
-    try FileManager.default.copyItem(atPath: fleet.scratch.store("0"), toPath: copy)
-    let elsewhere = MemoryDirectory(seed: 9)
-    elsewhere.takeOver(fleet.memory.items)
-    let first = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: fleet.memory,
-      environment: fleet.world.environment)
-    let second = try await DocumentSyncManager.open(
-      storeAt: copy, directory: elsewhere, environment: fleet.world.environment)
-    try first.put("x", "one")
-    try second.put("x", "two")
-    try await first.synchronize()
-    try await second.synchronize()
-    fleet.memory.takeOver(elsewhere.items)
-    let report = try await fleet[1].synchronize()
-    #expect(report.waiting.map(\.reason) == [.fork])
-    #expect(try !fleet[1].notes().contains { $0.hasPrefix("x=") })
-    let error = await syncError { try await first.synchronize() }
-    #expect(error?.code == .forkedClient)
-    #expect(error?.classification == .refused)
-  }
-
   @Test func fileThatClaimsAnOwnNumberIsReportedInItsTurn() async throws {
     let fleet = try await TestFleet(1)
     try fleet[0].put("x", "1")
@@ -254,27 +228,7 @@ struct SynchronizeTests {
     var reasons: [SyncWait.Reason] = []
     // Itself, and the folder of all.
     for _ in 0..<2 { reasons += try await fleet[0].synchronize().waiting.map(\.reason) }
-    #expect(reasons == [.fork])
-  }
-
-  @Test func olderStateOfAStoreIsRefusedBeforeItWritesAnything() async throws {
-    let fleet = try await TestFleet(2)
-    try await fleet[0].close()
-    let copy = fleet.scratch.store("copy")
-    try FileManager.default.copyItem(atPath: fleet.scratch.store("0"), toPath: copy)
-    let current = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: fleet.memory,
-      environment: fleet.world.environment)
-    try current.put("x", "1")
-    try await current.synchronize()
-    let older = try await DocumentSyncManager.open(
-      storeAt: copy, directory: fleet.memory, environment: fleet.world.environment)
-    try older.put("x", "2")
-    let before = fleet.memory.items
-    let error = await syncError { try await older.synchronize() }
-    #expect(error?.code == .forkedClient)
-    #expect(fleet.memory.items == before)
-    #expect(try older.store.sealedChangeSets().isEmpty)
+    #expect(reasons == [.damaged])
   }
 
   @Test func absentRootGenerationAndDirectoryStopBeforeAnythingIsWritten() async throws {

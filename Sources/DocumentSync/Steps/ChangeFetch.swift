@@ -36,6 +36,8 @@ final class ChangeFetch {
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
+  /// Clients whose change sets those that wait need.
+  private let missing: [ClientIdentifier]
   /// How many numbers are read, and how many there are to read.
   private var reading = (done: 0, total: 0)
   private var context: OperationContext { files.context }
@@ -61,6 +63,7 @@ final class ChangeFetch {
       authors[waiting.client]?.lastHash = waiting.hash
     }
     canApplyKept = waiting.contains { $0.missing.isEmpty }
+    missing = Set(waiting.flatMap(\.missing.keys)).sorted()
     authors[binding.client] = nil
   }
 
@@ -99,6 +102,10 @@ final class ChangeFetch {
     for (client, author) in authors where author.announced > author.has {
       try look(at: client)
     }
+    for client in missing where client != header.client && authors[client]?.listed == nil {
+      try look(at: client)
+    }
+    for client in authors.keys.sorted() { try takeBackFork(of: client) }
     var queue = ChangeFetchQueue(authors.keys.sorted().map { (client: $0, files: plan($0)) })
     reading.total = queue.count
     context.begin(.downloading, count: queue.count)
@@ -122,7 +129,6 @@ final class ChangeFetch {
       last = max(last, name.numbers.upperBound)
       if case .changeSet(let name) = name { claims[name.number, default: []].append(name) }
     }
-    noteForksBehind(client, author, claims)
     var items: [ChangeFetchQueue.Item] = []
     var number = author.has
     while number < last {
@@ -139,20 +145,35 @@ final class ChangeFetch {
     return items
   }
 
-  /// Notes files that claim a number which was applied from another file.
-  private func noteForksBehind(
-    _ client: ClientIdentifier, _ author: Author, _ claims: [UInt64: [ChangeSetName]]
-  ) {
-    let forked = claims.filter { number, names in
-      guard number <= author.has else { return false }
-      return names.count > 1
-        || (number == author.applied?.number
-          && names.contains { name in author.applied.map { !name.hash.matches($0.hash) } ?? false })
+  /// Goes back to before a number that was applied from one file and that
+  /// another file claims which counts rather: two states of one client have
+  /// published. What was applied stays; it comes again from the client that
+  /// the author of the file has become.
+  private func takeBackFork(of client: ClientIdentifier) throws {
+    guard let author = authors[client], let listed = author.listed, author.has > 0 else { return }
+    var claims: [UInt64: [ChangeSetName]] = [:]
+    for case .changeSet(let name) in listed where name.number <= author.has {
+      claims[name.number, default: []].append(name)
     }
-    guard let (number, names) = forked.min(by: { $0.key < $1.key }) else { return }
-    wait(
-      client, number, .fork, "two different files claim its number",
-      path: names.max().map { layout.path(of: $0, by: client) })
+    for (number, names) in claims.sorted(by: { $0.key < $1.key }) {
+      guard let name = names.min(by: { $0.hash.description < $1.hash.description }),
+        let applied = try store.hash(of: client, number),
+        name.hash.description < HashFragment(applied).description
+      else { continue }
+      let item = ChangeFetchQueue.Item(client: client, number: number, names: [name])
+      let before = number > 1 ? try store.hash(of: client, number - 1) : nil
+      let outcome = try ChangeFileReader(files, header: header, layout: layout).read([item])
+      guard let intact = outcome.first?.intact.first,
+        number == 1 || before.map({ $0 == intact.changeSet.header.previous }) ?? false
+      else { continue }
+      context.environment.logger.notice("change set \(number) of \(client) is another now")
+      let entry = before.map { VersionVector.Entry(number: number - 1, hash: $0) }
+      try store.takeBack(client, to: entry)
+      authors[client]?.has = number - 1
+      authors[client]?.applied = entry
+      authors[client]?.lastHash = before
+      return
+    }
   }
 
   // MARK: Reading
@@ -193,9 +214,10 @@ final class ChangeFetch {
     let intact = outcome.intact.filter { received in
       previous == nil || received.changeSet.header.previous == previous
     }
-    guard intact.count == 1, let received = intact.first else {
+    // Of several that continue the chain the one of the lower hash counts.
+    guard let received = intact.min(by: { $0.fragment < $1.fragment }) else {
       blocked.insert(item.client)
-      note(reason(outcome, of: item, among: intact.count))
+      note(reason(outcome, of: item))
       return nil
     }
     authors[item.client]?.has = item.number
@@ -205,15 +227,12 @@ final class ChangeFetch {
 
   /// Why none of the files that claim a number may be applied.
   private func reason(
-    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item, among continuing: Int
+    _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
   ) -> SyncWait {
-    if continuing == 0, outcome.intact.isEmpty, let failure = outcome.failure { return failure }
-    let isFork = continuing > 1
+    if outcome.intact.isEmpty, let failure = outcome.failure { return failure }
     return SyncWait(
-      client: item.client, number: item.number, reason: isFork ? .fork : .brokenChain,
-      message: isFork
-        ? "two different files claim its number"
-        : "its file does not continue the change set before it",
+      client: item.client, number: item.number, reason: .brokenChain,
+      message: "its file does not continue the change set before it",
       path: outcome.intact.last.map {
         layout.path(
           of: ChangeSetName(number: item.number, hash: HashFragment($0.hash)), by: item.client
@@ -318,6 +337,11 @@ final class ChangeFetch {
     }
     report.waiting += waits.values.sorted { $0.client < $1.client }
   }
+}
+
+extension ReceivedChangeSet {
+  /// The part of its hash that names its file.
+  fileprivate var fragment: String { HashFragment(hash).description }
 }
 
 extension StoreError {

@@ -36,8 +36,8 @@ struct MarkerSteps {
     layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
   }
 
-  /// Lists the markers. Throws `forkedClient` if they show more of this
-  /// client than the store knows: then another state of it is in use.
+  /// Lists the markers. Throws ``Fork`` if they show more of this client than
+  /// the store knows: then another state of it is in use.
   func list() throws -> Listing {
     let listing = Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
@@ -146,18 +146,17 @@ struct MarkerSteps {
         $0.revision > revision || ($0.revision == revision && $0.description != last?.name)
       })
     else { return }
-    throw MarkerSteps.fork(
-      context, path: files.userPath(layout.path(of: other)),
+    throw Fork(
+      path: layout.path(of: other),
       detail: "own marker of revision \(other.revision); the store knows \(revision)")
   }
+}
 
-  /// The error of a store that is not the only one of its client.
-  static func fork(_ context: OperationContext, path: String, detail: String) -> SyncError {
-    context.error(
-      .forkedClient, path: path,
-      "The shared directory knows more of this store than the store itself: it is an older state "
-        + "or a copy of one that was synchronized since.",
-      remedy: "Join the document again under another path, and copy over what was edited here.",
-      detail: detail)
-  }
+/// The directory knows more of this client than its store does: the store is
+/// an older state of itself, or another state of it is in use.
+struct Fork: Error {
+  /// The file that shows it.
+  var path: RelativePath
+  /// What it shows.
+  var detail: String
 }

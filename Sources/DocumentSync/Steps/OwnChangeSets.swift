@@ -21,22 +21,83 @@ struct OwnChangeSets {
     layout = DirectoryLayout.Document(store.binding.document).generation(store.binding.generation)
   }
 
-  /// The own files in the directory. Throws `forkedClient` if there are
-  /// numbers that the store has not given out.
-  func list() throws -> [ChangeSetName] {
-    let names = try files.listIfPresent(
-      layout.syncChanges(of: client), as: ChangeFileName.self)
+  /// The own files in the directory. Throws ``Fork`` if there are some of this
+  /// client that the store has not made; reports those that only claim to be.
+  func list(_ report: inout SyncReport) throws -> [ChangeSetName] {
+    let names = try listAll()
     let head = try store.head()?.number ?? 0
+    let sealed = Dictionary(
+      try store.sealedChangeSets().map { ($0.number, HashFragment($0.hash)) },
+      uniquingKeysWith: { first, _ in first })
     var changeSets: [ChangeSetName] = []
-    for name in names {
-      guard name.numbers.upperBound <= head else {
-        throw MarkerSteps.fork(
-          context, path: files.userPath(layout.path(of: name, by: client)),
-          detail: "own change set \(name.numbers.upperBound); the store's last is \(head)")
-      }
-      if case .changeSet(let name) = name { changeSets.append(name) }
+    for case .changeSet(let name) in names.sorted(by: { $0.description < $1.description }) {
+      let isOwn = sealed[name.number].map { $0 == name.hash } ?? (name.number <= head)
+      if isOwn { changeSets.append(name) } else { try examine(name, &report) }
     }
     return changeSets
+  }
+
+  /// Finds out whether a file under an own number that the store has not made
+  /// is what it says.
+  private func examine(_ name: ChangeSetName, _ report: inout SyncReport) throws {
+    let binding = store.binding
+    let reader = ChangeFileReader(
+      files,
+      header: SyncChangeSet.Header(
+        root: binding.root, document: binding.document, generation: binding.generation,
+        client: client, number: 0, previous: nil),
+      layout: layout)
+    let outcome = try reader.read([
+      ChangeFetchQueue.Item(client: client, number: name.number, names: [name])
+    ]).first
+    guard outcome?.intact.isEmpty ?? true else {
+      throw Fork(
+        path: layout.path(of: name, by: client),
+        detail: "change set \(name.number) of this client, which the store has not made")
+    }
+    if let failure = outcome?.failure { report.waiting.append(failure) }
+  }
+
+  private func listAll() throws -> [ChangeFileName] {
+    try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self)
+  }
+
+  /// Tells the change sets of this store that are a branch of its own, once
+  /// the directory was seen to know more of the client than the store.
+  ///
+  /// What is listed under its hash is common to both states. Of two that
+  /// claim one number the lower hash counts; one that nobody can have seen
+  /// gives way.
+  func branch() throws -> (SealedChangeSet) -> Bool {
+    var claims: [UInt64: Set<HashFragment>] = [:]
+    for case .changeSet(let name) in try listAll() {
+      claims[name.number, default: []].insert(name.hash)
+    }
+    return { [claims] sealed in
+      let own = HashFragment(sealed.hash)
+      let others = (claims[sealed.number] ?? []).subtracting([own])
+      let isListed = claims[sealed.number]?.contains(own) ?? false
+      guard isListed || sealed.isPublished else { return true }
+      return others.contains { $0.description < own.description }
+    }
+  }
+
+  /// Publishes, byte for byte, what was sealed when the store was another
+  /// client, into that one's folder.
+  func publishAncestral(_ report: inout SyncReport) throws {
+    let sealed = try store.ancestralChangeSets()
+    guard !sealed.isEmpty else { return }
+    context.begin(
+      .uploading, count: sealed.count, bytes: sealed.reduce(0) { $0 + $1.byteCount })
+    for sealed in sealed {
+      try publish(sealed)
+      try store.markPublished(sealed.number, of: sealed.client)
+      report.sent.append(summary(sealed))
+      context.report {
+        $0.completedCount += 1
+        $0.completedBytes += sealed.byteCount
+      }
+    }
   }
 
   /// Seals the local edits and gives all change sets that the store keeps.
@@ -57,6 +118,7 @@ struct OwnChangeSets {
     let unpublished = kept.filter { !$0.isPublished }
     guard !unpublished.isEmpty else { return }
     if turns.isFirstPublication() { try files.removeLeftovers(of: client) }
+    try store.renewToken()
     let bytes = unpublished.reduce(0) { $0 + $1.byteCount }
     context.begin(.uploading, count: unpublished.count, bytes: bytes)
     for sealed in unpublished {
@@ -79,7 +141,6 @@ struct OwnChangeSets {
     _ report: inout SyncReport
   ) throws -> [SealedChangeSet] {
     var lost: [SealedChangeSet] = []
-    reportStrangers(among: names, kept, &report)
     let kept = kept.filter(\.isPublished)
     let present = Set(names)
     for sealed in kept where !present.contains(name(of: sealed)) {
@@ -95,22 +156,6 @@ struct OwnChangeSets {
       context.report { $0.completedCount += 1 }
     }
     return lost
-  }
-
-  /// Reports files that claim a number of this store with another content.
-  private func reportStrangers(
-    among names: [ChangeSetName], _ kept: [SealedChangeSet], _ report: inout SyncReport
-  ) {
-    let hashes = Dictionary(
-      kept.map { ($0.number, HashFragment($0.hash)) }, uniquingKeysWith: { first, _ in first })
-    for name in names.sorted() {
-      guard let hash = hashes[name.number], hash != name.hash else { continue }
-      report.waiting.append(
-        SyncWait(
-          client: client, number: name.number, reason: .fork,
-          message: "another file claims the number of a change set of this store",
-          path: layout.path(of: name, by: client).description))
-    }
   }
 
   private func isIntact(_ sealed: SealedChangeSet) throws -> Bool {
@@ -131,7 +176,7 @@ struct OwnChangeSets {
   }
 
   private func publish(_ sealed: SealedChangeSet) throws {
-    let bytes = try store.sealedBytes(sealed.number)
+    let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
     guard ContentHash(of: bytes) == sealed.hash else {
       throw context.error(
         .storeDamaged, path: store.path,
@@ -146,12 +191,12 @@ struct OwnChangeSets {
   }
 
   private func path(of sealed: SealedChangeSet) -> RelativePath {
-    layout.path(of: name(of: sealed), by: client)
+    layout.path(of: name(of: sealed), by: sealed.client)
   }
 
   private func summary(_ sealed: SealedChangeSet) -> SyncReport.ChangeSet {
     SyncReport.ChangeSet(
-      client: client, number: sealed.number, hash: sealed.hash, rowCount: sealed.rowCount,
+      client: sealed.client, number: sealed.number, hash: sealed.hash, rowCount: sealed.rowCount,
       byteCount: sealed.byteCount)
   }
 }

@@ -32,7 +32,10 @@ struct StoreRecords {
   }
 
   private enum Key: String {
-    case setUp, ownMarker, seenMarkers, wholeStores, acknowledgements
+    case setUp, seenMarkers, wholeStores
+    // Those of the client go when the store becomes another one.
+    case ownMarker = "client.marker"
+    case acknowledgements = "client.acknowledgements"
   }
 
   let store: LocalStore

@@ -26,19 +26,49 @@ struct SyncPass {
   /// Runs the pass without asking anybody.
   func run() throws -> SyncReport { try send(fetch()) }
 
+  /// How often the store may become another client within one pass.
+  private static let incarnations = 3
+
   /// The first half: fetches and applies what is new.
   func fetch() throws -> Fetched {
-    var report = SyncReport()
     context.begin(.listing)
-    let binding = store.binding
-    try DocumentSteps(files).check(binding)
+    // Before anything is sealed or published.
+    try store.checkPlace()
+    try DocumentSteps(files).check(store.binding)
+    var attempt = 1
+    while true {
+      do {
+        return try fetchAsIs()
+      } catch let fork as Fork where attempt < Self.incarnations {
+        attempt += 1
+        context.environment.logger.notice("\(fork.path): \(fork.detail)")
+        let branch = try OwnChangeSets(files, store: store).branch()
+        try store.beginIncarnation(.forked, isOwnBranch: branch)
+      } catch let fork as Fork {
+        throw forked(fork)
+      }
+    }
+  }
 
+  private func forked(_ fork: Fork) -> SyncError {
+    context.error(
+      .forkedClient, path: files.userPath(fork.path),
+      "Another state of this store is in use.",
+      remedy: "Sync again; if that does not help, make sure that no other process uses a copy of "
+        + "the store.",
+      detail: fork.detail)
+  }
+
+  private func fetchAsIs() throws -> Fetched {
+    var report = SyncReport()
     let markers = MarkerSteps(files, store: store)
     let listing = try markers.list()
     let heads = try markers.heads(listing)
     let own = OwnChangeSets(files, store: store)
     let fetch = try ChangeFetch(files, store: store, heads: heads)
-    let turn = try takeTurn(own: own, fetch: fetch)
+    let turn = try takeTurn(own: own, fetch: fetch, &report)
+
+    try announce(&report)
 
     // Commands come here, before change sets.
 
@@ -49,10 +79,19 @@ struct SyncPass {
   /// The second half: publishes what was edited here, the answers to
   /// questions among it, and tells the others.
   func send(_ fetched: Fetched) throws -> SyncReport {
+    do {
+      return try sendAsIs(fetched)
+    } catch let fork as Fork {
+      throw forked(fork)
+    }
+  }
+
+  private func sendAsIs(_ fetched: Fetched) throws -> SyncReport {
     var report = fetched.report
     let binding = store.binding
     let markers = MarkerSteps(files, store: store)
     let own = OwnChangeSets(files, store: store)
+    try own.publishAncestral(&report)
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
     var lost: [SealedChangeSet] = []
@@ -60,7 +99,8 @@ struct SyncPass {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
       lost = try own.putBack(kept, listed: names, readingAtMost: limit, &report)
     } else if checksOwnFiles {
-      lost = try own.putBack(kept, listed: own.list(), readingAtMost: .max, &report)
+      let names = try own.list(&report)
+      lost = try own.putBack(kept, listed: names, readingAtMost: .max, &report)
     }
     let acknowledged = AcknowledgedChangeSets(files, store: store)
     try acknowledged.replace(lost, &report)
@@ -80,6 +120,17 @@ struct SyncPass {
     return report
   }
 
+  /// Lets the others know that the store is a new client.
+  private func announce(_ report: inout SyncReport) throws {
+    let incarnations = try store.unannouncedIncarnations()
+    guard !incarnations.isEmpty else { return }
+    let binding = store.binding
+    try ApplicationSteps(files).describe(
+      binding.client, as: binding.clientDescription, ancestor: binding.ancestor)
+    try store.noteIncarnationsAnnounced()
+    report.incarnations = incarnations
+  }
+
   fileprivate enum Turn: Sendable {
     /// The own folder, and what it holds.
     case own([ChangeSetName])
@@ -90,14 +141,16 @@ struct SyncPass {
   /// Lists one folder that no marker asked for: that of one client, itself
   /// included, or the folder of all clients, where one may be found whose
   /// only marker was lost.
-  private func takeTurn(own: OwnChangeSets, fetch: ChangeFetch) throws -> Turn {
+  private func takeTurn(
+    own: OwnChangeSets, fetch: ChangeFetch, _ report: inout SyncReport
+  ) throws -> Turn {
     let others = fetch.knownClients.sorted()
     let index = turns.take(of: others.count + 2)
     if index < others.count {
       try fetch.look(at: others[index])
       return .other
     }
-    if index == others.count { return .own(try own.list()) }
+    if index == others.count { return .own(try own.list(&report)) }
     try fetch.lookForClients()
     return .other
   }

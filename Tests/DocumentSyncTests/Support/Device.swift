@@ -79,6 +79,7 @@ final class World: @unchecked Sendable {
     environment.now = { self.now() }
     environment.random = { self.word() }
     environment.retries = .none
+    environment.store.places = nil
     return environment
   }
 }

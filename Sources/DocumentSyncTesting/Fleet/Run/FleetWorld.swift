@@ -118,6 +118,7 @@ final class FleetWorld {
     environment.now = { clock.time }
     environment.random = { clock.word() }
     environment.retries = .none
+    environment.store.places = nil
     environment.parallelReads = 1
     if number == plan.devices.first {
       return try await DocumentSyncManager.create(

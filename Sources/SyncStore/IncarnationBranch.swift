@@ -1,0 +1,78 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Change sets that a store has sealed as a client of which another state has
+/// used their numbers: written anew as those of its new client.
+///
+/// Each row and cell keeps its stamp, as an exception, the former client
+/// included. So whoever has merged them in one form or the other, or in both,
+/// has the same state.
+struct IncarnationBranch {
+  let session: StoreSession
+  let former: StoreBinding
+  let new: StoreBinding
+
+  /// Moves the change sets, which are the last ones of the former client.
+  func move(_ changeSets: [SyncChangeSet]) throws {
+    guard let first = changeSets.first?.header else { return }
+    let common = first.previous.flatMap { hash in
+      first.number > 1 ? VersionVector.Entry(number: first.number - 1, hash: hash) : nil
+    }
+    try takeBack(to: common)
+    let author = try session.clients.number(of: new.client)
+    var previous = first.previous
+    for (index, changeSet) in changeSets.enumerated() {
+      var moved = changeSet
+      moved.header.client = new.client
+      moved.header.number = UInt64(index) + 1
+      moved.header.previous = previous
+      moved.dependencies[former.client] = common
+      moved.tables = changeSet.tables.map(keepingStamps)
+      let bytes = try ChangeSetCodec.encode(moved)
+      let entry = VersionVector.Entry(
+        number: moved.header.number, hash: ContentHash(of: bytes))
+      try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, author, session)
+      try session.clients.advance(new.client, to: entry)
+      try session.recordRange(client: author, number: entry.number, moved.timeRange, isMixed: true)
+      try session.recordHistory(client: author, entry: entry, rowCount: moved.rowCount)
+      previous = entry.hash
+    }
+  }
+
+  /// The numbers are the other state's.
+  private func takeBack(to common: VersionVector.Entry?) throws {
+    let author = try session.clients.number(of: former.client)
+    let last = Int64(common?.number ?? 0)
+    try session.clients.takeBack(former.client, to: common)
+    for table in ["docsync_outbox", "docsync_history"] {
+      try session.database.execute(
+        sql: "DELETE FROM \(table) WHERE client = ? AND number > ?", arguments: [author, last])
+    }
+    try session.database.execute(
+      sql: "DELETE FROM docsync_range WHERE client = ? AND last > ?", arguments: [author, last])
+  }
+
+  private func keepingStamps(_ changes: TableChanges) -> TableChanges {
+    var changes = changes
+    var former: [Int: [Int?: Stamp]] = [:]
+    for exception in changes.exceptions {
+      former[exception.row, default: [:]][exception.column] = exception.stamp
+    }
+    changes.exceptions = []
+    for row in 0..<changes.count {
+      let own = Stamp(time: changes.times[row], client: self.former.client)
+      func add(_ column: Int?, _ stamp: Stamp) {
+        changes.exceptions.append(StampException(row: row, column: column, stamp: stamp))
+      }
+      // An update says nothing of the row's existence.
+      let existence =
+        former[row]?[nil] ?? (changes.actions[row] == RowAction.update.rawValue ? nil : own)
+      if let existence { add(nil, existence) }
+      for column in changes.shapes[Int(changes.rowShapes[row])] {
+        add(column, former[row]?[column] ?? own)
+      }
+    }
+    return changes
+  }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// Makes the store a new client, in one transaction.
+  ///
+  /// What was sealed before belongs to the client that it was, and is kept
+  /// until it is published for that one (``ancestralChangeSets()``), apart
+  /// from the change sets that `isOwnBranch` tells: these another state of the
+  /// client does not have. They are written anew as change sets of the new
+  /// client, each value with the stamp that it had, so that merging them where
+  /// they are known changes nothing.
+  ///
+  /// Small values of the layer above under keys that begin `client.` are
+  /// forgotten.
+  ///
+  /// - Parameter isOwnBranch: Told of each change set of the present client,
+  ///   in order; from the first for which it is true on, all are written anew.
+  @discardableResult
+  public func beginIncarnation(
+    _ reason: Incarnation.Reason, isAncestorGone: Bool = false,
+    isOwnBranch: (SealedChangeSet) throws -> Bool = { _ in false }
+  ) throws -> Incarnation {
+    let sealed = try sealedChangeSets()
+    let branch = try sealed.firstIndex(where: isOwnBranch).map { Array(sealed[$0...]) } ?? []
+    let kept = try branch.map { try ChangeSetCodec.decode(sealedBytes($0.number)) }
+    let before = binding
+    let (incarnation, after) = try write { session in
+      let began = try Self.begin(
+        session.clients, before, reason, isAncestorGone: isAncestorGone,
+        place: try options.places.map { try $0.place(of: path) }, options, session.database)
+      try IncarnationBranch(session: session, former: before, new: began.binding).move(kept)
+      return (began.incarnation, began.binding)
+    }
+    adopt(after)
+    return incarnation
+  }
+
+  /// Makes the database that of a new client: the binding, and what is kept
+  /// for the present one.
+  static func begin(
+    _ clients: ClientRegistry, _ binding: StoreBinding, _ reason: Incarnation.Reason,
+    isAncestorGone: Bool, place: StorePlace?, _ options: Options, _ database: Database
+  ) throws -> (incarnation: Incarnation, binding: StoreBinding) {
+    var after = binding
+    after.client = ClientIdentifier(
+      bits: Bits128(high: options.random(), low: options.random()))
+    after.ancestor = binding.client
+    let incarnation = Incarnation(
+      ancestor: binding.client, client: after.client, reason: reason,
+      isAncestorGone: isAncestorGone, milliseconds: options.now())
+    let encoder = JSONEncoder()
+    try Bookkeeping.setMeta("binding", to: Array(encoder.encode(after)), database)
+    var unannounced = try incarnations(database)
+    unannounced.append(incarnation)
+    try Bookkeeping.setMeta("incarnations", to: Array(encoder.encode(unannounced)), database)
+    _ = try clients.number(of: after.client)
+    try database.execute(
+      sql: "DELETE FROM docsync_outbox WHERE published = 1; "
+        + "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
+    if let place {
+      _ = try settle(place, of: after.client, former: nil, options, database)
+      if isAncestorGone { _ = try options.places?.keep([], of: binding.client.description) }
+    }
+    return (incarnation, after)
+  }
+
+  // MARK: - Announcing
+
+  /// The incarnations that nobody has been told of yet, in order.
+  public func unannouncedIncarnations() throws -> [Incarnation] {
+    try read { try Self.incarnations($0.database) }
+  }
+
+  /// Notes that all incarnations so far were made known.
+  public func noteIncarnationsAnnounced() throws {
+    try write { try Bookkeeping.setMeta("incarnations", to: Array("[]".utf8), $0.database) }
+  }
+
+  private static func incarnations(_ database: Database) throws -> [Incarnation] {
+    guard let stored = try Bookkeeping.meta("incarnations", database) else { return [] }
+    return try JSONDecoder().decode([Incarnation].self, from: Data(stored))
+  }
+
+  // MARK: - The place
+
+  /// Finds out whether the store is still the only state of its client: makes
+  /// it a new one if it is somewhere else or older than it was. Gives the new
+  /// incarnation if there is one.
+  ///
+  /// It is done when a store is opened; a store that is kept open for long
+  /// does it before each synchronization.
+  @discardableResult
+  public func checkPlace() throws -> Incarnation? {
+    let before = binding
+    let began = try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        try Self.checkPlace(database, before, path: path, options)
+      }
+    }
+    guard let began else { return nil }
+    adopt(began.binding)
+    return began.incarnation
+  }
+
+  /// As ``checkPlace()``, before there is a store. Gives the new binding too.
+  static func checkPlace(
+    _ database: Database, _ binding: StoreBinding, path: String, _ options: Options
+  ) throws -> (incarnation: Incarnation, binding: StoreBinding)? {
+    guard let places = options.places else { return nil }
+    let place = try places.place(of: path)
+    let recorded = try Bookkeeping.meta("place", database).map {
+      try JSONDecoder().decode(PlaceRecord.self, from: Data($0))
+    }
+    if let recorded {
+      let tokens = try places.tokens(of: binding.client.description)
+      let hasOtherToken =
+        recorded.token.map { token in tokens.map { !$0.contains(token) } ?? false } ?? false
+      let isElsewhere = !recorded.place.isSame(as: place)
+      if isElsewhere || hasOtherToken {
+        // A file that is put back in its place leaves no other state behind.
+        let isGone =
+          recorded.place.machine == place.machine
+          && (recorded.place.path == place.path
+            || !FileManager.default.fileExists(atPath: recorded.place.path))
+        return try transaction(database) {
+          try begin(
+            ClientRegistry(database), binding, isElsewhere ? .copied : .restored,
+            isAncestorGone: isGone, place: place, options, database)
+        }
+      }
+      if recorded.place == place, recorded.token.map({ tokens == [$0] }) ?? true { return nil }
+    }
+    let token = try transaction(database) {
+      try settle(
+        place, of: binding.client, former: recorded?.token, options, database)
+    }
+    try keep(token, of: binding.client, options)
+    return nil
+  }
+
+  /// Draws a new token, so that an older state of the store shows. Done
+  /// before something is published.
+  public func renewToken() throws {
+    guard let places = options.places else { return }
+    let client = binding.client
+    let place = try places.place(of: path)
+    let token = try write { session in
+      try Self.settle(
+        place, of: client, former: Self.token(session.database), options, session.database)
+    }
+    try Self.keep(token, of: client, options)
+  }
+
+  /// Records the place and a new token, in the store and outside of it. The
+  /// former token goes on being good until ``keep(_:of:_:)``, which follows
+  /// the commit.
+  static func settle(
+    _ place: StorePlace, of client: ClientIdentifier, former: String?, _ options: Options,
+    _ database: Database
+  ) throws -> String? {
+    guard let places = options.places else { return nil }
+    let token = Base32.encode(Bits128(high: options.random(), low: options.random()).bytes)
+    let isKept = try places.keep([former, token].compactMap(\.self), of: client.description)
+    let record = PlaceRecord(place: place, token: isKept ? token : nil)
+    try Bookkeeping.setMeta("place", to: Array(JSONEncoder().encode(record)), database)
+    return record.token
+  }
+
+  static func keep(_ token: String?, of client: ClientIdentifier, _ options: Options) throws {
+    guard let token, let places = options.places else { return }
+    _ = try places.keep([token], of: client.description)
+  }
+
+  private static func token(_ database: Database) throws -> String? {
+    try Bookkeeping.meta("place", database).flatMap {
+      try JSONDecoder().decode(PlaceRecord.self, from: Data($0)).token
+    }
+  }
+
+  private static func transaction<Result>(
+    _ database: Database, _ body: () throws -> Result
+  ) throws -> Result {
+    var result: Result?
+    try database.inTransaction(.immediate) {
+      result = try body()
+      return .commit
+    }
+    guard let result else {
+      throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
+    }
+    return result
+  }
+}

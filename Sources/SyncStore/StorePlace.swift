@@ -1,0 +1,155 @@
+import Foundation
+
+/// Where a store's file is: what tells a store from a copy of it.
+///
+/// The number of the disk is not part of it: on many systems it is another
+/// one after the next start.
+public struct StorePlace: Hashable, Sendable, Codable {
+  /// The machine, as `StorePlaces` names it.
+  public var machine: String
+  /// The file's inode.
+  public var inode: UInt64
+  /// The absolute path.
+  public var path: String
+
+  /// Joins the parts.
+  public init(machine: String, inode: UInt64, path: String) {
+    self.machine = machine
+    self.inode = inode
+    self.path = path
+  }
+
+  /// Whether two states of a store with these places can be one.
+  func isSame(as other: StorePlace) -> Bool {
+    machine == other.machine && inode == other.inode
+  }
+}
+
+/// What a store remembers of its place: a token that is kept outside the
+/// file as well, so that a file that was restored from a backup shows.
+struct PlaceRecord: Hashable, Codable {
+  var place: StorePlace
+  /// Drawn anew before change sets are published; `nil` where nothing can be
+  /// kept outside.
+  var token: String?
+}
+
+/// Tells where stores are, and keeps their tokens outside of them.
+public struct StorePlaces: Sendable {
+  /// The machine.
+  public var machine: String
+  /// The folder of the tokens' files, which is made when it is needed; `nil`
+  /// keeps none.
+  public var folder: String?
+
+  /// Names the machine and the folder.
+  public init(machine: String, folder: String?) {
+    self.machine = machine
+    self.folder = folder
+  }
+
+  /// This machine, with tokens in the user's state folder:
+  /// `$XDG_STATE_HOME/docsync` or `~/.local/state/docsync`, on Apple's systems
+  /// in Application Support.
+  ///
+  /// <https://specifications.freedesktop.org/basedir-spec/latest/>
+  public static var system: StorePlaces {
+    StorePlaces(machine: systemMachine, folder: systemFolder)
+  }
+
+  private static var systemMachine: String {
+    // <https://www.freedesktop.org/software/systemd/man/latest/machine-id.html>
+    for path in ["/etc/machine-id", "/var/lib/dbus/machine-id"] {
+      guard let data = FileManager.default.contents(atPath: path) else { continue }
+      let text = String(decoding: data, as: UTF8.self)
+        .trimmingCharacters(in: .whitespacesAndNewlines)
+      if !text.isEmpty { return text }
+    }
+    return ProcessInfo.processInfo.hostName
+  }
+
+  private static var systemFolder: String? {
+    #if canImport(Darwin)
+      return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+        .first?.appendingPathComponent("docsync").path
+    #else
+      let environment = ProcessInfo.processInfo.environment
+      if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
+        return state + "/docsync"
+      }
+      guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+      return home + "/.local/state/docsync"
+    #endif
+  }
+
+  /// Where the file at `path` is.
+  func place(of path: String) throws -> StorePlace {
+    let attributes: [FileAttributeKey: Any]
+    do {
+      attributes = try FileManager.default.attributesOfItem(
+        atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
+    } catch {
+      throw StoreError(
+        .missing, path: path, message: "The store's file cannot be looked at.",
+        remedy: "Check the path and the permissions of its folder.", detail: "\(error)")
+    }
+    let inode = (attributes[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0
+    return StorePlace(
+      machine: machine, inode: inode,
+      path: URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path)
+  }
+
+  /// The tokens that a client's store may have: one, or two while it is being
+  /// changed. `nil` if none are kept.
+  func tokens(of client: String) throws -> [String]? {
+    guard let folder, FileManager.default.fileExists(atPath: file(client, in: folder)) else {
+      return nil
+    }
+    do {
+      let data = try Data(contentsOf: URL(fileURLWithPath: file(client, in: folder)))
+      return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+    } catch {
+      throw failure(client, folder, error)
+    }
+  }
+
+  /// Keeps the tokens that a client's store may have, durably; none removes
+  /// the file. False where nothing can be kept.
+  func keep(_ tokens: [String], of client: String) throws -> Bool {
+    guard let folder else { return false }
+    let path = file(client, in: folder)
+    do {
+      if tokens.isEmpty {
+        guard FileManager.default.fileExists(atPath: path) else { return true }
+        try FileManager.default.removeItem(atPath: path)
+        return true
+      }
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+      let content = Data((tokens.joined(separator: "\n") + "\n").utf8)
+      try content.write(to: URL(fileURLWithPath: path), options: .atomic)
+      return true
+    } catch let error as CocoaError where Self.isRefusal(error) {
+      // No home, or a read-only one: the place and the directory have to do.
+      return false
+    } catch {
+      throw failure(client, folder, error)
+    }
+  }
+
+  private static func isRefusal(_ error: CocoaError) -> Bool {
+    [.fileWriteNoPermission, .fileWriteVolumeReadOnly, .fileNoSuchFile, .fileWriteUnknown]
+      .contains(error.code)
+  }
+
+  private func file(_ client: String, in folder: String) -> String { "\(folder)/\(client).token" }
+
+  private func failure(_ client: String, _ folder: String, _ error: any Error) -> StoreError {
+    StoreError(
+      .notWritable, path: file(client, in: folder),
+      message: "The file by which a restored store is told from the present one cannot be used.",
+      remedy: "Check the permissions of that folder and the space on its disk.",
+      detail: "\(error)")
+  }
+}

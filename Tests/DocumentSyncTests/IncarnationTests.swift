@@ -1,0 +1,249 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+/// Copies of stores, and older states of them.
+@Suite struct IncarnationTests {
+  /// Two devices with one note each of their own, everything exchanged, whose
+  /// stores notice where they are.
+  private func makeFleet() async throws -> TestFleet {
+    let fleet = try await TestFleet(2)
+    for manager in fleet.managers { try await manager.close() }
+    return fleet
+  }
+
+  private func environment(_ fleet: TestFleet, machine: String = "one") -> SyncEnvironment {
+    var environment = fleet.world.environment
+    environment.store.places = StorePlaces(
+      machine: machine, folder: fleet.scratch.path + "/tokens of " + machine)
+    return environment
+  }
+
+  private func open(
+    _ fleet: TestFleet, _ store: String, machine: String = "one",
+    _ directory: (any SharedDirectory)? = nil
+  ) async throws -> DocumentSyncManager {
+    try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store(store), directory: directory ?? fleet.memory,
+      environment: environment(fleet, machine: machine))
+  }
+
+  /// Synchronizes until nothing moves; everybody then shows one digest.
+  private func settle(_ managers: [DocumentSyncManager]) async throws {
+    for round in 0..<8 {
+      var isIdle = true
+      for manager in managers {
+        let report = try await manager.synchronize()
+        if !report.sent.isEmpty || !report.applied.isEmpty { isIdle = false }
+        if round == 7 { #expect(report.waiting.isEmpty) }
+      }
+      if isIdle, round > 4 { break }
+    }
+    let digests = try managers.map { try $0.store.digest() }
+    #expect(Set(digests).count == 1)
+  }
+
+  private func copy(_ fleet: TestFleet, _ from: String, to: String) throws {
+    try FileManager.default.copyItem(
+      atPath: fleet.scratch.store(from), toPath: fleet.scratch.store(to))
+  }
+
+  private func overwrite(_ fleet: TestFleet, _ store: String, with other: String) throws {
+    for suffix in ["-wal", "-shm", "-journal"]
+    where FileManager.default.fileExists(atPath: fleet.scratch.store(store) + suffix) {
+      try FileManager.default.removeItem(atPath: fleet.scratch.store(store) + suffix)
+    }
+    // Into the same file, as `cp` does.
+    let content = try Data(contentsOf: URL(fileURLWithPath: fleet.scratch.store(other)))
+    let handle = try FileHandle(
+      forWritingTo: URL(fileURLWithPath: fleet.scratch.store(store)))
+    try handle.truncate(atOffset: 0)
+    try handle.write(contentsOf: content)
+    try handle.close()
+  }
+
+  @Test func storeThatIsOpenedWhereItWasStaysTheClientThatItWas() async throws {
+    let fleet = try await makeFleet()
+    let client = try await open(fleet, "0")
+    let before = client.binding.client
+    try client.put("a", "1")
+    try await client.synchronize()
+    try await client.close()
+    let again = try await open(fleet, "0")
+    #expect(again.binding.client == before)
+    #expect(try await again.synchronize().incarnations.isEmpty)
+    try await again.close()
+  }
+
+  @Test(arguments: ["one", "another"])
+  func copyOnThisOrAnotherMachineIsANewClientAndAllEditsArrive(machine: String) async throws {
+    let fleet = try await makeFleet()
+    let original = try await open(fleet, "0")
+    try original.put("a", "unpublished when copied")
+    try copy(fleet, "0", to: "copy")
+    try original.put("b", "of the original")
+    let other = try await open(fleet, "copy", machine: machine)
+    try other.put("c", "of the copy")
+    #expect(other.binding.client != original.binding.client)
+    #expect(other.binding.ancestor == original.binding.client)
+    let third = try await open(fleet, "1")
+    let report = try await other.synchronize()
+    #expect(report.incarnations.map(\.reason) == [.copied])
+    #expect(report.incarnations.map(\.isAncestorGone) == [false])
+    try await settle([original, other, third])
+    #expect(
+      try third.notes().filter { !$0.hasPrefix("seed") } == [
+        "a=unpublished when copied", "b=of the original", "c=of the copy",
+      ])
+    let clients = try await third.listClients()
+    #expect(
+      clients.first { $0.client == other.binding.client }?.ancestor == original.binding.client)
+    for manager in [original, other, third] { try await manager.close() }
+  }
+
+  @Test func storeThatWasMovedIsTheOnlyOneOfItsAncestor() async throws {
+    let fleet = try await makeFleet()
+    let first = try await open(fleet, "0")
+    try await first.close()
+    try copy(fleet, "0", to: "moved")
+    try FileManager.default.removeItem(atPath: fleet.scratch.store("0"))
+    let moved = try await open(fleet, "moved")
+    #expect(try await moved.synchronize().incarnations.map(\.isAncestorGone) == [true])
+    try await moved.close()
+  }
+
+  @Test func changeSetThatWasSealedBeforeTheCopyIsPublishedOnceByteForByte() async throws {
+    let fleet = try await makeFleet()
+    let original = try await open(fleet, "0")
+    try original.put("a", "sealed")
+    _ = try original.store.seal()
+    try copy(fleet, "0", to: "copy")
+    let other = try await open(fleet, "copy")
+    let report = try await other.synchronize()
+    #expect(report.sent.map(\.client) == [original.binding.client])
+    let files = fleet.memory.items
+    try await original.synchronize()
+    #expect(
+      fleet.memory.items.keys.filter { $0.description.hasSuffix("syncchg") }.sorted {
+        $0.description < $1.description
+      }
+        == files.keys.filter { $0.description.hasSuffix("syncchg") }.sorted {
+          $0.description < $1.description
+        })
+    let third = try await open(fleet, "1")
+    try await settle([original, other, third])
+    for manager in [original, other, third] { try await manager.close() }
+  }
+
+  @Test func storeRestoredFromABackupTenChangeSetsOldKeepsEverything() async throws {
+    let fleet = try await makeFleet()
+    let manager = try await open(fleet, "0")
+    try manager.put("a", "0")
+    try await manager.synchronize()
+    try await manager.close()
+    try copy(fleet, "0", to: "backup")
+    let used = try await open(fleet, "0")
+    for number in 1...10 {
+      try used.put("a", "\(number)")
+      try used.put("n\(number)", "x")
+      try await used.synchronize()
+    }
+    let former = used.binding.client
+    try await used.close()
+    try overwrite(fleet, "0", with: "backup")
+
+    let restored = try await open(fleet, "0")
+    #expect(restored.binding.client != former)
+    try restored.put("after", "restore")
+    let report = try await restored.synchronize()
+    #expect(report.incarnations.map(\.reason) == [.restored])
+    #expect(report.applied.count == 10)
+    let other = try await open(fleet, "1")
+    try await settle([restored, other])
+    #expect(try other.notes().contains("a=10"))
+    #expect(try other.notes().contains("n10=x"))
+    #expect(try other.notes().contains("after=restore"))
+    for manager in [restored, other] { try await manager.close() }
+  }
+
+  @Test func homeThatWasRolledBackAsAWholeIsNoticedByItsMarkers() async throws {
+    let fleet = try await makeFleet()
+    let manager = try await open(fleet, "0")
+    try manager.put("a", "0")
+    try await manager.synchronize()
+    try await manager.close()
+    let tokens = fleet.scratch.path + "/tokens of one"
+    try copy(fleet, "0", to: "backup")
+    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
+    let used = try await open(fleet, "0")
+    for number in 1...3 {
+      try used.put("n\(number)", "x")
+      try await used.synchronize()
+    }
+    let former = used.binding.client
+    try await used.close()
+    try overwrite(fleet, "0", with: "backup")
+    try FileManager.default.removeItem(atPath: tokens)
+    try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
+
+    let restored = try await open(fleet, "0")
+    #expect(restored.binding.client == former)
+    try restored.put("after", "restore")
+    // Sealed before anybody could notice: it has a number that was used.
+    _ = try restored.store.seal()
+    let before = fleet.memory.items
+    let report = try await restored.synchronize()
+    #expect(report.incarnations.map(\.reason) == [.forked])
+    #expect(report.sent.map(\.client) == [restored.binding.client])
+    for (path, item) in before where path.description.contains(former.description) {
+      #expect(fleet.memory.items[path] == item)
+    }
+    let other = try await open(fleet, "1")
+    try await settle([restored, other])
+    #expect(try other.notes().contains("n3=x"))
+    #expect(try other.notes().contains("after=restore"))
+    for manager in [restored, other] { try await manager.close() }
+  }
+
+  /// Two machines cloned with all that they have, which publish before they
+  /// see each other: nothing but the directory can tell.
+  @Test(arguments: 0..<4)
+  func twoStatesThatPublishedOneNumberBothEndInTheDocument(variant: Int) async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet[0].close()
+    let copied = fleet.scratch.store("copy")
+    try FileManager.default.copyItem(atPath: fleet.scratch.store("0"), toPath: copied)
+    let elsewhere = MemoryDirectory(seed: 9)
+    elsewhere.takeOver(fleet.memory.items)
+    let environment = fleet.world.environment
+    let first = try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store("0"), directory: fleet.memory, environment: environment)
+    let second = try await DocumentSyncManager.open(
+      storeAt: copied, directory: elsewhere, environment: environment)
+    try first.put("x", "one \(variant)")
+    try first.put("y", "of the first")
+    try second.put("x", "two")
+    try second.put("z", "of the second")
+    try await first.synchronize()
+    try await second.synchronize()
+    try second.put("z", "of the second, again")
+    try await second.synchronize()
+    // The third has seen one of them, or none.
+    if variant % 2 == 0 { try await fleet[1].synchronize() }
+    fleet.memory.takeOver(fleet.memory.items.merging(elsewhere.items) { first, _ in first })
+    try await second.close()
+    let joined = try await DocumentSyncManager.open(
+      storeAt: copied, directory: fleet.memory, environment: environment)
+    if variant < 2 { try await joined.synchronize() } else { try await fleet[1].synchronize() }
+    try await settle([first, joined, fleet[1]])
+    let notes = try fleet[1].notes()
+    #expect(notes.contains("y=of the first"))
+    #expect(notes.contains("z=of the second, again"))
+    #expect(Set([first, joined, fleet[1]].map(\.binding.client)).count == 3)
+    for manager in [first, joined] { try await manager.close() }
+  }
+}
