@@ -110,7 +110,7 @@ extension ChangeExport {
     }
     var key = try access.key(of: row.identity)
     if key == nil, access.table.identity == .surrogate {
-      key = [.integer(try access.assignKey(to: row.identity, preferring: state.localKey))]
+      key = [.integer(try access.assignLogKey(to: row.identity))]
     }
     // A row that cannot be named here refers to one that never came; one that
     // the application has inserted meanwhile is not hidden.

@@ -210,6 +210,15 @@ final class TableAccess {
     return key
   }
 
+  /// Gives a row that is not in its table a key by which the log can name it:
+  /// none that the log names another row by, which may be gone as well.
+  func assignLogKey(to identity: RowIdentity) throws -> Int64 {
+    let logged =
+      try Int64.fetchOne(session.database, sql: "SELECT max(k0) FROM \(table.logName)") ?? 0
+    greatestKey = max(try nextKey() - 1, logged)
+    return try assignKey(to: identity, preferring: nil)
+  }
+
   private func isFree(_ key: Int64) throws -> Bool {
     if try explicitIdentity(of: key) != nil { return false }
     return try !isTaken(key)
