@@ -191,7 +191,10 @@ struct EditLog {
       }
       row.updates.append(Update(time: time, columns: columns))
     case .delete:
-      row.insertTime = nil
+      // The log has deletions after what their foreign keys and the triggers
+      // of those do: a row that is there now was inserted again meanwhile.
+      row.insertTime = row.isPresent ? time : nil
+      if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
       row.bases.removeAll()
       row.mayBeGone = true
       row.updates.removeAll()
