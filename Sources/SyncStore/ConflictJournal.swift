@@ -11,6 +11,20 @@ import SyncModel
 final class ConflictJournal {
   private unowned let session: StoreSession
   private var knownSummary: Summary?
+  /// How much it keeps.
+  var bound = Bound()
+  /// Entries of this transaction that nothing more is said of.
+  private var pending = PendingConflicts()
+  private var insertion: SQLStatement?
+  private var settling: [Bool: [SQLStatement]] = [:]
+  /// Whether an entry may be open, once asked for.
+  private var mayHaveOpen: Bool?
+
+  /// How many entries are kept, and how many bytes of values.
+  struct Bound {
+    var entries = 10_000
+    var bytes = 16 << 20
+  }
 
   init(session: StoreSession) { self.session = session }
 
@@ -58,18 +72,30 @@ final class ConflictJournal {
   /// Adds an entry; returns its number.
   @discardableResult
   func add(_ entry: Entry) throws -> Int64 {
-    var entry = entry
-    var summary = try summary()
-    summary.last += 1
-    knownSummary = summary
-    entry.number = summary.last
-    entry.at = session.now
+    let entry = try numbered(entry)
     try write(entry)
     return entry.number
   }
 
+  /// Adds an entry of which nothing more will be said in this transaction.
+  /// Beyond the bound it costs no more than to be counted.
+  func addSettled(_ entry: Entry) throws {
+    let dropped = pending.add(try numbered(entry), within: bound)
+    if dropped > 0 { knownSummary?.dropped.add(dropped, at: session.now) }
+  }
+
+  private func numbered(_ entry: Entry) throws -> Entry {
+    if knownSummary == nil { knownSummary = try summary() }
+    knownSummary?.last += 1
+    var entry = entry
+    entry.number = knownSummary?.last ?? 0
+    entry.at = session.now
+    return entry
+  }
+
   /// Writes an entry over the one with its number.
   func write(_ entry: Entry) throws {
+    if entry.status == .open { mayHaveOpen = true }
     let blobs: [[UInt8]?] = [
       KeptCells.encode(entry.key),
       entry.base.map { KeptCells.encode([(entry.column ?? 0, $0)]) },
@@ -78,39 +104,72 @@ final class ConflictJournal {
     let size =
       entry.row.identity.bytes.count + blobs.reduce(64) { $0 + ($1?.count ?? 0) }
       + (entry.message?.utf8.count ?? 0)
-    let stamps = [entry.localStamp, entry.remoteStamp].flatMap { stamp in
-      [stamp.map { Int64(clamping: $0.time) }, stamp.map { Int64($0.client) }]
-    }
-    var arguments: StatementArguments = [
-      entry.number, entry.at, size, entry.status.rawValue, entry.kind.rawValue, entry.row.table,
-      Data(entry.row.identity.bytes), entry.column, entry.rule.rawValue, entry.outcome.rawValue,
-    ]
-    arguments += StatementArguments(stamps)
-    arguments += [entry.message]
-    arguments += StatementArguments(blobs.map { $0.map { Data($0) } })
-    let statement = try database.cachedStatement(
-      sql: """
+    let statement =
+      try insertion
+      ?? SQLStatement(
+        """
         INSERT OR REPLACE INTO docsync_conflict (number, at, size, status, kind, tbl, identity, \
         col, rule, outcome, local_time, local_client, remote_time, remote_client, message, key, \
         base, local, remote) VALUES (\(Array(repeating: "?", count: 19).joined(separator: ", ")))
-        """)
-    try statement.execute(arguments: arguments)
+        """, on: database)
+    insertion = statement
+    statement.bind(entry.number, at: 1)
+    statement.bind(entry.at, at: 2)
+    statement.bind(Int64(size), at: 3)
+    statement.bind(entry.status.rawValue, at: 4)
+    statement.bind(entry.kind.rawValue, at: 5)
+    statement.bind(Int64(entry.row.table), at: 6)
+    statement.bind(blob: entry.row.identity.bytes, at: 7)
+    statement.bind(entry.column.map { .integer(Int64($0)) } ?? .null, at: 8)
+    statement.bind(entry.rule.rawValue, at: 9)
+    statement.bind(entry.outcome.rawValue, at: 10)
+    for (index, stamp) in [entry.localStamp, entry.remoteStamp].enumerated() {
+      let time = stamp.map { Value.integer(Int64(clamping: $0.time)) }
+      statement.bind(time ?? .null, at: 11 + 2 * index)
+      statement.bind(stamp.map { .integer(Int64($0.client)) } ?? .null, at: 12 + 2 * index)
+    }
+    if let message = entry.message {
+      statement.bind(message, at: 15)
+    } else {
+      statement.bind(null: 15)
+    }
+    for (index, blob) in blobs.enumerated() {
+      statement.bind(blob.map(Value.blob) ?? .null, at: 16 + index)
+    }
+    try statement.run()
+  }
+
+  private func writePending() throws {
+    for entry in pending.takeAll() { try write(entry) }
   }
 
   /// Removes what was entered for a row after a number and says that it is
   /// not shown, and settles what was entered before. Of a row that is shown
   /// although it is deleted that goes for its deletion as well.
   func settleShown(_ row: RowKey, isRescued: Bool, enteredAfter last: Int64) throws {
+    for statement in try settlingStatements(isRescued: isRescued) {
+      statement.bind(Int64(row.table), at: 1)
+      statement.bind(blob: row.identity.bytes, at: 2)
+      statement.bind(last, at: 3)
+      try statement.run()
+    }
+  }
+
+  private func settlingStatements(isRescued: Bool) throws -> [SQLStatement] {
+    if let known = settling[isRescued] { return known }
     let hidden: [Conflict.Kind] =
       [.uniqueValue, .reference, .condition] + (isRescued ? [.existence] : [])
     let kinds = hidden.map { literal($0.rawValue) }.joined(separator: ", ")
-    let arguments: StatementArguments = [row.table, Data(row.identity.bytes), last]
-    try database.execute(
-      sql: "DELETE FROM docsync_conflict WHERE tbl = ? AND identity = ? AND number > ? "
-        + "AND kind IN (\(kinds)) AND status <> 'open'", arguments: arguments)
-    try database.execute(
-      sql: "UPDATE docsync_conflict SET outcome = 'both' WHERE tbl = ? AND identity = ? "
-        + "AND number <= ? AND kind IN (\(kinds)) AND status = 'settled'", arguments: arguments)
+    let made = try [
+      SQLStatement(
+        "DELETE FROM docsync_conflict WHERE tbl = ? AND identity = ? AND number > ? "
+          + "AND kind IN (\(kinds)) AND status <> 'open'", on: database),
+      SQLStatement(
+        "UPDATE docsync_conflict SET outcome = 'both' WHERE tbl = ? AND identity = ? "
+          + "AND number <= ? AND kind IN (\(kinds)) AND status = 'settled'", on: database),
+    ]
+    settling[isRescued] = made
+    return made
   }
 
   // MARK: - Reading
@@ -121,7 +180,10 @@ final class ConflictJournal {
 
   /// The open entry of a cell, or of a row's existence.
   func openEntry(_ row: RowKey, column: Int?) throws -> Entry? {
-    try entries(
+    let mayHaveOpen = try mayHaveOpen ?? (openCount > 0)
+    self.mayHaveOpen = mayHaveOpen
+    guard mayHaveOpen else { return nil }
+    return try entries(
       "WHERE tbl = ? AND identity = ? AND col IS ? AND status = 'open' AND kind IN "
         + "('cell', 'existence')",
       [row.table, Data(row.identity.bytes), column]
@@ -130,7 +192,8 @@ final class ConflictJournal {
 
   /// The entries, the newest first.
   func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
-    try Row.fetchAll(
+    try writePending()
+    return try Row.fetchAll(
       database, sql: "SELECT * FROM docsync_conflict \(condition) ORDER BY number DESC",
       arguments: arguments
     ).map(Self.entry)
@@ -184,41 +247,49 @@ final class ConflictJournal {
     return try JSONDecoder().decode(Summary.self, from: Data(bytes))
   }
 
-  /// Keeps what is beside the entries, if any were added.
-  func finish(entries: Int, bytes: Int) throws {
+  /// Writes what was added in the transaction, within the bound.
+  func finish() throws {
     guard knownSummary != nil else { return }
-    try trim(entries: entries, bytes: bytes)
+    try writePending()
+    try trim()
     try Bookkeeping.setMeta(
       "conflictJournal", to: Array(JSONEncoder().encode(try summary())), database)
     knownSummary = nil
   }
 
   /// Drops the oldest entries that are not open until the rest is within the
-  /// bounds. The newest one stays, however large it is.
-  private func trim(entries: Int, bytes: Int) throws {
-    let row = try Row.fetchOne(
-      database,
-      sql: "SELECT count(*) AS count, coalesce(sum(size), 0) AS size "
-        + "FROM docsync_conflict")
-    guard let row, var count = row["count"] as Int?, var size = row["size"] as Int?,
-      count > entries || size > bytes
-    else { return }
-    var summary = try summary()
-    let candidates = try Row.fetchAll(
-      database,
-      sql: "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' AND number < ? "
-        + "ORDER BY number", arguments: [summary.last])
-    for candidate in candidates where count > entries || size > bytes {
-      try database.execute(
-        sql: "DELETE FROM docsync_conflict WHERE number = ?",
-        arguments: [candidate["number"] as Int64])
+  /// bound. The newest one stays, however large it is.
+  private func trim() throws {
+    let total = try SQLStatement(
+      "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
+    guard try total.step() else { return }
+    var count = Int(total.integer(at: 0))
+    var size = Int(total.integer(at: 1))
+    total.reset()
+    guard count > bound.entries || size > bound.bytes else { return }
+    let candidates = try SQLStatement(
+      "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' AND number < ? "
+        + "ORDER BY number", on: database)
+    candidates.bind(try summary().last, at: 1)
+    var last: Int64 = 0
+    while count > bound.entries || size > bound.bytes, try candidates.step() {
+      last = candidates.integer(at: 0)
+      let at = candidates.integer(at: 1)
+      knownSummary?.dropped.add(1, at: at)
       count -= 1
-      size -= candidate["size"] as Int
-      summary.dropped.count += 1
-      let at: Int64 = candidate["at"]
-      summary.dropped.firstMilliseconds = min(summary.dropped.firstMilliseconds ?? at, at)
-      summary.dropped.lastMilliseconds = max(summary.dropped.lastMilliseconds ?? at, at)
+      size -= Int(candidates.integer(at: 2))
     }
-    knownSummary = summary
+    candidates.reset()
+    try database.execute(
+      sql: "DELETE FROM docsync_conflict WHERE status <> 'open' AND number <= ?",
+      arguments: [last])
+  }
+}
+
+extension DroppedConflicts {
+  fileprivate mutating func add(_ number: Int, at time: Int64) {
+    count += number
+    firstMilliseconds = min(firstMilliseconds ?? time, time)
+    lastMilliseconds = max(lastMilliseconds ?? time, time)
   }
 }

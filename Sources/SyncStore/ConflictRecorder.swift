@@ -70,6 +70,12 @@ final class ConflictRecorder {
     return try journal.add(entry)
   }
 
+  /// Adds an entry about a cell that is decided, of which there may be many.
+  private func addSettled(_ entry: ConflictJournal.Entry) throws {
+    if lastBefore == .max { lastBefore = try journal.summary().last }
+    try journal.addSettled(entry)
+  }
+
   // MARK: - Merging
 
   /// Notices what a change that is about to be merged into a row contradicts.
@@ -138,14 +144,12 @@ final class ConflictRecorder {
       if session.clients.precedes(decisions[index].remote.stamp, remote.stamp) {
         decisions[index].remote = remote
       }
-      _ = try add(entry)
+      try addSettled(entry)
       return
     }
+    guard isUnpublished else { return try addSettled(entry) }
     let policy = try session.policies(of: row.key.table).columns[cell.column]
-    guard policy != .latestWins, isUnpublished else {
-      _ = try add(entry)
-      return
-    }
+    guard policy != .latestWins else { return try addSettled(entry) }
     entry.base = try session.base(of: cell.column, row)
     if policy == .ask {
       entry.rule = .ask

@@ -119,8 +119,7 @@ public final class LocalStore: Sendable {
             let session = try session(database, renewed.schema)
             if let replaced = renewed.replaced { try arrive(session, replaced) }
             result = try body(session)
-            try session.conflicts.journal.finish(
-              entries: options.conflictEntries, bytes: options.conflictBytes)
+            try session.conflicts.journal.finish()
             return .commit
           }
         } catch {
@@ -170,6 +169,8 @@ public final class LocalStore: Sendable {
     let session = try StoreSession(
       database: database, schema: schema, client: binding.client, now: options.now())
     session.policyCache.resolvers = state.withLock { $0.resolvers }
+    session.conflicts.journal.bound = ConflictJournal.Bound(
+      entries: options.conflictEntries, bytes: options.conflictBytes)
     return session
   }
 

@@ -292,6 +292,47 @@ extension Device {
     #expect(dropped.firstMilliseconds != nil && dropped.lastMilliseconds != nil)
   }
 
+  @Test func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersCounted() throws {
+    var options = LocalStore.Options()
+    options.conflictEntries = 10
+    let (one, two) = try pair(options: options)
+    for device in [one, two] {
+      try device.run("UPDATE note SET a = 'before' WHERE id = 'x'")
+    }
+    // Otherwise equal values would be no conflict.
+    try two.run("UPDATE note SET a = 'other' WHERE id = 'x'")
+    try exchange([one, two])
+    try one.run(
+      "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+        + "INSERT INTO note (id, a) SELECT 'n' || i, '' FROM n")
+    try exchange([one, two])
+    try one.run("UPDATE note SET a = 'one'")
+    try two.run("UPDATE note SET a = 'two'; DELETE FROM note WHERE id = 'y'")
+    try exchange([one, two])
+    for device in [one, two] {
+      let numbers = try device.store.conflicts().map(\.number)
+      let last = try #require(numbers.first)
+      #expect(numbers == Array(stride(from: last, to: last - 10, by: -1)))
+      #expect(try device.store.droppedConflicts().count == Int(last) - 10)
+      #expect(last > 3000)
+    }
+  }
+
+  @Test func largeValuesMakeTheJournalKeepFewer() throws {
+    var options = LocalStore.Options()
+    options.conflictBytes = 5_000
+    let (one, two) = try pair(options: options)
+    try one.run(
+      "WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) "
+        + "INSERT INTO note (id, a) SELECT 'n' || i, '' FROM n")
+    try exchange([one, two])
+    try one.run("UPDATE note SET a = zeroblob(1000)")
+    try two.run("UPDATE note SET a = 'two'")
+    try exchange([one, two])
+    #expect(try one.store.conflicts().count == 4)
+    #expect(try one.store.droppedConflicts().count == 7)
+  }
+
   @Test func openQuestionsAreNotDropped() throws {
     var options = LocalStore.Options()
     options.conflictEntries = 2

@@ -1,0 +1,55 @@
+import SyncModel
+
+/// The newest entries for the journal, as many as it keeps: older ones would
+/// be dropped at the end of the transaction, and need not be written.
+struct PendingConflicts {
+  /// In order of number, with some at the beginning that were dropped.
+  private var entries: [ConflictJournal.Entry] = []
+  private var start = 0
+  private var byteCount = 0
+
+  /// Adds an entry; returns how many older ones are dropped.
+  mutating func add(_ entry: ConflictJournal.Entry, within bound: ConflictJournal.Bound) -> Int {
+    entries.append(entry)
+    byteCount += entry.contentCount
+    var dropped = 0
+    while entries.count - start > max(bound.entries, 1)
+      || byteCount > bound.bytes && entries.count - start > 1
+    {
+      byteCount -= entries[start].contentCount
+      start += 1
+      dropped += 1
+    }
+    if start > max(bound.entries, 1_000) {
+      entries.removeFirst(start)
+      start = 0
+    }
+    return dropped
+  }
+
+  /// Takes all that are left.
+  mutating func takeAll() -> [ConflictJournal.Entry] {
+    guard !entries.isEmpty else { return [] }
+    defer { self = PendingConflicts() }
+    return Array(entries[start...])
+  }
+}
+
+extension ConflictJournal.Entry {
+  /// The bytes of its values, or some less.
+  fileprivate var contentCount: Int {
+    func count(_ cells: [Cell]?) -> Int {
+      (cells ?? []).reduce(0) { $0 + $1.value.contentCount }
+    }
+    return (base?.contentCount ?? 0) + count(local) + count(remote)
+  }
+}
+
+extension Value {
+  fileprivate var contentCount: Int {
+    switch self {
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .null, .integer, .real, .identity: 0
+    }
+  }
+}
