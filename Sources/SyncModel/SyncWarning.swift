@@ -29,6 +29,9 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let schemaAhead = Code(rawValue: "schemaAhead")
     /// A policy could not decide a conflict, which stays open.
     public static let policyFailed = Code(rawValue: "policyFailed")
+    /// A trigger of the application that follows changes failed, and was
+    /// passed over; ``table`` is the one that it is on.
+    public static let triggerFailed = Code(rawValue: "triggerFailed")
   }
 
   /// What was noticed.

@@ -1,3 +1,5 @@
+import GRDB
+
 /// A trigger of the application, and what of it runs while changes from other
 /// devices are applied: the statements that write to tables which are not
 /// synchronized, such as a full-text index.
@@ -36,20 +38,59 @@ struct AppTrigger {
   /// The table whose rows fire it.
   var tableName: String { tokens.tokens[table].text }
 
+  var triggerName: String { tokens.tokens[name].text }
+
+  /// A statement that fires it, to see whether it compiles.
+  func firingStatement(_ database: Database) throws -> String {
+    let table = "main.\(quoted(tableName))"
+    let events = (name + 1)..<self.table
+    func has(_ word: String) -> Bool { tokens.tokens[events].contains { $0.isWord(word) } }
+    if has("INSERT") { return "INSERT INTO \(table) DEFAULT VALUES" }
+    if has("DELETE") { return "DELETE FROM \(table)" }
+    var columns = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_info(?, 'main')", arguments: [tableName])
+    if let of = tokens.tokens[events].firstIndex(where: { $0.isWord("OF") }) {
+      let named = tokens.tokens[of..<self.table]
+      columns = columns.filter { column in named.contains { $0.isName(column) } }
+    }
+    let terms = columns.map { "\(quoted($0)) = \(quoted($0))" }
+    return "UPDATE \(table) SET \(terms.joined(separator: ", "))"
+  }
+
   /// A temporary trigger of another name that has only the statements that
   /// write to tables for which `mayWrite` is true; `nil` if there are none.
-  func temporary(named newName: String, mayWrite: (String) -> Bool) -> String? {
+  ///
+  /// - Parameter condition: What has to be true for it to run, asked before
+  ///   its own condition.
+  func temporary(
+    named newName: String, condition: String, mayWrite: (String) -> Bool
+  ) -> String? {
     guard !tokens.tokens[name..<begin].contains(where: { $0.isWord("RAISE") }) else { return nil }
     let kept = statements.filter { statement in
       guard !tokens.tokens[statement].contains(where: { $0.isWord("RAISE") }) else { return false }
       return target(of: statement).map(mayWrite) ?? false
     }
     guard !kept.isEmpty else { return nil }
+    let when = tokens.tokens[(table + 1)..<begin].firstIndex { $0.isWord("WHEN") }
+    let own = when.map { " AND (\(tokens.text(($0 + 1)..<begin)))" } ?? ""
     return """
       CREATE TEMP TRIGGER \(quoted(newName)) \(tokens.text((name + 1)..<table)) \
-      main.\(quoted(tableName)) \(tokens.text((table + 1)..<begin)) BEGIN \
-      \(kept.map { tokens.text($0) + ";" }.joined(separator: " ")) END
+      main.\(quoted(tableName)) \(tokens.text((table + 1)..<(when ?? begin))) \
+      WHEN \(condition)\(own) BEGIN \
+      \(kept.map { text(of: $0) + ";" }.joined(separator: " ")) END
       """
+  }
+
+  /// A statement of the body, without what would end the transaction or leave
+  /// half of the statement behind if it fails.
+  private func text(of statement: Range<Int>) -> String {
+    let words = tokens.tokens[statement]
+    let conflict = statement.lowerBound + 2
+    guard statement.count > 3, words[statement.lowerBound + 1].isWord("OR"),
+      words[conflict].isWord("ROLLBACK") || words[conflict].isWord("FAIL")
+    else { return tokens.text(statement) }
+    return tokens.text(statement.lowerBound..<conflict) + " ABORT "
+      + tokens.text((conflict + 1)..<statement.upperBound)
   }
 
   /// The statements of the body that write to a table.

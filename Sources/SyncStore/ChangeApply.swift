@@ -45,6 +45,7 @@ final class ChangeApply {
         try keep(changes, author: author)
         continue
       }
+      session.warnOfUnusableTriggers(of: table)
       let batch = try IncomingChanges(
         changes, table: table, author: author, concurrency: concurrency, session: session)
       if !batch.foreignColumns.isEmpty {

@@ -35,7 +35,7 @@ struct LocalEdits {
       for (index, value) in (local.map(\.value) + key).enumerated() {
         statement.bind(value, at: index + 1)
       }
-      try statement.run()
+      try session.write(statement)
       guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
         throw Refusal(message: "The row would no longer be there.")
       }
@@ -81,7 +81,7 @@ struct LocalEdits {
         statement.bind(values[column] ?? .null, at: index + 1)
       }
       if let localKey { statement.bind(localKey, at: columns.count + 1) }
-      try statement.run()
+      try session.write(statement)
       guard let key = try access.key(of: row.identity), let after = try access.row(key) else {
         throw Refusal(message: "The row would be another one.")
       }

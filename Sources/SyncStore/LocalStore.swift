@@ -167,7 +167,8 @@ public final class LocalStore: Sendable {
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
     let session = try StoreSession(
-      database: database, schema: schema, client: binding.client, now: options.now())
+      database: database, schema: schema, client: binding.client, now: options.now(),
+      appTriggers: connection.appTriggers)
     session.policyCache.resolvers = state.withLock { $0.resolvers }
     session.conflicts.journal.bound = ConflictJournal.Bound(
       entries: options.conflictEntries, bytes: options.conflictBytes)

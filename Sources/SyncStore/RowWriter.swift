@@ -134,7 +134,7 @@ final class RowWriter {
         try set.local(row.shownValue(column) ?? .null, access.table.columns[column]), at: index + 1)
     }
     if let key = row.localKey { statement.bind(key, at: columns.count + 1) }
-    try statement.run()
+    try session.write(statement)
   }
 
   /// Writes the columns that differ; false if none does.
@@ -153,7 +153,7 @@ final class RowWriter {
     guard !columns.isEmpty else { return false }
     let statement = try access.update(columns)
     for (index, value) in (values + shown.key).enumerated() { statement.bind(value, at: index + 1) }
-    try statement.run()
+    try session.write(statement)
     return true
   }
 

@@ -16,6 +16,7 @@ import SyncModel
 final class StoreConnection: Sendable {
   let path: String
   let queue: DatabaseQueue
+  let appTriggers = AppTriggerRuns()
 
   /// - Parameter trustsSchema: Whether the schema is that of this device's
   ///   own store. On one that was downloaded, and not checked yet, views and
@@ -27,7 +28,8 @@ final class StoreConnection: Sendable {
     configuration.foreignKeysEnabled = false
     configuration.busyMode = .timeout(busyTimeout)
     configuration.label = "docsync"
-    configuration.prepareDatabase { database in
+    configuration.prepareDatabase { [appTriggers] database in
+      appTriggers.addFunction(to: database)
       try database.execute(
         sql: """
           PRAGMA synchronous = FULL; \
@@ -54,20 +56,31 @@ final class StoreConnection: Sendable {
       database,
       sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' "
         + "AND name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid")
+    appTriggers.removeAll()
     var count = 0
     for trigger in triggers.compactMap(AppTrigger.init) {
       guard tables.contains(trigger.tableName.lowercased()) else { continue }
-      let copy = trigger.temporary(named: "docsync_run_\(count + 1)") { table in
+      let name = "docsync_run_\(count)"
+      let copy = trigger.temporary(
+        named: name, condition: "\(AppTriggerRuns.function)(\(appTriggers.nextNumber))"
+      ) { table in
         tables.contains(table.lowercased()) && schema.table(named: table) == nil
       }
       guard let copy else { continue }
       try database.execute(sql: copy)
       count += 1
-    }
-    // A store that was downloaded is its device's own by now, and older versions
-    // of SQLite count full-text tables among what is not safe.
-    if count > 0, let connection = database.sqliteConnection {
-      csqlite_set_trusted_schema(connection, 1)
+      // A store that was downloaded is its device's own by now, and older versions
+      // of SQLite count full-text tables among what is not safe.
+      if let connection = database.sqliteConnection { csqlite_set_trusted_schema(connection, 1) }
+      let original = AppTriggerRuns.Trigger(name: trigger.triggerName, table: trigger.tableName)
+      do {
+        _ = try SQLStatement("EXPLAIN " + trigger.firingStatement(database), on: database)
+        appTriggers.add(original)
+      } catch let error as DatabaseError {
+        try database.execute(sql: "DROP TRIGGER temp.\(quoted(name))")
+        appTriggers.addUnusable(
+          AppTriggerRuns.Failure(trigger: original, message: error.message ?? "\(error)"))
+      }
     }
   }
 }

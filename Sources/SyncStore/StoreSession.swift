@@ -23,9 +23,14 @@ final class StoreSession {
   var rescued: Set<RowKey>?
   private(set) lazy var foreign = ForeignRows(database)
 
+  /// Runs what the application's triggers do along with changes.
+  let appTriggers: AppTriggerRuns
+
   init(
-    database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64
+    database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64,
+    appTriggers: AppTriggerRuns = AppTriggerRuns()
   ) throws {
+    self.appTriggers = appTriggers
     self.database = database
     self.schema = schema
     self.now = now

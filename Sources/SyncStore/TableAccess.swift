@@ -334,7 +334,7 @@ final class TableAccess {
 
   func delete(_ key: [Value]) throws {
     for (index, value) in key.enumerated() { deleting.bind(value, at: index + 1) }
-    try deleting.run()
+    try session.write(deleting)
   }
 
   /// The values of the columns that stay on this device, of the row with a
@@ -359,7 +359,7 @@ final class TableAccess {
       "UPDATE OR ABORT \(table.quotedName) SET \(terms.joined(separator: ", ")) "
         + "WHERE \(Self.match(table.keyColumns))")
     for (index, value) in (values + key).enumerated() { statement.bind(value, at: index + 1) }
-    try statement.run()
+    try session.write(statement)
   }
 
   /// Forgets what is remembered of keys beyond the tables, after a rollback.

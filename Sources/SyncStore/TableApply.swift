@@ -200,13 +200,13 @@ final class TableApply {
     if table.identity == .surrogate {
       guard let key = try access.localKey(of: batch.identity(row)) else { return false }
       access.deletion.bind(key, at: 1)
-      try access.deletion.run()
+      try session.write(access.deletion)
       try access.forgetKey(key, of: batch.identity(row))
     } else {
       for (index, key) in batch.changes.keys.enumerated() {
         access.deletion.bind(key, row, content: keyContents[index], at: index + 1)
       }
-      try access.deletion.run()
+      try session.write(access.deletion)
       // Nothing was there; the slow way says so.
       if state == nil, session.database.changesCount == 0 { return false }
     }
@@ -224,7 +224,7 @@ final class TableApply {
   /// Runs a statement; false if a condition of the table refuses the row.
   private func runUnlessRefused(_ statement: SQLStatement) throws -> Bool {
     do {
-      try statement.run()
+      try session.write(statement)
       return true
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       return false

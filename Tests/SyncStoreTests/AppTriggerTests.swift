@@ -158,4 +158,90 @@ import Testing
     try exchange(devices)
     #expect(try devices[1].rows("SELECT * FROM seen") == ["a"])
   }
+
+  private static let audited = """
+    CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER);
+    CREATE TABLE trail (k);
+    CREATE TABLE audit (k TEXT UNIQUE, CHECK (k <> 'bad'));
+    CREATE TRIGGER before_t BEFORE INSERT ON t BEGIN INSERT INTO trail VALUES ('+' || NEW.k); END;
+    CREATE TRIGGER audit_t AFTER INSERT ON t WHEN NEW.v IS NOT 0 BEGIN
+      INSERT INTO audit VALUES (NEW.k); END;
+    CREATE TRIGGER after_t AFTER INSERT ON t BEGIN INSERT INTO trail VALUES (NEW.k || '+'); END;
+    CREATE TRIGGER audit_u AFTER UPDATE ON t BEGIN
+      UPDATE OR FAIL audit SET k = 'bad' WHERE k = NEW.k; END;
+    CREATE TRIGGER audit_d AFTER DELETE ON t BEGIN
+      INSERT OR ROLLBACK INTO audit VALUES ('bad'); END;
+    """
+
+  /// With references, rows are merged in memory; without, as they are read.
+  @Test(arguments: [false, true])
+  func aTriggerThatFailsIsPassedOverAndNothingElse(isEntangled: Bool) throws {
+    let devices = try scratch.devices(
+      2,
+      Self.audited
+        + (isEntangled ? "CREATE TABLE u (k TEXT PRIMARY KEY, t TEXT REFERENCES t);" : ""),
+      configuration: Self.excluding("trail", "audit"))
+    try exchange(devices)
+    try devices[0].run("DROP TRIGGER audit_u; DROP TRIGGER audit_d")
+    // Here its values are there already.
+    try devices[1].run("INSERT INTO audit VALUES ('a'), ('c'), ('e')")
+    try devices[0].run("INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 0)")
+    let inserted = try devices[1].receive(from: devices[0])
+    #expect(inserted.insertedRows == 3)
+    #expect(inserted.parkedRows == 0)
+    let warning = try #require(inserted.warnings.first)
+    #expect(inserted.warnings.count == 1)
+    #expect(warning.code == .triggerFailed && warning.table == "t" && warning.count == 1)
+    #expect(warning.names == ["audit_t"])
+    #expect(warning.message.contains("UNIQUE constraint failed: audit.k"))
+    #expect(try devices[1].rows("SELECT k FROM audit ORDER BY k") == ["a", "b", "c", "e"])
+    #expect(
+      try devices[1].rows("SELECT k FROM trail ORDER BY k") == [
+        "+a", "+b", "+c", "a+", "b+", "c+",
+      ])
+    try devices[0].run("UPDATE t SET v = 7 WHERE k = 'a'")
+    try devices[0].run("DELETE FROM t WHERE k = 'c'")
+    let changed = try devices[1].receive(from: devices[0])
+    #expect(changed.updatedRows == 1 && changed.deletedRows == 1)
+    #expect(changed.warnings.map(\.names) == [["audit_d", "audit_u"]])
+    try converge(devices, "SELECT * FROM t ORDER BY k", ["a|7", "b|2"])
+  }
+
+  @Test func aRowThatIsRefusedItselfIsParkedWhateverItsTriggersDo() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, a INTEGER, b INTEGER, u INTEGER UNIQUE);
+      CREATE TABLE trail (k);
+      CREATE TRIGGER before_t BEFORE INSERT ON t BEGIN INSERT INTO trail VALUES (NEW.k); END;
+      """, configuration: Self.excluding("trail"))
+    try exchange(devices)
+    try devices[0].run("INSERT INTO t VALUES ('a', 1, 1, 7)")
+    try devices[1].run("INSERT INTO t VALUES ('b', 1, 1, 7)")
+    let report = try devices[1].receive(from: devices[0])
+    #expect(report.warnings.map(\.code) == [.parked])
+    try converge(devices)
+    #expect(try devices[1].rows("SELECT count(*) FROM t") == ["1"])
+  }
+
+  @Test func aTriggerThatDoesNotCompileHereIsPassedOver() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER); CREATE TABLE trail (k);
+      INSERT INTO t VALUES ('a', 1);
+      """, configuration: Self.excluding("trail"))
+    try exchange(devices)
+    try devices[1].run(
+      """
+      CREATE TRIGGER known AFTER UPDATE OF v ON t BEGIN INSERT INTO trail VALUES (NEW.v); END;
+      CREATE TRIGGER unknown AFTER UPDATE OF v ON t BEGIN
+        INSERT INTO trail VALUES (only_the_app_has_this(NEW.v)); END
+      """)
+    try devices[0].run("UPDATE t SET v = 2")
+    let report = try devices[1].receive(from: devices[0])
+    #expect(report.warnings.map(\.names) == [["unknown"]])
+    #expect(try devices[1].rows("SELECT * FROM t") == ["a|2"])
+    #expect(try devices[1].rows("SELECT * FROM trail") == ["2"])
+  }
 }
