@@ -13,6 +13,12 @@ struct FleetRuns: AsyncParsableCommand {
       command that repeats it; the exit code is 1 then. See Documentation/Reliability.md.
       """)
 
+  @Flag(
+    help: ArgumentHelp(
+      "Simulate the life of a document instead of schemas and merging: devices join, leave, are "
+        + "copied, restored and retired, files are cleared away."))
+  var life = false
+
   @Option(help: "How many histories to simulate.")
   var runs: UInt64 = 300
 
@@ -59,8 +65,8 @@ struct FleetRuns: AsyncParsableCommand {
     guard ["managers", "directly", "both"].contains(mode) else {
       throw ValidationError("--mode is managers, directly, or both.")
     }
-    for name in without.split(separator: ",")
-    where !FleetFeatures.names.contains(where: { $0.name == name }) {
+    let names = life ? LifeFeatures.names.map(\.name) : FleetFeatures.names.map(\.name)
+    for name in without.split(separator: ",") where !names.contains(String(name)) {
       throw ValidationError("“\(name)” is no feature.")
     }
     if let devices, devices < 1 { throw ValidationError("--devices is at least 1.") }
@@ -81,7 +87,14 @@ struct FleetRuns: AsyncParsableCommand {
     return options
   }
 
+  private var lifeFeatures: LifeFeatures {
+    LifeFeatures.names.reduce(into: .all) { features, entry in
+      if without.split(separator: ",").contains(entry.name[...]) { features.remove(entry.feature) }
+    }
+  }
+
   func run() async throws {
+    if life { return try await runLives() }
     var campaign = Campaign(
       seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
       options: fleetOptions, jobs: jobs, maximumFailures: failures,
@@ -104,8 +117,31 @@ struct FleetRuns: AsyncParsableCommand {
     if !failed.isEmpty { throw ExitCode.failure }
   }
 
+  private func runLives() async throws {
+    var campaign = LifeCampaign(
+      seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),
+      features: lifeFeatures, steps: steps, jobs: jobs, maximumFailures: failures,
+      deadline: minutes.isFinite ? Date(timeIntervalSinceNow: 60 * minutes) : .distantFuture)
+    let failed = try await campaign.run()
+    for report in failed {
+      print("\nSeed \(report.seed) fails.")
+      if attempts > 0,
+        let script = try await Life.shrunkScript(
+          seed: report.seed, features: lifeFeatures, steps: steps, attempts: attempts)
+      {
+        print(script)
+      } else if let failure = report.failure {
+        print("\(failure.kind): \(failure.details)")
+      }
+      print("To repeat it: \(repeatingCommand(report.seed))")
+    }
+    print(campaign.summary)
+    if !failed.isEmpty { throw ExitCode.failure }
+  }
+
   private func repeatingCommand(_ seed: UInt64) -> String {
     var words = ["swift run -c release fleet --seed \(seed)"]
+    if life { words.append("--life") }
     if let devices { words.append("--devices \(devices)") }
     if steps != Fleet.Options().steps { words.append("--steps \(steps)") }
     if mode != "both" { words.append("--mode \(mode)") }

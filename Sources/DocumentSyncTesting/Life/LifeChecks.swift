@@ -1,0 +1,83 @@
+import Foundation
+import SyncModel
+
+/// What has to hold of each store in the end.
+struct LifeChecks {
+  let world: LifeWorld
+  let device: LifeDevice
+  let hasBadClocks: Bool
+
+  func run() throws {
+    let program = try FleetSQLite(device.path)
+    try checkIntegrity(program)
+    let notes = try texts(program, "SELECT id, body, shared FROM note")
+    let bodies = Dictionary(
+      notes.map { ($0[0] ?? "", $0[1] ?? "") }, uniquingKeysWith: { first, _ in first })
+    let items = Set(try texts(program, "SELECT token FROM item").compactMap { $0[0] })
+    let edits = world.ledger.edits
+    let alive = world.devices.values.reduce(into: Set<Int>()) { $0.formUnion($1.log) }
+    let deleted = world.ledger.deletedNotes
+    var last: [String: [String]] = [:]
+    var total: Int64 = 0
+    for (index, edit) in edits.enumerated() where edit.isPublished || alive.contains(index) {
+      switch edit.subject {
+      case .own(let id): last[id, default: []].append(edit.token)
+      case .row(let token, let note):
+        if deleted.contains(note) { continue }
+        guard bodies["n-" + token] != nil || items.contains(token) else {
+          throw lost("the row of \(token) is not there")
+        }
+      case .tally: total += edit.amount
+      case .shared: break
+      }
+    }
+    for (id, tokens) in last.sorted(by: { $0.key < $1.key }) {
+      guard let body = bodies[id], hasBadClocks ? tokens.contains(body) : tokens.last == body
+      else { throw lost("\(id) is \(bodies[id] ?? "not there") instead of \(tokens.last ?? "")") }
+    }
+    try checkShared(notes)
+    if case .integer(let shown)? = try program.rows("SELECT n FROM tally WHERE name = 'all'")
+      .first?.first, shown != total, !world.ledger.isTallyUncertain
+    {
+      throw lost("the counter is \(shown) instead of \(total)")
+    }
+    let local = Set(try texts(program, "SELECT token FROM local").compactMap { $0[0] })
+    if let token = device.localTokens.first(where: { !local.contains($0) }) {
+      throw lost("\(token) is no longer in the table that stays here")
+    }
+  }
+
+  /// What is in a cell that everybody edits was written into it by somebody.
+  private func checkShared(_ notes: [[String?]]) throws {
+    let written = Set(
+      world.ledger.edits.compactMap { edit -> String? in
+        if case .shared(let note) = edit.subject { note + " " + edit.token } else { nil }
+      })
+    for note in notes {
+      guard let id = note[0], let shared = note[2] else { continue }
+      if !written.contains(id + " " + shared) { throw lost("\(id) has \(shared)") }
+    }
+  }
+
+  private func checkIntegrity(_ program: FleetSQLite) throws {
+    let integrity = try texts(program, "PRAGMA integrity_check").compactMap { $0[0] }
+    if integrity != ["ok"] {
+      throw FleetFailure(.integrity, "device \(device.number): \(integrity)")
+    }
+    if try !program.rows("PRAGMA foreign_key_check").isEmpty {
+      throw FleetFailure(.foreignKeys, "device \(device.number)")
+    }
+  }
+
+  private func lost(_ what: String) -> FleetFailure {
+    FleetFailure(.lost, "device \(device.number): \(what)")
+  }
+
+  private func texts(_ program: FleetSQLite, _ sql: String) throws -> [[String?]] {
+    try program.rows(sql).map { row in
+      row.map {
+        if case .text(let text) = $0 { String(decoding: text, as: UTF8.self) } else { nil }
+      }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import DocumentSync
+import Foundation
+import SyncModel
+import SyncStore
+
+/// One store in the life of a document, and who uses it.
+final class LifeDevice {
+  /// What is put aside of a store.
+  struct Backup {
+    var content: Data
+    var token: (client: String, content: Data?)
+    var log: [Int]
+    var sealed: Int
+    var localTokens: [String]
+  }
+
+  let number: Int
+  let directory: LateDirectory
+  var path: String
+  var machine: Int
+  var manager: DocumentSyncManager
+  /// Names the rows that are this device's own.
+  var lineage: String
+  /// The edits that the store contains and that were made in it or in those
+  /// that it is a copy of.
+  var log: [Int] = []
+  /// How many of these were in the store when it was synchronized last.
+  var sealed = 0
+  /// What is in the table that stays on the device.
+  var localTokens: [String] = []
+  var backup: Backup?
+  private var edits = 0
+
+  init(
+    number: Int, directory: LateDirectory, path: String, machine: Int,
+    manager: DocumentSyncManager
+  ) {
+    self.number = number
+    self.directory = directory
+    self.path = path
+    self.machine = machine
+    self.manager = manager
+    lineage = "\(number)"
+  }
+
+  /// What every store is made of.
+  static let schema = [
+    "CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT, shared TEXT)",
+    """
+    CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT NOT NULL REFERENCES note (id) \
+    ON DELETE CASCADE, token TEXT NOT NULL UNIQUE)
+    """,
+    "CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL)",
+    "CREATE TABLE local (token TEXT)",
+    "INSERT INTO note VALUES ('first', 'first', NULL)",
+    "INSERT INTO tally VALUES ('all', 0)",
+  ]
+
+  static var configuration: StoreConfiguration {
+    var configuration = StoreConfiguration()
+    configuration.excludedTables = ["local"]
+    configuration.columnMergeTypes = ["tally": ["n": .counter]]
+    return configuration
+  }
+
+  // MARK: Editing
+
+  /// Edits the store as a program does that knows nothing of syncing.
+  func edit(_ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger) throws {
+    let program = try FleetSQLite(path)
+    try program.run("PRAGMA foreign_keys = ON")
+    edits += 1
+    let token = "\(lineage).\(edits).\(salt % 1000)"
+    func pickNote(_ condition: String) throws -> String? {
+      let ids = try program.rows("SELECT id FROM note WHERE \(condition) ORDER BY id")
+      guard !ids.isEmpty, case .text(let id) = ids[Int(salt % UInt64(ids.count))][0] else {
+        return nil
+      }
+      return String(decoding: id, as: UTF8.self)
+    }
+    var made = LifeLedger.Edit(subject: .tally, token: token)
+    switch edit {
+    case .insert:
+      try program.run("INSERT INTO note VALUES ('n-\(token)', '\(token)', NULL)")
+      made.subject = .row(token: token, note: "n-\(token)")
+    case .child:
+      guard let note = try pickNote("id NOT LIKE 'own-%'") else { return }
+      try program.run("INSERT INTO item (note, token) VALUES ('\(note)', '\(token)')")
+      made.subject = .row(token: token, note: note)
+    case .own:
+      try program.run(
+        """
+        INSERT INTO note VALUES ('own-\(lineage)', '\(token)', NULL) \
+        ON CONFLICT (id) DO UPDATE SET body = excluded.body
+        """)
+      made.subject = .own("own-\(lineage)")
+    case .shared:
+      guard let note = try pickNote("id NOT LIKE 'own-%'") else { return }
+      try program.run("UPDATE note SET shared = '\(token)' WHERE id = '\(note)'")
+      made.subject = .shared(note)
+    case .delete:
+      guard let note = try pickNote("id NOT LIKE 'own-%' AND id <> 'first'") else { return }
+      try program.run("DELETE FROM note WHERE id = '\(note)'")
+      ledger.noteDeletion(ofNote: note)
+      return
+    case .increment:
+      made.amount = Int64(salt % 5) + 1
+      try program.run("UPDATE tally SET n = n + \(made.amount) WHERE name = 'all'")
+    case .local:
+      try program.run("INSERT INTO local VALUES ('\(token)')")
+      localTokens.append(token)
+      return
+    }
+    log.append(ledger.note(made))
+  }
+
+  /// Whether the counter was edited since the last synchronization.
+  func hasUnsealedTally(_ ledger: LifeLedger) -> Bool {
+    let edits = ledger.edits
+    return log.dropFirst(sealed).contains { edits[$0].subject == .tally }
+  }
+}

@@ -1,0 +1,79 @@
+import DocumentSync
+import Foundation
+import SyncModel
+import SyncStore
+
+/// One history of a document's life, from its beginning to its checks.
+struct LifeRun {
+  /// What came of it.
+  struct Outcome {
+    var failure: FleetFailure?
+    var syncs = 0
+    var rounds = 0
+    var edits = 0
+    var result = ""
+  }
+
+  static func carryOut(_ plan: LifePlan) async throws -> Outcome {
+    var outcome = Outcome()
+    let world: LifeWorld
+    do {
+      world = try await LifeWorld(plan)
+    } catch {
+      outcome.failure = FleetFailure(throwing: error, "at the beginning: ")
+      return outcome
+    }
+    do {
+      try await LifeRun(world: world).run(plan, &outcome)
+    } catch let failure as FleetFailure {
+      outcome.failure = failure
+    } catch {
+      outcome.failure = FleetFailure(throwing: error)
+    }
+    outcome.syncs = world.syncs
+    outcome.edits = world.ledger.edits.count
+    try await world.close()
+    return outcome
+  }
+
+  let world: LifeWorld
+
+  private func run(_ plan: LifePlan, _ outcome: inout Outcome) async throws {
+    for (index, step) in plan.steps.enumerated() {
+      do {
+        try await world.carryOut(step)
+      } catch {
+        var failure =
+          error as? FleetFailure ?? FleetFailure(throwing: error, "step \(index + 1), \(step): ")
+        failure.step = index
+        throw failure
+      }
+    }
+    outcome.rounds = try await world.settle()
+    let hasBadClocks = plan.steps.contains { if case .clock = $0 { true } else { false } }
+    for device in world.devices.values.sorted(by: { $0.number < $1.number }) {
+      try LifeChecks(world: world, device: device, hasBadClocks: hasBadClocks).run()
+    }
+    try checkDigests()
+    if let violation = world.ledger.violations(in: world.memory).first {
+      throw FleetFailure(.changedFile, violation)
+    }
+    _ = try await world.joinAtTheEnd()
+    try checkDigests()
+    outcome.result = try world.devices.values.first.map { "\(try $0.manager.store.digest())" } ?? ""
+  }
+
+  private func checkDigests() throws {
+    var first: (device: Int, digest: StoreDigest)?
+    for device in world.devices.values.sorted(by: { $0.number < $1.number }) {
+      let digest = try device.manager.store.digest()
+      guard let known = first else {
+        first = (device.number, digest)
+        continue
+      }
+      let differing = "devices \(known.device) and \(device.number)"
+      if known.digest.visible != digest.visible { throw FleetFailure(.visible, differing) }
+      if known.digest != digest { throw FleetFailure(.logical, differing) }
+    }
+  }
+}

@@ -1,0 +1,111 @@
+/// One thing that happens in the life of a document.
+enum LifeStep: Hashable, Sendable, CustomStringConvertible {
+  /// What a program does to a store.
+  enum Edit: Hashable, Sendable, CaseIterable {
+    case insert, child, own, shared, delete, increment, local
+  }
+
+  /// A program edits a store.
+  case edit(device: Int, Edit, salt: UInt64)
+  /// A device synchronizes.
+  case sync(device: Int)
+  /// Some of what the others have published arrives at a device.
+  case arrive(device: Int, salt: UInt64)
+  /// A new device joins.
+  case join(device: Int)
+  /// A device with rows of its own, not under sync, joins with them.
+  case joinMerging(device: Int, salt: UInt64)
+  /// The file of a store is copied, on its machine or to another.
+  case copy(device: Int, to: Int, isElsewhere: Bool)
+  /// The file of a store is moved on its machine.
+  case move(device: Int)
+  /// A copy of the file is put aside.
+  case backUp(device: Int)
+  /// The copy is put back in its place.
+  case restore(device: Int)
+  /// Everything that a machine has is as it was at its last backup.
+  case rollBack(device: Int)
+  /// A device uploads the whole store.
+  case upload(device: Int)
+  /// A device clears away what nobody needs.
+  case vacuum(device: Int)
+  /// A device retires another.
+  case retire(device: Int, other: Int)
+  /// A device begins the document anew.
+  case reset(device: Int)
+  /// A device leaves.
+  case leave(device: Int)
+  /// The process ends and begins again.
+  case reopen(device: Int)
+  /// A clock goes wrong, or time passes.
+  case clock(device: Int, milliseconds: Int64)
+
+  /// The device that acts.
+  var device: Int {
+    switch self {
+    case .edit(let device, _, _), .sync(let device), .arrive(let device, _), .join(let device),
+      .joinMerging(let device, _), .copy(let device, _, _), .move(let device),
+      .backUp(let device), .restore(let device), .rollBack(let device), .upload(let device),
+      .vacuum(let device), .retire(let device, _), .reset(let device), .leave(let device),
+      .reopen(let device), .clock(let device, _):
+      device
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .edit(let device, let edit, let salt): "device \(device): \(edit) (\(salt))"
+    case .sync(let device): "device \(device) syncs"
+    case .arrive(let device, let salt): "files arrive at device \(device) (\(salt))"
+    case .join(let device): "device \(device) joins"
+    case .joinMerging(let device, let salt): "device \(device) joins with rows (\(salt))"
+    case .copy(let device, let to, let isElsewhere):
+      "device \(device) is copied to \(to)\(isElsewhere ? ", elsewhere" : "")"
+    case .move(let device): "device \(device) is moved"
+    case .backUp(let device): "device \(device) is backed up"
+    case .restore(let device): "device \(device) is restored"
+    case .rollBack(let device): "the machine of device \(device) is rolled back"
+    case .upload(let device): "device \(device) uploads the whole store"
+    case .vacuum(let device): "device \(device) vacuums"
+    case .retire(let device, let other): "device \(device) retires \(other)"
+    case .reset(let device): "device \(device) resets the document"
+    case .leave(let device): "device \(device) leaves"
+    case .reopen(let device): "device \(device) starts anew"
+    case .clock(let device, let milliseconds): "clock of device \(device) by \(milliseconds) ms"
+    }
+  }
+}
+
+/// Which kinds of steps histories have.
+public struct LifeFeatures: OptionSet, Hashable, Sendable {
+  /// One bit for each.
+  public let rawValue: Int
+  /// Wraps bits.
+  public init(rawValue: Int) { self.rawValue = rawValue }
+
+  /// Devices come and go.
+  public static let joins = Self(rawValue: 1 << 0)
+  /// Stores are copied and moved.
+  public static let copies = Self(rawValue: 1 << 1)
+  /// Stores and whole machines are restored from backups.
+  public static let restores = Self(rawValue: 1 << 2)
+  /// Whole stores are uploaded, and files cleared away, at any time.
+  public static let housekeeping = Self(rawValue: 1 << 3)
+  /// Devices are retired.
+  public static let retirement = Self(rawValue: 1 << 4)
+  /// The document is begun anew.
+  public static let resets = Self(rawValue: 1 << 5)
+  /// Clocks go wrong.
+  public static let clocks = Self(rawValue: 1 << 6)
+  /// Devices with rows join.
+  public static let merges = Self(rawValue: 1 << 7)
+
+  /// All kinds.
+  public static let all = Self(rawValue: 1 << 8 - 1)
+  /// Their names.
+  public static let names: [(name: String, feature: Self)] = [
+    ("joins", .joins), ("copies", .copies), ("restores", .restores),
+    ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
+    ("clocks", .clocks), ("merges", .merges),
+  ]
+}

@@ -1,0 +1,282 @@
+import DocumentSync
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The stores of one history, the machines that they are on, and the
+/// directory between them.
+final class LifeWorld {
+  let plan: LifePlan
+  let memory: MemoryDirectory
+  let ledger = LifeLedger()
+  private(set) var devices: [Int: LifeDevice] = [:]
+  private(set) var syncs = 0
+  private let folder: String
+  private let random: FleetClock
+  private var clocks: [Int: FleetClock] = [:]
+  private var machines = 0
+  private var paths = 0
+
+  init(_ plan: LifePlan) async throws {
+    self.plan = plan
+    memory = MemoryDirectory(seed: plan.seed)
+    random = FleetClock(seed: plan.seed, time: 0)
+    let inMemory = "/dev/shm"
+    let parent =
+      FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
+    folder = parent + "/docsync-life-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    do {
+      for number in 0..<plan.devices { try await join(number) }
+      for device in devices.values { device.directory.isOpen = false }
+    } catch {
+      try await close()
+      throw error
+    }
+  }
+
+  /// Closes the stores and removes everything.
+  func close() async throws {
+    for device in devices.values { try await device.manager.close() }
+    devices = [:]
+    try FileManager.default.removeItem(atPath: folder)
+  }
+
+  // MARK: - Stores
+
+  private func newPath(_ number: Int) -> String {
+    paths += 1
+    return "\(folder)/\(number)-\(paths).db"
+  }
+
+  private func clock(_ number: Int) -> FleetClock {
+    if let clock = clocks[number] { return clock }
+    let clock = FleetClock(seed: plan.seed &+ UInt64(number), time: 1_700_000_000_000)
+    clocks[number] = clock
+    return clock
+  }
+
+  private func environment(_ number: Int, machine: Int) -> SyncEnvironment {
+    let clock = clock(number)
+    let random = random
+    var environment = SyncEnvironment()
+    environment.now = {
+      clock.time += 1
+      return clock.time
+    }
+    environment.random = { random.word() }
+    environment.retries = .none
+    environment.parallelReads = 1
+    environment.store.places = StorePlaces(
+      machine: "machine \(machine)", folder: tokenFolder(machine))
+    return environment
+  }
+
+  private func tokenFolder(_ machine: Int) -> String { "\(folder)/tokens-\(machine)" }
+
+  private func tokenFile(_ device: LifeDevice) -> String {
+    "\(tokenFolder(device.machine))/\(device.manager.binding.client).token"
+  }
+
+  private func program(_ path: String) throws {
+    let program = try FleetSQLite(path)
+    for statement in LifeDevice.schema { try program.run(statement) }
+  }
+
+  private func reopen(_ device: LifeDevice) async throws {
+    device.manager = try await DocumentSyncManager.open(
+      storeAt: device.path, directory: device.directory,
+      environment: environment(device.number, machine: device.machine))
+  }
+
+  // MARK: - Steps
+
+  /// Whether a step can be carried out now.
+  func allows(_ step: LifeStep) -> Bool {
+    switch step {
+    case .join(let device), .joinMerging(let device, _): devices[device] == nil
+    case .copy(let device, let to, _): devices[device] != nil && devices[to] == nil
+    case .restore(let device), .rollBack(let device): devices[device]?.backup != nil
+    case .leave(let device): devices[device] != nil && devices.count > 1
+    case .retire(let device, let other):
+      devices[device] != nil && devices[other] != nil && device != other
+    default: devices[step.device] != nil
+    }
+  }
+
+  func carryOut(_ step: LifeStep) async throws {
+    guard allows(step) else { return }
+    if case .join(let number) = step { return try await join(number) }
+    if case .joinMerging(let number, let salt) = step {
+      return try await joinMerging(number, salt: salt)
+    }
+    guard let device = devices[step.device] else { return }
+    switch step {
+    case .edit(_, let edit, let salt): try device.edit(edit, salt: salt, ledger)
+    case .sync: _ = try await synchronize(device)
+    case .arrive(_, let salt): device.directory.arrive(salt: salt)
+    case .copy(_, let to, let isElsewhere):
+      try await copy(device, to: to, isElsewhere: isElsewhere)
+    case .move: try await move(device)
+    case .backUp: try await backUp(device)
+    case .restore: try await restore(device, withToken: false)
+    case .rollBack: try await restore(device, withToken: true)
+    case .upload: try await upload(device)
+    case .vacuum: try await vacuum(device)
+    case .retire(_, let other): try await retire(devices[other], by: device)
+    case .reset: try await reset(device)
+    case .leave: try await leave(device)
+    case .reopen:
+      try await device.manager.close()
+      try await reopen(device)
+    case .clock(_, let milliseconds):
+      clock(device.number).time = max(1_000_000_000_000, clock(device.number).time + milliseconds)
+    case .join, .joinMerging: break
+    }
+  }
+
+  /// Synchronizes; what was edited before is published then.
+  func synchronize(_ device: LifeDevice) async throws -> SyncReport {
+    let edits = device.log
+    let report = try await device.manager.synchronize()
+    syncs += 1
+    device.sealed = edits.count
+    ledger.notePublished(edits)
+    return report
+  }
+
+  private func join(_ number: Int) async throws {
+    let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
+    machines += 1
+    let environment = environment(number, machine: machines)
+    let path = newPath(number)
+    let manager: DocumentSyncManager
+    if devices.isEmpty, memory.items.isEmpty {
+      try program(path)
+      manager = try await DocumentSyncManager.create(
+        storeAt: path, directory: directory, document: "life", client: "device \(number)",
+        configuration: LifeDevice.configuration, environment: environment)
+    } else {
+      manager = try await DocumentSyncManager.join(
+        storeAt: path, directory: directory, client: "device \(number)", environment: environment)
+    }
+    let device = LifeDevice(
+      number: number, directory: directory, path: path, machine: machines, manager: manager)
+    directory.arrive(salt: .max)
+    directory.isOpen = memory.items.isEmpty
+    devices[number] = device
+  }
+
+  private func joinMerging(_ number: Int, salt: UInt64) async throws {}
+
+  private func copy(_ device: LifeDevice, to number: Int, isElsewhere: Bool) async throws {
+    try await device.manager.close()
+    if device.hasUnsealedTally(ledger) { ledger.isTallyUncertain = true }
+    let path = newPath(number)
+    try FileManager.default.copyItem(atPath: device.path, toPath: path)
+    try await reopen(device)
+    if isElsewhere { machines += 1 }
+    let machine = isElsewhere ? machines : device.machine
+    let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
+    directory.isOpen = false
+    clock(number).time = clock(device.number).time
+    let copy = LifeDevice(
+      number: number, directory: directory, path: path, machine: machine,
+      manager: try await DocumentSyncManager.open(
+        storeAt: path, directory: directory,
+        environment: environment(number, machine: machine)))
+    copy.log = device.log
+    copy.sealed = device.sealed
+    copy.localTokens = device.localTokens
+    devices[number] = copy
+  }
+
+  private func move(_ device: LifeDevice) async throws {
+    try await device.manager.close()
+    let path = newPath(device.number)
+    try FileManager.default.copyItem(atPath: device.path, toPath: path)
+    try FileManager.default.removeItem(atPath: device.path)
+    device.path = path
+    try await reopen(device)
+  }
+
+  private func backUp(_ device: LifeDevice) async throws {
+    try await device.manager.close()
+    device.backup = LifeDevice.Backup(
+      content: try Data(contentsOf: URL(fileURLWithPath: device.path)),
+      token: (
+        tokenFile(device), FileManager.default.contents(atPath: tokenFile(device))
+      ),
+      log: device.log, sealed: device.sealed, localTokens: device.localTokens)
+    try await reopen(device)
+  }
+
+  private func restore(_ device: LifeDevice, withToken: Bool) async throws {
+    guard let backup = device.backup else { return }
+    try await device.manager.close()
+    let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: device.path))
+    try handle.truncate(atOffset: 0)
+    try handle.write(contentsOf: backup.content)
+    try handle.close()
+    if withToken, let token = backup.token.content {
+      try token.write(to: URL(fileURLWithPath: backup.token.client))
+    }
+    device.log = backup.log
+    device.sealed = backup.sealed
+    device.localTokens = backup.localTokens
+    if device.hasUnsealedTally(ledger) { ledger.isTallyUncertain = true }
+    device.lineage += "r"
+    try await reopen(device)
+  }
+
+  private func upload(_ device: LifeDevice) async throws {
+    let edits = device.log
+    try await device.manager.uploadWholeStore()
+    device.sealed = edits.count
+    ledger.notePublished(edits)
+  }
+
+  private func vacuum(_ device: LifeDevice) async throws {}
+
+  private func retire(_ other: LifeDevice?, by device: LifeDevice) async throws {}
+
+  private func reset(_ device: LifeDevice) async throws {}
+
+  private func leave(_ device: LifeDevice) async throws {}
+
+  // MARK: - The end
+
+  /// Lets everything arrive and everybody synchronize until nothing moves.
+  /// Gives the number of rounds.
+  func settle() async throws -> Int {
+    for device in devices.values { device.directory.isOpen = true }
+    let limit = 10 + 4 * devices.count
+    var quiet = 0
+    for round in 1...limit {
+      var isIdle = true
+      var waiting: [String] = []
+      for device in devices.values.sorted(by: { $0.number < $1.number }) {
+        let report = try await synchronize(device)
+        waiting += report.waiting.map { "device \(device.number): \($0)" }
+        if !report.isIdle || report.publishedMarker { isIdle = false }
+      }
+      // Each client looks into the folder of every other in turn.
+      quiet = isIdle ? quiet + 1 : 0
+      guard quiet > devices.count + 2 || (quiet > 1 && waiting.isEmpty) else { continue }
+      if let first = waiting.first {
+        throw FleetFailure(.unexplained, "waits in the end: \(first)")
+      }
+      return round
+    }
+    throw FleetFailure(.restless, "not at rest after \(limit) rounds")
+  }
+
+  /// A device that joins when everything is over.
+  func joinAtTheEnd() async throws -> LifeDevice? {
+    let number = LifePlan.maximum + 1
+    try await join(number)
+    devices[number]?.directory.isOpen = true
+    return devices[number]
+  }
+}
