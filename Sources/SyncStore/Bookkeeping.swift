@@ -7,6 +7,17 @@ enum Bookkeeping {
   /// The version of the tables' layout.
   static let format = 1
 
+  /// The tables, without their prefix, that describe the document: a store
+  /// that takes over another's content takes over these. The others are the
+  /// device's own. Those of single tables are not among them.
+  static let documentTables = [
+    "table", "column", "foreign_table", "foreign_column", "foreign", "lost", "client", "kept",
+    "kept_reference", "claim", "range",
+  ]
+
+  /// The keys of `docsync_meta` of which the same is true.
+  static let documentMeta = ["fingerprintKey", "configuration"]
+
   /// Statements that make the tables that every store has.
   static let creation = [
     // One row per key: format, binding, configuration.
@@ -49,7 +60,7 @@ enum Bookkeeping {
     // Change sets that this client made, and those that it made as another
     // client and that are not published.
     """
-    CREATE TABLE docsync_outbox (client INTEGER, number INTEGER, hash BLOB NOT NULL, \
+    CREATE TABLE docsync_outbox (client BLOB, number INTEGER, hash BLOB NOT NULL, \
     size INTEGER NOT NULL, changes INTEGER NOT NULL, published INTEGER NOT NULL, \
     bytes BLOB NOT NULL, PRIMARY KEY (client, number))
     """,

@@ -23,7 +23,7 @@ final class ChangeSetBuilder {
     self.binding = binding
     self.options = options
     var vector = try session.clients.vector()
-    head = vector[binding.client]
+    head = try session.ownHead()
     vector[binding.client] = nil
     dependencies = vector
     schema = session.schema.fingerprint
@@ -61,8 +61,8 @@ final class ChangeSetBuilder {
       header: header, dependencies: dependencies, schema: schema, tables: tables)
     let bytes = try ChangeSetCodec.encode(set)
     let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
-    try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
-    try session.clients.advance(binding.client, to: entry)
+    try Self.write(bytes, entry, rowCount: rowCount, binding.client, session)
+    if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
     try session.recordHistory(client: session.own, entry: entry, rowCount: rowCount)
     sealed.append(
       SealedChangeSet(
@@ -77,13 +77,13 @@ final class ChangeSetBuilder {
 
   /// Keeps a sealed change set until it is published, and beyond.
   static func write(
-    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: Int32,
+    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: ClientIdentifier,
     _ session: StoreSession
   ) throws {
     let statement = try SQLStatement(
       "INSERT INTO docsync_outbox (client, number, hash, size, changes, published, bytes) "
         + "VALUES (?, ?, ?, ?, ?, 0, ?)", on: session.database)
-    statement.bind(Int64(client), at: 1)
+    statement.bind(blob: client.bits.bytes, at: 1)
     statement.bind(Int64(entry.number), at: 2)
     statement.bind(blob: entry.hash.bytes, at: 3)
     statement.bind(Int64(bytes.count), at: 4)

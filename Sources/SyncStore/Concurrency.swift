@@ -27,12 +27,17 @@ struct Concurrency {
   /// author of a change set with these dependencies had not.
   init(author: Int32, dependencies: VersionVector, session: StoreSession) throws {
     var unseen: [Int32: [ClosedRange<UInt64>]] = [:]
+    let ownHead = try session.ownHead()?.number ?? 0
     let statement = try SQLStatement(
-      "SELECT id, number FROM docsync_client WHERE number > 0", on: session.database)
+      "SELECT id, number FROM docsync_client WHERE number > 0 OR id = ?", on: session.database)
+    statement.bind(Int64(session.own), at: 1)
     var ahead: [(client: Int32, seen: Int64, number: Int64)] = []
     while try statement.step() {
       let client = Int32(truncatingIfNeeded: statement.integer(at: 0))
-      let number = statement.integer(at: 1)
+      // What is sealed shows, even if it is not counted as applied yet.
+      let number =
+        client == session.own
+        ? Int64(clamping: ownHead) : statement.integer(at: 1)
       let seen = Int64(
         clamping: dependencies.number(of: session.clients.client(client)))
       if client != author, seen < number { ahead.append((client, seen, number)) }
@@ -145,10 +150,10 @@ extension StoreSession {
   func unpublishedRanges() throws -> [ClosedRange<UInt64>] {
     let first = try Int64.fetchOne(
       database, sql: "SELECT min(number) FROM docsync_outbox WHERE client = ? AND published = 0",
-      arguments: [own])
+      arguments: [ownBytes])
     let last = try Int64.fetchOne(
       database, sql: "SELECT max(number) FROM docsync_outbox WHERE client = ? AND published = 0",
-      arguments: [own])
+      arguments: [ownBytes])
     guard let first, let last else { return [] }
     return try timeRanges(of: own, after: first - 1, through: last)
   }

@@ -6,16 +6,20 @@ import SyncModel
 final class ConflictNames {
   private let session: StoreSession
   private var tables: [Int: (name: String, columns: [String])] = [:]
+  private var former: FormerNames?
 
   init(session: StoreSession) { self.session = session }
 
   func conflict(_ entry: ConflictJournal.Entry) throws -> Conflict {
+    let former = try formerNames()
     let table = try table(entry.row.table)
     func name(_ position: Int) -> String {
       if position == ConflictJournal.localKeyPosition {
         return session.schema.tables.first { $0.id == entry.row.table }?.localKey ?? "rowid"
       }
-      return position < table.columns.count ? table.columns[position] : "column \(position)"
+      if position < table.columns.count { return table.columns[position] }
+      let columns = former.tables[entry.row.table]?.columns ?? former.columns[entry.row.table]
+      return columns?[position]?.name ?? "column \(position)"
     }
     func cells(_ cells: [ConflictJournal.Entry.Cell]?) -> [Conflict.Cell]? {
       cells?.map { Conflict.Cell(column: name($0.column), value: $0.value) }
@@ -31,10 +35,18 @@ final class ConflictNames {
       rule: entry.rule, outcome: entry.outcome, status: entry.status, message: entry.message)
   }
 
+  private func formerNames() throws -> FormerNames {
+    if let former { return former }
+    let read = try FormerNames.read(session.database)
+    former = read
+    return read
+  }
+
   /// The names by bookkeeping, which knows them for as long as rows of the
   /// table may be in the journal.
   private func table(_ id: Int) throws -> (name: String, columns: [String]) {
     if let known = tables[id] { return known }
+    if let gone = try formerNames().tables[id] { return (gone.name, []) }
     let name =
       try String.fetchOne(
         session.database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id])

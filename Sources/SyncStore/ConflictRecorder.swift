@@ -131,6 +131,8 @@ final class ConflictRecorder {
     _ cell: CellKey, in row: WorkingRow, local: (value: Value, stamp: LocalStamp),
     remote: (value: Value, stamp: LocalStamp)
   ) throws {
+    let isReturning = isReturning(local.stamp, remote.stamp)
+    let (local, remote) = isReturning ? (remote, local) : (local, remote)
     count += 1
     var entry = ConflictJournal.Entry(
       kind: .cell, row: row.key, column: cell.column, rule: .latestWins,
@@ -162,6 +164,12 @@ final class ConflictRecorder {
       CellDecision(
         cell: cell, policy: policy, number: try add(entry), base: entry.base, local: local.value,
         remote: remote))
+  }
+
+  /// Whether what comes is this device's own, applied again: it is the local
+  /// side all the same.
+  private func isReturning(_ local: LocalStamp?, _ remote: LocalStamp?) -> Bool {
+    remote?.client == session.own && local?.client != session.own
   }
 
   /// Whether a question is open for the cell or the row: then it goes on with
@@ -246,6 +254,13 @@ final class ConflictRecorder {
     _ entry: ConflictJournal.Entry, edit: Conflict.Outcome
   ) throws {
     var entry = entry
+    var edit = edit
+    if isReturning(entry.localStamp, entry.remoteStamp) {
+      (entry.local, entry.remote) = (entry.remote, entry.local)
+      (entry.localStamp, entry.remoteStamp) = (entry.remoteStamp, entry.localStamp)
+      entry.outcome = entry.outcome == .local ? .remote : .local
+      edit = edit == .local ? .remote : .local
+    }
     let isUnpublished = try entry.localStamp.map(session.isUnpublished) ?? false
     if try supersede(entry, isUnpublished: isUnpublished) { return }
     let policy = try session.policies(of: entry.row.table).existence

@@ -28,11 +28,11 @@ struct IncarnationBranch {
       moved.header.number = UInt64(index) + 1
       moved.header.previous = previous
       moved.dependencies[former.client] = common
-      moved.tables = changeSet.tables.map(keepingStamps)
+      moved.tables = changeSet.tables.map { $0.keepingStamps(of: former.client) }
       let bytes = try ChangeSetCodec.encode(moved)
       let entry = VersionVector.Entry(
         number: moved.header.number, hash: ContentHash(of: bytes))
-      try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, author, session)
+      try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, new.client, session)
       try session.clients.advance(new.client, to: entry)
       try session.recordRange(client: author, number: entry.number, moved.timeRange, isMixed: true)
       try session.recordHistory(client: author, entry: entry, rowCount: moved.rowCount)
@@ -45,33 +45,38 @@ struct IncarnationBranch {
     let author = try session.clients.number(of: former.client)
     let last = Int64(common?.number ?? 0)
     try session.clients.takeBack(former.client, to: common)
-    for table in ["docsync_outbox", "docsync_history"] {
-      try session.database.execute(
-        sql: "DELETE FROM \(table) WHERE client = ? AND number > ?", arguments: [author, last])
-    }
+    try session.database.execute(
+      sql: "DELETE FROM docsync_outbox WHERE client = ? AND number > ?",
+      arguments: [Data(former.client.bits.bytes), last])
+    try session.database.execute(
+      sql: "DELETE FROM docsync_history WHERE client = ? AND number > ?",
+      arguments: [author, last])
     try session.database.execute(
       sql: "DELETE FROM docsync_range WHERE client = ? AND last > ?", arguments: [author, last])
   }
 
-  private func keepingStamps(_ changes: TableChanges) -> TableChanges {
-    var changes = changes
-    var former: [Int: [Int?: Stamp]] = [:]
-    for exception in changes.exceptions {
-      former[exception.row, default: [:]][exception.column] = exception.stamp
+}
+
+extension TableChanges {
+  /// The same changes for another author: each stamp of their `author` is
+  /// named.
+  func keepingStamps(of author: ClientIdentifier) -> TableChanges {
+    var named: [Int: [Int?: Stamp]] = [:]
+    for exception in exceptions {
+      named[exception.row, default: [:]][exception.column] = exception.stamp
     }
+    var changes = self
     changes.exceptions = []
-    for row in 0..<changes.count {
-      let own = Stamp(time: changes.times[row], client: self.former.client)
+    for row in 0..<count {
+      let own = Stamp(time: times[row], client: author)
       func add(_ column: Int?, _ stamp: Stamp) {
         changes.exceptions.append(StampException(row: row, column: column, stamp: stamp))
       }
       // An update says nothing of the row's existence.
       let existence =
-        former[row]?[nil] ?? (changes.actions[row] == RowAction.update.rawValue ? nil : own)
+        named[row]?[nil] ?? (actions[row] == RowAction.update.rawValue ? nil : own)
       if let existence { add(nil, existence) }
-      for column in changes.shapes[Int(changes.rowShapes[row])] {
-        add(column, former[row]?[column] ?? own)
-      }
+      for column in shapes[Int(rowShapes[row])] { add(column, named[row]?[column] ?? own) }
     }
     return changes
   }

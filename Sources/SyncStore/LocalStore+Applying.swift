@@ -25,7 +25,7 @@ extension LocalStore {
     onApplied: (AppliedChangeSet) -> Void = { _ in }
   ) throws -> ApplyReport {
     var report = ApplyReport()
-    let kept = try waitingSets()
+    let kept = try read { try waitingSets($0) }
     guard !received.isEmpty || !kept.isEmpty else { return report }
     var pending = try PendingChangeSets(received, kept: kept)
     var isDone = false
@@ -43,6 +43,7 @@ extension LocalStore {
           try session.database.execute(
             sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
             arguments: [Data(next.header.client.bits.bytes), Int64(next.header.number)])
+          if next.header.client == session.ownClient { try session.completeOwn() }
         }
         try apply.finish()
         try decide(session, checkCancellation: checkCancellation)
@@ -101,17 +102,16 @@ extension LocalStore {
     }
   }
 
-  private func waitingSets() throws -> [(hash: ContentHash, bytes: [UInt8])] {
-    try read { session in
-      let statement = try SQLStatement(
-        "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
-      var found: [(hash: ContentHash, bytes: [UInt8])] = []
-      while try statement.step() {
-        guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
-        found.append((hash, statement.bytes(at: 1)))
-      }
-      return found
+  private func waitingSets(_ session: StoreSession) throws -> [(hash: ContentHash, bytes: [UInt8])]
+  {
+    let statement = try SQLStatement(
+      "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
+    var found: [(hash: ContentHash, bytes: [UInt8])] = []
+    while try statement.step() {
+      guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
+      found.append((hash, statement.bytes(at: 1)))
     }
+    return found
   }
 
   /// What has been applied of the other clients.
@@ -152,19 +152,23 @@ extension LocalStore {
 
   /// The last sealed change set of its own; `nil` for none.
   public func head() throws -> VersionVector.Entry? {
-    try read { try $0.clients.vector()[binding.client] }
+    try read { try $0.ownHead() }
   }
 
-  /// Change sets that were received and wait.
+  /// Change sets that were received and wait. Own ones are among them after
+  /// the store's content was exchanged.
   public func waiting() throws -> [WaitingChangeSet] {
-    let kept = try waitingSets()
+    try read { try waiting($0) }
+  }
+
+  /// The same within a transaction.
+  func waiting(_ session: StoreSession) throws -> [WaitingChangeSet] {
+    let kept = try waitingSets(session)
     guard !kept.isEmpty else { return [] }
-    return try read { session in
-      try PendingChangeSets([], kept: kept).rest.map { item in
-        WaitingChangeSet(
-          client: item.header.client, number: item.header.number, hash: item.hash,
-          missing: try item.missing(session, binding))
-      }
+    return try PendingChangeSets([], kept: kept).rest.map { item in
+      WaitingChangeSet(
+        client: item.header.client, number: item.header.number, hash: item.hash,
+        missing: try item.missing(session, binding))
     }
   }
 }

@@ -110,6 +110,9 @@ extension LocalStore {
             throw LocalEdits.Refusal(
               message: "The conflict is about a whole row, which no value can answer.")
           }
+          guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
+            column < table.columns.count
+          else { throw LocalEdits.Refusal(message: "Its column is not there.") }
           try LocalEdits(session: session).set([(column, value)], of: entry.row)
         }
         var entry = entry
@@ -166,8 +169,11 @@ extension LocalStore {
   ) throws {
     let entries = try register(of: entry, session)
     try refusing(entry.number) {
-      guard session.schema.tables.contains(where: { $0.id == entry.row.table }) else {
+      guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
         throw LocalEdits.Refusal(message: "Its table is not there.")
+      }
+      guard entries.allSatisfy({ ($0.column ?? 0) < table.columns.count }) else {
+        throw LocalEdits.Refusal(message: "Its column is not there.")
       }
       let edits = LocalEdits(session: session)
       let cells = entries.map { side == .local ? $0.local : $0.remote }

@@ -37,6 +37,44 @@ extension LocalStore {
     return incarnation
   }
 
+  /// Writes the change sets anew that the store has brought from another
+  /// generation (``returning()``), as those of the client that it is now, and
+  /// applies them. Each value keeps the stamp that it had, so what lost to them
+  /// before loses again, and what is newer stays. Idempotent.
+  ///
+  /// Returns how many there were.
+  public func writeReturningAnew(
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> Int {
+    try write { session in
+      let returning = try session.returning()
+      guard !returning.isEmpty else { return 0 }
+      _ = try seal(session, checkCancellation: checkCancellation)
+      let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
+      for own in returning {
+        try checkCancellation()
+        let former = try ChangeSetCodec.decode(own.bytes)
+        let head = try session.ownHead()
+        var changeSet = former
+        changeSet.header = SyncChangeSet.Header(
+          root: binding.root, document: binding.document, generation: binding.generation,
+          client: binding.client, number: (head?.number ?? 0) + 1, previous: head?.hash)
+        changeSet.dependencies = try session.clients.vector()
+        changeSet.dependencies[binding.client] = nil
+        changeSet.tables = former.tables.map { $0.keepingStamps(of: former.header.client) }
+        let bytes = try ChangeSetCodec.encode(changeSet)
+        let entry = VersionVector.Entry(
+          number: changeSet.header.number, hash: ContentHash(of: bytes))
+        try ChangeSetBuilder.write(
+          bytes, entry, rowCount: changeSet.rowCount, binding.client, session)
+        _ = try apply.apply(changeSet, hash: entry.hash)
+      }
+      try apply.finish()
+      try session.forgetReturning()
+      return returning.count
+    }
+  }
+
   /// Makes the database that of a new client: the binding, and what is kept
   /// for the present one.
   static func begin(

@@ -74,6 +74,13 @@ extension LocalStore {
       try Int.fetchOne(
         session.database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
     guard try unpublished == 0 && session.tablesWithEdits().isEmpty else { throw self.unpublished }
+    // What was sealed since is in the tables and would not be in the vector.
+    guard try !session.isAwaitingOthers() else {
+      throw StoreError(
+        .unpublishedEdits, path: path,
+        message: "The store has change sets of its own that wait for those of other devices.",
+        remedy: "Synchronize it first, then try again.")
+    }
   }
 
   private var unpublished: StoreError {
@@ -111,16 +118,7 @@ extension LocalStore {
   private static func adopt(
     _ database: Database, _ binding: StoreBinding, _ path: String, _ options: Options
   ) throws -> StoreConfiguration {
-    let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")
-    guard check == "ok", try database.tableExists("docsync_meta"),
-      try Bookkeeping.meta("binding", database) == nil,
-      let stored = try Bookkeeping.meta("configuration", database)
-    else {
-      throw StoreError(
-        .damaged, path: path, message: "The file is not a whole store that can be adopted.",
-        remedy: "Fetch it again with “docsync join”.", detail: check)
-    }
-    let configuration = try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
+    let configuration = try CheckedSnapshot.check(database, path)
     try database.inTransaction(.immediate) {
       try setMeta(binding, configuration, database)
       if let place = try options.places.map({ try $0.place(of: path) }) {

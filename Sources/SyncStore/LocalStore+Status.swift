@@ -9,7 +9,7 @@ extension LocalStore {
     return try read { session in
       let database = session.database
       var vector = try session.clients.vector()
-      let head = vector.number(of: binding.client)
+      let head = try session.ownHead()?.number ?? 0
       vector[binding.client] = nil
       var status = StoreStatus(
         unsealedEdits: try session.schema.tables.reduce(0) { sum, table in

@@ -94,6 +94,15 @@ public final class LocalStore: Sendable {
   /// Takes over a binding that was written.
   func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
 
+  /// Takes over what another transaction wrote about the store itself.
+  func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
+    state.withLock {
+      $0.binding = binding
+      $0.configuration = configuration
+      $0.schema = nil
+    }
+  }
+
   /// Registers a function for the policy `resolve:NAME`, for as long as this
   /// object lives; `nil` removes it.
   public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
@@ -158,6 +167,16 @@ public final class LocalStore: Sendable {
     }
   }
 
+  /// A session on the schema as it is by now, within the transaction of
+  /// another session, which is not used any more.
+  func renewedSession(_ database: Database) throws -> StoreSession {
+    forgetSchema()
+    let renewed = try renewedSchema(database)
+    let session = try session(database, renewed.schema)
+    if let replaced = renewed.replaced { try arrive(session, replaced) }
+    return session
+  }
+
   private static func unwrap<Result>(_ result: Result?) throws -> Result {
     guard let result else {
       throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
@@ -177,6 +196,20 @@ public final class LocalStore: Sendable {
 
   private func version(_ database: Database) throws -> Int {
     try Int.fetchOne(database, sql: "PRAGMA main.schema_version") ?? 0
+  }
+
+  /// Whenever the schema may have changed, so may what the store is bound to,
+  /// by another process.
+  private func readIdentity(_ database: Database) throws {
+    guard let binding = try Bookkeeping.meta("binding", database),
+      let configuration = try Bookkeeping.meta("configuration", database)
+    else { return }
+    let decoder = JSONDecoder()
+    let found = (
+      try decoder.decode(StoreBinding.self, from: Data(binding)),
+      try decoder.decode(StoreConfiguration.self, from: Data(configuration))
+    )
+    state.withLock { ($0.binding, $0.configuration) = found }
   }
 
   private func readSchema(_ database: Database) throws -> StoreSchema {
@@ -200,6 +233,7 @@ public final class LocalStore: Sendable {
   private func currentSchema(_ database: Database) throws -> StoreSchema? {
     let version = try version(database)
     if let known = state.withLock({ $0.schema }), known.version == version { return known.schema }
+    try readIdentity(database)
     let schema = try readSchema(database)
     guard try !SchemaRenewal(schema: schema, path: path).isNeeded(database) else { return nil }
     state.withLock { $0.schema = (version, schema) }

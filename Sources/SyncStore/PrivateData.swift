@@ -19,7 +19,8 @@ struct PrivateData {
     }
     try database.execute(
       sql: "DELETE FROM docsync_meta "
-        + "WHERE key IN ('binding', 'conflictJournal', 'place', 'incarnations')")
+        + "WHERE key IN ('binding', 'conflictJournal', 'place', 'incarnations', ?)",
+      arguments: [FormerNames.key])
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     try removeStatistics()
@@ -103,7 +104,7 @@ struct PrivateData {
 
   /// The table of which a full-text table indexes the rows, by its option
   /// `content`; empty if it keeps none, `nil` if it keeps its own.
-  private static func contentTable(_ sql: String) -> String? {
+  static func contentTable(_ sql: String) -> String? {
     let tokens = SQLTokens(sql).tokens
     for position in tokens.indices.dropLast(2)
     where tokens[position].isWord("CONTENT") && tokens[position + 1].isSymbol("=") {

@@ -113,10 +113,10 @@ final class StampBlocks {
   }
 
   /// Replaces every state by what `body` makes of it.
-  func rewrite(_ body: (inout RowState) -> Void) throws {
+  func rewrite(_ body: (inout RowState) throws -> Void) throws {
     var first: UInt64? = 0
     while let next = first, var block = try block(covering: next) {
-      for index in block.entries.indices { body(&block.entries[index].state) }
+      for index in block.entries.indices { try body(&block.entries[index].state) }
       _ = try write(block.entries, replacing: block, handsOnRest: false)
       first = block.end
     }

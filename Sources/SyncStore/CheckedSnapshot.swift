@@ -1,0 +1,91 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// A whole store that was downloaded, once it was found sound, and what it is.
+struct CheckedSnapshot {
+  let path: String
+  /// What is synchronized, and how rows are identified, in its document.
+  let configuration: StoreConfiguration
+  /// Its tables, with the numbers that they have in it.
+  let schema: StoreSchema
+  /// The change sets that it contains.
+  let vector: VersionVector
+  /// The version that its application gave its schema.
+  let userVersion: Int
+  /// How its text is encoded.
+  let encoding: String
+
+  /// Checks the file at `path` on a connection that trusts nothing in it.
+  /// Throws `missing`, `damaged` or `newerFormat`.
+  init(path: String, busyTimeout: Double) throws {
+    try LocalStore.checkFile(path)
+    self = try StoreError.mapping(path) {
+      let connection = try StoreConnection(
+        path: path, busyTimeout: busyTimeout, trustsSchema: false)
+      do {
+        let checked = try connection.queue.writeWithoutTransaction { database in
+          try CheckedSnapshot(database, path)
+        }
+        try connection.queue.close()
+        return checked
+      } catch {
+        try connection.queue.close()
+        throw error
+      }
+    }
+  }
+
+  private init(_ database: Database, _ path: String) throws {
+    self.path = path
+    configuration = try Self.check(database, path)
+    schema = try SchemaReader(
+      database: database, configuration: configuration, path: path
+    ).read(registered: try Bookkeeping.registered(database))
+    vector = try ClientRegistry(database).vector()
+    userVersion = try Int.fetchOne(database, sql: "PRAGMA main.user_version") ?? 0
+    encoding = try String.fetchOne(database, sql: "PRAGMA main.encoding") ?? "UTF-8"
+  }
+
+  /// Checks that a database is a whole store as ``LocalStore/snapshot(to:)``
+  /// makes them; gives its configuration.
+  static func check(_ database: Database, _ path: String) throws -> StoreConfiguration {
+    let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")
+    guard check == "ok", try database.tableExists("docsync_meta"),
+      try Bookkeeping.meta("binding", database) == nil,
+      let stored = try Bookkeeping.meta("configuration", database)
+    else { throw damaged(path, check) }
+    if let format = try Bookkeeping.meta("format", database),
+      let number = Int(String(decoding: format, as: UTF8.self)), number > Bookkeeping.format
+    {
+      throw StoreError(
+        .newerFormat, path: path,
+        message: "The whole store was made by a newer version (format \(number)).",
+        remedy: "Update docsync on this device.")
+    }
+    try checkForStrangers(database, path)
+    return try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
+  }
+
+  /// A whole store has no capture triggers. What it has of triggers and views
+  /// is the application's, and has nothing to do with bookkeeping.
+  private static func checkForStrangers(_ database: Database, _ path: String) throws {
+    let rows = try Row.fetchAll(
+      database,
+      sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type IN ('trigger', 'view')")
+    for row in rows {
+      let name: String = row["name"]
+      let text: String? = row["sql"]
+      let words = SQLTokens(text ?? "").tokens.map { $0.text.lowercased() }
+      let names = [name.lowercased(), (row["tbl_name"] as String).lowercased()] + words
+      guard names.contains(where: { $0.hasPrefix("docsync_") }) else { continue }
+      throw damaged(path, "\(name) concerns bookkeeping")
+    }
+  }
+
+  private static func damaged(_ path: String, _ detail: String?) -> StoreError {
+    StoreError(
+      .damaged, path: path, message: "The file is not a whole store that can be adopted.",
+      remedy: "Fetch it again with “docsync join”.", detail: detail)
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// What bookkeeping keeps for this device alone, in terms of tables, columns
+/// and clients that have other numbers once the store's content is another's.
+///
+/// It is read before the exchange and written after it. Of a table or a
+/// column that is no longer there the name is kept for the conflict journal
+/// (``FormerNames``), so that nothing in it becomes unreadable.
+struct DeviceData {
+  private struct Base {
+    var row: RowKey
+    var column: Int
+    var cell: [UInt8]
+  }
+
+  private var tables: [Int: FormerNames.Table] = [:]
+  private let clients: ClientRegistry
+  private let bases: [Base]
+
+  /// Reads what there is.
+  init(_ session: StoreSession) throws {
+    clients = session.clients
+    let former = try FormerNames.read(session.database)
+    for table in session.schema.tables {
+      let columns = table.columns.enumerated().map { position, column in
+        (position, FormerNames.Column(name: column.name, wireName: column.wireName))
+      }
+      tables[table.id] = FormerNames.Table(
+        name: table.name, wireName: table.wireName, identity: table.identityDescription,
+        columns: Dictionary(uniqueKeysWithValues: columns)
+          .merging(former.columns[table.id] ?? [:]) { here, _ in here })
+    }
+    tables.merge(former.tables) { here, _ in here }
+    // The application may have dropped some before.
+    for id in try Int.fetchAll(session.database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")
+    where tables[id] == nil {
+      tables[id] = FormerNames.Table(name: "table \(id)", wireName: "", identity: "", columns: [:])
+    }
+    bases = try Row.fetchAll(session.database, sql: "SELECT * FROM docsync_base").map { row in
+      Base(
+        row: RowKey(
+          table: row["tbl"], identity: RowIdentity(bytes: Array(row["identity"] as Data))),
+        column: row["col"], cell: Array(row["value"] as Data))
+    }
+  }
+
+  /// Writes it in the terms of another session's schema and clients.
+  func write(to session: StoreSession) throws {
+    let places = Places(tables: tables, schema: session.schema)
+    try writeConflicts(session, places)
+    try writeBases(session, places)
+    try writeHistory(session)
+    try places.former.write(session.database)
+  }
+
+  private func client(_ number: Int32, _ session: StoreSession) throws -> Int32 {
+    try session.clients.number(of: clients.client(number))
+  }
+
+  private func stamp(_ stamp: LocalStamp, _ session: StoreSession) throws -> LocalStamp {
+    LocalStamp(time: stamp.time, client: try client(stamp.client, session))
+  }
+
+  private func writeConflicts(_ session: StoreSession, _ places: Places) throws {
+    let journal = session.conflicts.journal
+    for number in try Int64.fetchAll(
+      session.database, sql: "SELECT number FROM docsync_conflict ORDER BY number")
+    {
+      guard var entry = try journal.entry(number) else { continue }
+      let former = entry.row.table
+      func moved(_ cells: [ConflictJournal.Entry.Cell]) -> [ConflictJournal.Entry.Cell] {
+        cells.map { (places.column($0.column, of: former), $0.value) }
+      }
+      entry.column = entry.column.map { places.column($0, of: former) }
+      entry.key = moved(entry.key)
+      entry.local = entry.local.map(moved)
+      entry.remote = entry.remote.map(moved)
+      entry.row.table = places.table(former)
+      entry.localStamp = try entry.localStamp.map { try stamp($0, session) }
+      entry.remoteStamp = try entry.remoteStamp.map { try stamp($0, session) }
+      // Nobody can answer a question about what is not there.
+      if entry.status == .open, places.isGone(former) { entry.status = .settled }
+      try journal.write(entry)
+    }
+  }
+
+  private func writeBases(_ session: StoreSession, _ places: Places) throws {
+    try session.database.execute(sql: "DELETE FROM docsync_base")
+    for base in bases where !places.isGone(base.row.table) {
+      let column = places.column(base.column, of: base.row.table)
+      let table = places.table(base.row.table)
+      guard column < session.schema[table].columns.count,
+        let value = try KeptCells.decode(base.cell).first?.value
+      else { continue }
+      try session.database.execute(
+        sql: "INSERT OR REPLACE INTO docsync_base (tbl, identity, col, value) VALUES (?, ?, ?, ?)",
+        arguments: [
+          table, Data(base.row.identity.bytes), column, Data(KeptCells.encode([(column, value)])),
+        ])
+    }
+  }
+
+  private func writeHistory(_ session: StoreSession) throws {
+    let database = session.database
+    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT client FROM docsync_history")
+    // By way of negative numbers, since two clients may swap theirs.
+    for number in numbers {
+      try database.execute(
+        sql: "UPDATE docsync_history SET client = ? WHERE client = ?",
+        arguments: [-Int64(try client(number, session)) - 1, number])
+    }
+    try database.execute(
+      sql: "UPDATE docsync_history SET client = -client - 1 WHERE client < 0")
+  }
+
+  /// Where tables and columns are by now.
+  private struct Places {
+    private var tables: [Int: Int] = [:]
+    private var columns: [Int: [Int: Int]] = [:]
+    private(set) var former = FormerNames()
+
+    /// Numbers of columns that are gone begin here, below that of the key.
+    private static let firstFormerColumn = ConflictJournal.localKeyPosition >> 1
+
+    init(tables known: [Int: FormerNames.Table], schema: StoreSchema) {
+      var nextGone = -1
+      for (id, table) in known.sorted(by: { $0.key > $1.key }) {
+        guard let new = schema.table(wireName: table.wireName),
+          new.identityDescription == table.identity
+        else {
+          tables[id] = nextGone
+          former.tables[nextGone] = table
+          nextGone -= 1
+          continue
+        }
+        tables[id] = new.id
+        for (position, column) in table.columns.sorted(by: { $0.key < $1.key }) {
+          if let place = new.columns.firstIndex(where: { $0.wireName == column.wireName }) {
+            columns[id, default: [:]][position] = place
+          } else {
+            let place = Self.firstFormerColumn + (former.columns[new.id]?.count ?? 0)
+            columns[id, default: [:]][position] = place
+            former.columns[new.id, default: [:]][place] = column
+          }
+        }
+      }
+    }
+
+    func isGone(_ table: Int) -> Bool { self.table(table) < 0 }
+
+    func table(_ id: Int) -> Int { tables[id] ?? id }
+
+    func column(_ position: Int, of table: Int) -> Int {
+      guard position != ConflictJournal.localKeyPosition else { return position }
+      return columns[table]?[position] ?? position
+    }
+  }
+}
+
+/// The names of tables and columns that the store had and has no more, and of
+/// which the conflict journal still speaks.
+struct FormerNames: Codable {
+  struct Column: Codable {
+    var name: String
+    var wireName: String
+  }
+
+  struct Table: Codable {
+    var name: String
+    var wireName: String
+    var identity: String
+    /// By their numbers in the journal.
+    var columns: [Int: Column]
+  }
+
+  /// By the negative numbers that stand for them in the journal.
+  var tables: [Int: Table] = [:]
+  /// Of tables that are there, by their numbers in the journal.
+  var columns: [Int: [Int: Column]] = [:]
+
+  /// Where they are kept among what bookkeeping knows of the device.
+  static let key = "formerNames"
+
+  static func read(_ database: Database) throws -> FormerNames {
+    guard let bytes = try Bookkeeping.meta(key, database) else { return FormerNames() }
+    return try JSONDecoder().decode(FormerNames.self, from: Data(bytes))
+  }
+
+  func write(_ database: Database) throws {
+    guard !tables.isEmpty || !columns.isEmpty else {
+      return try database.execute(
+        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
+    }
+    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+  }
+}

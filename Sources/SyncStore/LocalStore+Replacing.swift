@@ -1,0 +1,139 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// Exchanges the store's content for that of a whole store, in one
+  /// transaction: programs that have the file open see nothing but that.
+  ///
+  /// Edits in the log are sealed first. The synchronized tables, and all that
+  /// bookkeeping knows of the document, become those of the whole store,
+  /// which brings its schema along where that is another. What is this
+  /// device's own stays: excluded tables and columns, policies, the conflict
+  /// journal, records, the own change sets. Rows that the store had keep the
+  /// keys that they have here. The own change sets that the whole store does
+  /// not contain are applied again, as they were sealed; where others' are
+  /// missing that they depend on, they wait for these.
+  ///
+  /// A copy of the file as it was is kept beside it.
+  ///
+  /// - Parameters:
+  ///   - path: A whole store as ``adopt(snapshotAt:binding:options:)`` takes
+  ///     it. It is checked first, and not changed.
+  ///   - binding: What the store is bound to from then on, if that is
+  ///     another generation. The own change sets are not applied again then:
+  ///     the result has those that the whole store does not contain, and the
+  ///     store keeps them until ``forgetReturning()``.
+  ///   - ownBytes: The files of own change sets of which the store has given
+  ///     up the bytes, by their numbers.
+  ///   - records: Values of ``setRecord(_:to:)`` to set in the same
+  ///     transaction; `nil` removes one.
+  ///   - checkCancellation: Called between steps. What it throws is thrown,
+  ///     and nothing is changed then.
+  ///
+  /// Throws `damaged` if the file is no sound whole store, `fork` if it has
+  /// own change sets that this store does not know, and `missing` if the
+  /// bytes of one that has to be applied again are nowhere.
+  public func replaceContent(
+    withSnapshotAt path: String, binding: StoreBinding? = nil,
+    ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> ContentReplacement {
+    let snapshot = try CheckedSnapshot(path: path, busyTimeout: options.busyTimeout)
+    try checkCancellation()
+    let before = (self.binding, configuration)
+    let backup = try copyAside()
+    do {
+      try attach(snapshot)
+      let replacing = Replacing(
+        store: self, snapshot: snapshot, binding: binding ?? self.binding,
+        isOtherGeneration: binding != nil, ownBytes: ownBytes, records: records,
+        checkCancellation: checkCancellation)
+      do {
+        var result = ContentReplacement(backup: backup)
+        try write { try replacing.run($0, &result) }
+        try detach()
+        return result
+      } catch {
+        setIdentity(before.0, before.1)
+        try detach()
+        throw error
+      }
+    } catch {
+      try FileManager.default.removeItem(atPath: backup)
+      throw error
+    }
+  }
+
+  /// The own change sets of a generation that the store has left, which are
+  /// to be written anew, in order.
+  public func returning() throws -> [ContentReplacement.OwnChangeSet] {
+    try read { try $0.returning() }
+  }
+
+  /// Forgets them, once they have been written anew.
+  public func forgetReturning() throws {
+    try write { session in try session.forgetReturning() }
+  }
+
+  // MARK: - Files
+
+  private func attach(_ snapshot: CheckedSnapshot) throws {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        try database.execute(
+          sql: "ATTACH DATABASE ? AS \(KeyMapping.attached)", arguments: [snapshot.path])
+      }
+    }
+  }
+
+  private func detach() throws {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        try database.execute(sql: "DETACH DATABASE \(KeyMapping.attached)")
+      }
+    }
+  }
+
+  /// Copies the file as it is to `<store>.before-<date>`, for those only who
+  /// may read the store.
+  private func copyAside() throws -> String {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = TimeZone(identifier: "UTC")
+    formatter.dateFormat = "yyyyMMdd-HHmmss"
+    let date = Date(timeIntervalSince1970: Double(options.now()) / 1000)
+    let base = "\(path).before-\(formatter.string(from: date))"
+    var copy = base
+    var number = 2
+    while FileManager.default.fileExists(atPath: copy) {
+      copy = "\(base)-\(number)"
+      number += 1
+    }
+    do {
+      // SQLite writes into a file that is there and empty.
+      try Data().write(to: URL(fileURLWithPath: copy), options: .withoutOverwriting)
+      let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+      let permissions = try FileManager.default.attributesOfItem(atPath: resolved)[
+        .posixPermissions]
+      if let permissions {
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: copy)
+      }
+      try StoreError.mapping(path) {
+        try connection.queue.writeWithoutTransaction { database in
+          try database.execute(sql: "VACUUM main INTO ?", arguments: [copy])
+        }
+      }
+      return copy
+    } catch {
+      if FileManager.default.fileExists(atPath: copy) {
+        try FileManager.default.removeItem(atPath: copy)
+      }
+      if let error = error as? StoreError { throw error }
+      throw StoreError(
+        .notWritable, path: copy, message: "A copy of the store could not be made.",
+        remedy: "Make room beside the store, and see that its folder can be written to.",
+        detail: "\(error)")
+    }
+  }
+}

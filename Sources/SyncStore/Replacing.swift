@@ -1,0 +1,318 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Exchanges the content of a store for that of an attached whole store,
+/// within one transaction: see
+/// ``LocalStore/replaceContent(withSnapshotAt:binding:ownBytes:records:checkCancellation:)``.
+struct Replacing {
+  let store: LocalStore
+  let snapshot: CheckedSnapshot
+  let binding: StoreBinding
+  let isOtherGeneration: Bool
+  let ownBytes: [UInt64: [UInt8]]
+  let records: [String: [UInt8]?]
+  let checkCancellation: () throws -> Void
+
+  /// What has to be remembered of the store as it was.
+  private struct Former {
+    var head: VersionVector.Entry?
+    var device: DeviceData
+    /// The times of the own change sets, by number.
+    var ranges: [Row]
+    var lastConflict: Int64
+    var lastHistory: Int64
+  }
+
+  func run(_ session: StoreSession, _ result: inout ContentReplacement) throws {
+    let database = session.database
+    _ = try store.seal(session, checkCancellation: checkCancellation)
+    try checkOwn(session)
+    try session.conflicts.journal.finish()
+    result.vector = snapshot.vector
+    let former = try Former(
+      head: session.ownHead(), device: DeviceData(session), ranges: ownRanges(session),
+      lastConflict: session.conflicts.journal.summary().last,
+      lastHistory: Int64.fetchOne(database, sql: "SELECT max(seq) FROM docsync_history") ?? 0)
+
+    try checkCancellation()
+    let schema = try newSchema(database)
+    var mapping = KeyMapping(database: database, old: session.schema, new: schema)
+    try mapping.build()
+    let rows = try exchangeRows(session, mapping, &result)
+    try checkCancellation()
+    try exchangeBookkeeping(session, mapping)
+    try moveKeys(
+      mapping,
+      StoreSession(
+        database: database, schema: mapping.new, client: binding.client, now: session.now))
+    store.setIdentity(binding, snapshot.configuration)
+    let session = try store.renewedSession(database)
+    try writeOwn(former, session)
+    let arrival = SchemaArrival(session: session)
+    try arrival.forgetClaims()
+    try arrival.settle()
+    try checkCancellation()
+    if isOtherGeneration {
+      result.pendingOwn = try session.setAsideOwn(
+        after: snapshot.vector.number(of: session.ownClient), bytes: ownBytes)
+    } else {
+      try applyAgain(session, former, &result)
+    }
+    try rows.putBack()
+    try mapping.remove()
+    // Others that have the store open read all of it anew.
+    try database.execute(
+      sql: "CREATE TABLE docsync_renewed (n); DROP TABLE main.docsync_renewed")
+    try session.conflicts.journal.finish()
+    store.forgetSchema()
+  }
+
+  /// The tables of the whole store, with what the policies of this device
+  /// have to do with them.
+  private func newSchema(_ database: Database) throws -> StoreSchema {
+    let policies = try SyncPolicies.read(database)
+    return StoreSchema(
+      tables: snapshot.schema.tables.map { table in
+        var table = table
+        table.policyColumns = policies == SyncPolicies() ? [] : policies.baseColumns(of: table)
+        return table
+      }, leftOut: snapshot.schema.leftOut)
+  }
+
+  // MARK: - Before
+
+  /// What the whole store has of this client has to be what this store knows.
+  private func checkOwn(_ session: StoreSession) throws {
+    guard let contained = snapshot.vector[session.ownClient] else { return }
+    let known = try session.ownHead()
+    let hash = try Data.fetchOne(
+      session.database, sql: "SELECT hash FROM docsync_outbox WHERE client = ? AND number = ?",
+      arguments: [session.ownBytes, Int64(clamping: contained.number)]
+    ).flatMap { ContentHash(bytes: $0) }
+    guard contained.number <= known?.number ?? 0, hash == nil || hash == contained.hash else {
+      throw StoreError(
+        .fork, path: store.path,
+        message: "The whole store contains change sets of this device that its store does not "
+          + "have: the store is an older state, or a copy.",
+        remedy: "Synchronize it, so that it becomes a device of its own.")
+    }
+  }
+
+  private func ownRanges(_ session: StoreSession) throws -> [Row] {
+    try Row.fetchAll(
+      session.database,
+      sql: "SELECT last, first, least, greatest FROM docsync_range WHERE client = ? AND last > ?",
+      arguments: [
+        session.own, Int64(clamping: snapshot.vector.number(of: session.ownClient)),
+      ])
+  }
+
+  // MARK: - Rows
+
+  private func exchangeRows(
+    _ session: StoreSession, _ mapping: KeyMapping, _ result: inout ContentReplacement
+  ) throws -> RowExchange {
+    let database = session.database
+    let schema = try SchemaExchange(database: database, old: mapping.old, new: mapping.new)
+    let rows = RowExchange(
+      database: database, mapping: mapping, kept: schema.kept,
+      checkCancellation: checkCancellation)
+    try rows.putAside()
+    result.deletedRows += try rows.removeRows()
+    for table in schema.leavingTables { result.deletedRows += try rows.removeAllRows(of: table) }
+    // The capture triggers are made anew where their tables are.
+    result.changedSchema = schema.isNeeded
+    if result.changedSchema {
+      try schema.run()
+      try store.connection.copyTriggers(for: mapping.new, database)
+    }
+    result.insertedRows += try rows.insertRows()
+    try schema.makeIndexes()
+    try schema.rebuildUnfed()
+    if try Int.fetchOne(database, sql: "PRAGMA main.user_version") != snapshot.userVersion {
+      try database.execute(sql: "PRAGMA main.user_version = \(snapshot.userVersion)")
+    }
+    return rows
+  }
+
+  // MARK: - Bookkeeping
+
+  private func exchangeBookkeeping(_ session: StoreSession, _ mapping: KeyMapping) throws {
+    let database = session.database
+    for table in mapping.old.tables { try removeBookkeeping(of: table, mapping.new, database) }
+    for name in Bookkeeping.documentTables { try copy("docsync_\(name)", database) }
+    for key in Bookkeeping.documentMeta {
+      try database.execute(
+        sql: "INSERT OR REPLACE INTO main.docsync_meta (key, value) "
+          + "SELECT key, value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",
+        arguments: [key])
+    }
+    try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
+    for table in mapping.new.tables {
+      if try !database.tableExists(table.stampsName, in: "main") {
+        for statement in Bookkeeping.creation(for: table) { try database.execute(sql: statement) }
+      }
+      try copy(table.stampsName, database)
+      if table.identity == .surrogate { try copyIdentities(of: table, mapping, database) }
+    }
+  }
+
+  /// Keeps the log and the triggers of a table that stays as it is.
+  private func removeBookkeeping(
+    of table: TableSchema, _ new: StoreSchema, _ database: Database
+  ) throws {
+    let wanted = new.tables.first { $0.id == table.id }.map { CaptureTriggers(table: $0) }
+    let present = try String.fetchSet(
+      database,
+      sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
+      arguments: ["docsync_\(table.id)_*"])
+    if let wanted, Set(wanted.triggers) == present,
+      wanted.logTable == CaptureTriggers(table: table).logTable
+    {
+      return
+    }
+    try Bookkeeping.forget(table.id, database)
+  }
+
+  /// Replaces the rows of a table of bookkeeping, as far as both sides have
+  /// it: one of them may be older.
+  private func copy(_ name: String, _ database: Database) throws {
+    try database.execute(sql: "DELETE FROM main.\(name)")
+    guard try database.tableExists(name, in: KeyMapping.attached) else { return }
+    func columns(_ schema: String) throws -> [String] {
+      try String.fetchAll(
+        database, sql: "SELECT name FROM pragma_table_info(?, ?)", arguments: [name, schema])
+    }
+    let there = try columns(KeyMapping.attached)
+    let common = try columns("main").filter(there.contains).map(quoted).joined(separator: ", ")
+    try database.execute(
+      sql: "INSERT INTO main.\(name) (\(common)) "
+        + "SELECT \(common) FROM \(KeyMapping.attached).\(name)")
+  }
+
+  private func copyIdentities(
+    of table: TableSchema, _ mapping: KeyMapping, _ database: Database
+  ) throws {
+    try database.execute(sql: "DELETE FROM main.\(table.identityName)")
+    let whole = "\(KeyMapping.attached).\(table.identityName)"
+    guard mapping.isMapped(table) else {
+      return try database.execute(
+        sql: "INSERT INTO main.\(table.identityName) (key, identity) "
+          + "SELECT key, identity FROM \(whole)")
+    }
+    try mapping.withFunctions {
+      try database.execute(
+        sql: """
+          INSERT INTO main.\(table.identityName) (key, identity) SELECT key, identity FROM \
+          (SELECT coalesce(k.new, s.key) AS key, s.identity AS identity FROM \(whole) AS s \
+          LEFT JOIN \(KeyMapping.keys(table.id)) AS k ON k.old = s.key) \
+          WHERE key IS NOT docsync_first_key(?1, identity);
+          """, arguments: [Int64(bitPattern: table.origin)])
+      try database.execute(
+        sql: """
+          INSERT INTO main.\(table.identityName) (key, identity) \
+          SELECT k.new, docsync_first_identity(?1, k.old) FROM \(KeyMapping.keys(table.id)) AS k \
+          WHERE NOT EXISTS (SELECT 1 FROM \(whole) AS s WHERE s.key = k.old)
+          """, arguments: [Int64(bitPattern: table.origin)])
+    }
+  }
+
+  /// What is known of a row says under which key it is.
+  private func moveKeys(_ mapping: KeyMapping, _ session: StoreSession) throws {
+    for table in mapping.new.tables where table.identity == .surrogate && mapping.isMapped(table) {
+      let access = try session.access(table.id)
+      let lookup = try SQLStatement(
+        "SELECT new FROM \(KeyMapping.keys(table.id)) WHERE old = ?", on: session.database)
+      try access.stamps.rewrite { state in
+        guard let key = state.localKey else { return }
+        lookup.bind(key, at: 1)
+        guard try lookup.step() else { return }
+        state.localKey = lookup.integer(at: 0)
+        lookup.reset()
+      }
+      // Of rows that were there before syncing began nothing is known yet.
+      let first = try SQLStatement(
+        "SELECT k.old, k.new FROM \(KeyMapping.keys(table.id)) AS k WHERE NOT EXISTS (SELECT 1 "
+          + "FROM \(KeyMapping.attached).\(table.identityName) AS s WHERE s.key = k.old)",
+        on: session.database)
+      var moved: [(fingerprint: RowFingerprint, key: Int64)] = []
+      while try first.step() {
+        let identity = RowIdentity(
+          bytes: Bits128(high: table.origin, low: UInt64(bitPattern: first.integer(at: 0))).bytes)
+        moved.append((access.fingerprint(identity), first.integer(at: 1)))
+      }
+      moved.sort { $0.fingerprint < $1.fingerprint }
+      let states = try access.stamps.states(of: moved.map(\.fingerprint))
+      try access.stamps.store(
+        zip(moved, states).map { moved, state in
+          var state =
+            state
+            ?? RowState(existence: .inserted, existenceStamp: .zero, cellStamp: .zero)
+          state.localKey = moved.key
+          return (moved.fingerprint, state)
+        })
+    }
+  }
+
+  /// Writes what is this device's own.
+  private func writeOwn(_ former: Former, _ session: StoreSession) throws {
+    let database = session.database
+    try former.device.write(to: session)
+    for row in former.ranges where !isOtherGeneration {
+      try database.execute(
+        sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest) "
+          + "VALUES (?, ?, ?, ?, ?)",
+        arguments: [
+          session.own, row["last"] as Int64, row["first"] as Int64, row["least"] as Int64,
+          row["greatest"] as Int64,
+        ])
+    }
+    for (key, value) in records {
+      try database.execute(sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
+      guard let value else { continue }
+      try database.execute(
+        sql: "INSERT INTO docsync_record (key, value) VALUES (?, ?)",
+        arguments: [key, Data(value)])
+    }
+  }
+
+  // MARK: - Own change sets
+
+  /// Applies the own change sets again that the whole store does not contain.
+  private func applyAgain(
+    _ session: StoreSession, _ former: Former, _ result: inout ContentReplacement
+  ) throws {
+    let database = session.database
+    for (client, entry) in try session.clients.vector().entries {
+      try database.execute(
+        sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
+        arguments: [Data(client.bits.bytes), Int64(entry.number)])
+    }
+    let apply = ChangeApply(session: session, clockTolerance: store.options.clockTolerance)
+    try session.setCache(.applying)
+    let contained = snapshot.vector.number(of: session.ownClient)
+    let head = former.head?.number ?? 0
+    for number in (contained + 1)..<(max(head, contained) + 1) {
+      try checkCancellation()
+      let set = try session.ownChangeSet(number, bytes: ownBytes)
+      let vector = try session.clients.vector()
+      if vector.number(of: session.ownClient) + 1 == number,
+        vector.contains(set.changeSet.dependencies)
+      {
+        result.reapplied.append(try apply.apply(set.changeSet, hash: set.hash))
+      } else {
+        try session.keepWaiting(set)
+      }
+    }
+    try apply.finish()
+    try session.withdrawRepeated(after: former.lastConflict)
+    try store.decide(session, checkCancellation: checkCancellation)
+    try database.execute(
+      sql: "DELETE FROM docsync_history WHERE seq > ? AND client = ? AND number <= ?",
+      arguments: [former.lastHistory, session.own, Int64(clamping: head)])
+    result.waiting = try store.waiting(session)
+    result.conflicts = session.conflicts.count
+    result.warnings = SyncWarning.joining(session.conflicts.warnings.all)
+  }
+}

@@ -1,0 +1,175 @@
+import GRDB
+import SyncModel
+
+/// Exchanges the rows of the synchronized tables for those of an attached
+/// whole store.
+///
+/// Rows that are the same are left alone, so that neither the application's
+/// triggers nor other programs hear of them. The others go, and come anew;
+/// what stays on this device of them is put aside, and put back.
+struct RowExchange {
+  let database: Database
+  let mapping: KeyMapping
+  /// The tables of the whole store, in their present form, that are in place
+  /// here; the others are made anew and hold nothing.
+  let kept: Set<Int>
+  let checkCancellation: () throws -> Void
+
+  private var tables: [TableSchema] { mapping.new.inDependencyOrder(mapping.new.tables) }
+
+  private func whole(_ table: TableSchema) -> String {
+    "\(KeyMapping.attached).\(table.quotedName)"
+  }
+
+  /// The columns by which a row is found.
+  private func matchColumns(_ table: TableSchema) -> [String] {
+    table.localKey.map { [$0] } ?? table.keyColumns
+  }
+
+  /// What those hold here of a row of the whole store.
+  private func mappedMatch(_ table: TableSchema, row: String) -> [String] {
+    if table.localKey != nil { return [mapping.mappedKey(of: table, row: row)] }
+    return table.identityPositions.map { mapping.mapped($0, of: table, row: row) }
+  }
+
+  /// That a row `s` of the whole store is the one that is here as `t`.
+  private func match(_ table: TableSchema) -> String {
+    if let key = table.localKey {
+      return "s.\(quoted(key)) = \(mapping.unmapped("t.\(quoted(key))", table.id))"
+    }
+    return table.identityPositions.map { position in
+      let name = quoted(table.columns[position].name)
+      guard case .key(let parent) = table.columns[position].domain else {
+        return "s.\(name) = t.\(name)"
+      }
+      return "s.\(name) = \(mapping.unmapped("t.\(name)", parent))"
+    }.joined(separator: " AND ")
+  }
+
+  /// That a row here has a key, and no equal one in the whole store.
+  private func isDoomed(_ table: TableSchema) -> String {
+    let equal = table.columns.indices.map { position in
+      let here = "t.\(quoted(table.columns[position].name))"
+      let there = mapping.mapped(position, of: table, row: "s")
+      return "\(here) COLLATE BINARY IS \(there) AND typeof(\(here)) = typeof(\(there))"
+    }
+    let keys = matchColumns(table).map { "t.\(quoted($0)) IS NOT NULL" }
+    return keys.joined(separator: " AND ")
+      + " AND NOT EXISTS (SELECT 1 FROM \(whole(table)) AS s WHERE "
+      + ([match(table)] + equal).joined(separator: " AND ") + ")"
+  }
+
+  // MARK: - Going
+
+  /// Takes out rows that are not in the whole store, or are otherwise there.
+  /// Returns how many.
+  func removeRows() throws -> Int {
+    var count = 0
+    for table in tables.reversed() where kept.contains(table.id) {
+      try checkCancellation()
+      try database.execute(
+        sql: "DELETE FROM main.\(table.quotedName) AS t WHERE \(isDoomed(table))")
+      count += database.changesCount
+    }
+    return count
+  }
+
+  /// Takes all rows out of a table of this store that is about to be made
+  /// anew, or given up.
+  func removeAllRows(of table: TableSchema) throws -> Int {
+    try checkCancellation()
+    // A condition, so that triggers and counting are not passed over.
+    try database.execute(sql: "DELETE FROM main.\(table.quotedName) WHERE 1")
+    return database.changesCount
+  }
+
+  // MARK: - What stays on this device
+
+  private func aside(_ table: TableSchema) -> String { "temp.docsync_own_\(table.id)" }
+
+  /// The excluded columns of a table of the whole store that are here, too,
+  /// by the name that they have in both.
+  private func excludedColumns(_ table: TableSchema) -> [String] {
+    guard let here = mapping.old.table(wireName: table.wireName) else { return [] }
+    return table.excludedColumns.intersection(here.excludedColumns).sorted()
+  }
+
+  /// Puts aside the values of excluded columns in rows that will be taken out.
+  func putAside() throws {
+    for table in tables where !excludedColumns(table).isEmpty {
+      guard let here = mapping.old.table(wireName: table.wireName),
+        here.identityDescription == table.identityDescription,
+        matchColumns(here).count == matchColumns(table).count
+      else { continue }
+      let keys = matchColumns(here).enumerated().map { "t.\(quoted($1)) AS k\($0)" }
+      let values = excludedColumns(table).enumerated().map { "t.\(quoted($1)) AS x\($0)" }
+      let condition = kept.contains(table.id) ? isDoomed(table) : "1"
+      try database.execute(
+        sql: "CREATE TEMP TABLE docsync_own_\(table.id) AS "
+          + "SELECT \((keys + values).joined(separator: ", ")) "
+          + "FROM main.\(here.quotedName) AS t WHERE \(condition)")
+    }
+  }
+
+  /// Puts back what was put aside, as far as the rows are there again.
+  func putBack() throws {
+    for table in tables where try isPutAside(table) {
+      let terms = excludedColumns(table).enumerated().map { "\(quoted($1)) = o.x\($0)" }
+      let keys = matchColumns(table).enumerated().map { "t.\(quoted($1)) = o.k\($0)" }
+      try database.execute(
+        sql: "UPDATE OR ABORT main.\(table.quotedName) AS t SET \(terms.joined(separator: ", ")) "
+          + "FROM \(aside(table)) AS o WHERE \(keys.joined(separator: " AND "))")
+      try database.execute(sql: "DROP TABLE \(aside(table))")
+    }
+  }
+
+  private func isPutAside(_ table: TableSchema) throws -> Bool {
+    try database.tableExists("docsync_own_\(table.id)", in: "temp")
+  }
+
+  // MARK: - Coming
+
+  /// Puts in the rows that are not here. Returns how many.
+  func insertRows() throws -> Int {
+    var count = 0
+    for table in tables {
+      try checkCancellation()
+      var names = table.columns.map(\.name)
+      var terms = table.columns.indices.map { mapping.mapped($0, of: table, row: "s") }
+      if let key = table.localKey {
+        names.append(key)
+        terms.append(mapping.mappedKey(of: table, row: "s"))
+      }
+      // SQLite lets keys be NULL; such rows stay on their device.
+      var conditions = matchColumns(table).map { "s.\(quoted($0)) IS NOT NULL" }
+      if kept.contains(table.id) {
+        let match = zip(matchColumns(table), mappedMatch(table, row: "s")).map {
+          "t.\(quoted($0)) = \($1)"
+        }
+        conditions.append(
+          "NOT EXISTS (SELECT 1 FROM main.\(table.quotedName) AS t "
+            + "WHERE \(match.joined(separator: " AND ")))")
+      }
+      try database.execute(
+        sql: "INSERT OR ABORT INTO main.\(table.quotedName) "
+          + "(\(names.map(quoted).joined(separator: ", "))) "
+          + "SELECT \(terms.joined(separator: ", ")) FROM \(whole(table)) AS s "
+          + "WHERE \(conditions.joined(separator: " AND "))")
+      count += database.changesCount
+      try raiseSequence(of: table)
+    }
+    return count
+  }
+
+  /// AUTOINCREMENT gives no key out twice, on no device.
+  private func raiseSequence(of table: TableSchema) throws {
+    guard try database.tableExists("sqlite_sequence", in: "main"),
+      try database.tableExists("sqlite_sequence", in: KeyMapping.attached)
+    else { return }
+    try database.execute(
+      sql: "UPDATE main.sqlite_sequence SET seq = max(seq, (SELECT w.seq FROM "
+        + "\(KeyMapping.attached).sqlite_sequence AS w WHERE w.name = ?1)) WHERE name = ?1 "
+        + "AND EXISTS (SELECT 1 FROM \(KeyMapping.attached).sqlite_sequence WHERE name = ?1)",
+      arguments: [table.name])
+  }
+}

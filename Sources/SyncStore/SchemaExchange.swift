@@ -1,0 +1,252 @@
+import GRDB
+import SyncModel
+
+/// Gives the synchronized tables the schema that they have in an attached
+/// whole store, with their indexes and triggers, and the views.
+///
+/// What stays on this device stays as it is. A virtual table that is not here
+/// is made, and so is a table that stays on the device and that the
+/// application has made elsewhere; one that has changed there takes the new
+/// form with its rows, if they fit.
+struct SchemaExchange {
+  /// What is in a schema, without what SQLite and bookkeeping have made.
+  private struct Entry: Hashable {
+    var type: String
+    var name: String
+    var table: String
+    var sql: String
+
+    var key: String { name.lowercased() }
+    var isVirtual: Bool { SQLTokens(sql).tokens.dropFirst().first?.isWord("VIRTUAL") ?? false }
+    var isFullText: Bool {
+      guard isVirtual else { return false }
+      let words = SQLTokens(sql).tokens
+      let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].text.lowercased() }
+      return module?.hasPrefix("fts") ?? false
+    }
+  }
+
+  let database: Database
+  let old: StoreSchema
+  let new: StoreSchema
+
+  private let here: [String: Entry]
+  private let there: [Entry]
+  /// Names, in lower case, of tables that virtual tables make.
+  private let shadows: Set<String>
+  /// Virtual tables that are to be made.
+  private let virtualTables: [Entry]
+  /// The tables of the whole store that are here in the same form.
+  let kept: Set<Int>
+
+  init(database: Database, old: StoreSchema, new: StoreSchema) throws {
+    self.database = database
+    self.old = old
+    self.new = new
+    let here = Dictionary(
+      try Self.entries("main", database).map { ($0.key, $0) }, uniquingKeysWith: { $1 })
+    let there = try Self.entries(KeyMapping.attached, database)
+    shadows = Set(
+      (old.leftOut.filter { $0.value == "part of a virtual table" }
+        .merging(new.leftOut.filter { $0.value == "part of a virtual table" }) { $1 })
+        .keys.map { $0.lowercased() })
+    let virtualTables = there.filter {
+      $0.type == "table" && $0.isVirtual && here[$0.key]?.sql != $0.sql
+    }
+    // What a new virtual table holds comes from triggers, row by row.
+    let triggers = there.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
+    let feeding = Set(
+      triggers.filter { trigger in
+        virtualTables.contains { !trigger.statements(writingTo: $0.name).isEmpty }
+      }.map { $0.tableName.lowercased() })
+    let texts = Dictionary(
+      there.filter { $0.type == "table" }.map { ($0.key, $0.sql) }, uniquingKeysWith: { $1 })
+    kept = Set(
+      new.tables.filter { table in
+        let key = table.name.lowercased()
+        return texts[key] == here[key]?.sql && !feeding.contains(key)
+      }.map(\.id))
+    self.here = here
+    self.there = there
+    self.virtualTables = virtualTables
+  }
+
+  private static func entries(_ schema: String, _ database: Database) throws -> [Entry] {
+    try Row.fetchAll(
+      database,
+      sql: "SELECT type, name, tbl_name, sql FROM \(schema).sqlite_schema WHERE sql IS NOT NULL "
+        + "AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT LIKE 'docsync~_%' ESCAPE '~' "
+        + "ORDER BY rowid"
+    ).map { Entry(type: $0["type"], name: $0["name"], table: $0["tbl_name"], sql: $0["sql"]) }
+  }
+
+  // MARK: - What goes
+
+  /// The synchronized tables of this store that are not kept as they are.
+  var leavingTables: [TableSchema] {
+    old.tables.filter { table in
+      // One that stays on the device from now on keeps its rows.
+      if new.leftOut.contains(where: { $0.key.lowercased() == table.name.lowercased() }) {
+        return false
+      }
+      return new.table(named: table.name).map { !kept.contains($0.id) } ?? true
+    }
+  }
+
+  /// Whether anything is different.
+  var isNeeded: Bool {
+    kept.count != new.tables.count || !leavingTables.isEmpty || !obsolete.isEmpty
+      || !missing(["index", "trigger", "view"]).isEmpty || !virtualTables.isEmpty
+      || !missing(["table"]).isEmpty
+  }
+
+  private func isSynchronized(_ table: String) -> Bool {
+    new.table(named: table) != nil || old.table(named: table) != nil
+  }
+
+  /// Indexes, triggers and views that are not in the whole store, or are
+  /// otherwise there. Those of tables and views that stay here stay as well,
+  /// if nothing there has their names.
+  private var obsolete: [Entry] {
+    let texts = Dictionary(there.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
+    return here.values.filter { entry in
+      guard entry.type != "table" else { return false }
+      if let other = texts[entry.key] { return other != entry }
+      return entry.type != "view" && isSynchronized(entry.table)
+    }.sorted { ($0.type, $0.name) < ($1.type, $1.name) }
+  }
+
+  private func missing(_ types: Set<String>) -> [Entry] {
+    there.filter { entry in
+      types.contains(entry.type) && here[entry.key] != entry && !entry.isVirtual
+        && !shadows.contains(entry.key)
+    }
+  }
+
+  // MARK: - Doing it
+
+  /// Removes what is different, and makes what there is in the whole store,
+  /// apart from indexes. The rows of the tables that go have been taken out.
+  func run() throws {
+    for entry in obsolete {
+      try database.execute(sql: "DROP \(entry.type) IF EXISTS main.\(quoted(entry.name))")
+    }
+    for table in leavingTables {
+      try database.execute(sql: "DROP TABLE main.\(quoted(table.name))")
+    }
+    for table in new.tables where !kept.contains(table.id) {
+      try removeNamesake(table.name)
+      try make(table.name)
+    }
+    for entry in virtualTables {
+      if let namesake = here[entry.key] {
+        try database.execute(sql: "DROP \(namesake.type) IF EXISTS main.\(quoted(namesake.name))")
+      }
+      try database.execute(sql: entry.sql)
+      try copyUnfed(entry)
+    }
+    for entry in missing(["table"]) where new.table(named: entry.name) == nil {
+      try adapt(entry)
+    }
+    for entry in missing(["view", "trigger"])
+    where try entry.type == "view" || exists(entry.table) {
+      try database.execute(sql: entry.sql)
+    }
+  }
+
+  /// Makes the indexes, once the rows are there.
+  func makeIndexes() throws {
+    let present = try String.fetchSet(
+      database, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'index'")
+    for entry in there where entry.type == "index" && !present.contains(entry.key) {
+      guard try exists(entry.table) else { continue }
+      try database.execute(sql: entry.sql)
+    }
+  }
+
+  private func exists(_ name: String) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema "
+        + "WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE)", arguments: [name])
+      ?? false
+  }
+
+  /// A table that stays on this device, or a view, may have the name of one
+  /// that is synchronized elsewhere.
+  private func removeNamesake(_ name: String) throws {
+    let type = try String.fetchOne(
+      database,
+      sql: "SELECT type FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE", arguments: [name])
+    if let type { try database.execute(sql: "DROP \(type) main.\(quoted(name))") }
+  }
+
+  private func make(_ table: String) throws {
+    guard let entry = there.first(where: { $0.type == "table" && $0.key == table.lowercased() })
+    else { return }
+    try database.execute(sql: entry.sql)
+  }
+
+  /// A table that stays on this device and has another form in the whole
+  /// store, or is not here: there it has no rows.
+  private func adapt(_ entry: Entry) throws {
+    guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
+    guard former.type == "table", !former.isVirtual else { return }
+    let name = quoted(former.name)
+    try database.execute(sql: "SAVEPOINT docsync_adapt")
+    do {
+      let columns = Set(try columnNames(former.name).map { $0.lowercased() })
+      try database.execute(
+        sql: "CREATE TEMP TABLE docsync_adapted AS SELECT * FROM main.\(name); "
+          + "DROP TABLE main.\(name)")
+      try database.execute(sql: entry.sql)
+      let common = try columnNames(entry.name).filter { columns.contains($0.lowercased()) }
+        .map(quoted).joined(separator: ", ")
+      if !common.isEmpty {
+        try database.execute(
+          sql: "INSERT INTO main.\(name) (\(common)) SELECT \(common) FROM temp.docsync_adapted")
+      }
+      try database.execute(sql: "DROP TABLE temp.docsync_adapted; RELEASE docsync_adapt")
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      // Its rows count for more than its form.
+      try database.execute(sql: "ROLLBACK TO docsync_adapt; RELEASE docsync_adapt")
+    }
+  }
+
+  /// The names of the columns that can be written.
+  private func columnNames(_ table: String) throws -> [String] {
+    try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+      .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
+  }
+
+  // MARK: - Full-text tables
+
+  /// Fills a virtual table that is new here and that no trigger fills.
+  private func copyUnfed(_ entry: Entry) throws {
+    guard !Self.isFed(entry.name, there), PrivateData.contentTable(entry.sql) == nil else { return }
+    let names = try columnNames(entry.name).map(quoted)
+    guard !names.isEmpty else { return }
+    let columns = ((entry.isFullText ? ["rowid"] : []) + names).joined(separator: ", ")
+    try database.execute(
+      sql: "INSERT INTO main.\(quoted(entry.name)) (\(columns)) "
+        + "SELECT \(columns) FROM \(KeyMapping.attached).\(quoted(entry.name))")
+  }
+
+  private static func isFed(_ table: String, _ entries: [Entry]) -> Bool {
+    entries.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
+      .contains { !$0.statements(writingTo: table).isEmpty }
+  }
+
+  /// Has full-text tables that index the rows of a synchronized table, and
+  /// that no trigger maintains, read these anew.
+  func rebuildUnfed() throws {
+    let entries = try Self.entries("main", database)
+    for entry in entries where entry.type == "table" && entry.isFullText {
+      guard let content = PrivateData.contentTable(entry.sql), new.table(named: content) != nil,
+        !Self.isFed(entry.name, entries)
+      else { continue }
+      try database.execute(
+        sql: "INSERT INTO main.\(quoted(entry.name)) (\(quoted(entry.name))) VALUES ('rebuild')")
+    }
+  }
+}
