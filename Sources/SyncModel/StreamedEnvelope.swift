@@ -94,6 +94,18 @@ public struct StreamedEnvelope: Hashable, Sendable {
     }
   }
 
+  /// How long a file has to be at least, by its fixed part, so that one that
+  /// ends early is known without its hash. Throws ``CodecError``.
+  public static func leastByteCount(
+    fixedPart bytes: [UInt8], limits: CodecLimits = .default
+  ) throws -> Int {
+    let head = try headByteCount(fixedPart: bytes, limits: limits)
+    let stored = bytes.withUnsafeBytes { $0.little(at: 72, as: UInt64.self) }
+    let (sum, overflows) = (head + trailerByteCount).addingReportingOverflow(
+      Int(clamping: stored))
+    return overflows ? .max : sum
+  }
+
   /// Reads the head of a file of `fileByteCount` bytes whose hash was found
   /// right. Throws ``CodecError``.
   public init(

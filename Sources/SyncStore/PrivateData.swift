@@ -10,11 +10,14 @@ struct PrivateData {
   let schema: StoreSchema
   let database: Database
 
+  /// The tables of bookkeeping that are a device's own.
+  static let tables = [
+    "docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record", "docsync_conflict",
+    "docsync_base",
+  ]
+
   func remove() throws {
-    for table in [
-      "docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record", "docsync_conflict",
-      "docsync_base",
-    ] {
+    for table in Self.tables {
       try database.execute(sql: "DELETE FROM \(table)")
     }
     try database.execute(

@@ -11,7 +11,7 @@ enum FormatVersion {
   /// Throws `newerVersionNeeded` if a file asks for more than is understood.
   static func check(
     leastReader: Int, features: [String], operation: String, path: String
-  ) throws {
+  ) throws(SyncError) {
     let unknown = features.filter { !knownFeatures.contains($0) }.sorted()
     guard leastReader > reader || !unknown.isEmpty else { return }
     throw SyncError(

@@ -66,4 +66,16 @@ public final class ApplicationSyncManager: Sendable {
   public func listClients() async throws -> [ClientDescription] {
     try await queue.run(ListClientsOperation(directory: directory, environment: environment))
   }
+
+  /// Checks every file of the shared directory against every rule, and
+  /// changes nothing in it.
+  ///
+  /// What is wrong is in the report and is not thrown.
+  public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
+    try await queue.run(
+      VerifyDirectoryOperation(
+        directory: directory, applicationIdentifier: applicationIdentifier,
+        environment: environment),
+      onProgress: onProgress)
+  }
 }

@@ -5,7 +5,7 @@ struct OperationContext: Sendable {
   let environment: SyncEnvironment
   /// Throws once the operation is cancelled.
   let checkCancellation: @Sendable () throws -> Void
-  private let changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
+  private var changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
 
   init<Output>(_ operation: SyncOperation<Output>) {
     verb = operation.verb
@@ -13,6 +13,13 @@ struct OperationContext: Sendable {
     // The operation outlives its steps, which run within it.
     checkCancellation = { [unowned operation] in try operation.checkCancellation() }
     changeProgress = { [unowned operation] in operation.report($0) }
+  }
+
+  /// The same, without telling how far the work has come.
+  var silent: OperationContext {
+    var silent = self
+    silent.changeProgress = { _ in }
+    return silent
   }
 
   /// Changes the progress and tells the observers.

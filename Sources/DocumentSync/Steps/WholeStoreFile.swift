@@ -84,6 +84,8 @@ struct WholeStoreFile {
     context.begin(.verifying, count: 1, bytes: byteCount)
     let fixed = try input.read(StreamedEnvelope.fixedByteCount)
     let headByteCount = try StreamedEnvelope.headByteCount(fixedPart: fixed, limits: Self.limits)
+    guard try byteCount >= StreamedEnvelope.leastByteCount(fixedPart: fixed, limits: Self.limits)
+    else { throw CodecError(.truncated, "whole store", at: byteCount) }
     try input.seek(to: 0)
     let head = try input.read(headByteCount)
     let trailerByteCount = StreamedEnvelope.trailerByteCount

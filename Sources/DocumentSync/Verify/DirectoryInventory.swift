@@ -1,0 +1,240 @@
+import SyncDirectory
+import SyncModel
+
+/// The names of everything that is in a shared directory.
+struct DirectoryInventory: Hashable {
+  /// A document's folder.
+  struct Document: Hashable {
+    var generations: Set<GenerationName> = []
+    var deleted: Set<DeletedName> = []
+    /// Of each folder of a generation what is in it.
+    var lives: [IntegrityKey: Life] = [:]
+
+    /// The generation that counts.
+    var counting: GenerationName? { generations.max() }
+
+    /// Whether the generation of a key was deleted.
+    func isDeleted(_ key: IntegrityKey) -> Bool {
+      guard let name = generations.first(where: { $0.key == key }) else {
+        return !deleted.isEmpty && generations.isEmpty
+      }
+      return deleted.contains { $0.ordinal >= name.ordinal }
+    }
+  }
+
+  /// The folder of a generation.
+  struct Life: Hashable {
+    var markers: Set<MarkerName> = []
+    var changes: [ClientIdentifier: Set<ChangeFileName>] = [:]
+    var commands: [ClientIdentifier: Set<CommandName>] = [:]
+    var wholeStores: [ClientIdentifier: Set<WholeStoreName>] = [:]
+
+    /// The clients of whom there is anything.
+    var clients: Set<ClientIdentifier> {
+      Set(markers.map(\.client)).union(changes.keys).union(commands.keys).union(wholeStores.keys)
+    }
+
+    var fileCount: Int {
+      [
+        markers.count, changes.values.reduce(0) { $0 + $1.count },
+        commands.values.reduce(0) { $0 + $1.count },
+        wholeStores.values.reduce(0) { $0 + $1.count },
+      ].reduce(0, +)
+    }
+  }
+
+  var applications: Set<ApplicationName> = []
+  var clientDevices: Set<ClientDeviceName> = []
+  var documents: [DocumentName: Document] = [:]
+  /// What is wrong with names, and folders that cannot be listed.
+  var findings: Set<VerifyFinding> = []
+
+  /// How many files there are to read.
+  var fileCount: Int {
+    applications.count + clientDevices.count
+      + documents.values.reduce(0) { sum, document in
+        sum + document.generations.count + document.deleted.count
+          + document.lives.values.reduce(0) { $0 + $1.fileCount }
+      }
+  }
+}
+
+/// Lists a whole shared directory.
+///
+/// In each generation the markers come first: what they announce was there
+/// before them, and so it is in what is listed after them, unless it has not
+/// arrived.
+struct DirectoryLister {
+  let directory: any SharedDirectory
+  let context: OperationContext
+
+  /// Lists everything. Throws only what is no single folder's fault.
+  func run() throws -> DirectoryInventory {
+    context.begin(.listing)
+    var inventory = DirectoryInventory()
+    for name in try list(.root, as: RootName.self, &inventory) {
+      switch name {
+      case .readme: break
+      case .application(let name): inventory.applications.insert(name)
+      case .folder(.encryption): try listReserved(DirectoryLayout.encryption, &inventory)
+      case .folder(.clientDevices):
+        inventory.clientDevices = Set(
+          try list(DirectoryLayout.clientDevices, as: ClientDeviceName.self, &inventory))
+      case .folder(.temporary): try listLeftovers(&inventory)
+      case .folder(.documents):
+        for document in try list(DirectoryLayout.documents, as: DocumentName.self, &inventory) {
+          let found = try list(document, &inventory)
+          inventory.documents[document] = found
+        }
+      }
+    }
+    return inventory
+  }
+
+  // MARK: - Documents
+
+  private func list(
+    _ name: DocumentName, _ inventory: inout DirectoryInventory
+  ) throws -> DirectoryInventory.Document {
+    let layout = DirectoryLayout.Document(name)
+    var document = DirectoryInventory.Document()
+    for entry in try list(layout.folder, as: DocumentEntryName.self, &inventory) {
+      switch entry {
+      case .generation(let name): document.generations.insert(name)
+      case .deleted(let name): document.deleted.insert(name)
+      case .life(let key):
+        document.lives[key] = try list(layout.generation(key), &inventory)
+      }
+    }
+    return document
+  }
+
+  private func list(
+    _ layout: DirectoryLayout.Generation, _ inventory: inout DirectoryInventory
+  ) throws -> DirectoryInventory.Life {
+    var life = DirectoryInventory.Life()
+    let names = Set(try list(layout.folder, as: GenerationEntryName.self, &inventory))
+    if names.contains(.recentSyncs) {
+      life.markers = Set(try list(layout.recentSyncs, as: MarkerName.self, &inventory))
+    }
+    if names.contains(.syncCommands) {
+      for client in try list(layout.syncCommands, as: ClientIdentifier.self, &inventory) {
+        life.commands[client] = Set(
+          try list(layout.syncCommands(of: client), as: CommandName.self, &inventory))
+      }
+    }
+    if names.contains(.syncChanges) {
+      for client in try list(layout.syncChanges, as: ClientIdentifier.self, &inventory) {
+        life.changes[client] = Set(
+          try list(layout.syncChanges(of: client), as: ChangeFileName.self, &inventory))
+      }
+    }
+    if names.contains(.wholeStore) {
+      for client in try list(layout.wholeStores, as: ClientIdentifier.self, &inventory) {
+        life.wholeStores[client] = Set(
+          try list(layout.wholeStores(of: client), as: WholeStoreName.self, &inventory))
+      }
+    }
+    if names.contains(.assets) { try listReserved(layout.assets, &inventory) }
+    return life
+  }
+
+  // MARK: - Folders
+
+  /// A folder in which this version has no names of its own.
+  private func listReserved(
+    _ folder: RelativePath, _ inventory: inout DirectoryInventory
+  ) throws {
+    for entry in try entries(folder, &inventory) {
+      note(ForeignName(name: entry.name), in: folder, &inventory)
+    }
+  }
+
+  private func listLeftovers(_ inventory: inout DirectoryInventory) throws {
+    for client in try list(DirectoryLayout.temporary, as: ClientIdentifier.self, &inventory) {
+      let folder = DirectoryLayout.temporary(of: client)
+      for entry in try entries(folder, &inventory) {
+        inventory.findings.insert(
+          VerifyFinding(
+            .leftover, path: Self.path(folder, entry.name),
+            "A file was not published, or is being published right now.",
+            detail: "of client \(client)"))
+      }
+    }
+  }
+
+  private func list<Name: DirectoryName>(
+    _ folder: RelativePath, as type: Name.Type, _ inventory: inout DirectoryInventory
+  ) throws -> [Name] {
+    let listing = ParsedListing<Name>(try entries(folder, &inventory))
+    for foreign in listing.foreign { note(foreign, in: folder, &inventory) }
+    return listing.names
+  }
+
+  private func entries(
+    _ folder: RelativePath, _ inventory: inout DirectoryInventory
+  ) throws -> [DirectoryEntry] {
+    try context.checkCancellation()
+    context.report { $0.completedCount += 1 }
+    do {
+      return try directory.list(folder)
+    } catch let error as DirectoryError where folder != .root {
+      switch error.code {
+      // Gone since its parent was listed.
+      case .notFound: break
+      case .away: throw error
+      case .notADirectory:
+        note(
+          ForeignName(name: folder.name, reason: .wrongKind), in: folder.parent ?? .root, &inventory
+        )
+      default:
+        inventory.findings.insert(
+          VerifyFinding(
+            .unreadable, path: folder.description, "The folder cannot be listed.",
+            detail: "\(error)"))
+      }
+      return []
+    }
+  }
+
+  private func note(
+    _ foreign: ForeignName, in folder: RelativePath, _ inventory: inout DirectoryInventory
+  ) {
+    inventory.findings.insert(
+      VerifyFinding(
+        foreign.reason.kind, path: Self.path(folder, foreign.name), foreign.reason.sentence))
+  }
+
+  private static func path(_ folder: RelativePath, _ name: String) -> String {
+    folder == .root ? name : "\(folder)/\(name)"
+  }
+}
+
+extension ForeignName.Reason {
+  /// The kind of finding that a name of this reason is.
+  var kind: VerifyFinding.Kind {
+    switch self {
+    case .conflictedCopy: .conflictedCopy
+    case .temporary: .temporaryFile
+    case .placeholder: .placeholder
+    case .backup: .backupFile
+    case .hidden: .hiddenFile
+    case .system: .systemFile
+    case .wrongKind: .wrongKind
+    case .unknown: .unknownName
+    }
+  }
+
+  fileprivate var sentence: String {
+    switch self {
+    case .conflictedCopy: "A synchronizer has made a conflicted copy."
+    case .temporary: "Another program has left an unfinished file."
+    case .placeholder: "The file is in the cloud and not on this device."
+    case .backup: "A program has left a backup."
+    case .hidden: "A hidden file is none of ours."
+    case .system: "An operating system keeps a file here."
+    case .wrongKind: "A link, a folder or a device stands where a file or a folder of ours belongs."
+    case .unknown: "The name is none of ours."
+    }
+  }
+}

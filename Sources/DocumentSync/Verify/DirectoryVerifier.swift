@@ -1,0 +1,246 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+
+/// Checks everything in a shared directory, and changes nothing in it.
+struct DirectoryVerifier {
+  /// What was found, and what the generations' files say.
+  struct Result {
+    var report: VerifyReport
+    var inventory: DirectoryInventory
+    var generations: [IntegrityKey: GenerationFacts]
+  }
+
+  let directory: any SharedDirectory
+  let context: OperationContext
+  /// The application that the directory should belong to; `nil` for any.
+  let application: String?
+
+  /// How often it is begun anew while others write to the directory.
+  private static let attempts = 3
+
+  /// Checks everything. Throws only what is no single file's fault, such as
+  /// a directory that is away.
+  func run() throws -> Result {
+    try directory.check(for: .reading)
+    let scratch = try ScratchFolder(operation: context.verb)
+    defer { scratch.remove() }
+    var inventory = try lister.run()
+    var attempt = 1
+    while true {
+      var result = try verify(inventory, scratch: scratch.path)
+      // What was just being written may seem missing.
+      if result.report.findings.isEmpty { return result }
+      let now = try lister.run()
+      guard now != inventory else { return result }
+      if attempt == Self.attempts {
+        result.report.leftOut.append(
+          "The directory was written to meanwhile: what is found may be on its way. Verify again "
+            + "when nobody synchronizes.")
+        return result
+      }
+      inventory = now
+      attempt += 1
+    }
+  }
+
+  private var lister: DirectoryLister { DirectoryLister(directory: directory, context: context) }
+
+  private func verify(
+    _ inventory: DirectoryInventory, scratch: String
+  ) throws -> Result {
+    let files = VerifiedFiles(directory, context: context)
+    context.begin(.verifying, count: inventory.fileCount)
+    inventory.findings.forEach(files.note)
+    try verifyApplications(inventory, files)
+    try verifyClients(inventory, files)
+    var generations: [IntegrityKey: GenerationFacts] = [:]
+    for (name, document) in inventory.documents.sorted(by: { $0.key < $1.key }) {
+      let found = try verify(name, document, files, scratch: scratch)
+      generations.merge(found) { first, _ in first }
+    }
+    var report = files.report
+    report.sort()
+    return Result(report: report, inventory: inventory, generations: generations)
+  }
+
+  // MARK: - The application and its clients
+
+  private func verifyApplications(_ inventory: DirectoryInventory, _ files: VerifiedFiles) throws {
+    let roots = inventory.applications.sorted { $0.root < $1.root }
+    if roots.isEmpty {
+      files.note(
+        VerifyFinding(
+          .applicationMissing, path: "application.….json",
+          "There is no application file: nothing can be synchronized here."))
+    }
+    for (index, name) in roots.enumerated() {
+      let path = DirectoryLayout.path(of: name)
+      if index > 0 {
+        files.note(
+          .applicationRivals, path, "Two devices created the application at the same time.",
+          detail: "\(roots[0].root) counts")
+      }
+      guard let file = try files.json(path, as: ApplicationFile.self, .application)?.content
+      else { continue }
+      checkVersion(file.leastReaderVersion, file.requiredFeatures, path, files)
+      guard file.root == name.root else {
+        files.note(
+          .misplaced, path, "The application's file belongs to another directory.",
+          detail: "root \(file.root)")
+        continue
+      }
+      if index == 0, let application, file.application != application {
+        files.note(
+          .applicationOther, path,
+          "The directory belongs to the application “\(file.application)”, not to “\(application)”."
+        )
+      }
+    }
+  }
+
+  private func verifyClients(_ inventory: DirectoryInventory, _ files: VerifiedFiles) throws {
+    for name in inventory.clientDevices.sorted(by: { $0.description < $1.description }) {
+      let path = DirectoryLayout.path(of: name)
+      guard let file = try files.json(path, as: ClientFile.self, .clientDevice)?.content,
+        file.client != name.client
+      else { continue }
+      files.note(
+        .misplaced, path, "The description is that of another client.",
+        detail: "client \(file.client)")
+    }
+    let described = Set(inventory.clientDevices.map(\.client))
+    let lives = inventory.documents.values.flatMap(\.lives.values)
+    let present = lives.reduce(into: Set<ClientIdentifier>()) { $0.formUnion($1.clients) }
+    for client in present.subtracting(described).sorted() {
+      files.note(
+        .clientUndescribed,
+        DirectoryLayout.path(of: ClientDeviceName(client: client, revision: 1)),
+        "A device has files here and has not said what it is.")
+    }
+  }
+
+  // MARK: - Documents
+
+  private func verify(
+    _ name: DocumentName, _ document: DirectoryInventory.Document, _ files: VerifiedFiles,
+    scratch: String
+  ) throws -> [IntegrityKey: GenerationFacts] {
+    let layout = DirectoryLayout.Document(name)
+    if document.generations.isEmpty, document.deleted.isEmpty, document.lives.isEmpty {
+      files.note(
+        .documentEmpty, layout.folder, "The document's folder holds nothing of ours.")
+    }
+    var roots: [IntegrityKey: RootIdentifier] = [:]
+    for generation in document.generations.sorted() {
+      roots[generation.key] = try verify(generation, in: layout, document, files)
+    }
+    for tombstone in document.deleted.sorted(by: { $0.description < $1.description }) {
+      try verify(tombstone, in: layout, files)
+    }
+    var found: [IntegrityKey: GenerationFacts] = [:]
+    for (key, life) in document.lives.sorted(by: { $0.key < $1.key }) {
+      let generation = layout.generation(key)
+      let isKnown = document.generations.contains { $0.key == key }
+      let isDeleted = document.isDeleted(key)
+      if isDeleted, life.fileCount > 0 {
+        files.note(
+          .deletedNotCleared, generation.folder,
+          "The generation was deleted, and files of it are still there.",
+          detail: "\(life.fileCount) files")
+      } else if !isKnown {
+        files.note(
+          .generationFileMissing, layout.folder,
+          "A generation's folder is there, and the file that describes it is missing.",
+          detail: "folder \(key)")
+      }
+      let verifier = GenerationVerifier(files: files, names: life, scratch: scratch)
+      found[key] = try verifier.run(
+        GenerationFacts(generation, root: roots[key]),
+        isCurrent: !isDeleted && (document.counting?.key ?? key) == key)
+    }
+    return found
+  }
+
+  private func verify(
+    _ name: GenerationName, in layout: DirectoryLayout.Document,
+    _ document: DirectoryInventory.Document, _ files: VerifiedFiles
+  ) throws -> RootIdentifier? {
+    let path = layout.path(of: name)
+    if document.lives[name.key] == nil, !document.isDeleted(name.key),
+      document.counting == name
+    {
+      files.note(
+        .generationFolderMissing, layout.generation(name.key).folder,
+        "A generation's file is there, and its folder is missing.", detail: path.name)
+    }
+    guard let file = try files.json(path, as: GenerationFile.self, .generation)?.content else {
+      return nil
+    }
+    checkVersion(file.leastReaderVersion, file.requiredFeatures, path, files)
+    guard file.document == layout.name, file.generation == name.key, file.ordinal == name.ordinal
+    else {
+      files.note(
+        .misplaced, path, "The generation's file belongs to another document or generation.",
+        detail: "document \(file.document), generation \(file.ordinal) \(file.generation)")
+      return nil
+    }
+    return file.root
+  }
+
+  private func verify(
+    _ name: DeletedName, in layout: DirectoryLayout.Document, _ files: VerifiedFiles
+  ) throws {
+    let path = layout.path(of: name)
+    guard let file = try files.json(path, as: TombstoneFile.self, .tombstone)?.content,
+      file.document != layout.name || file.ordinal != name.ordinal || file.client != name.client
+    else { return }
+    files.note(
+      .misplaced, path, "The tombstone belongs to another document or generation.",
+      detail: "document \(file.document), generation \(file.ordinal)")
+  }
+
+  private func checkVersion(
+    _ leastReader: Int, _ features: [String], _ path: RelativePath, _ files: VerifiedFiles
+  ) {
+    do {
+      try FormatVersion.check(
+        leastReader: leastReader, features: features, operation: context.verb,
+        path: path.description)
+    } catch {
+      files.note(
+        .newerVersion, path, "The file says that it needs a newer version of DocumentSync.",
+        detail: error.detail)
+    }
+  }
+}
+
+/// A folder for what is looked at, gone at the end.
+struct ScratchFolder {
+  let path: String
+  private let operation: String
+
+  init(operation: String) throws {
+    self.operation = operation
+    path = NSTemporaryDirectory() + "/docsync-verify-" + UUID().uuidString
+    do {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw SyncError(
+        .localFile, operation: operation, path: path,
+        message: "A folder for unpacking could not be made.",
+        remedy: "Check that the system's folder for temporary files has space and may be written.",
+        detail: "\(error)", underlying: error)
+    }
+  }
+
+  /// Removes the folder and what is in it.
+  func remove() {
+    do {
+      try FileManager.default.removeItem(atPath: path)
+    } catch {
+      // The system clears its folder for temporary files by itself.
+    }
+  }
+}

@@ -1,0 +1,173 @@
+import SyncDirectory
+import SyncModel
+
+/// Checks the files of one generation of a document, each by itself and
+/// against one another.
+struct GenerationVerifier {
+  let files: VerifiedFiles
+  let names: DirectoryInventory.Life
+  /// Where whole stores are put while they are looked at.
+  let scratch: String
+
+  /// Reads everything and notes what is wrong.
+  ///
+  /// - Parameter isCurrent: Whether it is the generation that counts, and was
+  ///   not deleted. Others are being cleared away, or are of use to nobody:
+  ///   their files are only checked by themselves.
+  func run(_ facts: GenerationFacts, isCurrent: Bool) throws -> GenerationFacts {
+    var facts = facts
+    try readMarkers(&facts)
+    try readCommands(&facts)
+    try readChanges(&facts)
+    try readWholeStores(&facts)
+    for client in Array(facts.changes.keys) {
+      let lowest = facts.lowestKept(of: client)
+      facts.changes[client]?.lowestKept = lowest
+    }
+    guard isCurrent else { return facts }
+    checkChanges(facts)
+    checkCommands(facts)
+    checkMarkers(facts)
+    checkWholeStores(facts)
+    return facts
+  }
+
+  // MARK: - Change sets
+
+  private func readChanges(_ facts: inout GenerationFacts) throws {
+    for (client, listed) in names.changes.sorted(by: { $0.key < $1.key }) {
+      var found = NumberedFacts()
+      for name in listed.sorted(by: { $0.numbers.lowerBound < $1.numbers.lowerBound }) {
+        let path = facts.layout.path(of: name, by: client)
+        switch name {
+        case .changeSet(let name):
+          let claim = try read(name, at: path, by: client, &facts)
+          found.claims[name.number, default: []].append(claim)
+        case .segment(let name):
+          for (number, claim) in try read(name, at: path, by: client, &facts) {
+            found.claims[number, default: []].append(claim)
+          }
+        }
+      }
+      facts.changes[client] = found
+    }
+  }
+
+  private func read(
+    _ name: ChangeSetName, at path: RelativePath, by client: ClientIdentifier,
+    _ facts: inout GenerationFacts
+  ) throws -> NumberedFacts.Claim {
+    let whole = try files.read(path, name.hash, limits: .default) { try ChangeSetCodec.decode($0) }
+    guard let whole else { return NumberedFacts.Claim(path: path) }
+    return note(
+      whole.content, hash: whole.hash, as: name.number, at: path, by: client, &facts)
+  }
+
+  /// Notes what a change set says; one that belongs elsewhere only claims its
+  /// number.
+  private func note(
+    _ changeSet: SyncChangeSet, hash: ContentHash, as number: UInt64, at path: RelativePath,
+    by client: ClientIdentifier, _ facts: inout GenerationFacts
+  ) -> NumberedFacts.Claim {
+    let header = changeSet.header
+    guard
+      facts.owns(root: header.root, document: header.document, generation: header.generation),
+      header.client == client, header.number == number
+    else {
+      files.note(
+        .misplaced, path, "The change set belongs to another document, client or number.",
+        detail: "root \(header.root), document \(header.document), generation "
+          + "\(header.generation), client \(header.client), number \(header.number)")
+      return NumberedFacts.Claim(path: path)
+    }
+    for (other, entry) in changeSet.dependencies.entries {
+      let dependency = GenerationFacts.Dependency(
+        client: other, number: entry.number, hash: entry.hash)
+      if facts.dependencies[dependency] == nil { facts.dependencies[dependency] = path }
+    }
+    return NumberedFacts.Claim(path: path, hash: hash, previous: header.previous)
+  }
+
+  private func read(
+    _ name: SegmentName, at path: RelativePath, by client: ClientIdentifier,
+    _ facts: inout GenerationFacts
+  ) throws -> [(UInt64, NumberedFacts.Claim)] {
+    _ = try files.read(path, name.hash, limits: .default) {
+      try Envelope.decode($0, expecting: .segment, limits: .default)
+    }
+    return name.numbers.map { ($0, NumberedFacts.Claim(path: path, isInSegment: true)) }
+  }
+
+  private func checkChanges(_ facts: GenerationFacts) {
+    let layout = facts.layout
+    for (client, found) in facts.changes {
+      NumberedRules(
+        kinds: .changeSets, client: client, facts: found,
+        folder: layout.syncChanges(of: client),
+        path: { number, hash in
+          layout.path(
+            of: ChangeSetName(number: number, hash: HashFragment(hash)), by: client)
+        }
+      ).run(files)
+      guard facts.markers[client] != nil else { continue }
+      for number in found.numbers where number < found.lowestKept {
+        for claim in found.claims[number] ?? [] where !claim.isInSegment {
+          files.note(
+            .changeSetNotCleared, claim.path,
+            "Change set \(number) is still there, and its author has given it up.",
+            detail: "the least that is kept is \(found.lowestKept)")
+        }
+      }
+    }
+    for (dependency, path) in facts.dependencies { check(dependency, of: path, facts) }
+  }
+
+  private func check(
+    _ dependency: GenerationFacts.Dependency, of path: RelativePath, _ facts: GenerationFacts
+  ) {
+    let found = facts.changes[dependency.client] ?? NumberedFacts()
+    let what = "change set \(dependency.number) of \(dependency.client)"
+    if found.differs(dependency.number, from: dependency.hash) {
+      files.note(
+        .dependencyDiffers, path, "It builds on another content of \(what) than is there.",
+        detail: "it names \(dependency.hash.nameFragment)")
+    }
+    guard dependency.number > facts.head(of: dependency.client) else {
+      // It is there, was cleared away, or is missed already.
+      return
+    }
+    files.note(
+      .dependencyMissing, path, "It builds on \(what), which is nowhere.",
+      detail: "the last one known is \(facts.head(of: dependency.client))")
+  }
+
+  // MARK: - Commands
+
+  private func readCommands(_ facts: inout GenerationFacts) throws {
+    for (client, listed) in names.commands.sorted(by: { $0.key < $1.key }) {
+      var found = NumberedFacts()
+      for name in listed.sorted() {
+        let path = facts.layout.path(of: name, by: client)
+        let whole = try files.read(path, name.hash, limits: .default) {
+          try Envelope.decode($0, expecting: .syncCommand, limits: .default)
+        }
+        found.claims[name.number, default: []].append(
+          NumberedFacts.Claim(path: path, hash: whole?.hash))
+      }
+      found.lowestKept = found.claims.keys.min() ?? 1
+      facts.commands[client] = found
+    }
+  }
+
+  private func checkCommands(_ facts: GenerationFacts) {
+    let layout = facts.layout
+    for (client, found) in facts.commands {
+      NumberedRules(
+        kinds: .commands, client: client, facts: found, folder: layout.syncCommands(of: client),
+        path: { number, hash in
+          layout.path(of: CommandName(number: number, hash: HashFragment(hash)), by: client)
+        }
+      ).run(files)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import SyncDirectory
+import SyncModel
+
+/// What the files of one client that are numbered and chained say: its change
+/// sets, or its commands.
+struct NumberedFacts {
+  /// One file, or one part of a segment, that claims a number.
+  struct Claim {
+    var path: RelativePath
+    /// The hash of its bytes; `nil` if the file could not be read.
+    var hash: ContentHash?
+    /// The hash of the one before it, as it says.
+    var previous: ContentHash?
+    /// Whether it is part of a segment.
+    var isInSegment = false
+  }
+
+  /// By number.
+  var claims: [UInt64: [Claim]] = [:]
+  /// The least number that its author has not cleared away.
+  var lowestKept: UInt64 = 1
+
+  /// The numbers that are there, in order.
+  var numbers: [UInt64] { claims.keys.sorted() }
+  var greatest: UInt64 { claims.keys.max() ?? 0 }
+
+  /// The hashes that files of a number have; `nil` if there is none, or one
+  /// of them could not be read, so that nothing can be said.
+  func hashes(_ number: UInt64) -> [ContentHash]? {
+    guard let claims = claims[number], !claims.isEmpty else { return nil }
+    let hashes = claims.compactMap(\.hash)
+    return hashes.count == claims.count ? hashes : nil
+  }
+
+  /// Whether a number is there with another content only.
+  func differs(_ number: UInt64, from hash: ContentHash) -> Bool {
+    hashes(number).map { !$0.contains(hash) } ?? false
+  }
+
+  /// The numbers from ``lowestKept`` up to `last` that are missing.
+  func missing(upTo last: UInt64) -> [ClosedRange<UInt64>] {
+    var ranges: [ClosedRange<UInt64>] = []
+    var next = lowestKept
+    for number in numbers where number >= lowestKept && number <= last {
+      if number > next { ranges.append(next...(number - 1)) }
+      next = number + 1
+    }
+    if next <= last { ranges.append(next...last) }
+    return ranges
+  }
+}
+
+/// Checks numbers and chain of one client's files.
+struct NumberedRules {
+  /// What the rules are about.
+  struct Kinds {
+    var noun: String
+    var missing: VerifyFinding.Kind
+    var claimedTwice: VerifyFinding.Kind
+    var chainBroken: VerifyFinding.Kind
+
+    static let changeSets = Kinds(
+      noun: "change set", missing: .changeSetMissing, claimedTwice: .changeSetClaimedTwice,
+      chainBroken: .chainBroken)
+    static let commands = Kinds(
+      noun: "command", missing: .commandMissing, claimedTwice: .commandClaimedTwice,
+      chainBroken: .commandChainBroken)
+  }
+
+  let kinds: Kinds
+  let client: ClientIdentifier
+  let facts: NumberedFacts
+  let folder: RelativePath
+  /// The path that the file of a number and a hash would have.
+  let path: (UInt64, ContentHash) -> RelativePath
+
+  /// Checks, and notes what is wrong.
+  func run(_ files: VerifiedFiles) {
+    for range in facts.missing(upTo: facts.greatest) { noteMissing(range, files) }
+    for number in facts.numbers { check(number, files) }
+  }
+
+  private func noteMissing(_ range: ClosedRange<UInt64>, _ files: VerifiedFiles) {
+    // The one that follows says which file it is.
+    let next = facts.claims[range.upperBound + 1]?.compactMap(\.previous).first
+    let file = range.count == 1 ? next.map { path(range.upperBound, $0) } : nil
+    let numbers =
+      range.count == 1
+      ? "\(kinds.noun.capitalizedFirst) \(range.lowerBound) is missing."
+      : "The \(kinds.noun)s \(range.lowerBound) to \(range.upperBound) are missing."
+    files.note(
+      kinds.missing, file ?? folder, numbers,
+      detail: "of client \(client); \(facts.greatest) is the last that is there")
+  }
+
+  private func check(_ number: UInt64, _ files: VerifiedFiles) {
+    let claims = facts.claims[number] ?? []
+    if Set(claims.compactMap(\.hash)).count > 1 {
+      let kind = claims.contains { $0.isInSegment } ? .segmentDiffers : kinds.claimedTwice
+      for claim in claims.sorted(by: { $0.path < $1.path }).dropFirst() {
+        files.note(
+          kind, claim.path,
+          kind == .segmentDiffers
+            ? "A segment and another file hold different contents of \(kinds.noun) \(number)."
+            : "Two files claim \(kinds.noun) \(number).",
+          detail: claims.map(\.path.name).sorted().joined(separator: ", "))
+      }
+    }
+    guard number > 1, let before = facts.hashes(number - 1) else { return }
+    for claim in claims {
+      guard claim.hash != nil, let previous = claim.previous, !before.contains(previous) else {
+        continue
+      }
+      files.note(
+        kinds.chainBroken, claim.path,
+        "\(kinds.noun.capitalizedFirst) \(number) does not continue the one before it.",
+        detail: "it names \(previous.nameFragment), there is "
+          + before.map(\.nameFragment).joined(separator: ", "))
+    }
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

@@ -1,0 +1,155 @@
+import SyncDirectory
+import SyncModel
+
+/// Reads the files of a shared directory one after the other, and notes what
+/// is wrong with each by itself.
+final class VerifiedFiles {
+  let directory: any SharedDirectory
+  let context: OperationContext
+  private(set) var report = VerifyReport()
+
+  init(_ directory: any SharedDirectory, context: OperationContext) {
+    self.directory = directory
+    self.context = context
+  }
+
+  /// Notes a finding.
+  func note(_ finding: VerifyFinding) { report.findings.append(finding) }
+
+  /// Notes a finding about a path.
+  func note(
+    _ kind: VerifyFinding.Kind, _ path: RelativePath, _ message: String, detail: String? = nil
+  ) {
+    note(VerifyFinding(kind, path: path.description, message, detail: detail))
+  }
+
+  /// Notes something that was not looked at.
+  func leaveOut(_ sentence: String) { report.leftOut.append(sentence) }
+
+  // MARK: - Reading
+
+  /// A file that was found whole.
+  struct Whole<Content> {
+    var content: Content
+    var hash: ContentHash
+  }
+
+  /// Reads and decodes a file; `nil`, with the finding noted, if it is not
+  /// what it should be, and without one if it has gone since it was listed.
+  ///
+  /// - Parameter fragment: The hash in its name, where names have one.
+  func read<Content>(
+    _ path: RelativePath, _ fragment: HashFragment? = nil, limits: CodecLimits,
+    _ decode: ([UInt8]) throws -> Content
+  ) throws -> Whole<Content>? {
+    defer { context.report { $0.completedCount += 1 } }
+    guard let bytes = try bytes(path, limit: limits.fileBytes) else { return nil }
+    let hash = ContentHash(of: bytes)
+    do {
+      let content = try decode(bytes)
+      if let fragment, !fragment.matches(hash) {
+        note(
+          .misnamed, path, "The file is whole and is not the one that its name means.",
+          detail: "its hash begins with \(hash.nameFragment)")
+        return nil
+      }
+      return Whole(content: content, hash: hash)
+    } catch let error as CodecError {
+      note(finding(error, path, isAsWritten: isAsWritten(bytes, hash, fragment, limits)))
+      return nil
+    }
+  }
+
+  /// Reads a file whose body is JSON.
+  func json<Value: Decodable>(
+    _ path: RelativePath, _ fragment: HashFragment? = nil, as type: Value.Type,
+    _ fileType: Envelope.FileType
+  ) throws -> Whole<Value>? {
+    try read(path, fragment, limits: .small) {
+      try Envelope.decodeJSON(type, from: $0, type: fileType)
+    }
+  }
+
+  /// The finding for a file that cannot be decoded.
+  ///
+  /// - Parameter isAsWritten: Whether its bytes are those that its author has
+  ///   written.
+  func finding(
+    _ error: CodecError, _ path: RelativePath, isAsWritten: Bool
+  ) -> VerifyFinding {
+    let (kind, message): (VerifyFinding.Kind, String) =
+      switch error.code {
+      case .unsupportedVersion, .unknownCriticalField:
+        (.newerVersion, "The file was written by a newer version of DocumentSync.")
+      case .badMagic: (.wrongType, "This is no file of DocumentSync.")
+      case .wrongType:
+        (.wrongType, "The file is of another type than its place says.")
+      case .truncated where !isAsWritten: (.truncated, "The file ends too early.")
+      case _ where isAsWritten:
+        (.malformed, "The file is whole and says something that its format does not allow.")
+      default: (.damaged, "The file is damaged.")
+      }
+    return VerifyFinding(
+      kind, path: path.description, message,
+      detail: error.what + (error.offset.map { " at byte \($0)" } ?? ""))
+  }
+
+  private func bytes(_ path: RelativePath, limit: Int) throws -> [UInt8]? {
+    try context.checkCancellation()
+    do {
+      let bytes = try directory.read(path, limit: limit)
+      report.fileCount += 1
+      report.byteCount += bytes.count
+      return bytes
+    } catch let error as DirectoryError {
+      try note(error, path)
+      return nil
+    }
+  }
+
+  /// Notes that a file cannot be read, unless it has gone since it was
+  /// listed.
+  func note(_ error: DirectoryError, _ path: RelativePath) throws {
+    switch error.code {
+    case .away, .localFile: throw error
+    case .tooLarge:
+      note(.malformed, path, "The file is larger than what is permitted.", detail: error.detail)
+    case .notRegularFile, .notADirectory:
+      note(
+        .wrongKind, path, "A link, a folder or a device stands where a file of ours belongs.",
+        detail: "\(error)")
+    case .notFound where try !isListed(path): break
+    default: note(.unreadable, path, "The file cannot be read.", detail: "\(error)")
+    }
+  }
+
+  /// Counts a file that was read in another way.
+  func count(bytes: Int) {
+    report.fileCount += 1
+    report.byteCount += bytes
+  }
+
+  private func isListed(_ path: RelativePath) throws -> Bool {
+    guard let parent = path.parent else { return false }
+    do {
+      return try directory.list(parent).contains { $0.name == path.name }
+    } catch let error as DirectoryError where error.code == .notFound {
+      return false
+    }
+  }
+
+  /// Whether the bytes are those that were written: the name says so, or, in
+  /// names without a hash, the hash at their own end.
+  private func isAsWritten(
+    _ bytes: [UInt8], _ hash: ContentHash, _ fragment: HashFragment?, _ limits: CodecLimits
+  ) -> Bool {
+    if let fragment { return fragment.matches(hash) }
+    do {
+      _ = try Envelope.decode(bytes, expecting: nil, limits: limits)
+      return true
+    } catch {
+      // The caller tells what is wrong with it.
+      return false
+    }
+  }
+}

@@ -1,0 +1,174 @@
+extension VerifyFinding.Kind {
+  /// How grave findings of this kind usually are.
+  public var severity: VerifyFinding.Severity {
+    switch self {
+    case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
+      .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,
+      .storeMoved:
+      .note
+    case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
+      .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
+      .commandMissing, .markerAhead, .markerWithoutFiles, .markerAppliedBeyond,
+      .markerWholeStoreMissing, .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
+      .directoryAway, .directoryBehind:
+      .waiting
+    default: .error
+    }
+  }
+
+  /// What to do about findings of this kind, a sentence for the user.
+  public var remedy: String {
+    switch self {
+    case .damaged, .misnamed, .malformed, .truncated, .wrongType, .misplaced, .unreadable,
+      .newerVersion, .leftover:
+      fileRemedy
+    case .conflictedCopy, .temporaryFile, .placeholder, .backupFile, .hiddenFile, .systemFile,
+      .wrongKind, .unknownName:
+      nameRemedy
+    case .applicationMissing, .applicationRivals, .applicationOther, .clientUndescribed,
+      .documentEmpty, .generationFileMissing, .generationFolderMissing, .deletedNotCleared:
+      documentRemedy
+    case .changeSetMissing, .changeSetNotCleared, .changeSetClaimedTwice, .chainBroken,
+      .dependencyMissing, .dependencyDiffers, .segmentIndex, .segmentOverlap, .segmentDiffers,
+      .commandMissing, .commandClaimedTwice, .commandChainBroken:
+      changeRemedy
+    case .markerAhead, .markerWithoutFiles, .markerClaimedTwice, .markerDiffers,
+      .markerAppliedBeyond, .markerWholeStoreMissing, .wholeStoreDamaged, .wholeStoreSchema,
+      .wholeStoreVector, .wholeStoreAhead, .wholeStorePrivate, .nobodyCanJoin:
+      markerRemedy
+    default: storeRemedy
+    }
+  }
+
+  private static let putBack =
+    "let its author run “docsync sync --thorough”, which puts back its own files"
+
+  private var fileRemedy: String {
+    switch self {
+    case .truncated:
+      "Wait until the shared directory has brought the rest of it. If it has, \(Self.putBack)."
+    case .newerVersion: "Update DocumentSync on this device."
+    case .wrongType, .misplaced:
+      "Move the file out of the shared directory. If it is missing then, \(Self.putBack)."
+    case .unreadable: "Check the permissions, the connection and the disk, then verify again."
+    case .leftover:
+      "Nothing need be done: its client removes it when it next publishes. If that client is gone, "
+        + "the file may be removed."
+    case .malformed:
+      "Update DocumentSync on its author's device, then run “docsync upload” there, so that others "
+        + "can join without the file."
+    default: "To mend it, \(Self.putBack)."
+    }
+  }
+
+  private var nameRemedy: String {
+    switch self {
+    case .conflictedCopy:
+      "Make sure that nothing but the synchronizer touches the shared directory; the copy itself "
+        + "is ignored, and may be removed."
+    case .placeholder:
+      "Have the cloud's program fetch the file, and keep the folder on this device."
+    case .wrongKind:
+      "Move away what stands there. If one of our files is missing then, \(Self.putBack)."
+    case .temporaryFile:
+      "Nothing need be done: it is ignored. If it stays for days it may be removed."
+    default: "Nothing need be done: it is ignored, and may be removed."
+    }
+  }
+
+  private var documentRemedy: String {
+    switch self {
+    case .applicationMissing:
+      "Check that this is the shared directory and that it has arrived completely. If the file is "
+        + "lost, restore it from another device's copy of the directory."
+    case .applicationRivals:
+      "Nothing need be done: the one with the lowest identifier counts on every device."
+    case .applicationOther: "Use the directory of this application."
+    case .clientUndescribed:
+      "Wait until the shared directory has arrived. The device's name is not known until then; "
+        + "nothing else depends on it."
+    case .documentEmpty, .generationFolderMissing:
+      "Wait until the shared directory has arrived. If it has, restore what is missing from another "
+        + "device's copy of the directory."
+    case .generationFileMissing:
+      "Wait until the shared directory has arrived. If it has, restore the file from another "
+        + "device's copy of the directory: without it the folder is not used."
+    default:
+      "Nothing need be done: who deleted it clears the rest away with “docsync "
+        + "delete-document”."
+    }
+  }
+
+  private var changeRemedy: String {
+    switch self {
+    case .changeSetMissing, .dependencyMissing, .commandMissing:
+      "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
+        + "store in place of those that it has no more."
+    case .changeSetNotCleared:
+      "Nothing need be done: its author removes it when it next clears away."
+    case .changeSetClaimedTwice, .commandClaimedTwice:
+      "Sync every copy of the author's store: a copied or restored store becomes a device of its "
+        + "own. The file of the lower hash counts."
+    case .chainBroken, .commandChainBroken, .dependencyDiffers:
+      "Sync every copy of the author's store. If a file was copied here from another directory, "
+        + "move it away and \(Self.putBack)."
+    case .segmentOverlap: "Nothing need be done: the next compaction of their author joins them."
+    default:
+      "Move the segment out of the shared directory, and \(Self.putBack); or have a device that has "
+        + "the document run “docsync upload”."
+    }
+  }
+
+  private var markerRemedy: String {
+    switch self {
+    case .markerAhead, .markerWithoutFiles, .markerAppliedBeyond, .wholeStoreAhead:
+      "Wait until the shared directory has arrived. If it has, let the device that the files belong "
+        + "to run “docsync sync --thorough”."
+    case .markerClaimedTwice:
+      "Sync every copy of that device's store: a copied or restored store becomes a device of its "
+        + "own."
+    case .markerDiffers:
+      "Sync every copy of the store of the device whose files are meant; it may have been restored "
+        + "from a backup."
+    case .markerWholeStoreMissing, .nobodyCanJoin:
+      "Wait until the shared directory has arrived. If it has, run “docsync upload” on a device that "
+        + "has the document."
+    case .wholeStorePrivate:
+      "Run “docsync upload” on the device that made it, with a current version, then remove the "
+        + "file."
+    default:
+      "Run “docsync upload” on a device that has the document, then remove the file."
+    }
+  }
+
+  private var storeRemedy: String {
+    switch self {
+    case .databaseDamaged, .bookkeepingDamaged, .stampsDamaged, .keptRowDamaged, .rowMissing,
+      .rowDeleted, .identityAmbiguous, .shownDiffers, .keptRowInconsistent, .appliedDiffers:
+      "Send what was edited with “docsync sync” if that works, then fetch the document anew with "
+        + "“docsync join --replace”; the file is kept as a backup."
+    case .foreignKeysBroken:
+      "Look at the rows with “PRAGMA foreign_key_check”. A program has written with foreign keys "
+        + "off; the next “docsync sync” puts what it left in line."
+    case .bookkeepingNewer: "Update docsync on this device."
+    case .triggersOutOfDate: "Run “docsync sync”, which makes the triggers anew."
+    case .rowUnknown:
+      "A program wrote it while nothing was captured: write the row again, for example with "
+        + "“UPDATE”, after “docsync sync”; or fetch the document anew with “docsync join --replace”."
+    case .identityOrphaned: "Nothing need be done, unless rows are missing."
+    case .outboxDamaged, .recordDamaged, .storeBehind:
+      "Restore the file from a backup or join the document anew with “docsync join --replace”, and "
+        + "copy over what was edited here."
+    case .inboxDamaged: "Run “docsync sync”: what waits is fetched again from the directory."
+    case .journalDamaged:
+      "Note what “docsync conflicts” shows; nothing else depends on the journal."
+    case .storeMoved: "Nothing need be done: the next “docsync sync” makes it a device of its own."
+    case .directoryAway: "Check the path, or connect the shared directory, then verify again."
+    case .bindingMissing: "Run “docsync sync”, which says what has become of the document."
+    case .ownChangeSetMissing: "Run “docsync sync --thorough”, which puts back what is missing."
+    default:
+      "Wait until the shared directory has arrived. If it has, it may have been restored from a "
+        + "backup: run “docsync sync --thorough” on every device."
+    }
+  }
+}

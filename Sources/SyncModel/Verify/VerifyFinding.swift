@@ -1,0 +1,66 @@
+/// Something that verifying a shared directory or a store has found.
+public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertible {
+  /// How grave it is.
+  public enum Severity: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
+    /// Worth knowing; nothing is hindered by it.
+    case note
+    /// Something is not there yet, or cannot be used yet. It may come by
+    /// itself; if it stays, the remedy says what to do.
+    case waiting
+    /// A rule is broken. It does not mend itself without what the remedy
+    /// says.
+    case error
+
+    /// Order of gravity.
+    public static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+      switch self {
+      case .note: 0
+      case .waiting: 1
+      case .error: 2
+      }
+    }
+  }
+
+  /// What kind of thing it is.
+  public var kind: Kind
+  /// How grave it is.
+  public var severity: Severity
+  /// The file or folder, below the root of the shared directory; `nil` for
+  /// findings in a store.
+  public var path: String?
+  /// The table of the store, the bookkeeping's own included; `nil` for
+  /// findings in a directory.
+  public var table: String?
+  /// What is wrong, a sentence for the user.
+  public var message: String
+  /// What to do, a sentence for the user.
+  public var remedy: String
+  /// What exactly was found, for the developer.
+  public var detail: String?
+
+  /// A finding with the severity and the remedy that are usual for its kind,
+  /// unless given.
+  public init(
+    _ kind: Kind, path: String? = nil, table: String? = nil, _ message: String,
+    detail: String? = nil, severity: Severity? = nil, remedy: String? = nil
+  ) {
+    self.kind = kind
+    self.severity = severity ?? kind.severity
+    self.path = path
+    self.table = table
+    self.message = message
+    self.remedy = remedy ?? kind.remedy
+    self.detail = detail
+  }
+
+  /// Everything in one line.
+  public var description: String {
+    var text = "\(severity.rawValue) \(kind.rawValue): \(message)"
+    if let place = path ?? table { text += " (\(place))" }
+    text += " \(remedy)"
+    if let detail { text += " [\(detail)]" }
+    return text
+  }
+}

@@ -1,0 +1,39 @@
+/// What verifying has looked at and found.
+public struct VerifyReport: Hashable, Sendable, Codable {
+  /// What was found, in order of gravity, the gravest first, then of path or
+  /// table.
+  public var findings: [VerifyFinding] = []
+  /// How many files of a shared directory were read.
+  public var fileCount = 0
+  /// How many bytes they have.
+  public var byteCount = 0
+  /// How many rows of a store were compared with the bookkeeping.
+  public var rowCount = 0
+  /// What was not looked at, and why, a sentence each.
+  public var leftOut: [String] = []
+
+  /// A report of nothing.
+  public init() {}
+
+  /// The gravest severity; `nil` if nothing was found.
+  public var severity: VerifyFinding.Severity? { findings.map(\.severity).max() }
+
+  /// Adds what another part of the work has found.
+  public mutating func add(_ other: VerifyReport) {
+    findings += other.findings
+    fileCount += other.fileCount
+    byteCount += other.byteCount
+    rowCount += other.rowCount
+    leftOut += other.leftOut
+  }
+
+  /// Puts the findings in order.
+  public mutating func sort() {
+    findings.sort { left, right in
+      if left.severity != right.severity { return left.severity > right.severity }
+      let places = (left.path ?? left.table ?? "", right.path ?? right.table ?? "")
+      if places.0 != places.1 { return places.0 < places.1 }
+      return (left.kind.rawValue, left.message) < (right.kind.rawValue, right.message)
+    }
+  }
+}

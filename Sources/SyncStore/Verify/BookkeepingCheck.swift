@@ -1,0 +1,43 @@
+import GRDB
+
+/// Compares the tables and indexes that every store has with those that this
+/// version makes.
+struct BookkeepingCheck {
+  let database: Database
+
+  /// What is missing or has other columns, a sentence each, by name.
+  func run() throws -> [(name: String, message: String)] {
+    let reference = try DatabaseQueue()
+    let wanted = try reference.write { database in
+      for statement in Bookkeeping.creation { try database.execute(sql: statement) }
+      return try Self.shapes(database)
+    }
+    let found = try Self.shapes(database)
+    return wanted.sorted { $0.key < $1.key }.compactMap { name, shape in
+      guard let other = found[name] else { return (name, "\(name) is missing.") }
+      return shape == other ? nil : (name, "\(name) is not as this version makes it: \(other)")
+    }
+  }
+
+  /// The tables and indexes of bookkeeping, with their columns as text.
+  private static func shapes(_ database: Database) throws -> [String: String] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: "SELECT type, name FROM main.sqlite_schema "
+        + "WHERE type IN ('table', 'index') AND name GLOB 'docsync_*'")
+    var shapes: [String: String] = [:]
+    for row in rows {
+      let name: String = row["name"]
+      let isTable = row["type"] as String == "table"
+      let information = try Row.fetchAll(
+        database,
+        sql: "PRAGMA main.\(isTable ? "table_info" : "index_info")(\(quoted(name)))")
+      shapes[name] = information.map { column in
+        let text = (column["name"] as String?) ?? ""
+        return isTable
+          ? "\(text) \((column["type"] as String?) ?? "") \(column["pk"] as Int? ?? 0)" : text
+      }.joined(separator: ", ")
+    }
+    return shapes
+  }
+}

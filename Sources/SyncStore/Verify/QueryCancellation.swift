@@ -1,0 +1,48 @@
+import CSQLite
+import GRDB
+
+/// Lets long statements of SQLite, such as `integrity_check`, be cancelled
+/// half-way.
+final class QueryCancellation {
+  private let check: () throws -> Void
+  private var reason: (any Error)?
+
+  /// About how many instructions of SQLite's machine pass between two looks.
+  private static let interval: Int32 = 20_000
+
+  private init(_ check: @escaping () throws -> Void) { self.check = check }
+
+  /// Runs `body`; what `check` throws meanwhile is thrown.
+  static func run<Result>(
+    _ database: Database, _ check: @escaping () throws -> Void, _ body: () throws -> Result
+  ) throws -> Result {
+    try check()
+    let cancellation = QueryCancellation(check)
+    return try withExtendedLifetime(cancellation) {
+      sqlite3_progress_handler(
+        database.sqliteConnection, interval,
+        { context in
+          guard let context else { return 0 }
+          let cancellation = Unmanaged<QueryCancellation>.fromOpaque(context)
+            .takeUnretainedValue()
+          return cancellation.isCancelled ? 1 : 0
+        }, Unmanaged.passUnretained(cancellation).toOpaque())
+      defer { sqlite3_progress_handler(database.sqliteConnection, 0, nil, nil) }
+      do {
+        return try body()
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+        throw cancellation.reason ?? error
+      }
+    }
+  }
+
+  private var isCancelled: Bool {
+    do {
+      try check()
+      return false
+    } catch {
+      reason = error
+      return true
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import CSQLite
+import Foundation
+import GRDB
+import SyncModel
+
+/// What is in the database of a whole store, looked at without changing it.
+public struct SnapshotExamination: Sendable {
+  /// What is wrong with it, so that nobody should join from it.
+  public private(set) var damage: [String] = []
+  /// What it holds that should not have left its device.
+  public private(set) var privateContent: [String] = []
+  /// Whether a newer version made it; nothing else was looked at then.
+  public private(set) var isNewer = false
+  /// The hash of its schema; `nil` if it cannot be read.
+  public private(set) var schema: ContentHash?
+  /// The change sets that it contains; `nil` if that cannot be read.
+  public private(set) var vector: VersionVector?
+
+  /// Looks at the database at `path`, on a connection that trusts nothing in
+  /// it and cannot write.
+  ///
+  /// - Parameter checkCancellation: Called now and then; what it throws is
+  ///   thrown.
+  public init(path: String, checkCancellation: @escaping () throws -> Void) throws {
+    var configuration = Configuration()
+    configuration.readonly = true
+    configuration.foreignKeysEnabled = false
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+    }
+    do {
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      do {
+        try queue.writeWithoutTransaction { database in
+          try QueryCancellation.run(database, checkCancellation) { try look(at: database, path) }
+        }
+      } catch let error as DatabaseError {
+        damage.append(error.description)
+      }
+      try queue.close()
+    } catch let error as DatabaseError {
+      damage.append(error.description)
+    }
+  }
+
+  private mutating func look(at database: Database, _ path: String) throws {
+    let check = try String.fetchAll(database, sql: "PRAGMA main.quick_check(10)")
+    guard check == ["ok"] else {
+      damage += check
+      return
+    }
+    guard try database.tableExists("docsync_meta") else {
+      damage.append("docsync_meta is missing.")
+      return
+    }
+    if let format = try Bookkeeping.meta("format", database),
+      let number = Int(String(decoding: format, as: UTF8.self)), number > Bookkeeping.format
+    {
+      isNewer = true
+      return
+    }
+    damage += try BookkeepingCheck(database: database).run().map(\.message)
+    guard damage.isEmpty else { return }
+    try readContent(database, path)
+  }
+
+  private mutating func readContent(_ database: Database, _ path: String) throws {
+    guard let stored = try Bookkeeping.meta("configuration", database) else {
+      damage.append("its configuration is missing")
+      return
+    }
+    do {
+      let configuration = try JSONDecoder().decode(
+        StoreConfiguration.self, from: Data(stored))
+      let schema = try SchemaReader(
+        database: database, configuration: configuration, path: path
+      ).read(registered: try Bookkeeping.registered(database))
+      self.schema = schema.fingerprint
+      vector = try ClientRegistry(database).vector()
+      try checkTriggers(database)
+      try checkTables(of: schema, database)
+      try findPrivateContent(schema, database)
+    } catch let error as StoreError {
+      damage.append(error.description)
+    } catch let error as DecodingError {
+      damage.append("its configuration cannot be read: \(error)")
+    }
+  }
+
+  private mutating func checkTriggers(_ database: Database) throws {
+    let triggers = try String.fetchAll(
+      database,
+      sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB 'docsync_*'")
+    damage += triggers.sorted().map { "it has the trigger \($0)" }
+  }
+
+  private mutating func checkTables(of schema: StoreSchema, _ database: Database) throws {
+    for table in schema.tables {
+      let names =
+        [table.stampsName] + (table.identity == .surrogate ? [table.identityName] : [])
+      for name in names where try !database.tableExists(name) {
+        damage.append("\(name) is missing.")
+      }
+    }
+  }
+
+  // MARK: - What is a device's own
+
+  private mutating func findPrivateContent(
+    _ schema: StoreSchema, _ database: Database
+  ) throws {
+    for key in ["binding", "conflictJournal"] where try Bookkeeping.meta(key, database) != nil {
+      privateContent.append("docsync_meta has \(key)")
+    }
+    let logs = schema.tables.map(\.logName)
+    for table in PrivateData.tables + logs where try database.tableExists(table) {
+      try expectEmpty(table, database)
+    }
+    for (table, reason) in schema.leftOut.sorted(by: <) where reason == "excluded" {
+      try expectEmpty(table, database)
+    }
+    for table in schema.tables where !table.excludedColumns.isEmpty {
+      try findExcludedValues(table, database)
+    }
+  }
+
+  private mutating func expectEmpty(_ table: String, _ database: Database) throws {
+    let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(quoted(table))") ?? 0
+    if count > 0 { privateContent.append("\(table) has \(count) rows") }
+  }
+
+  /// Columns with a default are as it says; whether it still says the same is
+  /// not known.
+  private mutating func findExcludedValues(
+    _ table: TableSchema, _ database: Database
+  ) throws {
+    let information = try Row.fetchAll(
+      database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
+    for row in information {
+      let name: String = row["name"]
+      guard (row["hidden"] as Int) == 0, (row["dflt_value"] as String?) == nil,
+        table.excludedColumns.contains(name.lowercased())
+      else { continue }
+      let isFilled = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName) WHERE \(quoted(name)) IS NOT NULL)")
+      if isFilled ?? false { privateContent.append("\(table.name).\(name) has values") }
+    }
+  }
+}

@@ -1,0 +1,531 @@
+import DocumentSyncTesting
+import Foundation
+import GRDB
+import SyncDirectory
+import SyncModel
+import Testing
+
+@testable import DocumentSync
+
+/// What verifying finds in a directory, by kind and path.
+private struct Found: Hashable, CustomStringConvertible {
+  var kind: VerifyFinding.Kind
+  var path: String
+
+  init(_ kind: VerifyFinding.Kind, _ path: RelativePath) {
+    self.kind = kind
+    self.path = path.description
+  }
+
+  init(_ finding: VerifyFinding) {
+    kind = finding.kind
+    path = finding.path ?? ""
+  }
+
+  var description: String { "\(kind) at \(path)" }
+}
+
+/// One kind of damage, and all that is to be found of it.
+private struct Damage: Sendable, CustomTestStringConvertible {
+  var name: String
+  var make: @Sendable (DamagedDirectory) throws -> [Found]
+  var testDescription: String { name }
+
+  init(_ name: String, _ make: @escaping @Sendable (DamagedDirectory) throws -> [Found]) {
+    self.name = name
+    self.make = make
+  }
+}
+
+struct VerifyDirectoryTests {
+  @Test func busyDirectoryThatIsWholeGivesNothing() async throws {
+    let directory = try await DamagedDirectory()
+    let report = try await directory.verify()
+    #expect(report.findings == [])
+    #expect(report.leftOut == [])
+    #expect(report.fileCount > 20)
+    #expect(report.byteCount > 0)
+  }
+
+  @Test(
+    arguments: fileDamage + nameDamage + documentDamage + changeDamage + markerDamage
+      + wholeStoreDamage + commandDamage)
+  fileprivate func damageGivesExactlyItsFinding(_ damage: Damage) async throws {
+    let directory = try await DamagedDirectory()
+    let expected = try damage.make(directory)
+    let before = directory.memory.items
+    let report = try await directory.verify()
+    #expect(Set(report.findings.map(Found.init)) == Set(expected), "\(report.findings)")
+    for finding in report.findings {
+      #expect(!finding.remedy.isEmpty && !finding.message.isEmpty)
+      #expect(finding.severity == finding.kind.severity)
+    }
+    #expect(directory.memory.items == before)
+  }
+
+  @Test func everythingIsFoundAtOnce() async throws {
+    let directory = try await DamagedDirectory()
+    var expected: Set<Found> = []
+    for damage in nameDamage { expected.formUnion(try damage.make(directory)) }
+    try directory.flip(directory.changeSet(2, of: 0))
+    expected.insert(Found(.damaged, try directory.changeSet(2, of: 0)))
+    try directory.cut(directory.wholeStore(of: 1))
+    expected.insert(Found(.truncated, try directory.wholeStore(of: 1)))
+    let report = try await directory.verify()
+    #expect(expected.isSubset(of: report.findings.map(Found.init)))
+    let severities = report.findings.map(\.severity)
+    #expect(severities == severities.sorted(by: >))
+  }
+
+  @Test func directoryOfAnotherApplicationIsSaidToBe() async throws {
+    let directory = try await DamagedDirectory()
+    #expect(try await directory.verify(application: "docsync").findings == [])
+    let found = try await directory.verify(application: "other").findings.map(Found.init)
+    #expect(found == [Found(.applicationOther, try directory.application)])
+  }
+}
+
+// MARK: - Any file
+
+private let fileDamage: [Damage] = [
+  Damage("a changed byte in the application file") {
+    try $0.flip($0.application)
+    return [Found(.damaged, try $0.application)]
+  },
+  Damage("an application file that ends early") {
+    try $0.cut($0.application)
+    return [Found(.truncated, try $0.application)]
+  },
+  Damage("an application file of a newer version") {
+    $0.put(try $0.newer($0.application), at: try $0.application)
+    return [Found(.newerVersion, try $0.application)]
+  },
+  Damage("an application file that wants a newer reader") {
+    let content = try $0.json($0.application, as: ApplicationFile.self, .application) {
+      $0.leastReaderVersion = 99
+    }
+    $0.put(content, at: try $0.application)
+    return [Found(.newerVersion, try $0.application)]
+  },
+  Damage("an application file of another root") {
+    let content = try $0.json($0.application, as: ApplicationFile.self, .application) {
+      $0.root = RootIdentifier(bits: Bits128(high: 1, low: 2))
+    }
+    $0.put(content, at: try $0.application)
+    return [Found(.misplaced, try $0.application)]
+  },
+  Damage("text in place of a client's description") {
+    $0.put(Array("{}".utf8), at: $0.description(of: 1))
+    return [Found(.wrongType, $0.description(of: 1))]
+  },
+  Damage("a client's description that is no JSON") {
+    let content = try Envelope(type: .clientDevice, body: Array("hello".utf8)).encoded()
+    $0.put(content, at: $0.description(of: 1))
+    return [Found(.malformed, $0.description(of: 1))]
+  },
+  Damage("a client's description under another's name") {
+    $0.put(try $0.bytes($0.description(of: 1)), at: $0.description(of: 2))
+    return [Found(.misplaced, $0.description(of: 2))]
+  },
+  Damage("a generation's file with a changed byte") {
+    try $0.flip($0.generation)
+    return [Found(.damaged, try $0.generation)]
+  },
+  Damage("a generation's file of another document") {
+    let content = try $0.json($0.generation, as: GenerationFile.self, .generation) {
+      $0.document = DocumentName(bits: Bits128(high: 1, low: 2))
+    }
+    $0.put(content, at: try $0.generation)
+    return [Found(.misplaced, try $0.generation)]
+  },
+  Damage("a changed byte in a change set") {
+    try $0.flip($0.changeSet(2, of: 0))
+    return [Found(.damaged, try $0.changeSet(2, of: 0))]
+  },
+  Damage("a change set that ends early") {
+    try $0.cut($0.changeSet(3, of: 1))
+    return [Found(.truncated, try $0.changeSet(3, of: 1))]
+  },
+  Damage("an empty change set file") {
+    $0.put([], at: try $0.changeSet(2, of: 2))
+    return [Found(.truncated, try $0.changeSet(2, of: 2))]
+  },
+  Damage("a change set of a newer version") {
+    let path = try $0.changeSet(2, of: 0)
+    return [Found(.newerVersion, try $0.replace(path, by: $0.newer(path)))]
+  },
+  Damage("a marker under the name of a change set") {
+    let path = try $0.changeSet(2, of: 0)
+    return [Found(.wrongType, try $0.replace(path, by: $0.bytes($0.marker(of: 0))))]
+  },
+  Damage("a marker with a changed byte") {
+    try $0.flip($0.marker(of: 2))
+    return [Found(.damaged, try $0.marker(of: 2))]
+  },
+  Damage("a marker that ends early") {
+    try $0.cut($0.marker(of: 2))
+    return [Found(.truncated, try $0.marker(of: 2))]
+  },
+  Damage("a marker of a newer version") {
+    let path = try $0.marker(of: 1)
+    return [Found(.newerVersion, try $0.replace(path, by: $0.newer(path)))]
+  },
+  Damage("a whole store with a changed byte") {
+    try $0.flip($0.wholeStore(of: 1))
+    return [Found(.damaged, try $0.wholeStore(of: 1))]
+  },
+  Damage("a whole store that ends early") {
+    try $0.cut($0.wholeStore(of: 1))
+    return [Found(.truncated, try $0.wholeStore(of: 1))]
+  },
+  Damage("a whole store of a newer version") {
+    let path = try $0.wholeStore(of: 0)
+    return [Found(.newerVersion, try $0.replace(path, by: $0.newer(path)))]
+  },
+  Damage("a change set under the name of another hash") {
+    let path = try $0.changeSet(2, of: 0)
+    let content = try $0.bytes(path)
+    $0.take(path)
+    return [Found(.misnamed, $0.put(content, at: try $0.renamed(path, for: [1])))]
+  },
+  Damage("a whole store under the name of another hash") {
+    let path = try $0.wholeStore(of: 0)
+    let content = try $0.bytes(path)
+    $0.take(path)
+    return [Found(.misnamed, $0.put(content, at: try $0.renamed(path, for: [1])))]
+  },
+  Damage("another client's change set") {
+    let path = try $0.changeSet(2, of: 0)
+    return [Found(.misplaced, try $0.replace(path, by: $0.bytes($0.changeSet(2, of: 1))))]
+  },
+  Damage("a marker whose name says more than it") {
+    let path = try $0.marker(of: 0)
+    guard var name = MarkerName(path.name) else { return [] }
+    name.changeHead += 1
+    let content = try $0.bytes(path)
+    $0.take(path)
+    return [Found(.misplaced, $0.put(content, at: $0.layout.path(of: name)))]
+  },
+  Damage("a leftover") {
+    let folder = DirectoryLayout.temporary(of: $0.original.clients[0])
+    return [Found(.leftover, $0.put([1, 2], at: folder / "k7qx2f"))]
+  },
+]
+
+// MARK: - Names
+
+private let nameDamage: [Damage] = [
+  Damage("a conflicted copy of a change set") {
+    let path = try $0.changeSet(1, of: 0)
+    let copy = path.name.replacingOccurrences(of: ".syncchg", with: " (1).syncchg")
+    let folder = $0.layout.syncChanges(of: $0.original.clients[0])
+    return [Found(.conflictedCopy, $0.put([1], at: folder / copy))]
+  },
+  Damage("another program's unfinished file") {
+    [Found(.temporaryFile, $0.put([1], at: $0.layout.recentSyncs / ".syncthing.marker.tmp"))]
+  },
+  Damage("a file that is in the cloud") {
+    [Found(.placeholder, $0.put([1], at: $0.layout.wholeStores / ".1.abc.store.icloud"))]
+  },
+  Damage("a backup") {
+    [Found(.backupFile, $0.put([1], at: DirectoryLayout.clientDevices / "a.json~"))]
+  },
+  Damage("a hidden file") { [Found(.hiddenFile, $0.put([1], at: .root / ".stfolder"))] },
+  Damage("an operating system's file") {
+    [Found(.systemFile, $0.put([1], at: DirectoryLayout.documents / "desktop.ini"))]
+  },
+  Damage("a link in place of a client's folder") {
+    let folder = $0.layout.syncCommands / $0.original.clients[0].description
+    $0.memory.put(.other, at: folder)
+    return [Found(.wrongKind, folder)]
+  },
+  Damage("a link in place of the folder of assets") {
+    $0.memory.put(.other, at: $0.layout.assets)
+    return [Found(.wrongKind, $0.layout.assets)]
+  },
+  Damage("a folder that is none of ours") {
+    $0.memory.put(.folder, at: $0.layout.folder / "Pictures")
+    return [Found(.unknownName, $0.layout.folder / "Pictures")]
+  },
+  Damage("a file in a reserved folder") {
+    [Found(.unknownName, $0.put([1], at: DirectoryLayout.encryption / "slot"))]
+  },
+]
+
+// MARK: - Applications, clients, documents
+
+private let documentDamage: [Damage] = [
+  Damage("no application file") {
+    $0.take(try $0.application)
+    return [Found(.applicationMissing, .root / "application.….json")]
+  },
+  Damage("two application files") {
+    let root = RootIdentifier(bits: Bits128(high: .max, low: 1))
+    let content = try $0.json($0.application, as: ApplicationFile.self, .application) {
+      $0.root = root
+    }
+    let path = DirectoryLayout.path(of: ApplicationName(root: root))
+    return [Found(.applicationRivals, $0.put(content, at: path))]
+  },
+  Damage("a client without a description") {
+    $0.take($0.description(of: 2))
+    return [Found(.clientUndescribed, $0.description(of: 2))]
+  },
+  Damage("an empty document folder") {
+    let name = DocumentName(bits: Bits128(high: 5, low: 5))
+    $0.memory.put(.folder, at: DirectoryLayout.Document(name).folder)
+    return [Found(.documentEmpty, DirectoryLayout.Document(name).folder)]
+  },
+  Damage("a generation without a file") {
+    $0.take(try $0.generation)
+    return [Found(.generationFileMissing, $0.layout.document.folder)]
+  },
+  Damage("a folder of an unknown generation") {
+    let key = IntegrityKey(bits: Bits128(high: 7, low: 7))
+    $0.memory.put(.folder, at: $0.layout.document.generation(key).folder)
+    return [Found(.generationFileMissing, $0.layout.document.folder)]
+  },
+  Damage("a generation without a folder") {
+    $0.take($0.layout.folder)
+    return [Found(.generationFolderMissing, $0.layout.folder)]
+  },
+  Damage("a tombstone, and files that are still there") {
+    let file = TombstoneFile(
+      root: RootIdentifier(bits: Bits128(high: 1, low: 1)), document: $0.original.document,
+      ordinal: 1, client: $0.original.clients[1], deletedMilliseconds: 5)
+    let name = DeletedName(ordinal: 1, client: $0.original.clients[1])
+    $0.put(
+      try Envelope.encodeJSON(file, type: .tombstone), at: $0.layout.document.path(of: name))
+    return [Found(.deletedNotCleared, $0.layout.folder)]
+  },
+]
+
+// MARK: - Change sets
+
+private let changeDamage: [Damage] = [
+  Damage("a change set missing between others") {
+    let path = try $0.changeSet(2, of: 0)
+    $0.take(path)
+    return [Found(.changeSetMissing, path)]
+  },
+  Damage("several change sets missing") {
+    $0.take(try $0.changeSet(2, of: 1))
+    $0.take(try $0.changeSet(3, of: 1))
+    return [Found(.changeSetMissing, $0.layout.syncChanges(of: $0.original.clients[1]))]
+  },
+  Damage("the first change set missing") {
+    let path = try $0.changeSet(1, of: 1)
+    $0.take(path)
+    return [Found(.changeSetMissing, path)]
+  },
+  Damage("change sets that should have been cleared away") {
+    let path = try $0.publishMarker(of: 1) { $0.lowestKept = 3 }
+    _ = path
+    return [
+      Found(.changeSetNotCleared, try $0.changeSet(1, of: 1)),
+      Found(.changeSetNotCleared, try $0.changeSet(2, of: 1)),
+    ]
+  },
+  Damage("two files that claim one number") {
+    let path = try $0.changeSet(2, of: 0)
+    var changeSet = try ChangeSetCodec.decode($0.bytes(path))
+    changeSet.schema = ContentHash(of: [1])
+    let content = try ChangeSetCodec.encode(changeSet)
+    let other = $0.put(content, at: try $0.renamed(path, for: content))
+    return [Found(.changeSetClaimedTwice, max(path, other))]
+  },
+  Damage("a change set that does not continue the one before it") {
+    let path = try $0.publishChangeSet(of: 0) { $0.header.previous = ContentHash(of: [1]) }
+    return [Found(.chainBroken, path)]
+  },
+  Damage("a change set that builds on one that is nowhere") {
+    let other = $0.original.clients[1]
+    let path = try $0.publishChangeSet(of: 0) {
+      $0.dependencies[other] = VersionVector.Entry(number: 99, hash: ContentHash(of: [1]))
+    }
+    return [Found(.dependencyMissing, path)]
+  },
+  Damage("a change set that builds on an unknown client's") {
+    let path = try $0.publishChangeSet(of: 0) {
+      $0.dependencies[ClientIdentifier(bits: Bits128(high: 1, low: 1))] = VersionVector.Entry(
+        number: 1, hash: ContentHash(of: [1]))
+    }
+    return [Found(.dependencyMissing, path)]
+  },
+  Damage("a change set that builds on another content") {
+    let other = $0.original.clients[1]
+    let path = try $0.publishChangeSet(of: 0) {
+      $0.dependencies[other] = VersionVector.Entry(number: 2, hash: ContentHash(of: [1]))
+    }
+    return [Found(.dependencyDiffers, path)]
+  },
+  Damage("a change set that does not decode") {
+    let last = try $0.changeSet($0.head(of: 0), of: 0)
+    let envelope = try Envelope.decode($0.bytes(last), expecting: .changeSet)
+    let content = try Envelope(
+      type: .changeSet, publicHeader: envelope.publicHeader,
+      privateHeader: envelope.privateHeader, body: [1, 2, 3], compression: .stored
+    ).encoded()
+    let name = ChangeSetName(
+      number: try $0.head(of: 0) + 1, hash: HashFragment(ContentHash(of: content)))
+    let path = $0.layout.path(of: name, by: $0.original.clients[0])
+    return [Found(.malformed, $0.put(content, at: path))]
+  },
+]
+
+// MARK: - Commands
+
+private let commandDamage: [Damage] = [
+  Damage("a command that ends early") {
+    let folder = $0.layout.syncCommands(of: $0.original.clients[0])
+    let content = try Envelope(type: .syncCommand, body: Array("{}".utf8)).encoded()
+    let name = CommandName(number: 1, hash: HashFragment(ContentHash(of: content)))
+    return [Found(.truncated, $0.put(Array(content.dropLast(9)), at: folder / name.description))]
+  }
+]
+
+// MARK: - Markers
+
+private let markerDamage: [Damage] = [
+  Damage("the last change set missing") {
+    $0.take(try $0.changeSet($0.head(of: 2), of: 2))
+    return [Found(.markerAhead, try $0.marker(of: 2))]
+  },
+  Damage("all change sets of a client missing") {
+    $0.take($0.layout.syncChanges(of: $0.original.clients[2]))
+    return [Found(.markerWithoutFiles, try $0.marker(of: 2))]
+  },
+  Damage("two markers of one revision") {
+    let path = try $0.marker(of: 0)
+    let content = try $0.json(path, as: RecentSyncFile.self, .recentSync) { $0.milliseconds += 1 }
+    let other = $0.put(content, at: try $0.renamed(path, for: content))
+    return [Found(.markerClaimedTwice, max(path, other))]
+  },
+  Damage("a marker that does not continue the one before it") {
+    [Found(.markerDiffers, try $0.publishMarker(of: 0) { $0.previous = ContentHash(of: [1]) })]
+  },
+  Damage("a marker that names another content of its last change set") {
+    [
+      Found(
+        .markerDiffers, try $0.publishMarker(of: 0) { $0.changeHead?.hash = ContentHash(of: [1]) })
+    ]
+  },
+  Damage("a marker that has applied another content") {
+    let other = $0.original.clients[1]
+    return [
+      Found(
+        .markerDiffers,
+        try $0.publishMarker(of: 0) { $0.applied[other]?.hash = ContentHash(of: [1]) })
+    ]
+  },
+  Damage("a marker that has applied more than there is") {
+    let other = $0.original.clients[1]
+    return [
+      Found(
+        .markerAppliedBeyond, try $0.publishMarker(of: 0) { $0.applied[other]?.number += 40 })
+    ]
+  },
+  Damage("a whole store missing that a marker lists") {
+    let path = try $0.wholeStore(of: 1)
+    $0.take(path)
+    return [Found(.markerWholeStoreMissing, path)]
+  },
+]
+
+// MARK: - Whole stores
+
+private let wholeStoreDamage: [Damage] = [
+  Damage("a whole store whose database is damaged") {
+    let path = try $0.publishWholeStore(of: 1) { database in
+      var content = try Data(contentsOf: URL(fileURLWithPath: database))
+      for index in 4_096..<content.count { content[index] = 0xA5 }
+      try content.write(to: URL(fileURLWithPath: database))
+    }
+    return [Found(.wholeStoreDamaged, path)]
+  },
+  Damage("a whole store that holds no database") {
+    let path = try $0.publishWholeStore(of: 1) { database in
+      try Data("hello".utf8).write(to: URL(fileURLWithPath: database))
+    }
+    return [Found(.wholeStoreDamaged, path)]
+  },
+  Damage("a whole store without bookkeeping") {
+    [Found(.wholeStoreDamaged, try $0.publishWholeStore(of: 1, sql: "DROP TABLE docsync_kept"))]
+  },
+  Damage("a whole store with a trigger of ours") {
+    let sql =
+      "CREATE TRIGGER docsync_1_ai AFTER INSERT ON notes BEGIN DELETE FROM docsync_meta; END"
+    return [Found(.wholeStoreDamaged, try $0.publishWholeStore(of: 1, sql: sql))]
+  },
+  Damage("a whole store of another schema than it names") {
+    [
+      Found(
+        .wholeStoreSchema,
+        try $0.publishWholeStore(of: 1, header: { $0.schema = ContentHash(of: [1]) }))
+    ]
+  },
+  Damage("a whole store that contains less than it says") {
+    let client = $0.original.clients[0]
+    return [
+      Found(
+        .wholeStoreVector,
+        try $0.publishWholeStore(
+          of: 1,
+          sql: "UPDATE docsync_client SET number = 1 WHERE client = x'\(hexadecimal(client))'"))
+    ]
+  },
+  Damage("a whole store that contains more than there is") {
+    let client = $0.original.clients[0]
+    return [
+      Found(
+        .wholeStoreAhead,
+        try $0.publishWholeStore(
+          of: 1,
+          sql: "UPDATE docsync_client SET number = 99 WHERE client = x'\(hexadecimal(client))'",
+          header: { $0.vector[client]?.number = 99 }))
+    ]
+  },
+  Damage("a whole store with a client's identity") {
+    let sql = "INSERT INTO docsync_meta VALUES ('binding', x'00')"
+    return [Found(.wholeStorePrivate, try $0.publishWholeStore(of: 1, sql: sql))]
+  },
+  Damage("a whole store with a log") {
+    let sql = "INSERT INTO docsync_log_1 (op, at, k0) VALUES (0, 1, 'a')"
+    return [Found(.wholeStorePrivate, try $0.publishWholeStore(of: 1, sql: sql))]
+  },
+  Damage("no whole store that anybody could join from") {
+    let path = try $0.wholeStore(of: 1)
+    $0.take(path)
+    $0.take(try $0.wholeStore(of: 0))
+    return [
+      Found(.markerWholeStoreMissing, path),
+      Found(.markerWholeStoreMissing, try $0.wholeStoreOriginal(of: 0)),
+      Found(.nobodyCanJoin, $0.layout.wholeStores),
+    ]
+  },
+]
+
+private func hexadecimal(_ client: ClientIdentifier) -> String {
+  client.bits.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+}
+
+extension DamagedDirectory {
+  /// Publishes a whole store whose database was changed by SQL.
+  fileprivate func publishWholeStore(
+    of index: Int, sql: String, header: (inout WholeStoreHeader) -> Void = { _ in }
+  ) throws -> RelativePath {
+    try publishWholeStore(
+      of: index,
+      database: { path in
+        let queue = try DatabaseQueue(path: path)
+        try queue.write { try $0.execute(sql: sql) }
+        try queue.close()
+      }, header: header)
+  }
+
+  /// Where a whole store of one device was.
+  fileprivate func wholeStoreOriginal(of index: Int) throws -> RelativePath {
+    let folder = layout.wholeStores(of: original.clients[index])
+    return try #require(original.items.keys.filter { $0.parent == folder }.max())
+  }
+}
