@@ -95,6 +95,11 @@ final class AppTriggerRuns: Sendable {
     }
   }
 
+  /// Whether a statement that writes many rows may have failed for a trigger.
+  func canBeBlamed(for error: DatabaseError) -> Bool {
+    state.withLock { !$0.triggers.isEmpty } && Self.canBeOfTrigger(error)
+  }
+
   private static func canBeOfTrigger(_ error: DatabaseError) -> Bool {
     switch error.resultCode {
     case .SQLITE_CONSTRAINT, .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG: true

@@ -60,7 +60,7 @@ enum Bookkeeping {
     // Change sets that this client made, and those that it made as another
     // client and that are not published.
     """
-    CREATE TABLE docsync_outbox (client BLOB, number INTEGER, hash BLOB NOT NULL, \
+    CREATE TABLE docsync_outbox (client INTEGER, number INTEGER, hash BLOB NOT NULL, \
     size INTEGER NOT NULL, changes INTEGER NOT NULL, published INTEGER NOT NULL, \
     bytes BLOB NOT NULL, PRIMARY KEY (client, number))
     """,

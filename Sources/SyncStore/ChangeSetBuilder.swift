@@ -61,7 +61,7 @@ final class ChangeSetBuilder {
       header: header, dependencies: dependencies, schema: schema, tables: tables)
     let bytes = try ChangeSetCodec.encode(set)
     let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
-    try Self.write(bytes, entry, rowCount: rowCount, binding.client, session)
+    try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
     if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
     try session.recordHistory(client: session.own, entry: entry, rowCount: rowCount)
     sealed.append(
@@ -77,13 +77,13 @@ final class ChangeSetBuilder {
 
   /// Keeps a sealed change set until it is published, and beyond.
   static func write(
-    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: ClientIdentifier,
+    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: Int32,
     _ session: StoreSession
   ) throws {
     let statement = try SQLStatement(
       "INSERT INTO docsync_outbox (client, number, hash, size, changes, published, bytes) "
         + "VALUES (?, ?, ?, ?, ?, 0, ?)", on: session.database)
-    statement.bind(blob: client.bits.bytes, at: 1)
+    statement.bind(Int64(client), at: 1)
     statement.bind(Int64(entry.number), at: 2)
     statement.bind(blob: entry.hash.bytes, at: 3)
     statement.bind(Int64(bytes.count), at: 4)

@@ -150,10 +150,10 @@ extension StoreSession {
   func unpublishedRanges() throws -> [ClosedRange<UInt64>] {
     let first = try Int64.fetchOne(
       database, sql: "SELECT min(number) FROM docsync_outbox WHERE client = ? AND published = 0",
-      arguments: [ownBytes])
+      arguments: [own])
     let last = try Int64.fetchOne(
       database, sql: "SELECT max(number) FROM docsync_outbox WHERE client = ? AND published = 0",
-      arguments: [ownBytes])
+      arguments: [own])
     guard let first, let last else { return [] }
     return try timeRanges(of: own, after: first - 1, through: last)
   }

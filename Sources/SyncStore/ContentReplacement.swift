@@ -5,6 +5,9 @@ public struct ContentReplacement: Hashable, Sendable {
   /// A change set of this store that the new content does not contain, and
   /// that belongs to the generation that the store has left.
   public struct OwnChangeSet: Hashable, Sendable {
+    /// The client as which the store has sealed it: the one that it is, or
+    /// one that it was.
+    public var client: ClientIdentifier
     /// Its number.
     public var number: UInt64
     /// The hash of its file.
@@ -13,7 +16,10 @@ public struct ContentReplacement: Hashable, Sendable {
     public var bytes: [UInt8]
 
     /// Joins the parts.
-    public init(number: UInt64, hash: ContentHash, bytes: [UInt8]) {
+    public init(
+      client: ClientIdentifier, number: UInt64, hash: ContentHash, bytes: [UInt8]
+    ) {
+      self.client = client
       self.number = number
       self.hash = hash
       self.bytes = bytes

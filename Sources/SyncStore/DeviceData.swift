@@ -51,7 +51,7 @@ struct DeviceData {
     let places = Places(tables: tables, schema: session.schema)
     try writeConflicts(session, places)
     try writeBases(session, places)
-    try writeHistory(session)
+    for table in ["docsync_history", "docsync_outbox"] { try writeAuthors(table, session) }
     try places.former.write(session.database)
   }
 
@@ -102,17 +102,16 @@ struct DeviceData {
     }
   }
 
-  private func writeHistory(_ session: StoreSession) throws {
+  private func writeAuthors(_ table: String, _ session: StoreSession) throws {
     let database = session.database
-    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT client FROM docsync_history")
+    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT client FROM \(table)")
     // By way of negative numbers, since two clients may swap theirs.
     for number in numbers {
       try database.execute(
-        sql: "UPDATE docsync_history SET client = ? WHERE client = ?",
+        sql: "UPDATE \(table) SET client = ? WHERE client = ?",
         arguments: [-Int64(try client(number, session)) - 1, number])
     }
-    try database.execute(
-      sql: "UPDATE docsync_history SET client = -client - 1 WHERE client < 0")
+    try database.execute(sql: "UPDATE \(table) SET client = -client - 1 WHERE client < 0")
   }
 
   /// Where tables and columns are by now.

@@ -32,7 +32,7 @@ struct IncarnationBranch {
       let bytes = try ChangeSetCodec.encode(moved)
       let entry = VersionVector.Entry(
         number: moved.header.number, hash: ContentHash(of: bytes))
-      try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, new.client, session)
+      try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, author, session)
       try session.clients.advance(new.client, to: entry)
       try session.recordRange(client: author, number: entry.number, moved.timeRange, isMixed: true)
       try session.recordHistory(client: author, entry: entry, rowCount: moved.rowCount)
@@ -45,12 +45,10 @@ struct IncarnationBranch {
     let author = try session.clients.number(of: former.client)
     let last = Int64(common?.number ?? 0)
     try session.clients.takeBack(former.client, to: common)
-    try session.database.execute(
-      sql: "DELETE FROM docsync_outbox WHERE client = ? AND number > ?",
-      arguments: [Data(former.client.bits.bytes), last])
-    try session.database.execute(
-      sql: "DELETE FROM docsync_history WHERE client = ? AND number > ?",
-      arguments: [author, last])
+    for table in ["docsync_outbox", "docsync_history"] {
+      try session.database.execute(
+        sql: "DELETE FROM \(table) WHERE client = ? AND number > ?", arguments: [author, last])
+    }
     try session.database.execute(
       sql: "DELETE FROM docsync_range WHERE client = ? AND last > ?", arguments: [author, last])
   }

@@ -66,7 +66,7 @@ extension LocalStore {
         let entry = VersionVector.Entry(
           number: changeSet.header.number, hash: ContentHash(of: bytes))
         try ChangeSetBuilder.write(
-          bytes, entry, rowCount: changeSet.rowCount, binding.client, session)
+          bytes, entry, rowCount: changeSet.rowCount, session.own, session)
         _ = try apply.apply(changeSet, hash: entry.hash)
       }
       try apply.finish()

@@ -101,13 +101,13 @@ extension LocalStore {
   /// The change sets that this store made as the client that it is, in order;
   /// of those that everybody has it may have no more than this.
   public func sealedChangeSets() throws -> [SealedChangeSet] {
-    try read { try Self.outbox($0, where: "client = ?") }
+    try read { try Self.outbox($0, where: "client = \($0.own)") }
   }
 
   /// Change sets that this store, or the one that it is a copy of, has sealed
   /// as another client and that are not known to be published, in order.
   public func ancestralChangeSets() throws -> [SealedChangeSet] {
-    try read { try Self.outbox($0, where: "client <> ? AND published = 0") }
+    try read { try Self.outbox($0, where: "client <> \($0.own) AND published = 0") }
   }
 
   private static func outbox(
@@ -118,13 +118,10 @@ extension LocalStore {
       sql: """
         SELECT client, number, hash, size, changes, published, length(bytes) > 0 AS kept \
         FROM docsync_outbox WHERE \(condition) ORDER BY client, number
-        """, arguments: [session.ownBytes])
+        """)
     return try rows.map { row in
-      guard let client = Bits128(bytes: row["client"] as Data) else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_outbox is damaged")
-      }
-      return SealedChangeSet(
-        client: ClientIdentifier(bits: client),
+      SealedChangeSet(
+        client: session.clients.client(row["client"]),
         number: UInt64(row["number"] as Int64), hash: try hash(row["hash"]),
         byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"],
         isKept: row["kept"])
@@ -149,7 +146,7 @@ extension LocalStore {
       let statement = try SQLStatement(
         "SELECT bytes FROM docsync_outbox WHERE client = ? AND number = ? AND length(bytes) > 0",
         on: session.database)
-      statement.bind(blob: (client ?? session.ownClient).bits.bytes, at: 1)
+      statement.bind(Int64(try client.map(session.clients.number) ?? session.own), at: 1)
       statement.bind(Int64(number), at: 2)
       guard try statement.step() else {
         throw StoreError(
@@ -170,7 +167,7 @@ extension LocalStore {
       try session.database.execute(
         sql: "UPDATE docsync_outbox SET bytes = x'' "
           + "WHERE client = ? AND number <= ? AND published = 1 AND length(bytes) > 0",
-        arguments: [session.ownBytes, Int64(clamping: number)])
+        arguments: [session.own, Int64(clamping: number)])
     }
   }
 
@@ -178,12 +175,12 @@ extension LocalStore {
   /// One that was sealed as another client is not kept any longer.
   public func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {
     try write { session in
-      let author = client ?? session.ownClient
+      let author = try client.map(session.clients.number) ?? session.own
       try session.database.execute(
-        sql: author == session.ownClient
+        sql: author == session.own
           ? "UPDATE docsync_outbox SET published = 1 WHERE client = ? AND number = ? AND published = 0"
           : "DELETE FROM docsync_outbox WHERE client = ? AND number = ?",
-        arguments: [Data(author.bits.bytes), Int64(number)])
+        arguments: [author, Int64(number)])
       try session.forgetBases()
     }
   }

@@ -16,7 +16,6 @@ struct Replacing {
 
   /// What has to be remembered of the store as it was.
   private struct Former {
-    var head: VersionVector.Entry?
     var device: DeviceData
     /// The times of the own change sets, by number.
     var ranges: [Row]
@@ -31,7 +30,7 @@ struct Replacing {
     try session.conflicts.journal.finish()
     result.vector = snapshot.vector
     let former = try Former(
-      head: session.ownHead(), device: DeviceData(session), ranges: ownRanges(session),
+      device: DeviceData(session), ranges: ownRanges(session),
       lastConflict: session.conflicts.journal.summary().last,
       lastHistory: Int64.fetchOne(database, sql: "SELECT max(seq) FROM docsync_history") ?? 0)
 
@@ -40,6 +39,7 @@ struct Replacing {
     var mapping = KeyMapping(database: database, old: session.schema, new: schema)
     try mapping.build()
     let rows = try exchangeRows(session, mapping, &result)
+    let before = session
     try checkCancellation()
     try exchangeBookkeeping(session, mapping)
     try moveKeys(
@@ -54,8 +54,7 @@ struct Replacing {
     try arrival.settle()
     try checkCancellation()
     if isOtherGeneration {
-      result.pendingOwn = try session.setAsideOwn(
-        after: snapshot.vector.number(of: session.ownClient), bytes: ownBytes)
+      result.pendingOwn = try session.setAsideOwn(beyond: snapshot.vector, bytes: ownBytes)
     } else {
       try applyAgain(session, former, &result)
     }
@@ -66,6 +65,8 @@ struct Replacing {
       sql: "CREATE TABLE docsync_renewed (n); DROP TABLE main.docsync_renewed")
     try session.conflicts.journal.finish()
     store.forgetSchema()
+    result.warnings = SyncWarning.joining(
+      before.conflicts.warnings.all + session.conflicts.warnings.all)
   }
 
   /// The tables of the whole store, with what the policies of this device
@@ -88,7 +89,7 @@ struct Replacing {
     let known = try session.ownHead()
     let hash = try Data.fetchOne(
       session.database, sql: "SELECT hash FROM docsync_outbox WHERE client = ? AND number = ?",
-      arguments: [session.ownBytes, Int64(clamping: contained.number)]
+      arguments: [session.own, Int64(clamping: contained.number)]
     ).flatMap { ContentHash(bytes: $0) }
     guard contained.number <= known?.number ?? 0, hash == nil || hash == contained.hash else {
       throw StoreError(
@@ -102,7 +103,8 @@ struct Replacing {
   private func ownRanges(_ session: StoreSession) throws -> [Row] {
     try Row.fetchAll(
       session.database,
-      sql: "SELECT last, first, least, greatest FROM docsync_range WHERE client = ? AND last > ?",
+      sql: "SELECT last, first, least, greatest, mixed FROM docsync_range "
+        + "WHERE client = ? AND last > ?",
       arguments: [
         session.own, Int64(clamping: snapshot.vector.number(of: session.ownClient)),
       ])
@@ -116,7 +118,7 @@ struct Replacing {
     let database = session.database
     let schema = try SchemaExchange(database: database, old: mapping.old, new: mapping.new)
     let rows = RowExchange(
-      database: database, mapping: mapping, kept: schema.kept,
+      session: session, mapping: mapping, kept: schema.kept,
       checkCancellation: checkCancellation)
     try rows.putAside()
     result.deletedRows += try rows.removeRows()
@@ -261,11 +263,11 @@ struct Replacing {
     try former.device.write(to: session)
     for row in former.ranges where !isOtherGeneration {
       try database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest) "
-          + "VALUES (?, ?, ?, ?, ?)",
+        sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest, mixed) "
+          + "VALUES (?, ?, ?, ?, ?, ?)",
         arguments: [
           session.own, row["last"] as Int64, row["first"] as Int64, row["least"] as Int64,
-          row["greatest"] as Int64,
+          row["greatest"] as Int64, row["mixed"] as Int64,
         ])
     }
     for (key, value) in records {
@@ -291,28 +293,29 @@ struct Replacing {
     }
     let apply = ChangeApply(session: session, clockTolerance: store.options.clockTolerance)
     try session.setCache(.applying)
-    let contained = snapshot.vector.number(of: session.ownClient)
-    let head = former.head?.number ?? 0
-    for number in (contained + 1)..<(max(head, contained) + 1) {
+    var vector = try session.clients.vector()
+    try session.sealedChangeSets(beyond: vector, bytes: ownBytes) { set in
       try checkCancellation()
-      let set = try session.ownChangeSet(number, bytes: ownBytes)
-      let vector = try session.clients.vector()
-      if vector.number(of: session.ownClient) + 1 == number,
+      let header = set.changeSet.header
+      if vector.number(of: header.client) + 1 == header.number,
         vector.contains(set.changeSet.dependencies)
       {
         result.reapplied.append(try apply.apply(set.changeSet, hash: set.hash))
+        vector[header.client] = VersionVector.Entry(number: header.number, hash: set.hash)
       } else {
         try session.keepWaiting(set)
       }
     }
     try apply.finish()
+    try session.conflicts.journal.finish()
     try session.withdrawRepeated(after: former.lastConflict)
     try store.decide(session, checkCancellation: checkCancellation)
     try database.execute(
-      sql: "DELETE FROM docsync_history WHERE seq > ? AND client = ? AND number <= ?",
-      arguments: [former.lastHistory, session.own, Int64(clamping: head)])
+      sql: "DELETE FROM docsync_history WHERE seq > ? AND EXISTS (SELECT 1 FROM docsync_history "
+        + "AS h WHERE h.seq <= ?1 AND h.client = docsync_history.client "
+        + "AND h.number = docsync_history.number)",
+      arguments: [former.lastHistory])
     result.waiting = try store.waiting(session)
     result.conflicts = session.conflicts.count
-    result.warnings = SyncWarning.joining(session.conflicts.warnings.all)
   }
 }

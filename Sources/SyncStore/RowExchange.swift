@@ -8,13 +8,14 @@ import SyncModel
 /// triggers nor other programs hear of them. The others go, and come anew;
 /// what stays on this device of them is put aside, and put back.
 struct RowExchange {
-  let database: Database
+  let session: StoreSession
   let mapping: KeyMapping
   /// The tables of the whole store, in their present form, that are in place
   /// here; the others are made anew and hold nothing.
   let kept: Set<Int>
   let checkCancellation: () throws -> Void
 
+  private var database: Database { session.database }
   private var tables: [TableSchema] { mapping.new.inDependencyOrder(mapping.new.tables) }
 
   private func whole(_ table: TableSchema) -> String {
@@ -66,10 +67,7 @@ struct RowExchange {
   func removeRows() throws -> Int {
     var count = 0
     for table in tables.reversed() where kept.contains(table.id) {
-      try checkCancellation()
-      try database.execute(
-        sql: "DELETE FROM main.\(table.quotedName) AS t WHERE \(isDoomed(table))")
-      count += database.changesCount
+      count += try removeRows(of: table, where: isDoomed(table), key: matchColumns(table))
     }
     return count
   }
@@ -77,10 +75,46 @@ struct RowExchange {
   /// Takes all rows out of a table of this store that is about to be made
   /// anew, or given up.
   func removeAllRows(of table: TableSchema) throws -> Int {
-    try checkCancellation()
     // A condition, so that triggers and counting are not passed over.
-    try database.execute(sql: "DELETE FROM main.\(table.quotedName) WHERE 1")
-    return database.changesCount
+    try removeRows(of: table, where: "1", key: matchColumns(table))
+  }
+
+  private func removeRows(
+    of table: TableSchema, where condition: String, key: [String]
+  ) throws -> Int {
+    try checkCancellation()
+    session.warnOfUnusableTriggers(of: table)
+    let name = "main.\(table.quotedName)"
+    return try run(
+      "DELETE FROM \(name) AS t WHERE \(condition)",
+      keys: "SELECT \(key.map { "t.\(quoted($0))" }.joined(separator: ", ")) "
+        + "FROM \(name) AS t WHERE \(condition)",
+      one: "DELETE FROM \(name) WHERE "
+        + key.map { "\(quoted($0)) IS ?" }.joined(separator: " AND "), count: key.count)
+  }
+
+  /// Runs a statement that writes many rows; one by one, if one of the
+  /// application's triggers fails. Returns how many were written.
+  private func run(_ all: String, keys: String, one: String, count: Int) throws -> Int {
+    try database.execute(sql: "SAVEPOINT docsync_exchange")
+    do {
+      try database.execute(sql: all)
+      let written = database.changesCount
+      try database.execute(sql: "RELEASE docsync_exchange")
+      return written
+    } catch let error as DatabaseError where session.appTriggers.canBeBlamed(for: error) {
+      try database.execute(sql: "ROLLBACK TO docsync_exchange; RELEASE docsync_exchange")
+    }
+    let reading = try SQLStatement(keys, on: database)
+    var found: [[Value]] = []
+    while try reading.step() { found.append((0..<count).map { reading.value(at: $0) }) }
+    let statement = try SQLStatement(one, on: database)
+    for key in found {
+      try checkCancellation()
+      for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+      try session.write(statement)
+    }
+    return found.count
   }
 
   // MARK: - What stays on this device
@@ -134,6 +168,7 @@ struct RowExchange {
     var count = 0
     for table in tables {
       try checkCancellation()
+      session.warnOfUnusableTriggers(of: table)
       var names = table.columns.map(\.name)
       var terms = table.columns.indices.map { mapping.mapped($0, of: table, row: "s") }
       if let key = table.localKey {
@@ -150,12 +185,16 @@ struct RowExchange {
           "NOT EXISTS (SELECT 1 FROM main.\(table.quotedName) AS t "
             + "WHERE \(match.joined(separator: " AND ")))")
       }
-      try database.execute(
-        sql: "INSERT OR ABORT INTO main.\(table.quotedName) "
-          + "(\(names.map(quoted).joined(separator: ", "))) "
-          + "SELECT \(terms.joined(separator: ", ")) FROM \(whole(table)) AS s "
-          + "WHERE \(conditions.joined(separator: " AND "))")
-      count += database.changesCount
+      let key = matchColumns(table)
+      let source = "FROM \(whole(table)) AS s WHERE \(conditions.joined(separator: " AND "))"
+      let insertion =
+        "INSERT OR ABORT INTO main.\(table.quotedName) "
+        + "(\(names.map(quoted).joined(separator: ", "))) SELECT \(terms.joined(separator: ", ")) "
+      count += try run(
+        insertion + source,
+        keys: "SELECT \(key.map { "s.\(quoted($0))" }.joined(separator: ", ")) " + source,
+        one: insertion + "FROM \(whole(table)) AS s WHERE "
+          + key.map { "s.\(quoted($0)) = ?" }.joined(separator: " AND "), count: key.count)
       try raiseSequence(of: table)
     }
     return count

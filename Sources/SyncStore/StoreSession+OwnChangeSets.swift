@@ -10,17 +10,13 @@ import SyncModel
 /// without being counted as applied. Once the last one that waited is
 /// applied, all are.
 extension StoreSession {
-  /// How the outbox names this client.
-  var ownBytes: Data { Data(ownClient.bits.bytes) }
-
   /// The last number that this client has given out; `nil` for none.
   func ownHead() throws -> VersionVector.Entry? {
     let applied = try clients.vector()[ownClient]
     let row = try Row.fetchOne(
       database,
-      sql: "SELECT number, hash FROM docsync_outbox WHERE client = ? "
-        + "ORDER BY number DESC LIMIT 1",
-      arguments: [ownBytes])
+      sql: "SELECT number, hash FROM docsync_outbox WHERE client = ? ORDER BY number DESC LIMIT 1",
+      arguments: [own])
     guard let row, let hash = ContentHash(bytes: row["hash"] as Data) else { return applied }
     let sealed = VersionVector.Entry(number: UInt64(row["number"] as Int64), hash: hash)
     return sealed.number > applied?.number ?? 0 ? sealed : applied
@@ -30,7 +26,7 @@ extension StoreSession {
   func isAwaitingOthers() throws -> Bool {
     try Bool.fetchOne(
       database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_inbox WHERE client = ?)",
-      arguments: [ownBytes]) ?? false
+      arguments: [Data(ownClient.bits.bytes)]) ?? false
   }
 
   /// Counts what was sealed while others waited as applied, once none does.
@@ -40,13 +36,43 @@ extension StoreSession {
     try clients.advance(ownClient, to: head)
   }
 
-  /// An own change set, from the outbox or from `bytes`.
-  func ownChangeSet(_ number: UInt64, bytes given: [UInt64: [UInt8]]) throws -> ReceivedChangeSet {
+  /// The change sets that this store has sealed, as the client that it is or
+  /// as another, and that others' do not contain: those of former clients
+  /// first.
+  ///
+  /// - Parameter bytes: The files of own ones of which the store has given up
+  ///   the bytes.
+  func sealedChangeSets(
+    beyond vector: VersionVector, bytes given: [UInt64: [UInt8]],
+    _ body: (ReceivedChangeSet) throws -> Void
+  ) throws {
+    let others = try Int32.fetchAll(
+      database, sql: "SELECT DISTINCT client FROM docsync_outbox WHERE client <> ? ORDER BY client",
+      arguments: [own])
+    for author in others {
+      let numbers = try Int64.fetchAll(
+        database, sql: "SELECT number FROM docsync_outbox WHERE client = ? ORDER BY number",
+        arguments: [author])
+      for number in numbers where number > vector.number(of: clients.client(author)) {
+        try body(sealedChangeSet(UInt64(number), of: author, given: nil))
+      }
+    }
+    let last = try ownHead()?.number ?? 0
+    var number = vector.number(of: ownClient)
+    while number < last {
+      number += 1
+      try body(sealedChangeSet(number, of: own, given: given[number]))
+    }
+  }
+
+  private func sealedChangeSet(
+    _ number: UInt64, of author: Int32, given: [UInt8]?
+  ) throws -> ReceivedChangeSet {
     let row = try Row.fetchOne(
       database, sql: "SELECT hash, bytes FROM docsync_outbox WHERE client = ? AND number = ?",
-      arguments: [ownBytes, Int64(clamping: number)])
+      arguments: [author, Int64(clamping: number)])
     let kept = row.map { Array($0["bytes"] as Data) } ?? []
-    let bytes = kept.isEmpty ? given[number] ?? [] : kept
+    let bytes = kept.isEmpty ? given ?? [] : kept
     let hash = ContentHash(of: bytes)
     guard !bytes.isEmpty, row == nil || (row?["hash"] as Data?) == Data(hash.bytes) else {
       throw StoreError(
@@ -89,29 +115,24 @@ extension StoreSession {
 
   private static let returningKeys = "returning/"
 
-  /// Empties inbox and outbox, and keeps the own change sets after a number,
-  /// which are to be written anew.
+  /// Empties inbox and outbox, and keeps the change sets of the outbox that
+  /// are to be written anew, being beyond what a vector contains.
   func setAsideOwn(
-    after contained: UInt64, bytes: [UInt64: [UInt8]]
+    beyond vector: VersionVector, bytes: [UInt64: [UInt8]]
   ) throws -> [ContentReplacement.OwnChangeSet] {
-    let numbers = try Int64.fetchAll(
-      database,
-      sql: "SELECT number FROM docsync_outbox WHERE client = ? AND number > ? ORDER BY number",
-      arguments: [ownBytes, Int64(clamping: contained)])
-    for number in numbers {
-      let set = try ownChangeSet(UInt64(number), bytes: bytes)
+    var count = try returning().count
+    try sealedChangeSets(beyond: vector, bytes: bytes) { set in
+      let digits = String(count)
+      count += 1
       try database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
-        arguments: [Self.returningKey(UInt64(number), ownClient), Data(set.bytes)])
+        sql: "INSERT INTO docsync_record (key, value) VALUES (?, ?)",
+        arguments: [
+          Self.returningKeys + String(repeating: "0", count: 20 - digits.count) + digits,
+          Data(set.bytes),
+        ])
     }
     try database.execute(sql: "DELETE FROM docsync_outbox; DELETE FROM docsync_inbox")
     return try returning()
-  }
-
-  /// In order of client, then of number.
-  private static func returningKey(_ number: UInt64, _ client: ClientIdentifier) -> String {
-    let digits = String(number)
-    return returningKeys + "\(client)/" + String(repeating: "0", count: 20 - digits.count) + digits
   }
 
   /// The own change sets that are to be written anew, in order.
@@ -121,9 +142,9 @@ extension StoreSession {
       arguments: [Self.returningKeys + "*"])
     return try rows.map { row in
       let bytes = Array(row["value"] as Data)
+      let header = try ChangeSetCodec.decode(bytes).header
       return ContentReplacement.OwnChangeSet(
-        number: try ChangeSetCodec.decode(bytes).header.number, hash: ContentHash(of: bytes),
-        bytes: bytes)
+        client: header.client, number: header.number, hash: ContentHash(of: bytes), bytes: bytes)
     }
   }
 
