@@ -11,6 +11,8 @@ public final class CountingDirectory: SharedDirectory {
     public var listings = 0
     /// `read` and `download`
     public var reads = 0
+    /// `byteCount(of:)`
+    public var measurements = 0
     /// `publish` and `upload`
     public var writes = 0
     /// `remove` and `removeLeftovers`
@@ -67,6 +69,12 @@ public final class CountingDirectory: SharedDirectory {
   public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     countRead(path)
     return try base.read(path, limit: limit)
+  }
+
+  /// See `SharedDirectory`.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    state.withLock { $0.measurements += 1 }
+    return try base.byteCount(of: path)
   }
 
   /// See `SharedDirectory`.

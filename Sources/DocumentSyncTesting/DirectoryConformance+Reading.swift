@@ -68,6 +68,12 @@ extension DirectoryConformance {
       }
       try require(!error.isRetryable, "a size does not pass")
     },
+    Check("a file's length is told without a limit") { directory in
+      try directory.publish(bytes(100), at: try path("folder/file"), by: client)
+      try require(try directory.byteCount(of: try path("folder/file")) == 100, "another length")
+      try requireError(.notFound) { _ = try directory.byteCount(of: try path("missing")) }
+      try requireError(.notRegularFile) { _ = try directory.byteCount(of: try path("folder")) }
+    },
     Check("errors name the path") { directory in
       let error = try requireError(.notFound) {
         _ = try directory.read(try path("some/file"), limit: 9)

@@ -165,6 +165,11 @@ public final class FaultyDirectory: SharedDirectory {
   }
 
   /// See `SharedDirectory`.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    try perform(.read, path) { _ in try base.byteCount(of: path) }
+  }
+
+  /// See `SharedDirectory`.
   public func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
   ) throws {

@@ -103,6 +103,11 @@ public final class MemoryDirectory: SharedDirectory {
   }
 
   /// See `SharedDirectory`.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    try bytes(of: path, .read, limit: .max).count
+  }
+
+  /// See `SharedDirectory`.
   public func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
   ) throws {

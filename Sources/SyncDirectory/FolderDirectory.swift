@@ -63,6 +63,11 @@ public struct FolderDirectory: SharedDirectory {
     }
   }
 
+  /// See ``SharedDirectory/byteCount(of:)``.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    try perform(.read, path) { try openRegularFile(path, .read, limit: .max).size }
+  }
+
   /// See ``SharedDirectory/download(_:to:limit:progress:)``.
   public func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress

@@ -86,6 +86,11 @@ public struct RetryingDirectory: SharedDirectory {
     try retrying { try base.read(path, limit: limit) }
   }
 
+  /// See ``SharedDirectory/byteCount(of:)``.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    try retrying { try base.byteCount(of: path) }
+  }
+
   /// See ``SharedDirectory/download(_:to:limit:progress:)``.
   public func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress

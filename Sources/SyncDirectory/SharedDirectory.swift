@@ -53,6 +53,10 @@ public protocol SharedDirectory: Sendable {
   /// has listed before.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8]
 
+  /// The length of a regular file in bytes, without reading it where the
+  /// directory can tell. Otherwise as ``read(_:limit:)``.
+  func byteCount(of path: RelativePath) throws -> Int
+
   /// Copies a regular file into a new local file, at constant memory.
   ///
   /// `localFile` must not exist yet; its bytes are durable on return, and
@@ -94,6 +98,12 @@ public protocol SharedDirectory: Sendable {
 }
 
 extension SharedDirectory {
+  /// The length of a file by reading it, for directories that have no better
+  /// way.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    try read(path, limit: .max).count
+  }
+
   /// ``download(_:to:limit:progress:)`` without progress.
   public func download(_ path: RelativePath, to localFile: String, limit: Int) throws {
     try download(path, to: localFile, limit: limit) { _, _ in }

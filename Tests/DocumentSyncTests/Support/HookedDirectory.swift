@@ -36,6 +36,7 @@ final class HookedDirectory: SharedDirectory, @unchecked Sendable {
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try next.read(path, limit: limit)
   }
+  func byteCount(of path: RelativePath) throws -> Int { try next.byteCount(of: path) }
   func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
   ) throws { try next.download(path, to: localFile, limit: limit, progress: progress) }
