@@ -2,58 +2,76 @@ import Foundation
 import GRDB
 
 extension LocalStore {
+  /// What would be gone if the store were taken out of sync.
+  public func removalLoss() throws -> RemovalLoss { try read { try $0.removalLoss() } }
+
   /// Takes the database out of sync, in one transaction: removes the capture
   /// triggers and all bookkeeping, and leaves the rest as it is. Only
   /// ``close()`` may be called afterwards.
   ///
-  /// Returns `false`, and changes nothing, if there are rows or change sets
-  /// that bookkeeping alone holds, and that would be lost.
+  /// - Parameter check: Told what will be gone, in the same transaction. What
+  ///   it throws is thrown, and nothing is changed then.
+  public func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
+    try write { session in
+      try check(try session.removalLoss())
+      try Bookkeeping.remove(session.database)
+    }
+    _ = try options.places?.keep([], of: binding.client.description)
+  }
+
+  /// As ``removeBookkeeping(_:)``, but changes nothing, and returns `false`,
+  /// if there are rows or change sets that bookkeeping alone holds.
   public func removeBookkeeping() throws -> Bool {
-    try StoreError.mapping(path) {
-      try connection.queue.writeWithoutTransaction { database in
-        var isRemoved = false
-        try database.inTransaction(.immediate) {
-          let holds =
-            try Bool.fetchOne(
-              database,
-              sql: """
-                SELECT EXISTS (SELECT 1 FROM docsync_inbox) \
-                OR EXISTS (SELECT 1 FROM docsync_foreign) OR EXISTS \
-                (SELECT 1 FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList))
-                """) ?? true
-          if holds { return .rollback }
-          try Bookkeeping.remove(database)
-          isRemoved = true
-          return .commit
-        }
-        return isRemoved
+    struct Refusal: Error {}
+    do {
+      try removeBookkeeping { loss in
+        if loss.holdsRows { throw Refusal() }
       }
+      return true
+    } catch is Refusal {
+      return false
     }
   }
 }
 
 extension Bookkeeping {
-  /// Removes what ``creation``, ``creation(for:)`` and capture have made.
+  /// Removes what ``creation``, ``creation(for:)`` and capture have made, and
+  /// nothing of the same beginning that the application has.
   fileprivate static func remove(_ database: Database) throws {
-    let triggers = try String.fetchAll(
-      database,
-      sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' "
-        + "AND name GLOB 'docsync_[0-9]*_[a-z][a-z]'")
-    for name in triggers { try database.execute(sql: "DROP TRIGGER main.\(quoted(name))") }
-    let fixed = [
-      "meta", "table", "column", "client", "outbox", "inbox", "history", "record", "kept",
-      "kept_reference", "claim", "foreign", "foreign_table", "foreign_column", "lost",
-      "range", "conflict", "base",
-    ].map { "docsync_" + $0 }
-    let perTable = try String.fetchAll(
-      database,
-      sql: """
-        SELECT name FROM main.sqlite_schema WHERE type = 'table' \
-        AND (name GLOB 'docsync_log_[0-9]*' OR name GLOB 'docsync_id_[0-9]*' \
-        OR name GLOB 'docsync_stamps_[0-9]*')
-        """)
-    for name in fixed + perTable {
+    func names(_ type: String) throws -> [String] {
+      try String.fetchAll(
+        database,
+        sql: "SELECT name FROM main.sqlite_schema WHERE type = ? AND name GLOB 'docsync_*'",
+        arguments: [type])
+    }
+    for name in try names("trigger") where isTrigger(name) {
+      try database.execute(sql: "DROP TRIGGER main.\(quoted(name))")
+    }
+    let fixed = Set(creation.compactMap(tableName))
+    for name in try names("table") where fixed.contains(name) || isOfOneTable(name) {
       try database.execute(sql: "DROP TABLE main.\(quoted(name))")
+    }
+  }
+
+  /// The table that a statement of ``creation`` makes.
+  private static func tableName(_ statement: String) -> String? {
+    let tokens = SQLTokens(statement).tokens
+    guard tokens.count > 2, tokens[1].isWord("TABLE") else { return nil }
+    return tokens.first { $0.text.hasPrefix("docsync_") }?.text
+  }
+
+  /// Whether a name is one that a table's capture triggers have: a number and
+  /// two letters.
+  private static func isTrigger(_ name: String) -> Bool {
+    let parts = name.split(separator: "_", omittingEmptySubsequences: false)
+    return parts.count == 3 && Int(parts[1]) != nil && parts[2].count == 2
+      && parts[2].allSatisfy { $0.isASCII && $0.isLowercase }
+  }
+
+  /// Whether a name is that of a table which keeps what concerns one table.
+  private static func isOfOneTable(_ name: String) -> Bool {
+    ["docsync_log_", "docsync_id_", "docsync_stamps_"].contains { prefix in
+      name.hasPrefix(prefix) && Int(name.dropFirst(prefix.count)) != nil
     }
   }
 }

@@ -17,7 +17,7 @@ extension LocalStore {
         },
         unpublishedChangeSets: try Int.fetchOne(
           database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0,
-        head: head, vector: vector, waiting: waiting, parked: try parkedRows(session),
+        head: head, vector: vector, waiting: waiting, parked: try session.parkedRows(),
         tables: session.schema.tables.map { $0.status(configuration) },
         leftOut: session.schema.leftOut)
       status.unknownNames = try session.foreign.unknownNames(session.schema)
@@ -32,21 +32,6 @@ extension LocalStore {
       guard let table = session.schema.table(wireName: $0["wire"]) else { return nil }
       if column.isEmpty { return table.name }
       return table.columns.first { $0.wireName == column }.map { "\(table.name).\($0.name)" }
-    }
-  }
-
-  private func parkedRows(_ session: StoreSession) throws -> [ParkedRow] {
-    let rows = try Row.fetchAll(
-      session.database,
-      sql: "SELECT tbl, identity, reason FROM docsync_kept "
-        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)")
-    return try rows.map { row in
-      guard let reason = ParkedRow.Reason(rawValue: row["reason"]) else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
-      }
-      return ParkedRow(
-        table: session.schema[row["tbl"]].name,
-        identity: RowIdentity(bytes: Array(row["identity"] as Data)), reason: reason)
     }
   }
 

@@ -103,6 +103,17 @@ public final class LocalStore: Sendable {
     }
   }
 
+  /// Replaces what the user calls this device.
+  public func setClientDescription(_ description: String) throws {
+    var binding = binding
+    guard binding.clientDescription != description else { return }
+    binding.clientDescription = description
+    try write { session in
+      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+    }
+    adopt(binding)
+  }
+
   /// Registers a function for the policy `resolve:NAME`, for as long as this
   /// object lives; `nil` removes it.
   public func setResolver(_ name: String, _ resolver: ConflictResolver?) {

@@ -1,0 +1,101 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// What would be gone if a store were taken out of sync: it is in the
+/// bookkeeping alone.
+public struct RemovalLoss: Hashable, Sendable {
+  /// Rows that are kept and not shown.
+  public var parked: [ParkedRow] = []
+  /// How many rows others have in tables, and in columns as `table.column`,
+  /// that this store does not have.
+  public var unknownRows: [String: Int] = [:]
+  /// Change sets of others that came and could not be applied yet.
+  public var waitingChangeSets = 0
+  /// Questions that nobody has answered.
+  public var openConflicts = 0
+  /// Entries of the conflict journal, open ones among them.
+  public var conflicts = 0
+  /// Edits that are not sealed yet. The rows themselves stay.
+  public var unsealedEdits = 0
+  /// Change sets that were not published. The rows themselves stay.
+  public var unpublishedChangeSets = 0
+
+  /// Nothing.
+  public init() {}
+
+  /// Whether there is anything that somebody should confirm: rows that no
+  /// table of this store shows, or a question. What lost long ago is not.
+  public var needsConfirmation: Bool {
+    parked.contains { $0.reason != .deleted } || !unknownRows.isEmpty || waitingChangeSets > 0
+      || openConflicts > 0
+  }
+
+  /// Whether rows or change sets are in the bookkeeping alone.
+  var holdsRows: Bool { !parked.isEmpty || !unknownRows.isEmpty || waitingChangeSets > 0 }
+
+  /// Whether there is something that others have not got.
+  public var hasUnpublishedEdits: Bool { unsealedEdits > 0 || unpublishedChangeSets > 0 }
+}
+
+extension StoreSession {
+  /// What only bookkeeping holds.
+  func removalLoss() throws -> RemovalLoss {
+    func count(_ sql: String) throws -> Int { try Int.fetchOne(database, sql: sql) ?? 0 }
+    var loss = RemovalLoss()
+    loss.parked = try parkedRows()
+    for table in try foreign.all() { try foreign.count(table, schema, into: &loss.unknownRows) }
+    loss.waitingChangeSets = try count("SELECT count(*) FROM docsync_inbox")
+    loss.conflicts = try count("SELECT count(*) FROM docsync_conflict")
+    loss.openConflicts = try count("SELECT count(*) FROM docsync_conflict WHERE status = 'open'")
+    loss.unsealedEdits = try schema.tables.reduce(0) {
+      $0 + (try count("SELECT count(*) FROM \($1.logName)"))
+    }
+    loss.unpublishedChangeSets = try count(
+      "SELECT count(*) FROM docsync_outbox WHERE published = 0")
+    return loss
+  }
+
+  /// The rows that are kept and not shown.
+  func parkedRows() throws -> [ParkedRow] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: "SELECT tbl, identity, reason FROM docsync_kept "
+        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)")
+    return try rows.map { row in
+      guard let reason = ParkedRow.Reason(rawValue: row["reason"]) else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
+      }
+      return ParkedRow(
+        table: schema[row["tbl"]].name,
+        identity: RowIdentity(bytes: Array(row["identity"] as Data)), reason: reason)
+    }
+  }
+}
+
+extension ForeignRows {
+  /// Adds how many rows of a table, or cells of columns, are kept that exist
+  /// elsewhere, by the names that a schema does not have.
+  fileprivate func count(
+    _ table: Table, _ schema: StoreSchema, into counts: inout [String: Int]
+  ) throws {
+    let here = schema.table(for: table)
+    var last: RowIdentity?
+    while true {
+      let batch = try rows(of: table, after: last, limit: 1_000)
+      guard let end = batch.last else { return }
+      for (_, row) in batch {
+        guard let here else {
+          if row.existence != .deleted { counts[table.wireName, default: 0] += 1 }
+          continue
+        }
+        for cell in row.cells {
+          let column = table.columns[cell.column]
+          guard !here.columns.contains(where: { $0.wireName == column }) else { continue }
+          counts["\(table.wireName).\(column)", default: 0] += 1
+        }
+      }
+      last = end.identity
+    }
+  }
+}
