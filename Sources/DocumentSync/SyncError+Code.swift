@@ -83,6 +83,16 @@ extension SyncError.Code {
   public static let documentExists = Self(rawValue: "documentExists")
   /// The document was deleted.
   public static let documentDeleted = Self(rawValue: "documentDeleted")
+  /// The document was deleted and created again under the same name.
+  public static let documentReplaced = Self(rawValue: "documentReplaced")
+  /// This client was removed from the document.
+  public static let clientRemoved = Self(rawValue: "clientRemoved")
+  /// Something would be gone that is nowhere else, and nobody confirmed it.
+  public static let confirmationNeeded = Self(rawValue: "confirmationNeeded")
+  /// There is no such client.
+  public static let clientMissing = Self(rawValue: "clientMissing")
+  /// What was decided cannot be done.
+  public static let decisionUnsuitable = Self(rawValue: "decisionUnsuitable")
   /// Several documents are there and none was named.
   public static let documentAmbiguous = Self(rawValue: "documentAmbiguous")
   /// The document's generation that the store is bound to is not there.
@@ -102,7 +112,9 @@ extension SyncError.Code {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway
     case .storeInUse, .alreadyUnderSync, .setUpUnfinished, .unpublishedEdits, .fileExists,
       .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,
-      .generationReplaced, .forkedClient, .newerVersionNeeded, .conflictNotOpen, .editRefused:
+      .generationReplaced,
+      .documentReplaced, .clientRemoved, .confirmationNeeded, .decisionUnsuitable, .forkedClient,
+      .newerVersionNeeded, .conflictNotOpen, .editRefused:
       .refused
     default: .failed
     }

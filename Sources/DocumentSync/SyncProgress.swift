@@ -20,6 +20,10 @@ public struct SyncProgress: Hashable, Sendable, Codable {
     case uploading
     /// Checking what was moved.
     case verifying
+    /// Finding out how large files are.
+    case measuring
+    /// Removing files.
+    case removing
     /// Done, one way or another.
     case finished
   }

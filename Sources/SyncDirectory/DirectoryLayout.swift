@@ -26,6 +26,16 @@ public enum DirectoryLayout {
     clientDevices.appending(trusted: name.description)
   }
 
+  /// The word that a client was removed.
+  public static func path(of name: ClientRemovalName) -> RelativePath {
+    clientDevices.appending(trusted: name.description)
+  }
+
+  /// What is in ``clientDevices``.
+  public static func path(of name: ClientEntryName) -> RelativePath {
+    clientDevices.appending(trusted: name.description)
+  }
+
   /// The unfinished files of a client.
   public static func temporary(of client: ClientIdentifier) -> RelativePath {
     temporary.appending(trusted: client.description)

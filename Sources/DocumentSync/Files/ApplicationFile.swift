@@ -11,6 +11,8 @@ struct ApplicationFile: Hashable, Codable {
   var requiredFeatures: [String] = []
   var creator: ClientIdentifier
   var createdMilliseconds: Int64
+  var description: String?
+  var userInfo: SyncUserInfo?
 }
 
 /// `ClientDevices/<client>.<revision>.json`: what a client says about itself.
@@ -21,4 +23,19 @@ struct ClientFile: Hashable, Codable {
   var ancestor: ClientIdentifier?
   var readerVersion = FormatVersion.reader
   var registeredMilliseconds: Int64
+  /// The document of the store that the client is.
+  var document: DocumentName?
+  var userInfo: SyncUserInfo?
+  /// When its store was taken out of sync.
+  var leftMilliseconds: Int64?
+}
+
+/// `ClientDevices/<client>.removed.<hash>.json`: somebody has removed a
+/// client.
+struct ClientRemovalFile: Hashable, Codable {
+  var client: ClientIdentifier
+  /// Who did it.
+  var by: ClientIdentifier
+  var byDescription: String
+  var removedMilliseconds: Int64
 }

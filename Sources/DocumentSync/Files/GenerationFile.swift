@@ -16,6 +16,7 @@ struct GenerationFile: Hashable, Codable {
   var requiredFeatures: [String] = []
   var creator: ClientIdentifier
   var createdMilliseconds: Int64
+  var userInfo: SyncUserInfo?
 }
 
 /// `deleted.<ordinal>.<client>.json`: the end of a document.
@@ -25,5 +26,7 @@ struct TombstoneFile: Hashable, Codable {
   /// The generation that was deleted; those before it are as well.
   var ordinal: UInt64
   var client: ClientIdentifier
+  /// What the client is called.
+  var clientDescription: String?
   var deletedMilliseconds: Int64
 }

@@ -14,15 +14,18 @@ public final class ApplicationSyncManager: Sendable {
   public let applicationIdentifier: String?
   /// What operations need from the world.
   public let environment: SyncEnvironment
+  /// What happens, for any number of observers.
+  public let events: SyncEvents
   private let queue = OperationQueue()
 
   /// Names the directory and the application; touches nothing.
   public init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
-    environment: SyncEnvironment = SyncEnvironment()
+    events: SyncEvents = SyncEvents(), environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.directory = directory
     self.applicationIdentifier = applicationIdentifier
+    self.events = events
     self.environment = environment
     queue.name = "DocumentSync: application"
   }
@@ -31,24 +34,42 @@ public final class ApplicationSyncManager: Sendable {
   ///
   /// With `createIfMissing`, a directory that holds no application yet gets
   /// one; otherwise that is the error `applicationMissing`.
+  ///
+  /// - Parameter descriptions: What else to note of the client, and of the
+  ///   application if it is created.
   @discardableResult
   public func register(
     _ client: ClientIdentifier, description: String, ancestor: ClientIdentifier? = nil,
-    createIfMissing: Bool
+    createIfMissing: Bool, descriptions: SyncDescriptions = SyncDescriptions()
   ) async throws -> ApplicationRegistration {
-    try await queue.run(
+    try await run(
       RegisterApplicationClientOperation(
         directory: directory, applicationIdentifier: applicationIdentifier, client: client,
         description: description, ancestor: ancestor, createIfMissing: createIfMissing,
+        descriptions: descriptions, environment: environment))
+  }
+
+  /// The application that the directory belongs to; `applicationMissing` if
+  /// there is none.
+  public func findApplication() async throws -> ApplicationDescription {
+    try await run(
+      FindApplicationOperation(
+        directory: directory, applicationIdentifier: applicationIdentifier,
         environment: environment))
   }
 
   /// The documents, deleted ones among them, in order of identifier.
-  public func listDocuments() async throws -> [DocumentDescription] {
-    try await queue.run(
+  ///
+  /// - Parameter measuring: Whether to look at every file, for
+  ///   ``DocumentDescription/contents``.
+  public func listDocuments(
+    measuring: Bool = false, onProgress: SyncProgressHandler? = nil
+  ) async throws -> [DocumentDescription] {
+    try await run(
       ListDocumentsOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier,
-        environment: environment))
+        directory: directory, applicationIdentifier: applicationIdentifier, measures: measuring,
+        environment: environment),
+      onProgress)
   }
 
   /// The document of that identifier, or the only one if it is `nil`.
@@ -56,7 +77,7 @@ public final class ApplicationSyncManager: Sendable {
   /// Errors: `documentMissing`, whose remedy lists those that are there,
   /// `documentAmbiguous`, `documentDeleted`.
   public func findDocument(_ identifier: String? = nil) async throws -> DocumentDescription {
-    try await queue.run(
+    try await run(
       RegisterDocumentOperation(
         directory: directory, applicationIdentifier: applicationIdentifier,
         action: .join(identifier: identifier), environment: environment))
@@ -64,7 +85,56 @@ public final class ApplicationSyncManager: Sendable {
 
   /// The clients that have registered with the application, in order.
   public func listClients() async throws -> [ClientDescription] {
-    try await queue.run(ListClientsOperation(directory: directory, environment: environment))
+    try await run(ListClientsOperation(directory: directory, environment: environment))
+  }
+
+  /// Deletes a document: first a tombstone, by which the others are told,
+  /// then its files. Their stores stay as they are, with all edits.
+  ///
+  /// A call that was interrupted is completed by repeating it. Errors:
+  /// `documentMissing`.
+  ///
+  /// - Parameters:
+  ///   - client: Who deletes it.
+  ///   - description: What that client is called; its host's name if `nil`.
+  ///   - preview: Whether nothing is changed, and the report says what would
+  ///     be.
+  @discardableResult
+  public func deleteDocument(
+    _ identifier: String, by client: ClientIdentifier, described description: String? = nil,
+    preview: Bool = false, onProgress: SyncProgressHandler? = nil
+  ) async throws -> RemovalReport {
+    try await run(
+      DeleteDocumentOperation(
+        directory: directory, applicationIdentifier: applicationIdentifier, document: identifier,
+        by: client, described: description ?? ProcessInfo.processInfo.hostName,
+        isPreview: preview, environment: environment),
+      onProgress)
+  }
+
+  /// Removes all that the application keeps in the directory. Only the
+  /// tombstones of the documents stay, by which others are told, and files
+  /// that are none of ours, which the report names.
+  ///
+  /// A call that was interrupted is completed by repeating it. The parameters
+  /// are those of ``deleteDocument(_:by:described:preview:onProgress:)``.
+  @discardableResult
+  public func removeAll(
+    by client: ClientIdentifier, described description: String? = nil, preview: Bool = false,
+    onProgress: SyncProgressHandler? = nil
+  ) async throws -> RemovalReport {
+    try await run(
+      RemoveAllOperation(
+        directory: directory, applicationIdentifier: applicationIdentifier, by: client,
+        described: description ?? ProcessInfo.processInfo.hostName, isPreview: preview,
+        environment: environment),
+      onProgress)
+  }
+
+  private func run<Output>(
+    _ operation: SyncOperation<Output>, _ onProgress: SyncProgressHandler? = nil
+  ) async throws -> Output {
+    try await queue.run(operation, events: events, onProgress: onProgress)
   }
 
   /// Checks every file of the shared directory against every rule, and

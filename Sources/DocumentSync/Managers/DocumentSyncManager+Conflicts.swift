@@ -10,17 +10,17 @@ import SyncStore
 extension DocumentSyncManager {
   /// The entries of the journal, the newest first.
   public func conflicts(onlyOpen: Bool = false) async throws -> [Conflict] {
-    try await run("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
+    try await use("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
   }
 
   /// One entry of the journal; throws `noSuchConflict`.
   public func conflict(_ number: Int64) async throws -> Conflict {
-    try await run("show the conflict") { try $0.conflict(number) }
+    try await use("show the conflict") { try $0.conflict(number) }
   }
 
   /// What the journal has dropped to stay within its bound.
   public func droppedConflicts() async throws -> DroppedConflicts {
-    try await run("list the conflicts") { try $0.droppedConflicts() }
+    try await use("list the conflicts") { try $0.droppedConflicts() }
   }
 
   /// Answers an open question.
@@ -28,7 +28,7 @@ extension DocumentSyncManager {
   /// Errors: `noSuchConflict`; `conflictNotOpen` if it was decided before;
   /// `editRefused`, with nothing changed, if a constraint is against it.
   public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) async throws {
-    try await run("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
+    try await use("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
   }
 
   /// Puts back what lost.
@@ -37,12 +37,12 @@ extension DocumentSyncManager {
   ///
   /// - Parameter side: Which of the two, where neither stands.
   public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) async throws {
-    try await run("restore the conflict") { try $0.restoreConflict(number, side: side) }
+    try await use("restore the conflict") { try $0.restoreConflict(number, side: side) }
   }
 
   /// The policies of this device.
   public func policies() async throws -> SyncPolicies {
-    try await run("read the policies") { try $0.policies() }
+    try await use("read the policies") { try $0.policies() }
   }
 
   /// Changes the policies of this device, durably. Throws `policyUnsuitable`
@@ -50,7 +50,7 @@ extension DocumentSyncManager {
   public func setPolicies(
     _ change: @escaping @Sendable (inout SyncPolicies) -> Void
   ) async throws {
-    try await run("set the policies") { try $0.setPolicies(change) }
+    try await use("set the policies") { try $0.setPolicies(change) }
   }
 
   /// Registers a function for the policy `resolve:NAME`, for as long as the
@@ -63,7 +63,7 @@ extension DocumentSyncManager {
     store.setResolver(name, resolver)
   }
 
-  private func run<Output: Sendable>(
+  private func use<Output: Sendable>(
     _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {
     let store = store

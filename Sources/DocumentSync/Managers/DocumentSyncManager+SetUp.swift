@@ -19,21 +19,27 @@ extension DocumentSyncManager {
   ///   - application: The application's identifier.
   ///   - document: The identifier by which others find the document.
   ///   - client: What to call this device; its host name if `nil`.
+  ///   - descriptions: What else to note of client, document and application.
+  ///   - delegate: Who decides from now on.
+  ///   - events: Whom to tell from now on.
   public static func create(
     storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
-    document: String, client: String? = nil,
+    document: String, client: String? = nil, descriptions: SyncDescriptions = SyncDescriptions(),
     configuration: StoreConfiguration = StoreConfiguration(),
+    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
     environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentSyncManager {
     let turns = SyncTurns(environment: environment)
     let store = try await OperationQueue().run(
       CreateDocumentOperation(
         storeAt: path, directory: directory, application: application, document: document,
-        clientDescription: client ?? ProcessInfo.processInfo.hostName,
-        configuration: configuration, turns: turns, environment: environment),
-      onProgress: onProgress)
+        descriptions: descriptions.naming(client), configuration: configuration, turns: turns,
+        environment: environment),
+      events: events, onProgress: onProgress)
+    events.send(.registered(store.binding))
     return DocumentSyncManager(
-      store: store, directory: directory, turns: turns, environment: environment)
+      store: store, directory: directory, turns: turns, environment: environment,
+      delegate: delegate, events: events)
   }
 
   /// Gets the whole store of a document that is in the directory, and puts
@@ -50,44 +56,63 @@ extension DocumentSyncManager {
   ///   - document: The identifier; `nil` takes the only document there is.
   ///   - application: The application; `nil` accepts any.
   ///   - client: What to call this device; its host name if `nil`.
+  ///   - descriptions: What else to note of the client.
+  ///   - delegate: Who decides from now on.
+  ///   - events: Whom to tell from now on.
   public static func join(
     storeAt path: String, directory: any SharedDirectory, document: String? = nil,
-    application: String? = nil, client: String? = nil, existing: ExistingFile = .refuse,
+    application: String? = nil, client: String? = nil,
+    descriptions: SyncDescriptions = SyncDescriptions(), existing: ExistingFile = .refuse,
+    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
     environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentSyncManager {
     var generator = environment.generator
     let downloaded = try await OperationQueue().run(
       DownloadWholeStoreOperation(
         directory: directory, applicationIdentifier: application, document: document, to: path,
-        client: .random(using: &generator),
-        clientDescription: client ?? ProcessInfo.processInfo.hostName, existing: existing,
-        environment: environment),
-      onProgress: onProgress)
+        client: .random(using: &generator), descriptions: descriptions.naming(client),
+        existing: existing, environment: environment),
+      events: events, onProgress: onProgress)
+    events.send(.registered(downloaded.store.binding))
     let manager = DocumentSyncManager(
       store: downloaded.store, directory: directory,
       turns: SyncTurns(environment: environment), environment: environment,
-      backup: downloaded.backup)
+      backup: downloaded.backup, delegate: delegate, events: events)
     try await manager.synchronize(onProgress: onProgress)
     return manager
   }
 
   /// Opens a store that is under sync.
   ///
-  /// - Parameter directory: Where the shared directory is now; `nil` takes
-  ///   the place where it was last.
+  /// - Parameters:
+  ///   - directory: Where the shared directory is now; `nil` takes the place
+  ///     where it was last.
+  ///   - delegate: Who decides from now on.
+  ///   - events: Whom to tell from now on.
   public static func open(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
+    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
     environment: SyncEnvironment = SyncEnvironment()
   ) async throws -> DocumentSyncManager {
     let store = try await OperationQueue().run(
-      OpenStoreOperation(path: path, environment: environment))
+      OpenStoreOperation(path: path, environment: environment), events: events)
     do {
       return DocumentSyncManager(
         store: store,
         directory: try directory ?? environment.openDirectory(store.binding.directory),
-        turns: SyncTurns(environment: environment), environment: environment)
+        turns: SyncTurns(environment: environment), environment: environment,
+        delegate: delegate, events: events)
     } catch {
       throw SyncError.wrapping(error, operation: "open the directory")
     }
+  }
+}
+
+extension SyncDescriptions {
+  /// The same, with a name for the client where one is given.
+  fileprivate func naming(_ client: String?) -> Self {
+    var descriptions = self
+    descriptions.client = client ?? descriptions.client
+    return descriptions
   }
 }

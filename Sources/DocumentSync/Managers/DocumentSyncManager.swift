@@ -7,10 +7,12 @@ import Synchronization
 /// One document on this device: its store, and its place in the shared
 /// directory.
 ///
-/// Get one with ``create(storeAt:directory:application:document:client:configuration:environment:onProgress:)``,
-/// ``join(storeAt:directory:document:application:client:existing:environment:onProgress:)``
-/// or ``open(storeAt:directory:environment:)``. Each method runs one
-/// operation on the manager's queue, one at a time, and throws
+/// Get one with ``register(storeAt:directory:application:document:descriptions:configuration:delegate:events:environment:onProgress:)``,
+/// which does what is needed, or with
+/// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``,
+/// ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``
+/// or ``open(storeAt:directory:delegate:events:environment:)``. Each method
+/// runs one operation on the manager's queue, one at a time, and throws
 /// ``SyncError``. Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
   /// The local store.
@@ -19,34 +21,48 @@ public final class DocumentSyncManager: Sendable {
   public let directory: any SharedDirectory
   /// What operations need from the world.
   public let environment: SyncEnvironment
-  /// Where the file is that ``join(storeAt:directory:document:application:client:existing:environment:onProgress:)``
-  /// has replaced; `nil` if there was none.
+  /// Where the file is that joining has replaced; `nil` if there was none.
   public let backup: String?
+  /// What happens, for any number of observers.
+  public let events: SyncEvents
   private let queue: OperationQueue
-  private let turns: SyncTurns
+  let turns: SyncTurns
   /// For what must not wait for a synchronization.
   let journalQueue: OperationQueue
   private let decider = Mutex<ConflictDecider?>(nil)
+  let delegate: Mutex<(any SyncDelegate)?>
+  /// One question at a time.
+  let questions = AsyncTurn()
 
   init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    environment: SyncEnvironment, backup: String? = nil
+    environment: SyncEnvironment, backup: String? = nil, delegate: (any SyncDelegate)? = nil,
+    events: SyncEvents = SyncEvents()
   ) {
     self.backup = backup
     self.store = store
     self.directory = directory
     self.turns = turns
     self.environment = environment
+    self.delegate = Mutex(delegate)
+    self.events = events
     queue = OperationQueue()
     queue.name = "DocumentSync: document"
     queue.maxConcurrentOperationCount = 1
     journalQueue = OperationQueue()
     journalQueue.name = "DocumentSync: conflicts"
     journalQueue.maxConcurrentOperationCount = 1
+    events.enter(.registered)
   }
 
   /// What the store is bound to.
   public var binding: StoreBinding { store.binding }
+
+  /// Where the document stands, as of the last operation.
+  public var state: DocumentSyncState { events.state }
+
+  /// Where the document stands, and each state that it takes from now on.
+  public var states: AsyncStream<DocumentSyncState> { events.states() }
 
   /// Attaches who is asked about conflicts where the policy is `ask`; `nil`
   /// detaches. It counts from the next synchronization on.
@@ -54,18 +70,21 @@ public final class DocumentSyncManager: Sendable {
     self.decider.withLock { $0 = decider }
   }
 
+  /// Attaches who is asked what to do about the document; `nil` detaches.
+  public func setDelegate(_ delegate: (any SyncDelegate)?) {
+    self.delegate.withLock { $0 = delegate }
+  }
+
   /// Sends what was edited here and applies what was edited elsewhere.
   ///
   /// Without anything to do it lists three folders, and reads and writes
   /// nothing. If the store or the directory fails half-way, the next call
-  /// continues. What cannot be applied yet is in ``SyncReport/waiting``.
+  /// continues. What cannot be applied yet is in ``SyncReport/waiting``. If
+  /// the document was deleted, or created again, or this client was removed,
+  /// the delegate decides; see ``SyncQuestion``.
   @discardableResult
   public func synchronize(onProgress: SyncProgressHandler? = nil) async throws -> SyncReport {
-    try await queue.run(
-      SynchronizeOperation(
-        store: store, directory: directory, turns: turns, decider: decider.withLock(\.self),
-        environment: environment),
-      onProgress: onProgress)
+    try await synchronize(checksOwnFiles: false, onProgress)
   }
 
   /// Synchronizes, and checks every file of this client in the directory
@@ -74,11 +93,19 @@ public final class DocumentSyncManager: Sendable {
   public func synchronizeThoroughly(
     onProgress: SyncProgressHandler? = nil
   ) async throws -> SyncReport {
-    try await queue.run(
-      SynchronizeOperation(
-        store: store, directory: directory, turns: turns, checksOwnFiles: true,
-        decider: decider.withLock(\.self), environment: environment),
-      onProgress: onProgress)
+    try await synchronize(checksOwnFiles: true, onProgress)
+  }
+
+  private func synchronize(
+    checksOwnFiles: Bool, _ onProgress: SyncProgressHandler?
+  ) async throws -> SyncReport {
+    try await asking {
+      try await run(
+        SynchronizeOperation(
+          store: store, directory: directory, turns: turns, checksOwnFiles: checksOwnFiles,
+          decider: decider.withLock(\.self), environment: environment),
+        onProgress: onProgress)
+    }
   }
 
   /// Uploads the whole store, so that others can join from it.
@@ -88,21 +115,34 @@ public final class DocumentSyncManager: Sendable {
   public func uploadWholeStore(
     onProgress: SyncProgressHandler? = nil
   ) async throws -> WholeStoreDescription {
-    try await queue.run(
-      UploadWholeStoreOperation(
-        store: store, directory: directory, turns: turns, environment: environment),
+    try await asking {
+      try await run(
+        UploadWholeStoreOperation(
+          store: store, directory: directory, turns: turns, environment: environment),
+        onProgress: onProgress)
+    }
+  }
+
+  /// The clients of the document, in order, and where they stand.
+  public func listClients(
+    onProgress: SyncProgressHandler? = nil
+  ) async throws -> [ClientDescription] {
+    try await run(
+      ListClientsOperation(directory: directory, binding: binding, environment: environment),
       onProgress: onProgress)
   }
 
-  /// The clients that share the document, in order, and where they stand.
-  public func listClients() async throws -> [ClientDescription] {
-    try await queue.run(
-      ListClientsOperation(directory: directory, binding: binding, environment: environment))
+  /// Closes the store, after the operations that were begun, and ends the
+  /// events. The manager is of no use afterwards.
+  public func close() async throws {
+    try await run(CloseStoreOperation(store: store, environment: environment))
+    events.finish()
   }
 
-  /// Closes the store, after the operations that were begun. The manager is
-  /// of no use afterwards.
-  public func close() async throws {
-    try await queue.run(CloseStoreOperation(store: store, environment: environment))
+  /// Runs an operation in the manager's queue.
+  func run<Output>(
+    _ operation: SyncOperation<Output>, onProgress: SyncProgressHandler? = nil
+  ) async throws -> Output {
+    try await queue.run(operation, events: events, onProgress: onProgress)
   }
 }

@@ -17,21 +17,22 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
   private let directory: any SharedDirectory
   private let application: String
   private let document: String
-  private let clientDescription: String
+  private let descriptions: SyncDescriptions
   private let configuration: StoreConfiguration
   private let turns: SyncTurns
 
   /// Names the database, and the document to be.
   public init(
     storeAt path: String, directory: any SharedDirectory, application: String, document: String,
-    clientDescription: String, configuration: StoreConfiguration = StoreConfiguration(),
+    descriptions: SyncDescriptions = SyncDescriptions(),
+    configuration: StoreConfiguration = StoreConfiguration(),
     turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.path = path
     self.directory = environment.retrying(directory)
     self.application = application
     self.document = document
-    self.clientDescription = clientDescription
+    self.descriptions = descriptions
     self.configuration = configuration
     self.turns = turns
     super.init("create the document", environment: environment)
@@ -56,7 +57,9 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
           ? try LocalStore.open(at: path, options: environment.storeOptions)
           : try begin(files)
         do {
-          try complete(store, files: files, context: context)
+          try DocumentBeginning(
+            store: store, files: files, turns: turns, descriptions: descriptions
+          ).complete()
           return store
         } catch let error as SyncError
           where error.code == .documentExists || error.code == .generationReplaced
@@ -81,34 +84,25 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
     }
     var generator = environment.generator
     let client = ClientIdentifier.random(using: &generator)
-    let found = try applications.findOrCreate(application, by: client, createIfMissing: true).file
+    let found = try applications.findOrCreate(
+      application, by: client, createIfMissing: true, described: descriptions
+    ).file
     let deleted = try documents.checkAbsent(document)
-    try applications.describe(client, as: clientDescription, ancestor: nil)
     let name =
       deleted?.file.document ?? DocumentSteps.name(application: application, identifier: document)
+    let clientDescription = descriptions.client ?? ProcessInfo.processInfo.hostName
+    try applications.describe(
+      client, as: clientDescription, ancestor: nil, userInfo: descriptions.clientInfo,
+      document: name)
     let binding = StoreBinding(
       application: found.application, root: found.root, directory: directory.hint,
       documentIdentifier: document, document: name, generation: .random(using: &generator),
-      generationOrdinal: Int((deleted?.file.ordinal ?? 0) + 1), client: client,
+      generationOrdinal: Int(deleted?.nextOrdinal ?? 1), client: client,
       clientDescription: clientDescription)
     try checkCancellation()
     return try LocalStore.create(
       at: path, binding: binding, configuration: configuration,
       options: environment.storeOptions)
-  }
-
-  /// Publishes what others need to find the document and to join it.
-  private func complete(
-    _ store: LocalStore, files: SharedFiles, context: OperationContext
-  ) throws {
-    let binding = store.binding
-    // The store may stand alone after an interruption, or elsewhere.
-    _ = try ApplicationSteps(files).require(application)
-    _ = try DocumentSteps(files).create(binding, description: document)
-    _ = try WholeStoreUpload(
-      store: store, directory: directory, turns: turns, context: context
-    ).run()
-    try StoreRecords(store).noteSetUp()
   }
 
   /// Takes the store out of sync, after another device has begun the document

@@ -28,7 +28,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   private let document: String?
   private let path: String
   private let client: ClientIdentifier
-  private let clientDescription: String
+  private let descriptions: SyncDescriptions
   private let existing: ExistingFile
 
   /// Names the document, and the path to be.
@@ -40,15 +40,16 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   ///     use before.
   public init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil, document: String?,
-    to path: String, client: ClientIdentifier, clientDescription: String,
-    existing: ExistingFile = .refuse, environment: SyncEnvironment = SyncEnvironment()
+    to path: String, client: ClientIdentifier,
+    descriptions: SyncDescriptions = SyncDescriptions(), existing: ExistingFile = .refuse,
+    environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.directory = environment.retrying(directory)
     self.applicationIdentifier = applicationIdentifier
     self.document = document
     self.path = path
     self.client = client
-    self.clientDescription = clientDescription
+    self.descriptions = descriptions
     self.existing = existing
     super.init("download the whole store", environment: environment)
   }
@@ -84,6 +85,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
     let checked = try steps.download(
       file, to: database, file: siblings.temporary("store"))
     try checkCancellation()
+    let clientDescription = descriptions.client ?? ProcessInfo.processInfo.hostName
     let binding = StoreBinding(
       application: application.application, root: file.root, directory: directory.hint,
       documentIdentifier: file.identifier, document: file.document, generation: file.generation,
@@ -104,7 +106,9 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
         message: "The new store could not be closed.",
         remedy: "Make sure that no other program opens it, then try again.")
     }
-    try ApplicationSteps(files).describe(client, as: clientDescription, ancestor: nil)
+    try ApplicationSteps(files).describe(
+      client, as: clientDescription, ancestor: nil, userInfo: descriptions.clientInfo,
+      document: file.document)
     try checkCancellation()
     let backup = try siblings.moveIntoPlace(
       database, existing: existing, milliseconds: environment.now())

@@ -7,14 +7,19 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
 {
   private let directory: any SharedDirectory
   private let applicationIdentifier: String?
+  private let measures: Bool
 
   /// Names the directory, and the application if it matters.
+  ///
+  /// - Parameter measures: Whether to look at every file, for
+  ///   ``DocumentDescription/contents``.
   public init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
-    environment: SyncEnvironment = SyncEnvironment()
+    measures: Bool = false, environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.directory = environment.retrying(directory)
     self.applicationIdentifier = applicationIdentifier
+    self.measures = measures
     super.init("list the documents", environment: environment)
   }
 
@@ -25,7 +30,15 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
       try directory.check(for: .reading)
       let files = SharedFiles(directory, context: OperationContext(self))
       _ = try ApplicationSteps(files).require(applicationIdentifier)
-      return try DocumentSteps(files).all().map(\.description)
+      let steps = DocumentSteps(files)
+      let documents = try steps.all().map(\.description)
+      guard measures else { return documents }
+      begin(.measuring)
+      return try documents.map { document in
+        var document = document
+        document.contents = try steps.contents(of: document.name)
+        return document
+      }
     }
   }
 }

@@ -5,6 +5,8 @@ struct OperationContext: Sendable {
   let environment: SyncEnvironment
   /// Throws once the operation is cancelled.
   let checkCancellation: @Sendable () throws -> Void
+  /// Tells everybody who observes the manager what happened.
+  let send: @Sendable (SyncEvent) -> Void
   private var changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
 
   init<Output>(_ operation: SyncOperation<Output>) {
@@ -12,6 +14,7 @@ struct OperationContext: Sendable {
     environment = operation.environment
     // The operation outlives its steps, which run within it.
     checkCancellation = { [unowned operation] in try operation.checkCancellation() }
+    send = { [unowned operation] in operation.send($0) }
     changeProgress = { [unowned operation] in operation.report($0) }
   }
 

@@ -4,8 +4,10 @@ extension OperationQueue {
   /// Runs an operation and waits for its result without blocking a thread.
   /// Cancelling the task cancels the operation.
   func run<Output>(
-    _ operation: SyncOperation<Output>, onProgress: SyncProgressHandler? = nil
+    _ operation: SyncOperation<Output>, events: SyncEvents? = nil,
+    onProgress: SyncProgressHandler? = nil
   ) async throws -> Output {
+    operation.events = events
     if let onProgress { operation.observe(onProgress) }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

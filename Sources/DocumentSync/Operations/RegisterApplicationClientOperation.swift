@@ -16,6 +16,7 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   private let clientDescription: String
   private let ancestor: ClientIdentifier?
   private let createIfMissing: Bool
+  private let descriptions: SyncDescriptions
 
   /// Names what to register where.
   ///
@@ -26,8 +27,10 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   public init(
     directory: any SharedDirectory, applicationIdentifier: String?, client: ClientIdentifier,
     description: String, ancestor: ClientIdentifier? = nil, createIfMissing: Bool,
+    descriptions: SyncDescriptions = SyncDescriptions(),
     environment: SyncEnvironment = SyncEnvironment()
   ) {
+    self.descriptions = descriptions
     self.directory = environment.retrying(directory)
     self.applicationIdentifier = applicationIdentifier
     self.client = client
@@ -44,8 +47,10 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
       try directory.check(for: .writing)
       let steps = ApplicationSteps(SharedFiles(directory, context: OperationContext(self)))
       let (application, created) = try steps.findOrCreate(
-        applicationIdentifier, by: client, createIfMissing: createIfMissing)
-      try steps.describe(client, as: clientDescription, ancestor: ancestor)
+        applicationIdentifier, by: client, createIfMissing: createIfMissing,
+        described: descriptions)
+      try steps.describe(
+        client, as: clientDescription, ancestor: ancestor, userInfo: descriptions.clientInfo)
       return ApplicationRegistration(
         root: application.root, application: application.application, client: client,
         created: created)

@@ -37,6 +37,8 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   public let progress = Progress(totalUnitCount: 0)
 
   private let lock = NSLock()
+  private var observersOfAll: SyncEvents?
+  private var activity: SyncActivity?
   private var state = State.ready
   private var audience = Audience()
   private var current = SyncProgress()
@@ -99,7 +101,17 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     }
   }
 
+  /// Tells everybody who observes the manager what happened.
+  public final func send(_ event: SyncEvent) { events?.send(event) }
+
   // MARK: For callers
+
+  /// Whom to tell of the activity and of what happens in it; to be set before
+  /// the operation is started.
+  public final var events: SyncEvents? {
+    get { lock.withLock { observersOfAll } }
+    set { lock.withLock { observersOfAll = newValue } }
+  }
 
   /// How far the operation has come.
   public final var snapshot: SyncProgress { lock.withLock { current } }
@@ -176,6 +188,11 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
       return
     }
     announce("isExecuting")
+    if let events {
+      let activity = SyncActivity(verb: verb)
+      lock.withLock { self.activity = activity }
+      events.send(.activityBegan(activity))
+    }
     let task = Task {
       do {
         try self.checkCancellation()
@@ -224,6 +241,10 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     // handlers: whoever they wake finds the queue done with this operation.
     announce("isExecuting")
     announce("isFinished")
+    if let activity = lock.withLock({ activity }) {
+      let error: SyncError? = if case .failure(let error) = result { error } else { nil }
+      events?.send(.activityEnded(activity, error: error))
+    }
     for completion in audience.completions { completion(result) }
   }
 

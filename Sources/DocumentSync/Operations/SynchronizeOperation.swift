@@ -46,7 +46,12 @@ public final class SynchronizeOperation: SyncOperation<SyncReport>, @unchecked S
     defer { lock.unlock() }
     let context = OperationContext(self)
     let files = SharedFiles(directory, context: context)
-    let fetched = try await blocking { [self] in try pass(files).fetch() }
+    let fetched = try await blocking { [self] in
+      guard try StoreRecords(store).isSetUp() else {
+        throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
+      }
+      return try pass(files).fetch()
+    }
     let asked = try await ask(fetched, context)
     return try await blocking { [self] in try pass(files).send(asked) }
   }

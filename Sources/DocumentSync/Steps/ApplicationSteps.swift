@@ -31,7 +31,8 @@ struct ApplicationSteps {
 
   /// Finds the application, or creates it if that is wanted.
   func findOrCreate(
-    _ identifier: String?, by client: ClientIdentifier, createIfMissing: Bool
+    _ identifier: String?, by client: ClientIdentifier, createIfMissing: Bool,
+    described: SyncDescriptions = SyncDescriptions()
   ) throws -> (file: ApplicationFile, created: Bool) {
     if let found = try find() {
       try check(found, is: identifier)
@@ -42,7 +43,8 @@ struct ApplicationSteps {
     var generator = context.environment.generator
     let mine = ApplicationFile(
       application: identifier, root: .random(using: &generator), creator: client,
-      createdMilliseconds: context.environment.now())
+      createdMilliseconds: context.environment.now(),
+      description: described.application, userInfo: described.applicationInfo)
     try files.publish(
       mine, as: .application, at: DirectoryLayout.path(of: ApplicationName(root: mine.root)),
       by: client)
@@ -53,20 +55,37 @@ struct ApplicationSteps {
   }
 
   /// Lets a client say what it is, unless it has said just that before.
+  ///
+  /// - Parameters:
+  ///   - userInfo: `nil` for what it said before.
+  ///   - document: The document of its store; `nil` for what it said before.
+  ///   - hasLeft: Whether its store is taken out of sync.
   func describe(
-    _ client: ClientIdentifier, as description: String, ancestor: ClientIdentifier?
+    _ client: ClientIdentifier, as description: String, ancestor: ClientIdentifier?,
+    userInfo: SyncUserInfo? = nil, document: DocumentName? = nil, hasLeft: Bool = false
   ) throws {
     let revisions = try files.listIfPresent(
       DirectoryLayout.clientDevices, as: ClientDeviceName.self
     ).filter { $0.client == client }.map(\.revision)
+    let now = context.environment.now()
     var file = ClientFile(
       client: client, description: description, platform: context.environment.platform,
-      ancestor: ancestor, registeredMilliseconds: context.environment.now())
+      ancestor: ancestor, registeredMilliseconds: now, document: document, userInfo: userInfo,
+      leftMilliseconds: hasLeft ? now : nil)
     if let last = revisions.max() {
       let path = DirectoryLayout.path(of: ClientDeviceName(client: client, revision: last))
-      let said = try files.read(path, as: ClientFile.self, .clientDevice)
-      file.registeredMilliseconds = said.registeredMilliseconds
-      if said == file { return }
+      do {
+        let said = try files.read(path, as: ClientFile.self, .clientDevice)
+        file.registeredMilliseconds = said.registeredMilliseconds
+        file.userInfo = userInfo ?? said.userInfo
+        file.document = document ?? said.document
+        file.ancestor = ancestor ?? said.ancestor
+        if hasLeft { file.leftMilliseconds = said.leftMilliseconds ?? now }
+        if said == file { return }
+      } catch let error where error.concernsOneFile {
+        // It is said anew, whatever the file was to say.
+        context.environment.logger.notice("client \(client): \(error)")
+      }
     }
     try files.publish(
       file, as: .clientDevice,
@@ -75,24 +94,74 @@ struct ApplicationSteps {
       by: client)
   }
 
-  /// What the clients say about themselves, in order. One whose file cannot
-  /// be read is listed without a description.
+  /// Notes for everybody that a client was removed, unless somebody has.
+  func noteRemoval(
+    of client: ClientIdentifier, by remover: ClientIdentifier, described description: String
+  ) throws {
+    let names = try files.listIfPresent(
+      DirectoryLayout.clientDevices, as: ClientRemovalName.self)
+    guard !names.contains(where: { $0.client == client }) else { return }
+    let bytes = try Envelope.encodeJSON(
+      ClientRemovalFile(
+        client: client, by: remover, byDescription: description,
+        removedMilliseconds: context.environment.now()),
+      type: .clientDevice)
+    let name = ClientRemovalName(client: client, hash: HashFragment(ContentHash(of: bytes)))
+    try files.publish(bytes, at: DirectoryLayout.path(of: name), by: remover)
+  }
+
+  /// What the clients say about themselves, and what is said of them, in
+  /// order. One whose file cannot be read is listed without a description.
   func clients() throws -> [ClientDescription] {
-    let names = try files.listIfPresent(DirectoryLayout.clientDevices, as: ClientDeviceName.self)
-    let latest = Dictionary(grouping: names, by: \.client).compactMapValues {
-      $0.max { $0.revision < $1.revision }
-    }
-    return try latest.values.sorted { $0.client < $1.client }.map { name in
-      do {
-        let file = try files.read(
-          DirectoryLayout.path(of: name), as: ClientFile.self, .clientDevice)
-        return ClientDescription(
-          client: name.client, description: file.description, platform: file.platform,
-          ancestor: file.ancestor, registeredMilliseconds: file.registeredMilliseconds)
-      } catch let error where error.concernsOneFile {
-        context.environment.logger.notice("client \(name.client): \(error)")
-        return ClientDescription(client: name.client, description: "", platform: "")
+    var latest: [ClientIdentifier: ClientDeviceName] = [:]
+    var removals: [ClientIdentifier: ClientRemovalName] = [:]
+    for name in try files.listIfPresent(DirectoryLayout.clientDevices, as: ClientEntryName.self) {
+      switch name {
+      case .device(let name):
+        if latest[name.client].map({ $0.revision < name.revision }) ?? true {
+          latest[name.client] = name
+        }
+      case .removal(let name): removals[name.client] = name
       }
+    }
+    return try Set(latest.keys).union(removals.keys).sorted().map { client in
+      var description = try latest[client].flatMap(read) ?? ClientDescription(client: client)
+      if description.leftMilliseconds != nil { description.status = .left }
+      if let removal = removals[client] {
+        description.status = .removed
+        description.removal = try read(removal)
+      }
+      return description
+    }
+  }
+
+  private func read(_ name: ClientDeviceName) throws -> ClientDescription? {
+    do {
+      let file = try files.read(
+        DirectoryLayout.path(of: name), as: ClientFile.self, .clientDevice)
+      var description = ClientDescription(
+        client: name.client, description: file.description, platform: file.platform,
+        ancestor: file.ancestor, registeredMilliseconds: file.registeredMilliseconds)
+      description.userInfo = file.userInfo ?? [:]
+      description.document = file.document
+      description.leftMilliseconds = file.leftMilliseconds
+      return description
+    } catch let error where error.concernsOneFile {
+      context.environment.logger.notice("client \(name.client): \(error)")
+      return nil
+    }
+  }
+
+  private func read(_ name: ClientRemovalName) throws -> DocumentDeletion? {
+    do {
+      let file = try files.read(
+        DirectoryLayout.path(of: name), as: ClientRemovalFile.self, .clientDevice)
+      return DocumentDeletion(
+        client: file.by, clientDescription: file.byDescription,
+        milliseconds: file.removedMilliseconds)
+    } catch let error where error.concernsOneFile {
+      context.environment.logger.notice("removal of \(name.client): \(error)")
+      return nil
     }
   }
 

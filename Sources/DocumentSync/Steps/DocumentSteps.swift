@@ -23,20 +23,39 @@ struct DocumentSteps {
     /// The generation that counts: highest ordinal, then lowest key.
     var counting: GenerationName? { generations.max() }
 
+    /// The tombstone by which a generation of that ordinal was deleted.
+    func tombstone(for ordinal: UInt64) -> DeletedName? {
+      deleted.filter { $0.ordinal >= ordinal }.max {
+        ($0.ordinal, $1.client) < ($1.ordinal, $0.client)
+      }
+    }
+
     /// Whether a generation of that ordinal was deleted.
-    func isDeleted(_ ordinal: UInt64) -> Bool { deleted.contains { $0.ordinal >= ordinal } }
+    func isDeleted(_ ordinal: UInt64) -> Bool { tombstone(for: ordinal) != nil }
+
+    /// The ordinal of the next generation: beyond all that there were.
+    var nextOrdinal: UInt64 {
+      (generations.map(\.ordinal) + deleted.map(\.ordinal)).reduce(0, max) + 1
+    }
   }
 
   /// A document and the file that describes its generation.
   struct Found {
     var file: GenerationFile
-    var isDeleted: Bool
+    /// Who has deleted it; `nil` if nobody has.
+    var deletion: DocumentDeletion?
+    /// The ordinal that the next generation would have.
+    var nextOrdinal: UInt64
+    var isDeleted: Bool { deletion != nil }
 
     var description: DocumentDescription {
-      DocumentDescription(
+      var description = DocumentDescription(
         identifier: file.identifier, name: file.document, generation: file.generation,
         ordinal: file.ordinal, description: file.description, creator: file.creator,
         createdMilliseconds: file.createdMilliseconds, isDeleted: isDeleted)
+      description.userInfo = file.userInfo ?? [:]
+      description.deletion = deletion
+      return description
     }
   }
 
@@ -91,11 +110,23 @@ struct DocumentSteps {
           "The document's file says that it belongs elsewhere.",
           remedy: "Move the file out of the shared directory if it was copied there.")
       }
-      return Found(file: file, isDeleted: listing.isDeleted(counting.ordinal))
+      let tombstone = listing.tombstone(for: counting.ordinal)
+      return Found(
+        file: file, deletion: try tombstone.map { try deletion($0, of: name) },
+        nextOrdinal: listing.nextOrdinal)
     } catch let error where error.concernsOneFile {
       context.environment.logger.notice("document \(name): \(error)")
       return nil
     }
+  }
+
+  /// The document of an identifier, even if it was deleted.
+  func requireAny(_ identifier: String) throws -> Found {
+    let documents = try all()
+    guard let found = documents.first(where: { $0.file.identifier == identifier }) else {
+      throw missing(identifier, among: documents.filter { !$0.isDeleted })
+    }
+    return found
   }
 
   /// The document to join: that of `identifier`, or the only one.
@@ -106,7 +137,7 @@ struct DocumentSteps {
       guard let found = documents.first(where: { $0.file.identifier == identifier }) else {
         throw missing(identifier, among: alive)
       }
-      guard !found.isDeleted else { throw deleted(found.file) }
+      if let deletion = found.deletion { throw deleted(identifier, deletion) }
       return found
     }
     guard alive.count <= 1 else {
@@ -123,7 +154,9 @@ struct DocumentSteps {
   /// Repeating it changes nothing. Throws `documentExists` if the document
   /// is there and is not this one, and `generationReplaced` if another, which
   /// counts, was published at the same time.
-  func create(_ binding: StoreBinding, description: String) throws -> Found {
+  func create(
+    _ binding: StoreBinding, description: String, userInfo: SyncUserInfo? = nil
+  ) throws -> Found {
     try checkRoot(binding)
     try checkAbsent(binding.documentIdentifier, except: binding.generation)
     let layout = DirectoryLayout.Document(binding.document)
@@ -137,7 +170,7 @@ struct DocumentSteps {
           generation: binding.generation, ordinal: ordinal, description: description,
           previous: listing.generations.filter { $0.ordinal < ordinal }.max()?.key,
           creator: binding.client,
-          createdMilliseconds: context.environment.now()),
+          createdMilliseconds: context.environment.now(), userInfo: userInfo),
         as: .generation, at: layout.path(of: name), by: binding.client)
     }
     let found = try find(binding.document)
@@ -175,7 +208,12 @@ struct DocumentSteps {
     let folder = DirectoryLayout.Document(binding.document).folder
     let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
     let ordinal = UInt64(binding.generationOrdinal)
-    if listing.isDeleted(ordinal) { throw deleted(binding.documentIdentifier) }
+    if let tombstone = listing.tombstone(for: ordinal) {
+      if let counting = listing.counting, !listing.isDeleted(counting.ordinal) {
+        throw createdAgain(binding)
+      }
+      throw deleted(binding.documentIdentifier, try deletion(tombstone, of: binding.document))
+    }
     guard let counting = listing.counting,
       listing.generations.contains(GenerationName(ordinal: ordinal, key: binding.generation))
     else { throw try absent(binding, listing: listing) }
@@ -215,14 +253,26 @@ struct DocumentSteps {
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 
-  private func deleted(_ identifier: String) -> SyncError {
-    context.error(
+  /// The error of a document that was deleted.
+  func deleted(_ identifier: String, _ deletion: DocumentDeletion) -> SyncError {
+    let who = deletion.clientDescription.map { " on “\($0)”" } ?? ""
+    return context.error(
       .documentDeleted, path: files.directory.location,
-      "The document “\(identifier)” was deleted.",
-      remedy: "The store on this device is as it was; create the document anew to share it again.")
+      "The document “\(identifier)” was deleted\(who).",
+      remedy: "The store on this device is as it was; create the document anew to share it again.",
+      detail: "by \(deletion.client)")
   }
 
-  private func deleted(_ file: GenerationFile) -> SyncError { deleted(file.identifier) }
+  /// The error of a document that was deleted and created again.
+  private func createdAgain(_ binding: StoreBinding) -> SyncError {
+    context.error(
+      .documentReplaced,
+      path: files.userPath(DirectoryLayout.Document(binding.document).folder),
+      "The document “\(binding.documentIdentifier)” was deleted, and another was created under "
+        + "the same name.",
+      remedy: "The store on this device is as it was, with all its edits. Join the other document "
+        + "under another path, or let this store leave.")
+  }
 
   private func replaced(_ binding: StoreBinding) -> SyncError {
     context.error(

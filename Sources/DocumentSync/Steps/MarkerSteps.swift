@@ -100,9 +100,8 @@ struct MarkerSteps {
   /// Where the members of a document stand, by their newest markers that can
   /// be read.
   static func states(
-    _ files: SharedFiles, binding: StoreBinding
+    _ files: SharedFiles, layout: DirectoryLayout.Generation
   ) throws -> [ClientIdentifier: ClientDescription.State] {
-    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
     let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
     let newest = Dictionary(grouping: names, by: \.client).compactMapValues {
       $0.max { $0.revision < $1.revision }
@@ -110,9 +109,16 @@ struct MarkerSteps {
     return try newest.mapValues { name in
       do {
         let file = try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
-        return ClientDescription.State(
+        var state = ClientDescription.State(
           revision: name.revision, changeHead: name.changeHead, applied: file.applied,
           milliseconds: file.milliseconds)
+        state.lacking = newest.values.sorted { $0.client < $1.client }.compactMap { other in
+          let number = file.applied.number(of: other.client)
+          guard other.client != name.client, number < other.changeHead else { return nil }
+          return ClientDescription.Lack(
+            client: other.client, first: number + 1, last: other.changeHead)
+        }
+        return state
       } catch let error where error.concernsOneFile {
         files.context.environment.logger.notice("marker \(name): \(error)")
         return ClientDescription.State(

@@ -46,6 +46,25 @@ final class SharedFiles: Sendable {
     return try directory.listIfPresent(folder, as: type).names
   }
 
+  /// The names in a folder, those of others as well; none if it is absent.
+  func listing<Name: DirectoryName>(
+    _ folder: RelativePath, as type: Name.Type
+  ) throws -> ParsedListing<Name> {
+    try context.checkCancellation()
+    lock.withLock { moved.listings += 1 }
+    return try directory.listIfPresent(folder, as: type)
+  }
+
+  /// The length of a file; 0 if it has gone, or cannot be looked at.
+  func byteCount(of path: RelativePath) throws -> Int {
+    try context.checkCancellation()
+    do {
+      return try directory.byteCount(of: path)
+    } catch let error where error.concernsOneFile {
+      return 0
+    }
+  }
+
   /// The bytes of a file.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try context.checkCancellation()
@@ -129,7 +148,17 @@ final class SharedFiles: Sendable {
     try directory.removeLeftovers(of: client)
   }
 
-  /// Removes a file of this client's own.
+  /// Removes a folder, unless something is left in it.
+  func removeIfEmpty(_ folder: RelativePath) throws {
+    do {
+      try remove(folder)
+    } catch let error as DirectoryError where error.code == .notEmpty {
+      context.environment.logger.debug("folder \(folder) stays: \(error)")
+    }
+  }
+
+  /// Removes a file: one of this client's own, or one of a document or an
+  /// application that ends.
   func remove(_ path: RelativePath) throws {
     try context.checkCancellation()
     try directory.remove(path)

@@ -31,12 +31,15 @@ struct StoreRecords {
     var applied: VersionVector.Entry?
   }
 
-  private enum Key: String {
+  private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores
     // Those of the client go when the store becomes another one.
     case ownMarker = "client.marker"
     case acknowledgements = "client.acknowledgements"
   }
+
+  /// What a store forgets that begins another generation.
+  static var ofOneGeneration: [String] { Key.allCases.map(\.rawValue) }
 
   let store: LocalStore
 

@@ -126,7 +126,12 @@ struct SyncPass {
     guard !incarnations.isEmpty else { return }
     let binding = store.binding
     try ApplicationSteps(files).describe(
-      binding.client, as: binding.clientDescription, ancestor: binding.ancestor)
+      binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
+      document: binding.document)
+    for incarnation in incarnations {
+      context.send(
+        .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
+    }
     try store.noteIncarnationsAnnounced()
     report.incarnations = incarnations
   }

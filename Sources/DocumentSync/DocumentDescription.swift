@@ -1,0 +1,60 @@
+import SyncModel
+
+/// A document as it is found in a shared directory.
+public struct DocumentDescription: Hashable, Sendable, Codable {
+  /// The identifier that its user chose.
+  public var identifier: String
+  /// The opaque name of its folder.
+  public var name: DocumentName
+  /// The generation that counts.
+  public var generation: IntegrityKey
+  /// The ordinal of that generation, from 1.
+  public var ordinal: UInt64
+  /// What its creator called it.
+  public var description: String
+  /// What its creator noted of it.
+  public var userInfo: SyncUserInfo = [:]
+  /// The client that began the generation.
+  public var creator: ClientIdentifier
+  /// When, by that client's clock, in milliseconds since 1970.
+  public var createdMilliseconds: Int64
+  /// Whether it was deleted.
+  public var isDeleted: Bool
+  /// Who deleted it, and when; `nil` if nobody did.
+  public var deletion: DocumentDeletion?
+  /// What its folder holds; `nil` where it was not looked up.
+  public var contents: Contents?
+
+  /// What the folder of a document holds.
+  public struct Contents: Hashable, Sendable, Codable {
+    /// How many files of ours there are.
+    public var fileCount = 0
+    /// How many bytes they have.
+    public var byteCount = 0
+    /// The members that have a marker there, in order.
+    public var clients: [ClientIdentifier] = []
+    /// When one of them wrote a marker last, by its own clock, in
+    /// milliseconds since 1970; `nil` if none can be read.
+    public var lastSyncMilliseconds: Int64?
+    /// Files that are none of ours, by their paths below the root.
+    public var foreign: [String] = []
+
+    /// Nothing.
+    public init() {}
+  }
+
+  /// Joins the parts.
+  public init(
+    identifier: String, name: DocumentName, generation: IntegrityKey, ordinal: UInt64,
+    description: String, creator: ClientIdentifier, createdMilliseconds: Int64, isDeleted: Bool
+  ) {
+    self.identifier = identifier
+    self.name = name
+    self.generation = generation
+    self.ordinal = ordinal
+    self.description = description
+    self.creator = creator
+    self.createdMilliseconds = createdMilliseconds
+    self.isDeleted = isDeleted
+  }
+}

@@ -1,0 +1,42 @@
+import SyncModel
+
+/// Where a document on this device stands with its shared directory.
+public enum DocumentSyncState: Hashable, Sendable {
+  /// Not under sync, as far as is known.
+  case unregistered
+  /// Being looked for, created or fetched.
+  case registering
+  /// Under sync.
+  case registered
+  /// The delegate was asked, and has not answered yet.
+  case waitingForDecision(SyncQuestion)
+  /// The document was deleted. The store is as it was.
+  case deleted(DocumentDeletion)
+  /// The document was deleted and created again by somebody else. The store
+  /// is as it was.
+  case replaced
+  /// This client was removed from the document. The store is as it was.
+  case removed
+  /// The store has left: it is an ordinary database.
+  case left
+}
+
+/// Who ended a document, and when.
+public struct DocumentDeletion: Hashable, Sendable, Codable {
+  /// The client that deleted it.
+  public var client: ClientIdentifier
+  /// What that client is called; `nil` if it does not say.
+  public var clientDescription: String?
+  /// When, by its clock, in milliseconds since 1970; `nil` as long as the
+  /// tombstone cannot be read.
+  public var milliseconds: Int64?
+
+  /// Joins the parts.
+  public init(
+    client: ClientIdentifier, clientDescription: String? = nil, milliseconds: Int64? = nil
+  ) {
+    self.client = client
+    self.clientDescription = clientDescription
+    self.milliseconds = milliseconds
+  }
+}

@@ -1,0 +1,69 @@
+import SyncModel
+import SyncStore
+import Synchronization
+
+/// Something that happened to a document or an application.
+public enum SyncEvent: Sendable {
+  /// An operation has begun.
+  case activityBegan(SyncActivity)
+  /// An operation has ended; `error` is why it failed, if it did. Of each
+  /// activity that began this comes exactly once.
+  case activityEnded(SyncActivity, error: SyncError?)
+  /// The document's state has changed.
+  case stateChanged(DocumentSyncState)
+  /// A store was put under sync, or found to be.
+  case registered(StoreBinding)
+  /// The store goes on as a new client.
+  case newIncarnation(client: ClientIdentifier, ancestor: ClientIdentifier)
+  /// The store's content was exchanged for that of a whole store.
+  case rebootstrapped(WholeStoreDescription?)
+  /// A client is no member of the document any more.
+  case retired(ClientIdentifier, reason: String)
+  /// The document was deleted.
+  case documentDeleted(identifier: String, DocumentDeletion)
+  /// A command has come. It has to be acknowledged where it came from.
+  case commandReceived(SyncCommandEvent)
+  /// A whole store was uploaded.
+  case wholeStoreUploaded(WholeStoreDescription)
+  /// Files that nobody needs any more were cleared away.
+  case vacuumed(fileCount: Int, byteCount: Int)
+}
+
+/// One run of an operation.
+public struct SyncActivity: Hashable, Sendable, Identifiable {
+  /// Different for every run in this process.
+  public let id: UInt64
+  /// What it does: a verb phrase, such as “synchronize”.
+  public let verb: String
+
+  private static let last = Mutex<UInt64>(0)
+
+  /// The next activity.
+  init(verb: String) {
+    id = Self.last.withLock { last in
+      last += 1
+      return last
+    }
+    self.verb = verb
+  }
+}
+
+/// A command of another client, as the application sees it.
+public struct SyncCommandEvent: Hashable, Sendable {
+  /// Its author.
+  public var client: ClientIdentifier
+  /// Its number among the author's commands.
+  public var number: UInt64
+  /// Its name.
+  public var name: String
+  /// What it carries.
+  public var payload: [UInt8]
+
+  /// Joins the parts.
+  public init(client: ClientIdentifier, number: UInt64, name: String, payload: [UInt8]) {
+    self.client = client
+    self.number = number
+    self.name = name
+    self.payload = payload
+  }
+}

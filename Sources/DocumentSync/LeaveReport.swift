@@ -1,0 +1,24 @@
+import SyncModel
+import SyncStore
+
+/// What leaving has done.
+public struct LeaveReport: Hashable, Sendable {
+  /// What the store was bound to.
+  public var binding: StoreBinding
+  /// What the last synchronization did; `nil` if there was none.
+  public var synchronization: SyncReport?
+  /// What was in the bookkeeping alone, and is gone.
+  public var loss: RemovalLoss
+  /// Whether the others were told.
+  public var hasToldOthers: Bool
+
+  /// Joins the parts.
+  public init(
+    binding: StoreBinding, synchronization: SyncReport?, loss: RemovalLoss, hasToldOthers: Bool
+  ) {
+    self.binding = binding
+    self.synchronization = synchronization
+    self.loss = loss
+    self.hasToldOthers = hasToldOthers
+  }
+}

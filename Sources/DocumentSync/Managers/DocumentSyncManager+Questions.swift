@@ -1,0 +1,108 @@
+import SyncModel
+
+/// What is asked when the document is not what it was.
+extension DocumentSyncManager {
+  /// Runs `body`, and once more after a question was answered so that it can
+  /// go on.
+  func asking<Output>(_ body: () async throws -> Output) async throws -> Output {
+    do {
+      let output = try await body()
+      events.enter(.registered)
+      return output
+    } catch let error as SyncError {
+      try await questions.take { try await answer(error) }
+      let output = try await body()
+      events.enter(.registered)
+      return output
+    }
+  }
+
+  /// What became of the document; nobody is asked, and nothing is changed.
+  /// Errors: those of a directory or a document that is not there.
+  public func findStanding() async throws -> DocumentStanding {
+    try await run(
+      FindStandingOperation(directory: directory, binding: binding, environment: environment))
+  }
+
+  /// Looks after the document, and asks if it is not what it was.
+  func askAfterDocument() async throws {
+    try await asking {
+      try await run(
+        CheckDocumentOperation(
+          store: store, directory: directory, environment: environment))
+    }
+  }
+
+  /// Returns if there is a point in trying again; otherwise throws what the
+  /// caller is to be told.
+  private func answer(_ error: SyncError) async throws {
+    switch error.code {
+    case .documentDeleted, .documentReplaced:
+      try await answer(error, about: try await findStanding())
+    case .clientRemoved:
+      events.enter(.removed)
+      try await answer(error, to: .clientRemoved(identifier: binding.documentIdentifier))
+    case .setUpUnfinished:
+      // What was decided the last time was interrupted.
+      try await createAgain()
+    default: throw error
+    }
+  }
+
+  private func answer(_ error: SyncError, about standing: DocumentStanding) async throws {
+    let identifier = binding.documentIdentifier
+    switch standing {
+    case .current:
+      // Somebody else's question was answered meanwhile.
+      return
+    case .deleted(let deletion):
+      if events.state != .deleted(deletion) {
+        events.enter(.deleted(deletion))
+        events.send(.documentDeleted(identifier: identifier, deletion))
+      }
+      try await answer(
+        error, to: .documentDeleted(identifier: identifier, deletion, isUnderSync: true))
+    case .createdAgain(let document):
+      events.enter(.replaced)
+      try await answer(error, to: .documentReplaced(identifier: identifier, by: document))
+    case .outnumbered: throw error
+    }
+  }
+
+  private func answer(_ error: SyncError, to question: SyncQuestion) async throws {
+    let before = events.state
+    let decision = await events.decision(
+      of: delegate.withLock(\.self), on: question, before: before)
+    if Task.isCancelled { throw SyncError.cancelled(error.operation) }
+    switch decision {
+    case .create: try await createAgain()
+    case .leave:
+      try await leave(abandoning: true)
+      throw SyncError(
+        .notUnderSync, operation: error.operation, path: store.path,
+        message: "The store has left the document, as was decided.",
+        remedy: "Use it as the ordinary database that it is now.", underlying: error)
+    case .stop, .merge, .replace, .rejoin: throw error
+    }
+  }
+
+  private func createAgain() async throws {
+    _ = try await run(
+      RecreateDocumentOperation(
+        store: store, directory: directory, turns: turns, environment: environment))
+  }
+}
+
+extension SyncEvents {
+  /// Asks the delegate; without one the usual decision is taken. What is not
+  /// possible counts as ``SyncDecision/stop``.
+  func decision(
+    of delegate: (any SyncDelegate)?, on question: SyncQuestion, before: DocumentSyncState
+  ) async -> SyncDecision {
+    guard let delegate else { return question.usualDecision }
+    enter(.waitingForDecision(question))
+    defer { enter(before) }
+    let decision = await delegate.decide(question)
+    return question.possibleDecisions.contains(decision) ? decision : .stop
+  }
+}

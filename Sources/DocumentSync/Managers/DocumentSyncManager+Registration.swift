@@ -1,0 +1,209 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+extension DocumentSyncManager {
+  /// Has the database at `path` be the document, whatever that takes: opens
+  /// it if it is under sync; otherwise joins the document that is in the
+  /// directory, or creates it from the database that is at `path`.
+  ///
+  /// The delegate is asked where there is something to decide; see
+  /// ``SyncQuestion`` for what is done without one. Of two devices that create
+  /// the document at the same moment one finds the other's, and is asked as if
+  /// it had been there before. A store that is under sync is opened also while
+  /// the directory is away. Errors, besides those of
+  /// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``
+  /// and ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``:
+  /// `applicationMissing`, `documentMissing`, `documentDeleted`, `fileExists`
+  /// for what was not to be; nothing is changed then.
+  ///
+  /// - Parameters:
+  ///   - application: The application's identifier.
+  ///   - document: The identifier by which others find the document.
+  ///   - descriptions: What to note of client, document and application.
+  ///   - configuration: How the document is synchronized if it is created.
+  ///   - delegate: Who decides, now and from now on.
+  ///   - events: Whom to tell, also of the states before there is a manager.
+  public static func register(
+    storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
+    document: String, descriptions: SyncDescriptions = SyncDescriptions(),
+    configuration: StoreConfiguration = StoreConfiguration(),
+    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
+    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+  ) async throws -> DocumentSyncManager {
+    events.enter(.registering)
+    do {
+      return try await DocumentRegistration(
+        path: path, directory: directory, application: application, document: document,
+        descriptions: descriptions, configuration: configuration, delegate: delegate,
+        events: events, environment: environment, onProgress: onProgress
+      ).run()
+    } catch {
+      if events.state == .registering { events.enter(.unregistered) }
+      throw SyncError.wrapping(error, operation: "register the document", path: path)
+    }
+  }
+}
+
+/// One registration, from what is there to a manager.
+private struct DocumentRegistration {
+  let path: String
+  let directory: any SharedDirectory
+  let application: String
+  let document: String
+  let descriptions: SyncDescriptions
+  let configuration: StoreConfiguration
+  let delegate: (any SyncDelegate)?
+  let events: SyncEvents
+  let environment: SyncEnvironment
+  let onProgress: SyncProgressHandler?
+
+  private static let verb = "register the document"
+
+  func run() async throws -> DocumentSyncManager {
+    if let manager = try await open() { return manager }
+    let presence = try await OperationQueue().run(
+      FindDocumentOperation(
+        directory: directory, applicationIdentifier: application, document: document,
+        environment: environment),
+      events: events)
+    switch presence {
+    case .applicationMissing:
+      guard isFileThere else { throw applicationMissing }
+      let question = SyncQuestion.applicationMissing(
+        application: application, directory: directory.location)
+      guard try await decision(question) == .create else { throw applicationMissing }
+      return try await create()
+    case .missing(let others):
+      let missing = missing(others)
+      guard isFileThere else { throw missing }
+      let question = SyncQuestion.documentMissing(identifier: document, others: others)
+      guard try await decision(question) == .create else { throw missing }
+      return try await create()
+    case .deleted(_, let deletion):
+      guard isFileThere else { throw deleted(deletion) }
+      let question = SyncQuestion.documentDeleted(
+        identifier: document, deletion, isUnderSync: false)
+      guard try await decision(question) == .create else { throw deleted(deletion) }
+      return try await create()
+    case .present:
+      return try await join()
+    }
+  }
+
+  // MARK: What is there
+
+  private var isFileThere: Bool { FileManager.default.fileExists(atPath: path) }
+
+  /// The manager of a store that is under sync; `nil` if it is not.
+  private func open() async throws -> DocumentSyncManager? {
+    guard isFileThere, try LocalStore.isUnderSync(at: path) else { return nil }
+    let manager: DocumentSyncManager
+    do {
+      manager = try await .open(
+        storeAt: path, directory: directory, delegate: delegate, events: events,
+        environment: environment)
+    } catch let error as SyncError where error.code == .setUpUnfinished {
+      return try await create()
+    }
+    do {
+      try await check(manager)
+    } catch {
+      try manager.store.close()
+      throw error
+    }
+    return manager
+  }
+
+  /// Looks after the document of a store that is under sync. What is not
+  /// there may be there the next time; what was asked and stopped is told by
+  /// the next synchronization.
+  private func check(_ manager: DocumentSyncManager) async throws {
+    let binding = manager.binding
+    guard binding.documentIdentifier == document, binding.application == application else {
+      throw SyncError(
+        .alreadyUnderSync, operation: Self.verb, path: path,
+        message: "The store is under sync already, as the document "
+          + "“\(binding.documentIdentifier)” of “\(binding.application)”.",
+        remedy: "Open it as that document, or take it out of sync first.")
+    }
+    do {
+      try await manager.askAfterDocument()
+    } catch let error as SyncError
+      where error.classification == .directoryAway || error.code == .documentDeleted
+      || error.code == .documentReplaced || error.code == .generationReplaced
+    {
+      environment.logger.notice("\(Self.verb): \(error)")
+      events.send(.registered(binding))
+      return
+    }
+    events.send(.registered(manager.binding))
+  }
+
+  // MARK: What is done
+
+  private func create() async throws -> DocumentSyncManager {
+    do {
+      return try await .create(
+        storeAt: path, directory: directory, application: application, document: document,
+        descriptions: descriptions, configuration: configuration, delegate: delegate,
+        events: events, environment: environment, onProgress: onProgress)
+    } catch let error as SyncError where error.code == .documentExists {
+      // Somebody else was faster.
+      return try await join()
+    }
+  }
+
+  private func join() async throws -> DocumentSyncManager {
+    var existing = ExistingFile.refuse
+    if isFileThere {
+      switch try await decision(.databaseInTheWay(identifier: document, path: path)) {
+      case .replace: existing = .replaceKeepingBackup
+      default:
+        throw SyncError(
+          .documentExists, operation: Self.verb, path: path,
+          message: "The document “\(document)” is in the directory already, and a database of "
+            + "this device's own is in its place; it is as it was.",
+          remedy: "Move it away, or have it replaced, which keeps it as a backup.")
+      }
+    }
+    return try await .join(
+      storeAt: path, directory: directory, document: document, application: application,
+      descriptions: descriptions, existing: existing, delegate: delegate, events: events,
+      environment: environment, onProgress: onProgress)
+  }
+
+  private func decision(_ question: SyncQuestion) async throws -> SyncDecision {
+    let decision = await events.decision(of: delegate, on: question, before: .registering)
+    if Task.isCancelled { throw SyncError.cancelled(Self.verb) }
+    return decision
+  }
+
+  // MARK: What was not to be
+
+  private var applicationMissing: SyncError {
+    SyncError(
+      .applicationMissing, operation: Self.verb, path: directory.location,
+      message: "Nothing has been synchronized through this directory yet.",
+      remedy: "Check that this is the shared directory and that it has arrived on this device.")
+  }
+
+  private func missing(_ others: [String]) -> SyncError {
+    SyncError(
+      .documentMissing, operation: Self.verb, path: directory.location,
+      message: "There is no document “\(document)” in the shared directory.",
+      remedy: others.isEmpty
+        ? "Create the document on the device that has it, and wait until it has arrived here."
+        : "There are: \(others.map { "“\($0)”" }.joined(separator: ", ")).")
+  }
+
+  private func deleted(_ deletion: DocumentDeletion) -> SyncError {
+    SyncError(
+      .documentDeleted, operation: Self.verb, path: directory.location,
+      message: "The document “\(document)” was deleted"
+        + (deletion.clientDescription.map { " on “\($0)”." } ?? "."),
+      remedy: "Create it again from a database that has its rows.",
+      detail: "by \(deletion.client)")
+  }
+}

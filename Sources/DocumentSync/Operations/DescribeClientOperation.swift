@@ -1,0 +1,41 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Lets the client that a store is say something else about itself, unless
+/// it has said just that before.
+public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Sendable {
+  private let store: LocalStore
+  private let directory: any SharedDirectory
+  private let descriptions: SyncDescriptions
+
+  /// Names the store, the directory, and what is said of the client.
+  public init(
+    store: LocalStore, directory: any SharedDirectory, descriptions: SyncDescriptions,
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.store = store
+    self.directory = environment.retrying(directory)
+    self.descriptions = descriptions
+    super.init("describe the client", environment: environment)
+  }
+
+  /// Describes.
+  public override func perform() async throws {
+    try await blocking { [self] in
+      begin(.uploading, count: 1)
+      try directory.check(for: .writing)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      try StoreLock.hold(store: store.path, operation: verb) {
+        let binding = store.binding
+        try DocumentSteps(files).checkRoot(binding)
+        try ApplicationSteps(files).describe(
+          binding.client, as: descriptions.client ?? binding.clientDescription,
+          ancestor: binding.ancestor, userInfo: descriptions.clientInfo,
+          document: binding.document)
+        if let name = descriptions.client { try store.setClientDescription(name) }
+        report { $0.completedCount = 1 }
+      }
+    }
+  }
+}

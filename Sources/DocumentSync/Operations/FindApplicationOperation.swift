@@ -1,0 +1,55 @@
+import SyncDirectory
+import SyncModel
+
+/// The application that a shared directory belongs to.
+public struct ApplicationDescription: Hashable, Sendable, Codable {
+  /// The identifier that its developer chose.
+  public var identifier: String
+  /// The identifier of the shared directory.
+  public var root: RootIdentifier
+  /// What it is called; `nil` if it does not say.
+  public var description: String?
+  /// What was noted of it.
+  public var userInfo: SyncUserInfo
+  /// The client that created it.
+  public var creator: ClientIdentifier
+  /// When, by that client's clock, in milliseconds since 1970.
+  public var createdMilliseconds: Int64
+
+  init(_ file: ApplicationFile) {
+    identifier = file.application
+    root = file.root
+    description = file.description
+    userInfo = file.userInfo ?? [:]
+    creator = file.creator
+    createdMilliseconds = file.createdMilliseconds
+  }
+}
+
+/// Finds the application that a shared directory belongs to.
+public final class FindApplicationOperation: SyncOperation<ApplicationDescription>,
+  @unchecked Sendable
+{
+  private let directory: any SharedDirectory
+  private let applicationIdentifier: String?
+
+  /// Names the directory, and the application if it matters.
+  public init(
+    directory: any SharedDirectory, applicationIdentifier: String? = nil,
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.directory = environment.retrying(directory)
+    self.applicationIdentifier = applicationIdentifier
+    super.init("find the application", environment: environment)
+  }
+
+  /// Finds it.
+  public override func perform() async throws -> ApplicationDescription {
+    try await blocking { [self] in
+      begin(.listing)
+      try directory.check(for: .reading)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      return ApplicationDescription(try ApplicationSteps(files).require(applicationIdentifier))
+    }
+  }
+}

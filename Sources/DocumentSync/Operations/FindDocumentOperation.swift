@@ -1,0 +1,48 @@
+import SyncDirectory
+import SyncModel
+
+/// What a directory has of a document.
+enum DocumentPresence: Sendable {
+  /// Not even the application.
+  case applicationMissing
+  /// The application, and these documents.
+  case missing(others: [String])
+  /// It was deleted.
+  case deleted(DocumentDescription, DocumentDeletion)
+  /// It is there.
+  case present(DocumentDescription)
+}
+
+/// Looks what a directory has of a document, without taking anything for an
+/// error that an application may decide about.
+final class FindDocumentOperation: SyncOperation<DocumentPresence>, @unchecked Sendable {
+  private let directory: any SharedDirectory
+  private let applicationIdentifier: String
+  private let document: String
+
+  init(
+    directory: any SharedDirectory, applicationIdentifier: String, document: String,
+    environment: SyncEnvironment
+  ) {
+    self.directory = environment.retrying(directory)
+    self.applicationIdentifier = applicationIdentifier
+    self.document = document
+    super.init("look for the document", environment: environment)
+  }
+
+  override func perform() async throws -> DocumentPresence {
+    try await blocking { [self] in
+      begin(.listing)
+      try directory.check(for: .reading)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      let applications = ApplicationSteps(files)
+      guard try applications.find() != nil else { return .applicationMissing }
+      _ = try applications.require(applicationIdentifier)
+      let documents = try DocumentSteps(files).all()
+      guard let found = documents.first(where: { $0.file.identifier == document }) else {
+        return .missing(others: documents.filter { !$0.isDeleted }.map(\.file.identifier))
+      }
+      return found.deletion.map { .deleted(found.description, $0) } ?? .present(found.description)
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Takes a store out of sync: it becomes an ordinary database again, with
+/// the schema and the rows that it shows.
+///
+/// What was not published is published first, and the others are told that
+/// nobody need wait for this client. Then everything of ours goes in one
+/// transaction. Interrupted before that, the store is under sync as before,
+/// and the next call completes it.
+public final class LeaveOperation: SyncOperation<LeaveReport>, @unchecked Sendable {
+  /// How often edits that are made meanwhile may come in between.
+  private static let attempts = 5
+
+  private let store: LocalStore
+  private let directory: any SharedDirectory
+  private let turns: SyncTurns
+  private let abandons: Bool
+  private let isConfirmed: Bool
+
+  /// Names the store and the directory.
+  ///
+  /// - Parameters:
+  ///   - abandons: Whether to go without publishing and without a word, as
+  ///     when the directory is away or the document was deleted.
+  ///   - isConfirmed: Whether somebody has agreed that rows which no table
+  ///     shows, and open questions, go. Otherwise that is refused
+  ///     (`confirmationNeeded`), before anybody is told.
+  public init(
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, abandons: Bool = false,
+    isConfirmed: Bool = false, environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.store = store
+    self.directory = environment.retrying(directory)
+    self.turns = turns
+    self.abandons = abandons
+    self.isConfirmed = isConfirmed
+    super.init("leave the document", environment: environment)
+  }
+
+  /// Leaves. The store can only be closed afterwards.
+  public override func perform() async throws -> LeaveReport {
+    try await blocking { [self] in
+      try StoreLock.hold(store: store.path, operation: verb) {
+        begin(.listing)
+        var report = LeaveReport(
+          binding: store.binding, synchronization: nil, loss: RemovalLoss(), hasToldOthers: false)
+        try confirm(try store.removalLoss())
+        var attempt = 1
+        while true {
+          do {
+            if !abandons { try sayFarewell(&report) }
+            try checkCancellation()
+            try store.removeBookkeeping { loss in
+              try confirm(loss)
+              if !abandons, loss.hasUnpublishedEdits { throw unpublished }
+              report.loss = loss
+            }
+            return report
+          } catch let error as SyncError
+            where error.code == .unpublishedEdits && attempt < Self.attempts
+          {
+            attempt += 1
+          }
+        }
+      }
+    }
+  }
+
+  /// Publishes what is not, and tells the others.
+  private func sayFarewell(_ report: inout LeaveReport) throws {
+    let context = OperationContext(self)
+    let files = SharedFiles(directory, context: context)
+    try directory.check(for: .writing)
+    report.synchronization = try SyncPass(store: store, files: files, turns: turns).run()
+    // What came may have left something that only bookkeeping holds.
+    try confirm(try store.removalLoss())
+    let binding = store.binding
+    try ApplicationSteps(files).describe(
+      binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
+      document: binding.document, hasLeft: true)
+    report.hasToldOthers = true
+  }
+
+  private func confirm(_ loss: RemovalLoss) throws {
+    guard loss.needsConfirmation, !isConfirmed else { return }
+    throw SyncError(
+      .confirmationNeeded, operation: verb, path: store.path,
+      message: "Leaving would lose what only the bookkeeping of the store holds: "
+        + "\(loss.sentence).",
+      remedy: "Look at it first, and confirm that it may go.")
+  }
+
+  private var unpublished: SyncError {
+    SyncError(
+      .unpublishedEdits, operation: verb, path: store.path,
+      message: "The store is edited all the time, so that there is always something to publish.",
+      remedy: "Close the programs that edit it, then try again.")
+  }
+}
+
+extension RemovalLoss {
+  /// What would be gone, as a list of nouns.
+  var sentence: String {
+    func counted(_ count: Int, _ noun: String) -> String {
+      "\(count) \(noun)\(count == 1 ? "" : "s")"
+    }
+    var parts: [String] = []
+    let tables = Dictionary(grouping: parked, by: \.table).mapValues(\.count)
+    for (table, count) in tables.sorted(by: <) {
+      parts.append("\(counted(count, "row")) of “\(table)” that cannot be shown")
+    }
+    for (name, count) in unknownRows.sorted(by: <) {
+      parts.append(
+        "\(counted(count, name.contains(".") ? "value" : "row")) of “\(name)”, which is not here")
+    }
+    if waitingChangeSets > 0 {
+      parts.append(counted(waitingChangeSets, "change set") + " that could not be applied yet")
+    }
+    if openConflicts > 0 { parts.append(counted(openConflicts, "open question")) }
+    return parts.joined(separator: ", ")
+  }
+}

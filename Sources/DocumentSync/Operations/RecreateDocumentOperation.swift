@@ -1,0 +1,78 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Creates a document that was deleted once more, from a store that belonged
+/// to it, with all that this store has.
+///
+/// The store becomes a new client in a generation with the next ordinal.
+/// Interrupted, the next call completes it. Throws `documentReplaced` if
+/// somebody else has created it again, and nothing is changed then.
+public final class RecreateDocumentOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
+  private let store: LocalStore
+  private let directory: any SharedDirectory
+  private let turns: SyncTurns
+  private let descriptions: SyncDescriptions
+
+  /// Names the store and the directory.
+  public init(
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    descriptions: SyncDescriptions = SyncDescriptions(),
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.store = store
+    self.directory = environment.retrying(directory)
+    self.turns = turns
+    self.descriptions = descriptions
+    super.init("create the document again", environment: environment)
+  }
+
+  /// Creates.
+  public override func perform() async throws -> StoreBinding {
+    try await blocking { [self] in
+      begin(.listing)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      try directory.check(for: .writing)
+      return try StoreLock.hold(store: store.path, operation: verb) {
+        let isSetUp = try StoreRecords(store).isSetUp()
+        if isSetUp { try beginAnew(files) }
+        try DocumentBeginning(
+          store: store, files: files, turns: turns, descriptions: descriptions
+        ).complete()
+        let binding = store.binding
+        if isSetUp, let ancestor = binding.ancestor {
+          send(.newIncarnation(client: binding.client, ancestor: ancestor))
+        }
+        send(.registered(binding))
+        return binding
+      }
+    }
+  }
+
+  /// Binds the store to the next generation.
+  private func beginAnew(_ files: SharedFiles) throws {
+    var binding = store.binding
+    let (applications, documents) = (ApplicationSteps(files), DocumentSteps(files))
+    // The tombstone is what allows it; where it is missing, nothing is.
+    guard case .deleted = try documents.standing(of: binding) else {
+      try documents.check(binding)
+      return
+    }
+    var generator = environment.generator
+    let client = ClientIdentifier.random(using: &generator)
+    binding.root = try applications.findOrCreate(
+      binding.application, by: client, createIfMissing: true, described: descriptions
+    ).file.root
+    try documents.checkAbsent(binding.documentIdentifier)
+    binding.ancestor = binding.client
+    binding.client = client
+    binding.clientDescription = descriptions.client ?? binding.clientDescription
+    binding.generation = .random(using: &generator)
+    binding.generationOrdinal = Int(try documents.nextOrdinal(of: binding.document))
+    try applications.describe(
+      client, as: binding.clientDescription, ancestor: binding.ancestor,
+      userInfo: descriptions.clientInfo, document: binding.document)
+    try checkCancellation()
+    try store.beginAnew(as: binding, forgetting: StoreRecords.ofOneGeneration)
+  }
+}

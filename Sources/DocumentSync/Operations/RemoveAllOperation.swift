@@ -1,0 +1,117 @@
+import SyncDirectory
+import SyncModel
+
+/// Removes all that an application keeps in a shared directory: its
+/// documents, what its clients say of themselves, and last its own file.
+///
+/// What stays is what others are told by: the tombstones of the documents,
+/// with the files that say what they were called. Files that are none of ours
+/// stay as well, and are named. Interrupted, the next call completes it.
+public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked Sendable {
+  private let directory: any SharedDirectory
+  private let applicationIdentifier: String?
+  private let client: ClientIdentifier
+  private let clientDescription: String
+  private let isPreview: Bool
+
+  /// Names the directory, and who removes all.
+  ///
+  /// - Parameters:
+  ///   - applicationIdentifier: The application; `nil` accepts any.
+  ///   - isPreview: Whether nothing is to be changed.
+  public init(
+    directory: any SharedDirectory, applicationIdentifier: String? = nil,
+    by client: ClientIdentifier, described clientDescription: String, isPreview: Bool = false,
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.directory = environment.retrying(directory)
+    self.applicationIdentifier = applicationIdentifier
+    self.client = client
+    self.clientDescription = clientDescription
+    self.isPreview = isPreview
+    super.init("remove all synchronized data", environment: environment)
+  }
+
+  /// Removes.
+  public override func perform() async throws -> RemovalReport {
+    try await blocking { [self] in
+      begin(.listing)
+      try directory.check(for: isPreview ? .reading : .writing)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      let application = try ApplicationSteps(files).require(applicationIdentifier)
+      var report = RemovalReport(isPreview: isPreview)
+      report.clients = try ApplicationSteps(files).clients()
+      begin(.measuring)
+      try removeDocuments(files, root: application.root, &report)
+      try removeApplication(files, &report)
+      report.remaining.sort()
+      return report
+    }
+  }
+
+  private func removeDocuments(
+    _ files: SharedFiles, root: RootIdentifier, _ report: inout RemovalReport
+  ) throws {
+    let steps = DocumentSteps(files)
+    let listing = try files.listing(DirectoryLayout.documents, as: DocumentName.self)
+    report.remaining += DocumentFiles.paths(listing.foreign, in: DirectoryLayout.documents)
+      .map(\.description)
+    for name in listing.names.sorted() {
+      let before = try steps.find(name)
+      guard
+        let inventory = try steps.bury(
+          name, root: root, by: client, described: clientDescription, isPreview: isPreview)
+      else {
+        // Nothing by which it could be told what this is.
+        report.remaining.append(DirectoryLayout.Document(name).folder.description)
+        continue
+      }
+      try remove(inventory, files, &report)
+      guard let found = try steps.find(name) else { continue }
+      report.documents.append(found.description)
+      if let deletion = found.deletion, before?.isDeleted == false, !isPreview {
+        send(.documentDeleted(identifier: found.file.identifier, deletion))
+      }
+    }
+    report.documents.sort { $0.identifier < $1.identifier }
+  }
+
+  /// Removes the rest, the application's file at the very end, so that the
+  /// next call finds what is to be completed.
+  private func removeApplication(
+    _ files: SharedFiles, _ report: inout RemovalReport
+  ) throws {
+    let root = try files.listing(.root, as: RootName.self)
+    report.remaining += DocumentFiles.paths(root.foreign, in: .root).map(\.description)
+    let steps = DocumentFiles(files)
+    var inventory = DocumentFiles.Inventory()
+    for client in try files.listIfPresent(DirectoryLayout.temporary, as: ClientIdentifier.self) {
+      if !isPreview { try files.removeLeftovers(of: client) }
+      inventory.folders.append(DirectoryLayout.temporary(of: client))
+    }
+    inventory.folders.append(DirectoryLayout.temporary)
+    try steps.add(DirectoryLayout.clientDevices, as: ClientEntryName.self, to: &inventory)
+    inventory.folders.append(DirectoryLayout.documents)
+    if root.names.contains(.readme) {
+      let path = DirectoryLayout.readme
+      inventory.files.append(.init(path: path, byteCount: try files.byteCount(of: path)))
+    }
+    for case .application(let name) in root.names {
+      let path = DirectoryLayout.path(of: name)
+      inventory.files.append(.init(path: path, byteCount: try files.byteCount(of: path)))
+    }
+    if root.names.contains(.folder(.encryption)) {
+      report.remaining.append(DirectoryLayout.encryption.description)
+    }
+    try remove(inventory, files, &report)
+  }
+
+  private func remove(
+    _ inventory: DocumentFiles.Inventory, _ files: SharedFiles, _ report: inout RemovalReport
+  ) throws {
+    if !isPreview { try DocumentFiles(files).remove(inventory) }
+    report.fileCount += inventory.files.count
+    report.byteCount += inventory.byteCount
+    report.remaining += inventory.foreignNames
+  }
+}

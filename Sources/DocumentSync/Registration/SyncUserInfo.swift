@@ -1,0 +1,82 @@
+/// What an application notes about itself, a client or a document, for its
+/// own use: names with values that JSON can say.
+public typealias SyncUserInfo = [String: SyncUserInfoValue]
+
+/// A value that JSON can say.
+public enum SyncUserInfoValue: Hashable, Sendable {
+  /// Nothing.
+  case null
+  /// True or false.
+  case boolean(Bool)
+  /// A whole number.
+  case integer(Int64)
+  /// Any other number that is finite.
+  case number(Double)
+  /// Text.
+  case text(String)
+  /// Values in order.
+  case list([SyncUserInfoValue])
+  /// Values by name.
+  case dictionary([String: SyncUserInfoValue])
+}
+
+extension SyncUserInfoValue: Codable {
+  /// Reads any JSON value.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let value = Self.value(container, Bool.self) {
+      self = .boolean(value)
+    } else if let value = Self.value(container, Int64.self) {
+      self = .integer(value)
+    } else if let value = Self.value(container, Double.self) {
+      self = .number(value)
+    } else if let value = Self.value(container, String.self) {
+      self = .text(value)
+    } else if let value = Self.value(container, [SyncUserInfoValue].self) {
+      self = .list(value)
+    } else {
+      self = .dictionary(try container.decode([String: SyncUserInfoValue].self))
+    }
+  }
+
+  /// The value as that type; `nil` if it is of another.
+  private static func value<Value: Decodable>(
+    _ container: any SingleValueDecodingContainer, _ type: Value.Type
+  ) -> Value? {
+    do {
+      return try container.decode(type)
+    } catch {
+      // Of another type, as the following attempts find out.
+      return nil
+    }
+  }
+
+  /// Writes the JSON value.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .boolean(let value): try container.encode(value)
+    case .integer(let value): try container.encode(value)
+    case .number(let value): try container.encode(value)
+    case .text(let value): try container.encode(value)
+    case .list(let value): try container.encode(value)
+    case .dictionary(let value): try container.encode(value)
+    }
+  }
+}
+
+extension SyncUserInfoValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral
+{
+  /// Text.
+  public init(stringLiteral value: String) { self = .text(value) }
+  /// A whole number.
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+  /// True or false.
+  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+  /// A number.
+  public init(floatLiteral value: Double) { self = .number(value) }
+}

@@ -1,0 +1,61 @@
+import SyncDirectory
+import SyncModel
+
+/// Ending a document, and looking at what it holds.
+extension DocumentSteps {
+  /// What a document's folder holds: the life that counts, with what is left
+  /// of earlier ones, and the files that describe them.
+  func contents(of name: DocumentName) throws -> DocumentDescription.Contents {
+    let layout = DirectoryLayout.Document(name)
+    let entries = try files.listing(layout.folder, as: DocumentEntryName.self)
+    let listing = Listing(entries.names)
+    var inventory = try DocumentFiles(files).inventory(of: listing.lives.sorted(), in: name)
+    inventory.foreign += DocumentFiles.paths(entries.foreign, in: layout.folder)
+    for path in listing.generations.map(layout.path) + listing.deleted.map(layout.path) {
+      inventory.files.append(.init(path: path, byteCount: try files.byteCount(of: path)))
+    }
+    var contents = DocumentDescription.Contents()
+    contents.fileCount = inventory.files.count
+    contents.byteCount = inventory.byteCount
+    contents.foreign = inventory.foreignNames
+    if let counting = listing.counting {
+      let states = try MarkerSteps.states(files, layout: layout.generation(counting.key))
+      contents.clients = states.keys.sorted()
+      contents.lastSyncMilliseconds = states.values.compactMap(\.milliseconds).max()
+    }
+    return contents
+  }
+
+  /// Publishes a tombstone, unless the document was deleted before, and gives
+  /// what is to be removed then.
+  ///
+  /// The file of the generation stays with the tombstone: it says what the
+  /// document was called, and how the next life has to be numbered.
+  ///
+  /// - Parameter root: The directory's identifier.
+  /// - Returns: `nil` if nothing of the document has arrived by which a
+  ///   generation could be told.
+  func bury(
+    _ name: DocumentName, root: RootIdentifier, by client: ClientIdentifier,
+    described description: String, isPreview: Bool
+  ) throws -> DocumentFiles.Inventory? {
+    let layout = DirectoryLayout.Document(name)
+    let entries = try files.listing(layout.folder, as: DocumentEntryName.self)
+    let listing = Listing(entries.names)
+    guard let counting = listing.counting else { return nil }
+    if !isPreview, !listing.isDeleted(counting.ordinal) {
+      try files.publish(
+        TombstoneFile(
+          root: root, document: name, ordinal: counting.ordinal, client: client,
+          clientDescription: description,
+          deletedMilliseconds: files.context.environment.now()),
+        as: .tombstone,
+        at: layout.path(of: DeletedName(ordinal: counting.ordinal, client: client)), by: client)
+    }
+    let ended = listing.generations.filter { $0.ordinal <= counting.ordinal }.map(\.key)
+    var inventory = try DocumentFiles(files).inventory(
+      of: listing.lives.intersection(ended).sorted(), in: name)
+    inventory.foreign += DocumentFiles.paths(entries.foreign, in: layout.folder)
+    return inventory
+  }
+}

@@ -1,0 +1,65 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// What became of the document that a store belongs to.
+public enum DocumentStanding: Hashable, Sendable {
+  /// It is there, in the generation that the store is bound to.
+  case current
+  /// It was deleted.
+  case deleted(DocumentDeletion)
+  /// It was deleted and created again.
+  case createdAgain(DocumentDescription)
+  /// Another generation counts: it was begun on two devices at once, or anew.
+  case outnumbered(DocumentDescription)
+}
+
+extension DocumentSteps {
+  /// What became of the document. Throws as ``check(_:)`` where that cannot
+  /// be told.
+  func standing(of binding: StoreBinding) throws -> DocumentStanding {
+    do {
+      try check(binding)
+      return .current
+    } catch let error as SyncError {
+      switch error.code {
+      case .documentDeleted:
+        let listing = Listing(
+          try files.listIfPresent(
+            DirectoryLayout.Document(binding.document).folder, as: DocumentEntryName.self))
+        guard let name = listing.tombstone(for: UInt64(binding.generationOrdinal)) else {
+          throw error
+        }
+        return .deleted(try deletion(name, of: binding.document))
+      case .documentReplaced, .generationReplaced:
+        guard let found = try find(binding.document) else { throw error }
+        return error.code == .documentReplaced
+          ? .createdAgain(found.description) : .outnumbered(found.description)
+      default: throw error
+      }
+    }
+  }
+
+  /// Who has deleted a document, and when, as far as the tombstone can be
+  /// read.
+  func deletion(_ name: DeletedName, of document: DocumentName) throws -> DocumentDeletion {
+    var deletion = DocumentDeletion(client: name.client)
+    do {
+      let file = try files.read(
+        DirectoryLayout.Document(document).path(of: name), as: TombstoneFile.self, .tombstone)
+      deletion.clientDescription = file.clientDescription
+      deletion.milliseconds = file.deletedMilliseconds
+    } catch let error where error.concernsOneFile {
+      files.context.environment.logger.notice("tombstone \(name) of \(document): \(error)")
+    }
+    return deletion
+  }
+}
+
+extension DocumentSteps {
+  /// The ordinal of a document's next generation.
+  func nextOrdinal(of document: DocumentName) throws -> UInt64 {
+    let folder = DirectoryLayout.Document(document).folder
+    return Listing(try files.listIfPresent(folder, as: DocumentEntryName.self)).nextOrdinal
+  }
+}

@@ -1,0 +1,55 @@
+import SyncModel
+
+/// `<client>.removed.<hash>.json`, in ClientDevices: somebody has removed a
+/// client. The hash is that of the file, so that two who do so at once write
+/// two files.
+public struct ClientRemovalName: DirectoryName {
+  /// The client that was removed.
+  public var client: ClientIdentifier
+  /// The fragment of the file's hash.
+  public var hash: HashFragment
+
+  /// Joins the parts.
+  public init(client: ClientIdentifier, hash: HashFragment) {
+    self.client = client
+    self.hash = hash
+  }
+
+  /// The name.
+  public var description: String { "\(client).removed.\(hash).json" }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    guard let parts = description.nameParts(4), parts[1] == "removed", parts[3] == "json",
+      let client = ClientIdentifier(String(parts[0])), let hash = HashFragment(String(parts[2]))
+    else { return nil }
+    self.init(client: client, hash: hash)
+  }
+}
+
+/// A name of ours in ClientDevices.
+public enum ClientEntryName: DirectoryName {
+  /// What a client says about itself.
+  case device(ClientDeviceName)
+  /// That it was removed.
+  case removal(ClientRemovalName)
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    if let name = ClientDeviceName(description) {
+      self = .device(name)
+    } else if let name = ClientRemovalName(description) {
+      self = .removal(name)
+    } else {
+      return nil
+    }
+  }
+
+  /// The name.
+  public var description: String {
+    switch self {
+    case .device(let name): name.description
+    case .removal(let name): name.description
+    }
+  }
+}
