@@ -45,6 +45,8 @@ extension SyncError.Code {
   public static let conflictNotOpen = Self(rawValue: "conflictNotOpen")
   /// A constraint, or the state of a row, is against what was chosen.
   public static let editRefused = Self(rawValue: "editRefused")
+  /// A command's name or payload is longer than is permitted.
+  public static let commandTooLarge = Self(rawValue: "commandTooLarge")
   /// A policy names a table or a column that is not synchronized.
   public static let policyUnsuitable = Self(rawValue: "policyUnsuitable")
   /// SQLite or the store failed in another way.
@@ -101,6 +103,8 @@ extension SyncError.Code {
   public static let generationReplaced = Self(rawValue: "generationReplaced")
   /// Another state of this store published under its client identifier.
   public static let forkedClient = Self(rawValue: "forkedClient")
+  /// This client was retired, since nobody had seen it for long.
+  public static let clientRetired = Self(rawValue: "clientRetired")
   /// No whole store that can be used is in the directory.
   public static let wholeStoreMissing = Self(rawValue: "wholeStoreMissing")
   /// A file in the directory is not what it should be.
@@ -114,7 +118,8 @@ extension SyncError.Code {
       .notAFile, .otherApplication, .otherRoot, .documentExists, .documentDeleted,
       .generationReplaced,
       .documentReplaced, .clientRemoved, .confirmationNeeded, .decisionUnsuitable, .forkedClient,
-      .newerVersionNeeded, .conflictNotOpen, .editRefused:
+      .newerVersionNeeded, .conflictNotOpen, .editRefused,
+      .clientRetired:
       .refused
     default: .failed
     }

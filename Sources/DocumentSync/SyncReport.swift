@@ -42,6 +42,14 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// everything that it knows of.
   public var waiting: [SyncWait] = []
 
+  /// Commands of this client that were published.
+  public var sentCommands = 0
+  /// Commands of others that were processed.
+  public var processedCommands = 0
+  /// Commands for the application that it has not acknowledged, as of the
+  /// end; see ``DocumentSyncManager/pendingCommands()``.
+  public var pendingCommands = 0
+
   /// Rows inserted into tables.
   public var insertedRows = 0
   /// Rows whose columns changed.
@@ -87,6 +95,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Whether nothing was sent, received or put back.
   public var isIdle: Bool {
     sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty
+      && sentCommands == 0 && processedCommands == 0
       && !publishedMarker && !uploadedWholeStore
   }
 }
@@ -118,12 +127,22 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
     public static let refused = Reason(rawValue: "refused")
     /// Other change sets have to be applied before it.
     public static let dependencies = Reason(rawValue: "dependencies")
+    /// It was cleared away, and this store does not have it.
+    public static let clearedAway = Reason(rawValue: "clearedAway")
+    /// Its author is being retired, and not everybody has said how far they
+    /// have applied it.
+    public static let retiring = Reason(rawValue: "retiring")
+    /// Its author is retired, and nobody has applied it: it comes anew when
+    /// that device synchronizes again.
+    public static let retired = Reason(rawValue: "retired")
   }
 
   /// The author.
   public var client: ClientIdentifier
   /// The first number that waits; that client's later ones wait for it.
   public var number: UInt64
+  /// Whether it is the number of a command, rather than of a change set.
+  public var isCommand: Bool
   /// Why.
   public var reason: Reason
   /// The reason as a sentence for the user.
@@ -134,17 +153,19 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
   /// Joins the parts.
   public init(
     client: ClientIdentifier, number: UInt64, reason: Reason, message: String,
-    path: String? = nil
+    path: String? = nil, isCommand: Bool = false
   ) {
     self.client = client
     self.number = number
+    self.isCommand = isCommand
     self.reason = reason
     self.message = message
     self.path = path
   }
 
-  /// The change set, the sentence and the path.
+  /// What waits, the sentence and the path.
   public var description: String {
-    "change set \(number) of \(client): \(message)" + (path.map { " (\($0))" } ?? "")
+    "\(isCommand ? "command" : "change set") \(number) of \(client): \(message)"
+      + (path.map { " (\($0))" } ?? "")
   }
 }

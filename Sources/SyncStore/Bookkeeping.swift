@@ -72,7 +72,8 @@ enum Bookkeeping {
     // What was sealed and applied, in order.
     """
     CREATE TABLE docsync_history (seq INTEGER PRIMARY KEY, client INTEGER NOT NULL, \
-    number INTEGER NOT NULL, hash BLOB NOT NULL, changes INTEGER NOT NULL, at INTEGER NOT NULL)
+    number INTEGER NOT NULL, hash BLOB NOT NULL, changes INTEGER NOT NULL, \
+    size INTEGER NOT NULL, at INTEGER NOT NULL)
     """,
     // Small values for the layer above.
     "CREATE TABLE docsync_record (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
@@ -108,6 +109,7 @@ enum Bookkeeping {
     PRIMARY KEY (tbl, identity, col)) WITHOUT ROWID
     """,
     ConflictJournal.creation[0], ConflictJournal.creation[1], ConflictJournal.creation[2],
+    LocalStore.commandTables[0], LocalStore.commandTables[1],
   ]
 
   /// Statements that make what one synchronized table needs.

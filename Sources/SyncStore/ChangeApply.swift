@@ -34,7 +34,9 @@ final class ChangeApply {
 
   /// Merges one change set, whose predecessors and dependencies have been
   /// applied.
-  func apply(_ changeSet: SyncChangeSet, hash: ContentHash) throws -> AppliedChangeSet {
+  func apply(
+    _ changeSet: SyncChangeSet, hash: ContentHash, byteCount: Int
+  ) throws -> AppliedChangeSet {
     let author = try session.clients.number(of: changeSet.header.client)
     let concurrency = try Concurrency(
       author: author, dependencies: changeSet.dependencies, session: session)
@@ -68,7 +70,8 @@ final class ChangeApply {
     }
     let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
     try session.clients.advance(changeSet.header.client, to: entry)
-    try session.recordHistory(client: author, entry: entry, rowCount: changeSet.rowCount)
+    try session.recordHistory(
+      client: author, entry: entry, rowCount: changeSet.rowCount, byteCount: byteCount)
     let range = changeSet.timeRange
     try session.recordRange(
       client: author, number: entry.number, range, isMixed: changeSet.hasStampsOfOthers)

@@ -63,7 +63,8 @@ final class ChangeSetBuilder {
     let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
     try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
     if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
-    try session.recordHistory(client: session.own, entry: entry, rowCount: rowCount)
+    try session.recordHistory(
+      client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count)
     sealed.append(
       SealedChangeSet(
         client: binding.client, number: entry.number, hash: entry.hash, byteCount: bytes.count,
@@ -98,11 +99,13 @@ extension StoreSession {
   static let historyCount = 1_000
 
   /// Adds a change set to the store's history, which forgets the oldest.
-  func recordHistory(client: Int32, entry: VersionVector.Entry, rowCount: Int) throws {
+  func recordHistory(
+    client: Int32, entry: VersionVector.Entry, rowCount: Int, byteCount: Int
+  ) throws {
     try database.execute(
-      sql: "INSERT INTO docsync_history (client, number, hash, changes, at) "
-        + "VALUES (?, ?, ?, ?, ?)",
-      arguments: [client, Int64(entry.number), Data(entry.hash.bytes), rowCount, now])
+      sql: "INSERT INTO docsync_history (client, number, hash, changes, size, at) "
+        + "VALUES (?, ?, ?, ?, ?, ?)",
+      arguments: [client, Int64(entry.number), Data(entry.hash.bytes), rowCount, byteCount, now])
     try database.execute(
       sql: "DELETE FROM docsync_history WHERE seq <= ?",
       arguments: [database.lastInsertedRowID - Int64(Self.historyCount)])

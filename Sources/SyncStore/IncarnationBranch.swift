@@ -35,7 +35,8 @@ struct IncarnationBranch {
       try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, author, session)
       try session.clients.advance(new.client, to: entry)
       try session.recordRange(client: author, number: entry.number, moved.timeRange, isMixed: true)
-      try session.recordHistory(client: author, entry: entry, rowCount: moved.rowCount)
+      try session.recordHistory(
+        client: author, entry: entry, rowCount: moved.rowCount, byteCount: bytes.count)
       previous = entry.hash
     }
   }

@@ -38,7 +38,7 @@ extension LocalStore {
         while rows < Self.rowsPerTransaction, let next = try pending.takeNext(session, binding) {
           try checkCancellation()
           try checkOrigin(next.header)
-          onApplied(try apply.apply(try next.decoded(), hash: next.hash))
+          onApplied(try apply.apply(next.changeSet, hash: next.hash, byteCount: next.byteCount))
           rows += next.rowCount
           try session.database.execute(
             sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",

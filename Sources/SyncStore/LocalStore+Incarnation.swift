@@ -67,7 +67,7 @@ extension LocalStore {
           number: changeSet.header.number, hash: ContentHash(of: bytes))
         try ChangeSetBuilder.write(
           bytes, entry, rowCount: changeSet.rowCount, session.own, session)
-        _ = try apply.apply(changeSet, hash: entry.hash)
+        _ = try apply.apply(changeSet, hash: entry.hash, byteCount: bytes.count)
       }
       try apply.finish()
       try session.forgetReturning()
@@ -97,6 +97,7 @@ extension LocalStore {
     try database.execute(
       sql: "DELETE FROM docsync_outbox WHERE published = 1; "
         + "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
+    try unsealCommands(database)
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)
       if isAncestorGone { _ = try options.places?.keep([], of: binding.client.description) }

@@ -10,10 +10,10 @@ struct PendingChangeSets {
     let changeSet: SyncChangeSet
     /// Its bytes, if the store does not keep them yet.
     let newBytes: [UInt8]?
+    /// The length of its file.
+    let byteCount: Int
 
     var rowCount: Int { changeSet.rowCount }
-
-    func decoded() throws -> SyncChangeSet { changeSet }
 
     /// The change sets that have to be applied before this one.
     func missing(
@@ -37,12 +37,15 @@ struct PendingChangeSets {
   init(_ received: [ReceivedChangeSet], kept: [(hash: ContentHash, bytes: [UInt8])]) throws {
     rest = received.map {
       Item(
-        header: $0.changeSet.header, hash: $0.hash, changeSet: $0.changeSet, newBytes: $0.bytes)
+        header: $0.changeSet.header, hash: $0.hash, changeSet: $0.changeSet, newBytes: $0.bytes,
+        byteCount: $0.bytes.count)
     }
     for item in kept where !rest.contains(where: { $0.hash == item.hash }) {
       let changeSet = try ChangeSetCodec.decode(item.bytes)
       rest.append(
-        Item(header: changeSet.header, hash: item.hash, changeSet: changeSet, newBytes: nil))
+        Item(
+          header: changeSet.header, hash: item.hash, changeSet: changeSet, newBytes: nil,
+          byteCount: item.bytes.count))
     }
     rest.sort {
       ($0.header.client, $0.header.number) < ($1.header.client, $1.header.number)

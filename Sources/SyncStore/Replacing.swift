@@ -300,7 +300,8 @@ struct Replacing {
       if vector.number(of: header.client) + 1 == header.number,
         vector.contains(set.changeSet.dependencies)
       {
-        result.reapplied.append(try apply.apply(set.changeSet, hash: set.hash))
+        result.reapplied.append(
+          try apply.apply(set.changeSet, hash: set.hash, byteCount: set.bytes.count))
         vector[header.client] = VersionVector.Entry(number: header.number, hash: set.hash)
       } else {
         try session.keepWaiting(set)

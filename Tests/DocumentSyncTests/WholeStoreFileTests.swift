@@ -10,7 +10,8 @@ struct WholeStoreFileTests {
   private var file: WholeStoreFile { WholeStoreFile(OperationContext(operation)) }
   private let header = WholeStoreHeader(
     root: .random(), document: .random(), generation: .random(), generationOrdinal: 1,
-    client: .random(), number: 3, vector: VersionVector(), schema: ContentHash(of: []),
+    client: .random(), number: 3, vector: VersionVector(), commands: VersionVector(),
+    schema: ContentHash(of: []),
     storeByteCount: 0, storeHash: ContentHash(of: []), milliseconds: 5)
 
   init() throws { scratch = try Scratch() }

@@ -10,6 +10,28 @@ struct RecentSyncFile: Hashable, Codable {
     var hash: ContentHash
     /// The change sets that it contains.
     var vector: VersionVector
+    /// The commands that it has processed.
+    var commands: VersionVector
+  }
+
+  /// A segment that the client has made, or read and found whole.
+  struct Segment: Hashable, Codable {
+    var client: ClientIdentifier
+    var first: UInt64
+    var last: UInt64
+    var hash: ContentHash
+  }
+
+  /// A client that is retired, and what is left of it.
+  struct Retired: Hashable, Codable {
+    var client: ClientIdentifier
+    /// Up to which number its change sets are applied; `nil` as long as not
+    /// everybody has stopped.
+    var cut: UInt64?
+    /// The least numbers of its change sets and of its commands that were
+    /// not cleared away.
+    var lowestKept: UInt64
+    var lowestKeptCommand: UInt64
   }
 
   var root: RootIdentifier
@@ -26,11 +48,20 @@ struct RecentSyncFile: Hashable, Codable {
   var commandHead: VersionVector.Entry?
   /// What it has durably applied of the others.
   var applied: VersionVector
+  /// The commands that it has processed, its own among them.
+  var commandsApplied: VersionVector
   /// The members of the document as it knows them, itself included.
   var members: [ClientIdentifier]
+  /// The whole stores that it has found whole.
   var wholeStores: [WholeStore]
-  /// The least number of its change sets that is still in the directory.
+  /// The segments that it has found whole, its own among them.
+  var segments: [Segment]
+  /// The least number of its change sets that was not cleared away.
   var lowestKept: UInt64
+  /// The least number of its commands that was not cleared away.
+  var lowestKeptCommand: UInt64
+  /// The clients that are retired, as far as it knows, in order.
+  var retired: [Retired]
   /// What it is waiting for.
   var waiting: [SyncWait]
   var readerVersion = FormatVersion.reader

@@ -12,6 +12,8 @@ struct WholeStoreHeader: Hashable, Codable {
   var number: UInt64
   /// The change sets that it contains, the uploader's own among them.
   var vector: VersionVector
+  /// The commands that it has processed.
+  var commands: VersionVector
   /// The hash of the schema.
   var schema: ContentHash
   /// The length of the database.

@@ -63,7 +63,8 @@ extension DocumentSyncManager {
     store.setResolver(name, resolver)
   }
 
-  private func use<Output: Sendable>(
+  /// Does something with the store that waits for no synchronization.
+  func use<Output: Sendable>(
     _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {
     let store = store

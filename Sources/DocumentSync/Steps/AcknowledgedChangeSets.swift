@@ -33,36 +33,19 @@ struct AcknowledgedChangeSets {
     }
     let members = try Set(listing.newest.keys).union(records.seenMarkers().keys)
     guard !members.isEmpty else { return }
-    let known = try records.acknowledgements()
-    var said = known
-    for (client, name) in listing.newest where name.revision > known[client]?.revision ?? 0 {
-      said[client] = try read(name) ?? known[client]
-    }
-    if said != known { try records.keep(said) }
+    let said = try KnownMarkers(files, store: store).update(listing)
+    let client = store.binding.client
     let hashes = Dictionary(
       sealed.map { ($0.number, $0.hash) }, uniquingKeysWith: { first, _ in first })
     let reached = members.map { member -> UInt64 in
-      guard let applied = said[member]?.applied, hashes[applied.number] == applied.hash else {
+      guard let applied = said[member]?.applied[client], hashes[applied.number] == applied.hash
+      else {
         return 0
       }
       return applied.number
     }.min()
     guard let reached, reached >= first.number else { return }
     try store.forgetSealedBytes(through: reached)
-  }
-
-  private func read(_ name: MarkerName) throws -> StoreRecords.Acknowledgement? {
-    let layout = DirectoryLayout.Document(store.binding.document)
-      .generation(store.binding.generation)
-    do {
-      let marker = try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
-      return StoreRecords.Acknowledgement(
-        revision: name.revision, applied: marker.applied[store.binding.client])
-    } catch let error where error.concernsOneFile {
-      // It is read again when there is a newer one, or at the next pass.
-      context.environment.logger.notice("marker \(name): \(error)")
-      return nil
-    }
   }
 
   /// Uploads the whole store if change sets cannot be put back and no whole

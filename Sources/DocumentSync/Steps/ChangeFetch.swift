@@ -17,12 +17,16 @@ final class ChangeFetch {
     var applied: VersionVector.Entry?
     /// The last number that it has announced.
     var announced: UInt64 = 0
+    /// Beyond which nothing of it is applied, since it is retired.
+    var limit = UInt64.max
     /// Its folder, once it was listed.
     var listed: [ChangeFileName]?
   }
 
   /// The most change sets that are handed to the store at once.
   private static let windowCount = 256
+  /// How often a folder is listed again when files of it have gone.
+  private static let relistings = 2
 
   private let files: SharedFiles
   private let store: LocalStore
@@ -38,12 +42,27 @@ final class ChangeFetch {
   private let canApplyKept: Bool
   /// Clients whose change sets those that wait need.
   private let missing: [ClientIdentifier]
+  /// Clients of which a file went while it was to be read.
+  private var vanished: Set<ClientIdentifier> = []
+  /// The first number of a client that is needed and was cleared away.
+  private(set) var gap: (client: ClientIdentifier, number: UInt64)?
+  private let segments: SegmentReader
+  private let lowestKept: (ClientIdentifier) throws -> UInt64
   /// How many numbers are read, and how many there are to read.
   private var reading = (done: 0, total: 0)
   private var context: OperationContext { files.context }
 
-  /// - Parameter heads: The last change set that each client has announced.
-  init(_ files: SharedFiles, store: LocalStore, heads: [ClientIdentifier: UInt64]) throws {
+  /// - Parameters:
+  ///   - heads: The last change set that each client has announced.
+  ///   - cuts: How far those are applied who are retired.
+  ///   - lowestKept: The least number of a client that was not cleared away,
+  ///     as far as markers say.
+  init(
+    _ files: SharedFiles, store: LocalStore, heads: [ClientIdentifier: UInt64],
+    cuts: [ClientIdentifier: Members.Cut],
+    lowestKept: @escaping (ClientIdentifier) throws -> UInt64
+  ) throws {
+    self.lowestKept = lowestKept
     self.files = files
     self.store = store
     let binding = store.binding
@@ -51,6 +70,7 @@ final class ChangeFetch {
     header = SyncChangeSet.Header(
       root: binding.root, document: binding.document, generation: binding.generation,
       client: binding.client, number: 0, previous: nil)
+    segments = SegmentReader(files, header: header, layout: layout)
     for (client, head) in heads { authors[client, default: Author()].announced = head }
     for (client, entry) in try store.appliedVector().entries {
       authors[client, default: Author()].applied = entry
@@ -65,10 +85,40 @@ final class ChangeFetch {
     canApplyKept = waiting.contains { $0.missing.isEmpty }
     missing = Set(waiting.flatMap(\.missing.keys)).sorted()
     authors[binding.client] = nil
+    limit(cuts)
   }
 
-  /// The others, as far as they are known.
-  var knownClients: [ClientIdentifier] { Array(authors.keys) }
+  /// The others, as far as they are known and something may come of them.
+  var knownClients: [ClientIdentifier] {
+    authors.filter { $0.value.has < $0.value.limit }.map(\.key)
+  }
+
+  private func limit(_ cuts: [ClientIdentifier: Members.Cut]) {
+    for (client, cut) in cuts where client != header.client {
+      let author = authors[client, default: Author()]
+      switch cut {
+      case .stopped(let others):
+        authors[client, default: author].limit = author.has
+        guard author.announced > author.has else { continue }
+        let who = others.filter { $0 != header.client }.map(\.description)
+        wait(
+          client, author.has + 1, .retiring,
+          "its author is being retired, and not everybody has said how much of it they have"
+            + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
+      case .settled(let number):
+        authors[client, default: author].limit = number
+        guard author.announced > number else {
+          authors[client, default: author].announced = number
+          continue
+        }
+        authors[client]?.announced = number
+        wait(
+          client, number + 1, .retired,
+          "its author was retired before anybody had it: it comes anew when that device "
+            + "synchronizes again", path: nil)
+      }
+    }
+  }
 
   /// Lists a client's folder, whatever it has announced.
   func look(at client: ClientIdentifier) throws {
@@ -99,48 +149,74 @@ final class ChangeFetch {
 
   /// Reads and applies what is new.
   func run(_ report: inout SyncReport) throws {
-    for (client, author) in authors where author.announced > author.has {
+    for (client, author) in authors where min(author.announced, author.limit) > author.has {
       try look(at: client)
     }
     for client in missing where client != header.client && authors[client]?.listed == nil {
       try look(at: client)
     }
     for client in authors.keys.sorted() { try takeBackFork(of: client) }
-    var queue = ChangeFetchQueue(authors.keys.sorted().map { (client: $0, files: plan($0)) })
-    reading.total = queue.count
-    context.begin(.downloading, count: queue.count)
     try applyKept(&report)
+    try fetch(authors.keys.sorted(), &report)
+    // What was cleared away while it was read is in a segment by now, or has
+    // become a gap.
+    for _ in 0..<Self.relistings where !vanished.isEmpty {
+      let clients = vanished.sorted()
+      vanished = []
+      for client in clients {
+        authors[client]?.listed = nil
+        waits[client] = nil
+        blocked.remove(client)
+        try look(at: client)
+      }
+      try fetch(clients, &report)
+    }
+    try reportWaiting(&report)
+  }
+
+  private func fetch(_ clients: [ClientIdentifier], _ report: inout SyncReport) throws {
+    var queue = ChangeFetchQueue(try clients.map { (client: $0, files: try plan($0)) })
+    reading = (0, queue.count)
+    context.begin(.downloading, count: queue.count)
     while !queue.isEmpty {
       try context.checkCancellation()
       try apply(try readWindow(&queue, &report), &report)
     }
-    try reportWaiting(&report)
   }
 
   // MARK: Planning
 
   /// What to read of a client: numbers without a gap, each with the names
   /// that claim it. Notes why it stops.
-  private func plan(_ client: ClientIdentifier) -> [ChangeFetchQueue.Item] {
+  private func plan(_ client: ClientIdentifier) throws -> [ChangeFetchQueue.Item] {
     guard let author = authors[client], let listed = author.listed else { return [] }
     var claims: [UInt64: [ChangeSetName]] = [:]
+    var segments: [SegmentName] = []
     var last = author.announced
     for name in listed {
       last = max(last, name.numbers.upperBound)
-      if case .changeSet(let name) = name { claims[name.number, default: []].append(name) }
+      switch name {
+      case .changeSet(let name): claims[name.number, default: []].append(name)
+      case .segment(let name): segments.append(name)
+      }
     }
+    segments.sort {
+      ($0.numbers.count, $0.hash.description) > ($1.numbers.count, $1.hash.description)
+    }
+    last = min(last, author.limit)
     var items: [ChangeFetchQueue.Item] = []
     var number = author.has
     while number < last {
       number += 1
-      guard let names = claims[number] else {
-        wait(
-          client, number, .notArrived,
-          "announced, and its file is not in the shared directory yet",
-          path: layout.syncChanges(of: client))
+      let names = claims[number, default: []].sorted()
+      let containing = segments.filter { $0.numbers.contains(number) }
+      guard !names.isEmpty || !containing.isEmpty else {
+        try noteMissing(client, number, isNext: items.isEmpty)
         break
       }
-      items.append(ChangeFetchQueue.Item(client: client, number: number, names: names.sorted()))
+      items.append(
+        ChangeFetchQueue.Item(
+          client: client, number: number, names: names, segments: containing))
     }
     return items
   }
@@ -162,7 +238,9 @@ final class ChangeFetch {
       else { continue }
       let item = ChangeFetchQueue.Item(client: client, number: number, names: [name])
       let before = number > 1 ? try store.hash(of: client, number - 1) : nil
-      let outcome = try ChangeFileReader(files, header: header, layout: layout).read([item])
+      let outcome = try ChangeFileReader(
+        files, header: header, layout: layout, segments: segments
+      ).read([item])
       guard let intact = outcome.first?.intact.first,
         number == 1 || before.map({ $0 == intact.changeSet.header.previous }) ?? false
       else { continue }
@@ -176,6 +254,23 @@ final class ChangeFetch {
     }
   }
 
+  /// Notes a number of which no file is there: it has not arrived, or was
+  /// cleared away.
+  private func noteMissing(
+    _ client: ClientIdentifier, _ number: UInt64, isNext: Bool
+  ) throws {
+    guard try isNext && lowestKept(client) > number else {
+      return wait(
+        client, number, .notArrived,
+        "announced, and its file is not in the shared directory yet",
+        path: layout.syncChanges(of: client))
+    }
+    gap = gap ?? (client, number)
+    wait(
+      client, number, .clearedAway,
+      "it was cleared away, and this store does not have it", path: layout.syncChanges(of: client))
+  }
+
   // MARK: Reading
 
   private func readWindow(
@@ -186,7 +281,8 @@ final class ChangeFetch {
     while bytes < context.environment.fetchWindowBytes, window.count < Self.windowCount {
       let items = queue.take(context.environment.parallelReads) { !blocked.contains($0) }
       if items.isEmpty { break }
-      let reader = ChangeFileReader(files, header: header, layout: layout)
+      let reader = ChangeFileReader(
+        files, header: header, layout: layout, segments: segments)
       for (item, outcome) in zip(items, try reader.read(items)) {
         // One of the same client may have failed a moment ago.
         guard !blocked.contains(item.client) else { continue }
@@ -217,6 +313,7 @@ final class ChangeFetch {
     // Of several that continue the chain the one of the lower hash counts.
     guard let received = intact.min(by: { $0.fragment < $1.fragment }) else {
       blocked.insert(item.client)
+      if outcome.intact.isEmpty, outcome.hasVanished { vanished.insert(item.client) }
       note(reason(outcome, of: item))
       return nil
     }

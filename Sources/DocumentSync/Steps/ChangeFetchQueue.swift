@@ -4,11 +4,13 @@ import SyncModel
 /// The files to read, one client after the other in turn, so that what
 /// depends on each other arrives about together.
 struct ChangeFetchQueue {
-  /// One change set, and the names that claim to be it.
+  /// One change set, the names that claim to be it, and the segments that
+  /// claim to contain it.
   struct Item {
     var client: ClientIdentifier
     var number: UInt64
     var names: [ChangeSetName]
+    var segments: [SegmentName] = []
   }
 
   private var items: [Item]
@@ -18,9 +20,21 @@ struct ChangeFetchQueue {
   init(_ clients: [(client: ClientIdentifier, files: [Item])]) {
     var keyed: [(Int, Int, Item)] = []
     for (rank, client) in clients.enumerated() {
-      for (index, item) in client.files.enumerated() { keyed.append((index, rank, item)) }
+      // What is in one segment is read in one go.
+      var turn = 0
+      var last: Item?
+      for (index, item) in client.files.enumerated() {
+        let continues =
+          item.names.isEmpty && last?.names.isEmpty ?? false
+          && item.segments.first == last?.segments.first
+        if !continues { turn = index }
+        keyed.append((turn, rank, item))
+        last = item
+      }
     }
-    items = keyed.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
+    items = keyed.enumerated().sorted {
+      ($0.element.0, $0.element.1, $0.offset) < ($1.element.0, $1.element.1, $1.offset)
+    }.map(\.element.2)
   }
 
   /// How many were put in.

@@ -12,19 +12,24 @@ struct ChangeFileReader: Sendable {
     var intact: [ReceivedChangeSet] = []
     /// What is wrong with the first of the others.
     var failure: SyncWait?
+    /// Whether a file that was listed is not there any more.
+    var hasVanished = false
   }
 
   private let files: SharedFiles
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
+  private let segments: SegmentReader
 
   /// - Parameter header: What the headers of all files here have in common.
   init(
-    _ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation
+    _ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation,
+    segments: SegmentReader
   ) {
     self.files = files
     self.header = header
     self.layout = layout
+    self.segments = segments
   }
 
   /// The outcomes in the order of `items`. Throws what is no single file's
@@ -43,12 +48,51 @@ struct ChangeFileReader: Sendable {
     return try results.all()
   }
 
+  /// Looks into segments only where no file of its own gives the change set.
   private func outcome(of item: ChangeFetchQueue.Item) throws -> Outcome {
     var outcome = Outcome()
+    func add(
+      _ path: RelativePath, _ read: () throws -> Result<ReceivedChangeSet, Failure>
+    ) rethrows {
+      do {
+        switch try read() {
+        case .success(let received): outcome.intact.append(received)
+        case .failure(let failure): outcome.failure = outcome.failure ?? failure.wait
+        }
+      } catch let error as CodecError {
+        outcome.failure =
+          outcome.failure
+          ?? (error.needsNewerReader
+            ? wait(item, .newerFormat, "it was written by a newer version of DocumentSync", path)
+            : wait(item, .damaged, "its file is damaged: \(error.what)", path))
+      } catch let error as DirectoryError where error.concernsOneFile {
+        if error.code == .notFound { outcome.hasVanished = true }
+        outcome.failure =
+          outcome.failure
+          ?? wait(item, .unreadable, "its file could not be read: \(error.code)", path)
+      }
+    }
     for name in item.names {
-      switch try read(name, by: item.client) {
-      case .success(let received): outcome.intact.append(received)
-      case .failure(let failure): outcome.failure = outcome.failure ?? failure.wait
+      let path = layout.path(of: name, by: item.client)
+      try add(path) {
+        let bytes = try files.read(path, limit: CodecLimits.default.fileBytes)
+        let hash = ContentHash(of: bytes)
+        guard name.hash.matches(hash) else {
+          return .failure(
+            Failure(
+              wait: wait(
+                item, .damaged, "its file is damaged or has not arrived completely", path)))
+        }
+        return try received(item, bytes, hash, path)
+      }
+    }
+    for name in item.segments where outcome.intact.isEmpty {
+      let path = layout.path(of: name, by: item.client)
+      try add(path) {
+        guard let part = try segments.segment(name, by: item.client)[item.number] else {
+          throw CodecError(.wrongCount, "segment without change set \(item.number)")
+        }
+        return try received(item, part.bytes, part.hash, path)
       }
     }
     return outcome
@@ -58,44 +102,34 @@ struct ChangeFileReader: Sendable {
     var wait: SyncWait
   }
 
-  private func read(
-    _ name: ChangeSetName, by client: ClientIdentifier
+  private func received(
+    _ item: ChangeFetchQueue.Item, _ bytes: [UInt8], _ hash: ContentHash, _ path: RelativePath
   ) throws -> Result<ReceivedChangeSet, Failure> {
-    let path = layout.path(of: name, by: client)
-    func failure(_ reason: SyncWait.Reason, _ message: String) -> Result<ReceivedChangeSet, Failure>
-    {
-      .failure(
+    let changeSet = try ChangeSetCodec.decode(bytes)
+    guard belongs(changeSet.header, to: item) else {
+      return .failure(
         Failure(
-          wait: SyncWait(
-            client: client, number: name.number, reason: reason, message: message,
-            path: path.description)))
+          wait: wait(
+            item, .misplaced, "its file belongs to another document, client or number", path)))
     }
-    do {
-      let bytes = try files.read(path, limit: CodecLimits.default.fileBytes)
-      let hash = ContentHash(of: bytes)
-      guard name.hash.matches(hash) else {
-        return failure(.damaged, "its file is damaged or has not arrived completely")
-      }
-      let changeSet = try ChangeSetCodec.decode(bytes)
-      guard belongs(changeSet.header, as: name, by: client) else {
-        return failure(.misplaced, "its file belongs to another document, client or number")
-      }
-      return .success(ReceivedChangeSet(changeSet: changeSet, hash: hash, bytes: bytes))
-    } catch let error as CodecError {
-      return error.needsNewerReader
-        ? failure(.newerFormat, "it was written by a newer version of DocumentSync")
-        : failure(.damaged, "its file is damaged: \(error.what)")
-    } catch let error as DirectoryError where error.concernsOneFile {
-      return failure(.unreadable, "its file could not be read: \(error.code)")
-    }
+    return .success(ReceivedChangeSet(changeSet: changeSet, hash: hash, bytes: bytes))
+  }
+
+  private func wait(
+    _ item: ChangeFetchQueue.Item, _ reason: SyncWait.Reason, _ message: String,
+    _ path: RelativePath
+  ) -> SyncWait {
+    SyncWait(
+      client: item.client, number: item.number, reason: reason, message: message,
+      path: path.description)
   }
 
   private func belongs(
-    _ found: SyncChangeSet.Header, as name: ChangeSetName, by client: ClientIdentifier
+    _ found: SyncChangeSet.Header, to item: ChangeFetchQueue.Item
   ) -> Bool {
     found.root == header.root && found.document == header.document
-      && found.generation == header.generation && found.client == client
-      && found.number == name.number
+      && found.generation == header.generation && found.client == item.client
+      && found.number == item.number
   }
 
   private final class Results: Sendable {

@@ -11,13 +11,17 @@ struct MarkerSteps {
     var own: [MarkerName] = []
     /// Of every other client the newest.
     var newest: [ClientIdentifier: MarkerName] = [:]
+    /// Of every other client those that are older.
+    var older: [ClientIdentifier: [MarkerName]] = [:]
 
     init(_ names: [MarkerName], own client: ClientIdentifier) {
       for name in names {
         if name.client == client {
           own.append(name)
-        } else if newest[name.client].map({ $0.revision < name.revision }) ?? true {
-          newest[name.client] = name
+        } else if let known = newest[name.client], known.revision >= name.revision {
+          older[name.client, default: []].append(name)
+        } else if let known = newest.updateValue(name, forKey: name.client) {
+          older[name.client, default: []].append(known)
         }
       }
     }
@@ -45,9 +49,9 @@ struct MarkerSteps {
     return listing
   }
 
-  /// The change heads that the others have announced, now or before; keeps
+  /// The newest markers of the others that were seen, now or before; keeps
   /// what is new of them.
-  func heads(_ listing: Listing) throws -> [ClientIdentifier: UInt64] {
+  func seen(_ listing: Listing) throws -> [ClientIdentifier: StoreRecords.SeenMarker] {
     let before = try records.seenMarkers()
     var seen = before
     for (client, name) in listing.newest {
@@ -55,10 +59,20 @@ struct MarkerSteps {
       // A listing may be older than one that was seen before.
       guard name.revision > known?.revision ?? 0 else { continue }
       seen[client] = StoreRecords.SeenMarker(
-        revision: name.revision, changeHead: max(name.changeHead, known?.changeHead ?? 0))
+        revision: name.revision, changeHead: max(name.changeHead, known?.changeHead ?? 0),
+        commandHead: max(name.commandHead, known?.commandHead ?? 0))
     }
     if seen != before { try records.keep(seen) }
-    return seen.mapValues(\.changeHead)
+    return seen
+  }
+
+  /// What a marker of this store says beyond what its records hold.
+  struct Statement {
+    var changeHead: VersionVector.Entry?
+    var applied: VersionVector
+    var commands: VersionVector
+    var retired: [RecentSyncFile.Retired] = []
+    var waiting: [SyncWait] = []
   }
 
   /// Publishes a new marker if this store has something new to say, or the
@@ -66,29 +80,35 @@ struct MarkerSteps {
   ///
   /// That others have acknowledged something is nothing to say: else nobody
   /// would ever be done.
-  func publishIfNeeded(
-    _ listing: Listing, applied: VersionVector, head: VersionVector.Entry?, lowestKept: UInt64,
-    waiting: [SyncWait]
-  ) throws -> Bool {
+  func publishIfNeeded(_ listing: Listing, _ statement: Statement) throws -> Bool {
     let last = try records.ownMarker()
     let wholeStores = try records.wholeStores()
-    if let last, last.content.changeHead == head, last.content.applied == applied,
-      last.content.wholeStores == wholeStores
+    let segments = try records.segments()
+    let kept = try records.kept()
+    if let content = last?.content, let last, content.changeHead == statement.changeHead,
+      content.applied == statement.applied, content.commandsApplied == statement.commands,
+      content.wholeStores == wholeStores, content.segments == segments,
+      content.lowestKept == kept.changeSets, content.lowestKeptCommand == kept.commands,
+      content.retired == statement.retired
     {
       try republish(last, unlessIn: listing.own)
       return false
     }
     let revision = (last?.content.revision ?? 0) + 1
+    let commandHead = statement.commands[binding.client]
     let content = RecentSyncFile(
       root: binding.root, document: binding.document, generation: binding.generation,
       client: binding.client, revision: revision,
-      previous: last.map { ContentHash(of: $0.bytes) }, changeHead: head, commandHead: nil,
-      applied: applied, members: Set(listing.newest.keys).union([binding.client]).sorted(),
-      wholeStores: wholeStores, lowestKept: lowestKept, waiting: waiting,
+      previous: last.map { ContentHash(of: $0.bytes) }, changeHead: statement.changeHead,
+      commandHead: commandHead, applied: statement.applied, commandsApplied: statement.commands,
+      members: Set(listing.newest.keys).union([binding.client]).sorted(),
+      wholeStores: wholeStores, segments: segments, lowestKept: kept.changeSets,
+      lowestKeptCommand: kept.commands, retired: statement.retired, waiting: statement.waiting,
       milliseconds: context.environment.now())
     let bytes = try Envelope.encodeJSON(content, type: .recentSync)
     let name = MarkerName(
-      client: binding.client, changeHead: head?.number ?? 0, commandHead: 0, revision: revision,
+      client: binding.client, changeHead: statement.changeHead?.number ?? 0,
+      commandHead: commandHead?.number ?? 0, revision: revision,
       hash: HashFragment(ContentHash(of: bytes)))
     try records.keep(
       StoreRecords.OwnMarker(name: name.description, bytes: Data(bytes), content: content))

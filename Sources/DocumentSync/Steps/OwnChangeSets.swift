@@ -41,12 +41,12 @@ struct OwnChangeSets {
   /// is what it says.
   private func examine(_ name: ChangeSetName, _ report: inout SyncReport) throws {
     let binding = store.binding
+    let header = SyncChangeSet.Header(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      client: client, number: 0, previous: nil)
     let reader = ChangeFileReader(
-      files,
-      header: SyncChangeSet.Header(
-        root: binding.root, document: binding.document, generation: binding.generation,
-        client: client, number: 0, previous: nil),
-      layout: layout)
+      files, header: header, layout: layout,
+      segments: SegmentReader(files, header: header, layout: layout))
     let outcome = try reader.read([
       ChangeFetchQueue.Item(client: client, number: name.number, names: [name])
     ]).first

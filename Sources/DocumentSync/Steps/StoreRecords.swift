@@ -19,23 +19,42 @@ struct StoreRecords {
   struct SeenMarker: Codable, Hashable {
     var revision: UInt64
     var changeHead: UInt64
+    var commandHead: UInt64
   }
 
-  /// How far another client has applied this store's change sets, by a
-  /// RecentSync that was read.
-  struct Acknowledgement: Codable, Hashable {
-    /// The revision that was read.
+  /// The least numbers of a client's files that were not cleared away.
+  struct Kept: Codable, Hashable {
+    var changeSets: UInt64 = 1
+    var commands: UInt64 = 1
+  }
+
+  /// Where the store stood at its last housekeeping.
+  struct Housekeeping: Codable, Hashable {
+    /// The number of its last change set.
+    var head: UInt64
+    /// How many change sets of others were applied.
+    var applied: UInt64
+  }
+
+  /// For how long a client was not seen to do anything.
+  struct Absence: Codable, Hashable {
+    /// Its newest marker.
     var revision: UInt64
-    /// The last change set of this store that it names; `nil` if it does not
-    /// know of any.
-    var applied: VersionVector.Entry?
+    /// The time that went by between synchronizations of this store.
+    var milliseconds: Int64
+    /// How many synchronizations that were.
+    var count: Int
+    /// When the last of them was, by the clock here.
+    var last: Int64
   }
 
   private enum Key: String, CaseIterable {
-    case setUp, seenMarkers, wholeStores
+    case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, reset
     // Those of the client go when the store becomes another one.
     case ownMarker = "client.marker"
-    case acknowledgements = "client.acknowledgements"
+    case kept = "client.kept"
+    case segments = "client.segments"
+    case housekeeping = "client.housekeeping"
   }
 
   /// What a store forgets that begins another generation.
@@ -59,30 +78,77 @@ struct StoreRecords {
 
   /// The newest markers of the others.
   func seenMarkers() throws -> [ClientIdentifier: SeenMarker] {
-    let texts: [String: SeenMarker] = try value(.seenMarkers) ?? [:]
-    return Dictionary(
-      texts.compactMap { text, seen in ClientIdentifier(text).map { ($0, seen) } },
-      uniquingKeysWith: { first, _ in first })
+    try byClient(.seenMarkers)
   }
 
   /// Keeps the newest markers of the others.
   func keep(_ seen: [ClientIdentifier: SeenMarker]) throws {
-    let texts = seen.map { ($0.key.description, $0.value) }
-    try keep(Dictionary(uniqueKeysWithValues: texts), .seenMarkers)
+    try keep(byClient: seen, .seenMarkers)
   }
 
-  /// How far the others have applied this store's change sets.
-  func acknowledgements() throws -> [ClientIdentifier: Acknowledgement] {
-    let texts: [String: Acknowledgement] = try value(.acknowledgements) ?? [:]
-    return Dictionary(
-      texts.compactMap { text, said in ClientIdentifier(text).map { ($0, said) } },
-      uniquingKeysWith: { first, _ in first })
+  /// What the newest markers of the others that were read say, without what
+  /// they wait for.
+  func readMarkers() throws -> [ClientIdentifier: RecentSyncFile] {
+    try byClient(.readMarkers)
   }
 
-  /// Keeps how far the others have applied this store's change sets.
-  func keep(_ acknowledgements: [ClientIdentifier: Acknowledgement]) throws {
-    let texts = acknowledgements.map { ($0.key.description, $0.value) }
-    try keep(Dictionary(uniqueKeysWithValues: texts), .acknowledgements)
+  /// Keeps what markers of the others say.
+  func keep(_ markers: [ClientIdentifier: RecentSyncFile]) throws {
+    try keep(byClient: markers, .readMarkers)
+  }
+
+  /// The least numbers of this client's files that were not cleared away.
+  func kept() throws -> Kept { try value(.kept) ?? Kept() }
+
+  /// Keeps the least numbers of this client's files.
+  func keep(_ kept: Kept) throws { try keep(kept, .kept) }
+
+  /// The same of clients that are retired, whose files this one clears away.
+  func retiredKept() throws -> [ClientIdentifier: Kept] { try byClient(.retiredKept) }
+
+  /// Keeps the least numbers of retired clients' files.
+  func keep(_ kept: [ClientIdentifier: Kept]) throws { try keep(byClient: kept, .retiredKept) }
+
+  /// The segments that this store has made, or found whole.
+  func segments() throws -> [RecentSyncFile.Segment] { try value(.segments) ?? [] }
+
+  /// Keeps the segments that this store has found whole.
+  func keep(_ segments: [RecentSyncFile.Segment]) throws { try keep(segments, .segments) }
+
+  /// How often housekeeping has found a segment that nobody has verified,
+  /// by its hash.
+  func unverified() throws -> [String: Int] { try value(.unverified) ?? [:] }
+
+  /// Keeps how often segments were found that nobody has verified.
+  func keep(_ unverified: [String: Int]) throws { try keep(unverified, .unverified) }
+
+  /// The last housekeeping; `nil` before the first.
+  func housekeeping() throws -> Housekeeping? { try value(.housekeeping) }
+
+  /// Keeps where the store stands at its housekeeping.
+  func keep(_ housekeeping: Housekeeping) throws { try keep(housekeeping, .housekeeping) }
+
+  /// For how long the others were not seen to do anything.
+  func absences() throws -> [ClientIdentifier: Absence] { try byClient(.absences) }
+
+  /// Keeps for how long the others were not seen.
+  func keep(_ absences: [ClientIdentifier: Absence]) throws {
+    try keep(byClient: absences, .absences)
+  }
+
+  /// A reset of the document that was begun here and is not complete.
+  func reset() throws -> SyncCommand.Reset? { try value(.reset) }
+
+  /// Keeps that a reset was begun; `nil` that none is.
+  func keep(_ reset: SyncCommand.Reset?) throws {
+    guard let reset else { return try store.setRecord(Key.reset.rawValue, to: nil) }
+    try keep(reset, .reset)
+  }
+
+  /// Forgets everything that is about the files of one generation, when the
+  /// store goes over to another.
+  func forgetGeneration() throws {
+    for key in Key.allCases where key != .setUp { try store.setRecord(key.rawValue, to: nil) }
   }
 
   /// The whole stores that this store has found whole.
@@ -96,6 +162,20 @@ struct StoreRecords {
   private func value<Value: Decodable>(_ key: Key) throws -> Value? {
     guard let bytes = try store.record(key.rawValue) else { return nil }
     return try JSONDecoder().decode(Value.self, from: Data(bytes))
+  }
+
+  private func byClient<Value: Decodable>(_ key: Key) throws -> [ClientIdentifier: Value] {
+    let texts: [String: Value] = try value(key) ?? [:]
+    return Dictionary(
+      texts.compactMap { text, value in ClientIdentifier(text).map { ($0, value) } },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  private func keep<Value: Encodable>(
+    byClient values: [ClientIdentifier: Value], _ key: Key
+  ) throws {
+    let texts = values.map { ($0.key.description, $0.value) }
+    try keep(Dictionary(uniqueKeysWithValues: texts), key)
   }
 
   private func keep(_ value: some Encodable, _ key: Key) throws {

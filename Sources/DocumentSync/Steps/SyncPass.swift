@@ -21,6 +21,8 @@ struct SyncPass {
     var report: SyncReport
     fileprivate var listing: MarkerSteps.Listing
     fileprivate var turn: Turn
+    fileprivate var seen: [ClientIdentifier: StoreRecords.SeenMarker]
+    fileprivate var members: Members
   }
 
   /// Runs the pass without asking anybody.
@@ -63,17 +65,23 @@ struct SyncPass {
     var report = SyncReport()
     let markers = MarkerSteps(files, store: store)
     let listing = try markers.list()
-    let heads = try markers.heads(listing)
+    let seen = try markers.seen(listing)
     let own = OwnChangeSets(files, store: store)
-    let fetch = try ChangeFetch(files, store: store, heads: heads)
+    let state = try CommandSteps(files, store: store).fetch(seen, listing, &report)
+    let steps = MemberSteps(files, store: store)
+    let members = try steps.find(seen, listing, state)
+    try checkMembership(members)
+    try steps.forgetUnwanted(members, state)
+
+    let fetch = try ChangeFetch(
+      files, store: store, heads: seen.mapValues(\.changeHead), cuts: members.cuts,
+      lowestKept: { [files, store] client in
+        try KnownMarkers(files, store: store).lowestKept(of: client, listing)
+      })
     let turn = try takeTurn(own: own, fetch: fetch, &report)
-
     try announce(&report)
-
-    // Commands come here, before change sets.
-
     try fetch.run(&report)
-    return Fetched(report: report, listing: listing, turn: turn)
+    return Fetched(report: report, listing: listing, turn: turn, seen: seen, members: members)
   }
 
   /// The second half: publishes what was edited here, the answers to
@@ -89,11 +97,11 @@ struct SyncPass {
   private func sendAsIs(_ fetched: Fetched) throws -> SyncReport {
     var report = fetched.report
     let binding = store.binding
-    let markers = MarkerSteps(files, store: store)
     let own = OwnChangeSets(files, store: store)
     try own.publishAncestral(&report)
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
+    try CommandSteps(files, store: store).publish(&report)
     var lost: [SealedChangeSet] = []
     if case .own(let names) = fetched.turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
@@ -106,11 +114,9 @@ struct SyncPass {
     try acknowledged.replace(lost, &report)
     try acknowledged.forget(kept, fetched.listing)
 
-    let head = try store.head()
-    report.publishedMarker = try markers.publishIfNeeded(
-      fetched.listing, applied: store.appliedVector(), head: head,
-      lowestKept: kept.first?.number ?? (head?.number ?? 0) + 1, waiting: report.waiting)
+    report.publishedMarker = try tell(fetched, waiting: report.waiting)
     report.openConflicts = try store.openConflictCount()
+    report.pendingCommands = try store.pendingEvents().count
     let hint = files.directory.hint
     if binding.directory != hint { try store.setDirectory(hint) }
     let counts = files.counts
@@ -134,6 +140,25 @@ struct SyncPass {
     }
     try store.noteIncarnationsAnnounced()
     report.incarnations = incarnations
+  }
+
+  /// Tells the others what is new here.
+  private func tell(_ fetched: Fetched, waiting: [SyncWait]) throws -> Bool {
+    let state = try CommandSteps(files, store: store).state()
+    return try MarkerSteps(files, store: store).publishIfNeeded(
+      fetched.listing,
+      MarkerSteps.Statement(
+        changeHead: try store.head(), applied: try store.appliedVector(),
+        commands: state.commands,
+        retired: try MemberSteps(files, store: store).retired(fetched.members), waiting: waiting))
+  }
+
+  /// Throws if this client is retired.
+  private func checkMembership(_ members: Members) throws {
+    guard let retirement = members.retirements[store.binding.client] else { return }
+    throw context.error(
+      retirement.reason == .removed ? .clientRemoved : .clientRetired, path: store.path,
+      "This device was retired.", remedy: "Join the document again under another path.")
   }
 
   fileprivate enum Turn: Sendable {

@@ -11,6 +11,8 @@ struct WholeStoreSteps {
     var name: WholeStoreName
     /// The change sets that it contains; `nil` if no marker tells.
     var vector: VersionVector?
+    /// The commands that it has processed, likewise.
+    var commands: VersionVector?
   }
 
   /// The greatest file that is read.
@@ -33,6 +35,9 @@ struct WholeStoreSteps {
     try siblings.removeAll()
     context.begin(.snapshot)
     let snapshot = try store.snapshot(to: siblings.temporary("snapshot"))
+    let commands = try CommandState.decoded(
+      store.commandState(), generation: binding.generation, client: binding.client
+    ).commands
     let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
     let last = try files.listIfPresent(
       layout.wholeStores(of: binding.client), as: WholeStoreName.self
@@ -44,7 +49,8 @@ struct WholeStoreSteps {
       header: WholeStoreHeader(
         root: binding.root, document: binding.document, generation: binding.generation,
         generationOrdinal: UInt64(binding.generationOrdinal), client: binding.client,
-        number: number, vector: snapshot.vector, schema: snapshot.schema, storeByteCount: 0,
+        number: number, vector: snapshot.vector, commands: commands, schema: snapshot.schema,
+        storeByteCount: 0,
         storeHash: ContentHash(of: []), milliseconds: context.environment.now()),
       to: file)
     // The directory reads back what it published.
@@ -68,7 +74,7 @@ struct WholeStoreSteps {
       others + [
         RecentSyncFile.WholeStore(
           client: header.client, number: header.number, hash: checked.hash,
-          vector: header.vector)
+          vector: header.vector, commands: header.commands)
       ])
   }
 
@@ -97,13 +103,16 @@ struct WholeStoreSteps {
         let said = known.first {
           $0.client == client && $0.number == name.number && name.hash.matches($0.hash)
         }
-        candidates.append(Candidate(client: client, name: name, vector: said?.vector))
+        candidates.append(
+          Candidate(client: client, name: name, vector: said?.vector, commands: said?.commands))
       }
     }
-    func rank(_ candidate: Candidate) -> (Int, UInt64, UInt64) {
+    func sum(_ vector: VersionVector?) -> UInt64 {
+      vector?.entries.values.reduce(0) { $0 &+ $1.number } ?? 0
+    }
+    func rank(_ candidate: Candidate) -> (Int, UInt64, UInt64, UInt64) {
       (
-        candidate.vector == nil ? 0 : 1,
-        candidate.vector?.entries.values.reduce(0) { $0 &+ $1.number } ?? 0,
+        candidate.vector == nil ? 0 : 1, sum(candidate.vector), sum(candidate.commands),
         candidate.name.number
       )
     }

@@ -96,8 +96,12 @@ struct Sync: Verb {
     var lines = lines(report)
     for wait in report.waiting {
       lines.append(
-        "waiting: change set \(wait.number) of \(names.label(wait.client)): \(wait.message)")
+        "waiting: \(wait.isCommand ? "command" : "change set") \(wait.number) of "
+          + "\(names.label(wait.client)): \(wait.message)")
       if let path = wait.path { lines.append("  \(path)") }
+    }
+    if report.pendingCommands > 0 {
+      lines.append("\(counted(report.pendingCommands, "command")) waiting for the application")
     }
     if report.openConflicts > 0 {
       lines.append(
@@ -127,6 +131,10 @@ struct Sync: Verb {
       lines.append(
         "applied \(text(report.applied)): "
           + (rows.isEmpty ? "nothing to change" : rows.joined(separator: ", ")))
+    }
+    if report.sentCommands > 0 { lines.append("sent \(counted(report.sentCommands, "command"))") }
+    if report.processedCommands > 0 {
+      lines.append("processed \(counted(report.processedCommands, "command"))")
     }
     if report.conflicts > 0 {
       lines.append("\(counted(report.conflicts, "conflict")); what lost is in the journal")

@@ -1,0 +1,121 @@
+import Foundation
+import SyncModel
+
+/// What all the commands that a store has processed come to. It is kept in
+/// the store, and goes along with its snapshots.
+struct CommandState: Hashable, Codable {
+  /// A command that retires a client.
+  struct Retirement: Hashable, Codable {
+    var client: ClientIdentifier
+    var reason: RetirementReason
+    /// The revision of the client's newest marker that the author had seen.
+    var lastRevision: UInt64
+    /// Who said so, and the number and the stamp of the command.
+    var author: ClientIdentifier
+    var number: UInt64
+    var stamp: HybridTime
+
+    /// The order in which retirements count.
+    func precedes(_ other: Retirement) -> Bool {
+      (stamp, author, number) < (other.stamp, other.author, other.number)
+    }
+  }
+
+  /// How far the commands of the client are whose state this is.
+  struct Own: Hashable, Codable {
+    var client: ClientIdentifier
+    /// The last one that was given a number.
+    var sealed: VersionVector.Entry?
+    /// The last one that is known to be in the shared directory.
+    var published: VersionVector.Entry?
+  }
+
+  /// The generation that all this is about: each numbers its commands anew.
+  var generation: IntegrityKey
+  /// The last command of each other client that was processed.
+  var processed = VersionVector()
+  /// The own ones.
+  var own: Own
+  /// In order.
+  var retirements: [Retirement] = []
+  /// The generation that takes this one's place, once a command said so.
+  var reset: SyncCommand.Reset?
+  /// The greatest stamp of a command that was processed.
+  var latest = HybridTime.zero
+
+  init(generation: IntegrityKey, client: ClientIdentifier) {
+    self.generation = generation
+    own = Own(client: client)
+  }
+
+  /// The last command of each client that was processed, this one included.
+  var commands: VersionVector {
+    var commands = processed
+    commands[own.client] = own.sealed
+    return commands
+  }
+
+  /// Takes in a command that is the next one of its author.
+  mutating func process(_ file: SyncCommandFile, hash: ContentHash) {
+    let entry = VersionVector.Entry(number: file.number, hash: hash)
+    if file.client == own.client { own.sealed = entry } else { processed[file.client] = entry }
+    latest = max(latest, file.stamp)
+    if let retire = file.command.retire {
+      retirements.append(
+        Retirement(
+          client: retire.client, reason: retire.reason, lastRevision: retire.lastRevision,
+          author: file.client, number: file.number, stamp: file.stamp))
+      retirements.sort { $0.precedes($1) }
+    }
+    if let other = file.command.reset, reset.map({ $0.ordinal < other.ordinal }) ?? true {
+      reset = other
+    }
+  }
+
+  /// Takes in what another store of the generation has processed.
+  mutating func formUnion(_ other: CommandState) {
+    guard other.generation == generation else { return }
+    for (client, entry) in other.processed.entries
+    where entry.number > processed.number(of: client) {
+      processed[client] = entry
+    }
+    retirements = Set(retirements + other.retirements).sorted { $0.precedes($1) }
+    if let theirs = other.reset, reset.map({ $0.ordinal < theirs.ordinal }) ?? true {
+      reset = theirs
+    }
+    latest = max(latest, other.latest)
+  }
+
+  /// The stamp of the next command.
+  func nextStamp(milliseconds: Int64) -> HybridTime {
+    max(HybridTime(milliseconds: milliseconds), latest.next)
+  }
+
+  func encoded() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(self))
+  }
+
+  /// What a store keeps, or the beginning of a generation's.
+  ///
+  /// If it was that of another client, a snapshot's or that of a former
+  /// incarnation, what that one had published is one of the others' by now,
+  /// and what it had not is not to be.
+  static func decoded(
+    _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier
+  ) throws -> CommandState {
+    let empty = CommandState(generation: generation, client: client)
+    guard let bytes else { return empty }
+    var state = try JSONDecoder().decode(CommandState.self, from: Data(bytes))
+    guard state.generation == generation else { return empty }
+    let former = state.own
+    guard former.client != client else { return state }
+    state.processed[former.client] = former.published
+    state.retirements.removeAll {
+      $0.author == former.client && $0.number > former.published?.number ?? 0
+    }
+    state.own = Own(client: client)
+    return state
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import SyncModel
+
+/// `<number>.<hash>.synccmd`: an instruction by one client to all others.
+struct SyncCommandFile: Hashable, Codable {
+  var root: RootIdentifier
+  var document: DocumentName
+  var generation: IntegrityKey
+  var client: ClientIdentifier
+  /// Among the client's commands, from 1.
+  var number: UInt64
+  /// The hash of the client's previous command.
+  var previous: ContentHash?
+  /// Above the stamps of all commands that the author had processed.
+  var stamp: HybridTime
+  var command: SyncCommand
+}
+
+/// What a command says. Exactly one of the parts is there, the one of its
+/// kind; a kind that is not known has none.
+struct SyncCommand: Hashable, Codable {
+  /// A client need not be waited for any more.
+  struct Retire: Hashable, Codable {
+    var client: ClientIdentifier
+    var reason: RetirementReason
+    /// The revision of its newest marker that the author has seen.
+    var lastRevision: UInt64
+  }
+
+  /// Another generation takes this one's place.
+  struct Reset: Hashable, Codable {
+    var generation: IntegrityKey
+    var ordinal: UInt64
+  }
+
+  /// Something that means something to the application.
+  struct Application: Hashable, Codable {
+    /// The most bytes that go with one.
+    static let payloadLimit = 1 << 20
+    /// The most bytes of a name.
+    static let nameLimit = 1 << 10
+
+    var name: String
+    var payload: Data
+  }
+
+  /// The names of the kinds.
+  enum Kind: String {
+    case retire, reset, application
+  }
+
+  var kind: String
+  var retire: Retire?
+  var reset: Reset?
+  var application: Application?
+
+  init(_ retire: Retire) {
+    kind = Kind.retire.rawValue
+    self.retire = retire
+  }
+
+  init(_ reset: Reset) {
+    kind = Kind.reset.rawValue
+    self.reset = reset
+  }
+
+  init(_ application: Application) {
+    kind = Kind.application.rawValue
+    self.application = application
+  }
+
+  /// Whether it is of a kind that a newer version has added.
+  var isUnknown: Bool { Kind(rawValue: kind) == nil }
+
+  /// Whether it has what its kind needs, within bounds.
+  var isWellFormed: Bool {
+    let parts = [retire != nil, reset != nil, application != nil]
+    guard let kind = Kind(rawValue: kind) else { return true }
+    guard parts.filter(\.self).count == 1 else { return false }
+    switch kind {
+    case .retire: return retire != nil
+    case .reset: return reset != nil
+    case .application:
+      guard let application else { return false }
+      return application.payload.count <= Application.payloadLimit
+        && application.name.utf8.count <= Application.nameLimit
+    }
+  }
+}
+
+/// Why a client need not be waited for any more. Open: later versions may
+/// add their own.
+public struct RetirementReason: RawRepresentable, Hashable, Sendable, Codable {
+  /// The reason's name.
+  public let rawValue: String
+  /// A reason of the given name.
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// It was not seen for long. A marker of it that is newer than the command
+  /// knew of shows that it is there, and nothing comes of the command.
+  public static let absent = RetirementReason(rawValue: "absent")
+  /// A user removed it.
+  public static let removed = RetirementReason(rawValue: "removed")
+  /// It went by itself.
+  public static let left = RetirementReason(rawValue: "left")
+  /// A new incarnation of its store took its place.
+  public static let replaced = RetirementReason(rawValue: "replaced")
+}

@@ -1,0 +1,134 @@
+import SyncModel
+
+/// Who the members of a document are, and what becomes of those who are
+/// retired: a pure function of the commands that were processed and of the
+/// markers that were seen, so that everybody comes to the same.
+struct Members {
+  /// What is known of a client by its newest marker that could be read.
+  struct Standing: Hashable {
+    /// The commands that it has processed, its own among them.
+    var commands: VersionVector
+    /// What it has applied of the others.
+    var applied: VersionVector
+  }
+
+  /// A change set that waits for others.
+  struct Need: Hashable {
+    var author: ClientIdentifier
+    var number: UInt64
+    /// What it needs that is not applied here.
+    var missing: [ClientIdentifier: UInt64]
+  }
+
+  /// How far the change sets of a retired client are applied.
+  enum Cut: Hashable {
+    /// No further than they are, until these have said that they stopped.
+    case stopped(waitingFor: [ClientIdentifier])
+    /// Up to this number.
+    case settled(UInt64)
+  }
+
+  /// The retirement that counts, of each client that is retired.
+  let retirements: [ClientIdentifier: CommandState.Retirement]
+  /// The clients that are not retired.
+  let remaining: Set<ClientIdentifier>
+  /// How far the change sets of those who are retired are applied.
+  let cuts: [ClientIdentifier: Cut]
+
+  /// Those whom vacuum waits for: who is not retired, or has not been long
+  /// enough for everybody to know.
+  var all: Set<ClientIdentifier> {
+    remaining.union(
+      cuts.compactMap { client, cut in if case .stopped = cut { client } else { nil } })
+  }
+
+  /// Whether every retirement has come to its end.
+  var isSettled: Bool {
+    cuts.values.allSatisfy { if case .settled = $0 { true } else { false } }
+  }
+
+  /// - Parameters:
+  ///   - own: This client; its standing is what its store has done.
+  ///   - revisions: The revision of the newest marker that was seen of each
+  ///     other client.
+  ///   - standings: What those markers say, as far as they could be read.
+  ///   - needs: The change sets that wait here.
+  init(
+    own: ClientIdentifier, ownStanding: Standing, revisions: [ClientIdentifier: UInt64],
+    standings: [ClientIdentifier: Standing], retirements all: [CommandState.Retirement],
+    needs: [Need] = []
+  ) {
+    var known = standings
+    known[own] = ownStanding
+    let retirements = Self.counting(all, revisions: revisions)
+    let remaining = Set(revisions.keys).union([own]).subtracting(retirements.keys)
+    self.remaining = remaining
+    self.retirements = retirements.mapValues { $0[0] }
+    var settled: [ClientIdentifier: UInt64] = [:]
+    var cuts: [ClientIdentifier: Cut] = [:]
+    for (client, commands) in retirements {
+      let waitingFor =
+        commands.map { command in
+          Self.missing(command, remaining, known, own: own)
+        }.min { $0.count < $1.count } ?? []
+      guard waitingFor.isEmpty else {
+        cuts[client] = .stopped(waitingFor: waitingFor)
+        continue
+      }
+      settled[client] =
+        remaining.map { known[$0]?.applied.number(of: client) ?? 0 }.max() ?? 0
+    }
+    // What is to be applied all the same is applied with what it needs.
+    var grows = true
+    while grows {
+      grows = false
+      for need in needs {
+        guard remaining.contains(need.author) || settled[need.author] ?? 0 >= need.number else {
+          continue
+        }
+        for (client, number) in need.missing where settled[client].map({ $0 < number }) ?? false {
+          settled[client] = number
+          grows = true
+        }
+      }
+    }
+    for (client, number) in settled { cuts[client] = .settled(number) }
+    self.cuts = cuts
+  }
+
+  /// The retirements that count, in order, by the client that they retire.
+  ///
+  /// A marker of an absent client that the command does not know of shows
+  /// that the client is there. And who was retired before has nothing to say.
+  private static func counting(
+    _ all: [CommandState.Retirement], revisions: [ClientIdentifier: UInt64]
+  ) -> [ClientIdentifier: [CommandState.Retirement]] {
+    var counting: [ClientIdentifier: [CommandState.Retirement]] = [:]
+    for retirement in all.sorted(by: { $0.precedes($1) }) {
+      if retirement.reason == .absent,
+        revisions[retirement.client] ?? 0 > retirement.lastRevision
+      {
+        continue
+      }
+      guard retirement.author == retirement.client || counting[retirement.author] == nil else {
+        continue
+      }
+      counting[retirement.client, default: []].append(retirement)
+    }
+    return counting
+  }
+
+  /// Who has not said that it has processed a command, or knows of a command
+  /// that this store has not processed, which may change what counts.
+  private static func missing(
+    _ command: CommandState.Retirement, _ remaining: Set<ClientIdentifier>,
+    _ known: [ClientIdentifier: Standing], own: ClientIdentifier
+  ) -> [ClientIdentifier] {
+    let processed = known[own]?.commands ?? VersionVector()
+    return remaining.filter { member in
+      guard let standing = known[member] else { return true }
+      return standing.commands.number(of: command.author) < command.number
+        || !processed.contains(standing.commands)
+    }.sorted()
+  }
+}

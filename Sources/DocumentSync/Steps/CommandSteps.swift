@@ -1,0 +1,233 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Sending this client's commands, and processing the others'.
+///
+/// Commands are numbered and chained like change sets. What they come to is
+/// a ``CommandState``, in the store.
+struct CommandSteps {
+  /// About how many bytes of payloads are kept in memory.
+  private static let windowBytes = 8 << 20
+
+  let files: SharedFiles
+  let store: LocalStore
+  private let binding: StoreBinding
+  private let layout: DirectoryLayout.Generation
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    binding = store.binding
+    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+  }
+
+  /// What all commands that were processed come to.
+  func state() throws -> CommandState {
+    try CommandState.decoded(
+      store.commandState(), generation: binding.generation, client: binding.client)
+  }
+
+  // MARK: Sending
+
+  /// Keeps a command to be sent with the next synchronization.
+  static func enqueue(_ command: SyncCommand, in store: LocalStore) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try store.enqueueCommand(Array(encoder.encode(command)))
+  }
+
+  /// Gives the commands that wait their numbers, publishes them, and puts
+  /// back those that are missing in `listed`, a listing of the own folder.
+  ///
+  /// Interrupted after a file was published and before that was noted, the
+  /// next run publishes the same bytes under the same name.
+  func publish(listed: [CommandName]? = nil, _ report: inout SyncReport) throws {
+    for command in try store.queuedCommands() {
+      try context.checkCancellation()
+      let isThere =
+        listed.map { names in
+          command.sealed.map { names.contains(name($0)) } ?? false
+        } ?? true
+      guard !command.isPublished || !isThere else { continue }
+      let entry = try command.sealed ?? seal(command)
+      let bytes = try store.commandBytes(entry.number)
+      try files.publishAnew(
+        bytes, at: layout.path(of: name(entry), by: binding.client), by: binding.client)
+      guard !command.isPublished else { continue }
+      var state = try self.state()
+      state.own.published = entry
+      try store.markCommandPublished(entry.number, state: try state.encoded())
+      report.sentCommands += 1
+    }
+  }
+
+  private func name(_ entry: VersionVector.Entry) -> CommandName {
+    CommandName(number: entry.number, hash: HashFragment(entry.hash))
+  }
+
+  private func seal(_ command: QueuedCommand) throws -> VersionVector.Entry {
+    var state = try state()
+    let last = state.own.sealed
+    let file = SyncCommandFile(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      client: binding.client, number: (last?.number ?? 0) + 1, previous: last?.hash,
+      stamp: state.nextStamp(milliseconds: context.environment.now()),
+      command: try JSONDecoder().decode(SyncCommand.self, from: Data(command.content)))
+    let bytes = try Envelope.encodeJSON(file, type: .syncCommand)
+    let entry = VersionVector.Entry(number: file.number, hash: ContentHash(of: bytes))
+    state.process(file, hash: entry.hash)
+    try store.sealCommand(command.sequence, as: entry, bytes: bytes, state: try state.encoded())
+    return entry
+  }
+
+  // MARK: Processing
+
+  /// Processes the commands that others have announced and this store has
+  /// not processed. Gives what all come to.
+  ///
+  /// A file that is missing or does not check out holds up its author's later
+  /// commands, and nothing else; the report says so.
+  func fetch(
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing,
+    _ report: inout SyncReport
+  ) throws -> CommandState {
+    var state = try state()
+    let ahead = seen.filter { client, marker in
+      client != binding.client && marker.commandHead > state.processed.number(of: client)
+    }.keys.sorted()
+    for client in ahead {
+      try fetch(client, through: seen[client]?.commandHead ?? 0, listing, &state, &report)
+    }
+    return state
+  }
+
+  private func fetch(
+    _ client: ClientIdentifier, through announced: UInt64, _ listing: MarkerSteps.Listing,
+    _ state: inout CommandState, _ report: inout SyncReport
+  ) throws {
+    var names: [UInt64: [CommandName]] = [:]
+    for name in try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self) {
+      names[name.number, default: []].append(name)
+    }
+    let last = max(announced, names.keys.max() ?? 0)
+    var new: [CommandEvent] = []
+    var bytes = 0
+    var processed = 0
+    func keep() throws {
+      guard processed > 0 else { return }
+      try store.process(state: try state.encoded(), events: new)
+      report.processedCommands += processed
+      (new, bytes, processed) = ([], 0, 0)
+    }
+    while state.processed.number(of: client) < last {
+      let number = state.processed.number(of: client) + 1
+      switch try read(client, number, names[number, default: []], state) {
+      case .success(let (file, hash)):
+        state.process(file, hash: hash)
+        processed += 1
+        if let application = file.command.application {
+          bytes += application.payload.count
+          new.append(
+            CommandEvent(
+              client: client, number: number, name: application.name,
+              payload: Array(application.payload)))
+        }
+        if bytes >= Self.windowBytes { try keep() }
+      case .failure(let failure):
+        try keep()
+        report.waiting.append(failure.wait)
+        return
+      }
+    }
+    try keep()
+  }
+
+  private struct Failure: Error {
+    var wait: SyncWait
+  }
+
+  /// The one file of a number that continues what was processed.
+  private func read(
+    _ client: ClientIdentifier, _ number: UInt64, _ names: [CommandName], _ state: CommandState
+  ) throws -> Result<(SyncCommandFile, ContentHash), Failure> {
+    func failure(
+      _ reason: SyncWait.Reason, _ message: String, _ path: RelativePath
+    ) -> Failure {
+      Failure(
+        wait: SyncWait(
+          client: client, number: number, reason: reason, message: message,
+          path: path.description, isCommand: true))
+    }
+    var found: [(SyncCommandFile, ContentHash)] = []
+    var problem: Failure?
+    for name in names.sorted() {
+      let path = layout.path(of: name, by: client)
+      do {
+        let bytes = try files.read(path, limit: CodecLimits.small.fileBytes)
+        let hash = ContentHash(of: bytes)
+        guard name.hash.matches(hash) else {
+          problem =
+            problem
+            ?? failure(
+              .damaged, "its file is damaged or has not arrived completely", path)
+          continue
+        }
+        let file = try Envelope.decodeJSON(
+          SyncCommandFile.self, from: bytes, type: .syncCommand)
+        guard file.root == binding.root, file.document == binding.document,
+          file.generation == binding.generation, file.client == client, file.number == number
+        else {
+          problem =
+            problem
+            ?? failure(
+              .misplaced, "its file belongs to another document, client or number", path)
+          continue
+        }
+        guard file.previous == state.processed[client]?.hash else {
+          problem =
+            problem
+            ?? failure(
+              .brokenChain, "its file does not continue the command before it", path)
+          continue
+        }
+        guard file.command.isWellFormed else {
+          problem = problem ?? failure(.damaged, "its content contradicts itself", path)
+          continue
+        }
+        guard !file.command.isUnknown else {
+          problem =
+            problem
+            ?? failure(
+              .newerFormat, "it is of a kind that a newer version of DocumentSync knows", path)
+          continue
+        }
+        found.append((file, hash))
+      } catch let error as CodecError {
+        problem =
+          problem
+          ?? failure(
+            error.needsNewerReader ? .newerFormat : .damaged,
+            error.needsNewerReader
+              ? "it was written by a newer version of DocumentSync"
+              : "its file is damaged: \(error.what)", path)
+      } catch let error as DirectoryError where error.concernsOneFile {
+        problem =
+          problem
+          ?? failure(
+            .unreadable, "its file could not be read: \(error.code)", path)
+      }
+    }
+    if found.count == 1 { return .success(found[0]) }
+    let folder = layout.syncCommands(of: client)
+    if found.count > 1 {
+      return .failure(failure(.fork, "two different files claim its number", folder))
+    }
+    return .failure(
+      problem
+        ?? failure(
+          .notArrived, "announced, and its file is not in the shared directory yet", folder))
+  }
+}

@@ -1,0 +1,65 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// What the others' newest markers say. Each is read once; one that cannot
+/// be read yet leaves what an earlier one said.
+struct KnownMarkers {
+  let files: SharedFiles
+  let store: LocalStore
+  private let records: StoreRecords
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    records = StoreRecords(store)
+  }
+
+  /// Reads the markers of a listing that are newer than what is known, of
+  /// all clients or of those that are wanted, and gives all that is known.
+  @discardableResult
+  func update(
+    _ listing: MarkerSteps.Listing, where isWanted: (ClientIdentifier) -> Bool = { _ in true }
+  ) throws -> [ClientIdentifier: RecentSyncFile] {
+    let before = try records.readMarkers()
+    var known = before
+    for (client, name) in listing.newest where isWanted(client) {
+      guard name.revision > known[client]?.revision ?? 0 else { continue }
+      known[client] = try read(name) ?? known[client]
+    }
+    if known != before { try records.keep(known) }
+    return known
+  }
+
+  /// The least number of a client's change sets that was not cleared away, by
+  /// its own newest marker, or by those that say what is left of it.
+  func lowestKept(
+    of client: ClientIdentifier, _ listing: MarkerSteps.Listing
+  ) throws -> UInt64 {
+    let known = try update(listing) { $0 == client || listing.newest[client] == nil }
+    let left = known.values.flatMap(\.retired).filter { $0.client == client }.map(\.lowestKept)
+    return (left + [known[client]?.lowestKept ?? 1]).max() ?? 1
+  }
+
+  private func read(_ name: MarkerName) throws -> RecentSyncFile? {
+    let binding = store.binding
+    let path = DirectoryLayout.Document(binding.document).generation(binding.generation)
+      .path(of: name)
+    do {
+      var marker = try files.read(path, as: RecentSyncFile.self, .recentSync)
+      guard marker.client == name.client, marker.revision == name.revision,
+        marker.generation == binding.generation, marker.document == binding.document
+      else {
+        context.environment.logger.notice("marker \(name) belongs elsewhere")
+        return nil
+      }
+      marker.waiting = []
+      return marker
+    } catch let error where error.concernsOneFile {
+      // It is read again when there is a newer one, or at the next pass.
+      context.environment.logger.notice("marker \(name): \(error)")
+      return nil
+    }
+  }
+}

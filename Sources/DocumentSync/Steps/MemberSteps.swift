@@ -1,0 +1,122 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Finding out who the members are, from what the directory and the store
+/// show.
+struct MemberSteps {
+  let files: SharedFiles
+  let store: LocalStore
+  private let records: StoreRecords
+  private var client: ClientIdentifier { store.binding.client }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    records = StoreRecords(store)
+  }
+
+  /// The members. Markers are read only while somebody is being retired, or
+  /// somebody new came since.
+  func find(
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing,
+    _ state: CommandState
+  ) throws -> Members {
+    guard !state.retirements.isEmpty else { return try members(seen, [:], state, needs: []) }
+    let needs = try store.waiting().map {
+      Members.Need(author: $0.client, number: $0.number, missing: $0.missing)
+    }
+    let known = try records.readMarkers()
+    let members = try members(seen, known, state, needs: needs)
+    let isNew = members.remaining.contains { $0 != client && known[$0] == nil }
+    let own = members.retirements[client] != nil
+    guard !members.isSettled || isNew || own else { return members }
+    let read = try KnownMarkers(files, store: store).update(listing)
+    return read == known ? members : try self.members(seen, read, state, needs: needs)
+  }
+
+  /// The members by what is known already, and the markers that say so.
+  func members(
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker],
+    _ known: [ClientIdentifier: RecentSyncFile], _ state: CommandState, needs: [Members.Need]
+  ) throws -> Members {
+    var revisions = seen.mapValues(\.revision)
+    revisions[client] = try records.ownMarker()?.content.revision ?? 0
+    return Members(
+      own: client,
+      ownStanding: Members.Standing(
+        commands: state.commands, applied: try store.appliedVector()),
+      revisions: revisions,
+      standings: known.mapValues {
+        Members.Standing(commands: $0.commandsApplied, applied: $0.applied)
+      }, retirements: state.retirements, needs: needs)
+  }
+
+  /// What the next marker says of those who are retired.
+  func retired(_ members: Members) throws -> [RecentSyncFile.Retired] {
+    let kept = try records.retiredKept()
+    return members.cuts.sorted { $0.key < $1.key }.map { client, cut in
+      let lowest = kept[client] ?? StoreRecords.Kept()
+      return RecentSyncFile.Retired(
+        client: client, cut: cut.number, lowestKept: lowest.changeSets,
+        lowestKeptCommand: lowest.commands)
+    }
+  }
+
+  /// Lets go of change sets that wait in the store and are not wanted: they
+  /// are beyond what is applied of a client that is retired.
+  func forgetUnwanted(_ members: Members, _ state: CommandState) throws {
+    guard !members.cuts.isEmpty else { return }
+    let applied = try store.appliedVector()
+    var limits: [ClientIdentifier: UInt64] = [:]
+    for waiting in try store.waiting() {
+      guard let cut = members.cuts[waiting.client] else { continue }
+      let limit = cut.number ?? applied.number(of: waiting.client)
+      if waiting.number > limit { limits[waiting.client] = limit }
+    }
+    if !limits.isEmpty { try store.process(state: try state.encoded(), limits: limits) }
+  }
+
+  // MARK: Absence
+
+  /// Time counts at most a day between two synchronizations: a device that
+  /// was off itself has not been waiting for anybody.
+  private static let longest: Int64 = 24 * 60 * 60 * 1000
+  /// So often absence is noted, at most.
+  private static let interval: Int64 = 60 * 60 * 1000
+  /// In so many synchronizations a client is missed, at least.
+  static let leastCount = 3
+
+  /// Notes who was not seen to do anything, by the clock here; gives for how
+  /// long, in milliseconds, of those who were missed often enough.
+  func observeAbsence(
+    _ members: Members, _ seen: [ClientIdentifier: StoreRecords.SeenMarker], now: Int64
+  ) throws -> [ClientIdentifier: Int64] {
+    let before = try records.absences()
+    var absences = before.filter { members.remaining.contains($0.key) }
+    for member in members.remaining where member != client {
+      let revision = seen[member]?.revision ?? 0
+      guard var absence = absences[member], absence.revision == revision else {
+        absences[member] = StoreRecords.Absence(
+          revision: revision, milliseconds: 0, count: 0, last: now)
+        continue
+      }
+      let elapsed = now &- absence.last
+      if elapsed < 0 {
+        absence.last = now
+      } else if elapsed >= Self.interval {
+        absence.milliseconds += min(elapsed, Self.longest)
+        absence.count += 1
+        absence.last = now
+      }
+      absences[member] = absence
+    }
+    if absences != before { try records.keep(absences) }
+    return absences.filter { $0.value.count >= Self.leastCount }.mapValues(\.milliseconds)
+  }
+}
+
+extension Members.Cut {
+  /// The number up to which everybody applies; `nil` while that is open.
+  var number: UInt64? { if case .settled(let number) = self { number } else { nil } }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+
+/// Reads and checks segments, and keeps the last few in memory, since their
+/// change sets are asked for one by one.
+final class SegmentReader: Sendable {
+  /// The most bytes of segments that are kept, about.
+  private static let greatestByteCount = 32 << 20
+
+  private struct Key: Hashable {
+    var client: ClientIdentifier
+    var name: SegmentName
+  }
+
+  private struct Entry {
+    var segment: Segment
+    var byteCount: Int
+    var used: Int
+  }
+
+  private let files: SharedFiles
+  private let binding: SyncChangeSet.Header
+  private let layout: DirectoryLayout.Generation
+  private let lock = NSLock()
+  nonisolated(unsafe) private var entries: [Key: Entry] = [:]
+  nonisolated(unsafe) private var uses = 0
+
+  /// - Parameter header: What the headers of all files here have in common.
+  init(_ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation) {
+    self.files = files
+    binding = header
+    self.layout = layout
+  }
+
+  /// A segment that is whole and belongs where it is. Throws ``CodecError``
+  /// if it is not, and what reading throws.
+  func segment(_ name: SegmentName, by client: ClientIdentifier) throws -> Segment {
+    let key = Key(client: client, name: name)
+    // One at a time: whoever waits wants the same, mostly.
+    return try lock.withLock {
+      uses += 1
+      if let entry = entries[key] {
+        entries[key]?.used = uses
+        return entry.segment
+      }
+      let (segment, _, byteCount) = try read(name, by: client)
+      entries[key] = Entry(segment: segment, byteCount: byteCount, used: uses)
+      while entries.count > 1,
+        entries.values.reduce(0, { $0 + $1.byteCount }) > Self.greatestByteCount,
+        let oldest = entries.min(by: { $0.value.used < $1.value.used })?.key
+      {
+        entries[oldest] = nil
+      }
+      return segment
+    }
+  }
+
+  /// Reads and checks a segment, with the hash of its file.
+  func read(
+    _ name: SegmentName, by client: ClientIdentifier
+  ) throws -> (segment: Segment, hash: ContentHash, byteCount: Int) {
+    let bytes = try files.read(
+      layout.path(of: name, by: client), limit: CodecLimits.default.fileBytes)
+    let hash = ContentHash(of: bytes)
+    guard name.hash.matches(hash) else {
+      throw CodecError(.badChecksum, "hash in the name of the segment")
+    }
+    let segment = try SegmentCodec.decode(bytes)
+    guard segment.root == binding.root, segment.document == binding.document,
+      segment.generation == binding.generation, segment.client == client,
+      segment.first == name.numbers.lowerBound, segment.last == name.numbers.upperBound
+    else { throw CodecError(.wrongType, "segment of another document, client or number") }
+    return (segment, hash, bytes.count)
+  }
+}

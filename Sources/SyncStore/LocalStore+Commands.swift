@@ -1,0 +1,213 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// A command of this client, from when it was asked for until it is cleared
+/// away.
+public struct QueuedCommand: Hashable, Sendable {
+  /// The order in which commands were asked for.
+  public var sequence: Int64
+  /// What it says, for the layer above to make a file of.
+  public var content: [UInt8]
+  /// Its number and the hash of its file, once it is sealed.
+  public var sealed: VersionVector.Entry?
+  /// Whether it is known to be in the shared directory.
+  public var isPublished: Bool
+
+  /// Joins the parts.
+  public init(
+    sequence: Int64, content: [UInt8], sealed: VersionVector.Entry?, isPublished: Bool
+  ) {
+    self.sequence = sequence
+    self.content = content
+    self.sealed = sealed
+    self.isPublished = isPublished
+  }
+}
+
+/// A command of another client that the application has not acknowledged.
+public struct CommandEvent: Hashable, Sendable {
+  /// The author.
+  public var client: ClientIdentifier
+  /// The number among the author's commands.
+  public var number: UInt64
+  /// The command's name.
+  public var name: String
+  /// What goes with it.
+  public var payload: [UInt8]
+
+  /// Joins the parts.
+  public init(client: ClientIdentifier, number: UInt64, name: String, payload: [UInt8]) {
+    self.client = client
+    self.number = number
+    self.name = name
+    self.payload = payload
+  }
+}
+
+/// Commands: those of this client until nobody needs them any more, the queue
+/// of those for the application, and what all clients' commands come to.
+///
+/// The last is a value of the layer above, the *command state*. It goes along
+/// with snapshots, where the others stay.
+extension LocalStore {
+  /// Statements that make the tables.
+  static let commandTables = [
+    """
+    CREATE TABLE docsync_command (seq INTEGER PRIMARY KEY, content BLOB NOT NULL, \
+    number INTEGER UNIQUE, hash BLOB, bytes BLOB, published INTEGER NOT NULL DEFAULT 0)
+    """,
+    """
+    CREATE TABLE docsync_event (id INTEGER PRIMARY KEY, client BLOB NOT NULL, \
+    number INTEGER NOT NULL, name TEXT NOT NULL, payload BLOB NOT NULL, UNIQUE (client, number))
+    """,
+  ]
+
+  private static let stateKey = "commandState"
+
+  // MARK: Own commands
+
+  /// Keeps a command to be sent, durably.
+  public func enqueueCommand(_ content: [UInt8]) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "INSERT INTO docsync_command (content) VALUES (?)", arguments: [Data(content)])
+    }
+  }
+
+  /// The commands of this client that are not cleared away, in order.
+  public func queuedCommands() throws -> [QueuedCommand] {
+    try read { session in
+      try Row.fetchAll(
+        session.database,
+        sql: "SELECT seq, content, number, hash, published FROM docsync_command ORDER BY seq"
+      ).map { row in
+        let number: Int64? = row["number"]
+        return QueuedCommand(
+          sequence: row["seq"], content: Array(row["content"] as Data),
+          sealed: try number.map {
+            VersionVector.Entry(number: UInt64($0), hash: try Self.hash(row["hash"]))
+          }, isPublished: row["published"])
+      }
+    }
+  }
+
+  /// Gives a command its number and its file, with the command state that
+  /// results, in one transaction.
+  public func sealCommand(
+    _ sequence: Int64, as entry: VersionVector.Entry, bytes: [UInt8], state: [UInt8]
+  ) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "UPDATE docsync_command SET number = ?, hash = ?, bytes = ? WHERE seq = ?",
+        arguments: [Int64(entry.number), Data(entry.hash.bytes), Data(bytes), sequence])
+      try Bookkeeping.setMeta(Self.stateKey, to: state, session.database)
+    }
+  }
+
+  /// The bytes of a sealed command, exactly as they are published.
+  public func commandBytes(_ number: UInt64) throws -> [UInt8] {
+    let bytes = try read { session in
+      try Data.fetchOne(
+        session.database, sql: "SELECT bytes FROM docsync_command WHERE number = ?",
+        arguments: [Int64(number)])
+    }
+    guard let bytes else {
+      throw StoreError(
+        .missing, path: path, message: "The store no longer keeps its command \(number).",
+        remedy: "It was cleared away after everybody had processed it.")
+    }
+    return Array(bytes)
+  }
+
+  /// Records that a sealed command is in the shared directory, with the
+  /// command state that results, in one transaction.
+  public func markCommandPublished(_ number: UInt64, state: [UInt8]) throws {
+    try write { session in
+      try Bookkeeping.setMeta(Self.stateKey, to: state, session.database)
+      try session.database.execute(
+        sql: "UPDATE docsync_command SET published = 1 WHERE number = ?",
+        arguments: [Int64(number)])
+    }
+  }
+
+  /// Forgets the published commands up to a number.
+  public func forgetCommands(through number: UInt64) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "DELETE FROM docsync_command WHERE number <= ? AND published = 1",
+        arguments: [Int64(clamping: number)])
+    }
+  }
+
+  /// Takes the numbers from commands that are not published, when the store
+  /// becomes another client, which sends them anew. For use within a
+  /// transaction.
+  static func unsealCommands(_ database: Database) throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_command WHERE published = 1; "
+        + "UPDATE docsync_command SET number = NULL, hash = NULL, bytes = NULL")
+  }
+
+  // MARK: Processing
+
+  /// What all commands that were processed come to; `nil` before the first.
+  public func commandState() throws -> [UInt8]? {
+    try read { try Bookkeeping.meta(Self.stateKey, $0.database) }
+  }
+
+  /// Notes what was processed, and queues what is for the application, in
+  /// one transaction. An event whose command was queued before is passed over.
+  ///
+  /// - Parameter limits: Clients of which no change set beyond the number is
+  ///   wanted: those that wait in the store are let go.
+  public func process(
+    state: [UInt8], events: [CommandEvent] = [], limits: [ClientIdentifier: UInt64] = [:]
+  ) throws {
+    try write { session in
+      try Bookkeeping.setMeta(Self.stateKey, to: state, session.database)
+      for event in events {
+        try session.database.execute(
+          sql: "INSERT OR IGNORE INTO docsync_event (client, number, name, payload) "
+            + "VALUES (?, ?, ?, ?)",
+          arguments: [
+            Data(event.client.bits.bytes), Int64(event.number), event.name, Data(event.payload),
+          ])
+      }
+      for (client, number) in limits {
+        try session.database.execute(
+          sql: "DELETE FROM docsync_inbox WHERE client = ? AND number > ?",
+          arguments: [Data(client.bits.bytes), Int64(clamping: number)])
+      }
+    }
+  }
+
+  // MARK: The application's queue
+
+  /// The commands that the application has not acknowledged, in order.
+  public func pendingEvents() throws -> [CommandEvent] {
+    try read { session in
+      try Row.fetchAll(
+        session.database,
+        sql: "SELECT client, number, name, payload FROM docsync_event "
+          + "ORDER BY id"
+      ).map { row in
+        guard let bits = Bits128(bytes: row["client"] as Data) else {
+          throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_event is damaged")
+        }
+        return CommandEvent(
+          client: ClientIdentifier(bits: bits), number: UInt64(row["number"] as Int64),
+          name: row["name"], payload: Array(row["payload"] as Data))
+      }
+    }
+  }
+
+  /// Takes a command out of the queue, durably. Idempotent.
+  public func acknowledgeEvent(of client: ClientIdentifier, number: UInt64) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "DELETE FROM docsync_event WHERE client = ? AND number = ?",
+        arguments: [Data(client.bits.bytes), Int64(clamping: number)])
+    }
+  }
+}
