@@ -29,6 +29,11 @@ public struct SyncEnvironment: Sendable {
   /// About how many bytes of own change sets a store keeps although every
   /// member of the document has applied them.
   public var keptChangeSetBytes = 1 << 20
+  /// For how many milliseconds a member may not be seen before it is retired:
+  /// counted by the clock here, over the synchronizations of this device, each
+  /// for a day at most; `nil` for ever. Whoever returns becomes a new client,
+  /// and loses nothing.
+  public var retireAfter: Int64?
   /// How long a synchronization waits for those who are asked, in all; `nil`
   /// for as long as it takes. Afterwards the later change stands for the time
   /// being, and the questions stay open.

@@ -103,6 +103,8 @@ extension SyncError.Code {
   public static let generationReplaced = Self(rawValue: "generationReplaced")
   /// Another state of this store published under its client identifier.
   public static let forkedClient = Self(rawValue: "forkedClient")
+  /// There is no such member of the document.
+  public static let clientUnknown = Self(rawValue: "clientUnknown")
   /// This client was retired, since nobody had seen it for long.
   public static let clientRetired = Self(rawValue: "clientRetired")
   /// No whole store that can be used is in the directory.

@@ -86,6 +86,8 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// The store became a new client: it is a copy, or was an older state of
   /// itself, or was retired.
   public var incarnations: [Incarnation] = []
+  /// What housekeeping did, if it was due.
+  public var housekeeping: VacuumReport?
   /// Whether a new RecentSync was published.
   public var publishedMarker = false
 

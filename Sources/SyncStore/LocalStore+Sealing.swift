@@ -171,6 +171,16 @@ extension LocalStore {
     }
   }
 
+  /// Forgets the published change sets below a number altogether: they were
+  /// cleared away from the shared directory.
+  public func forgetSealed(below number: UInt64) throws {
+    try write { session in
+      try session.database.execute(
+        sql: "DELETE FROM docsync_outbox WHERE number < ? AND published = 1",
+        arguments: [Int64(clamping: number)])
+    }
+  }
+
   /// Records that a sealed change set is in the shared directory. Idempotent.
   /// One that was sealed as another client is not kept any longer.
   public func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {

@@ -52,6 +52,20 @@ extension LocalStore {
     }
   }
 
+  /// The length of the files of the change sets beyond a vector, as far as the
+  /// history goes back.
+  public func historyByteCount(beyond vector: VersionVector) throws -> Int {
+    try read { session in
+      try Row.fetchAll(
+        session.database, sql: "SELECT client, number, size FROM docsync_history"
+      ).reduce(0) { sum, row in
+        let client = session.clients.client(Int32(row["client"] as Int))
+        return UInt64(row["number"] as Int64) > vector.number(of: client)
+          ? sum + (row["size"] as Int) : sum
+      }
+    }
+  }
+
   /// A value that the layer above keeps in the store; `nil` if unset.
   public func record(_ key: String) throws -> [UInt8]? {
     try read { session in

@@ -12,6 +12,8 @@ struct RecentSyncFile: Hashable, Codable {
     var vector: VersionVector
     /// The commands that it has processed.
     var commands: VersionVector
+    /// The length of its file.
+    var byteCount: Int
   }
 
   /// A segment that the client has made, or read and found whole.

@@ -132,6 +132,28 @@ public final class DocumentSyncManager: Sendable {
       onProgress: onProgress)
   }
 
+  /// Clears away at once what nobody needs any more. A synchronization does
+  /// so by itself now and then.
+  @discardableResult
+  public func vacuum(onProgress: SyncProgressHandler? = nil) async throws -> VacuumReport {
+    try await run(
+      VacuumOperation(store: store, directory: directory, turns: turns, environment: environment),
+      onProgress: onProgress)
+  }
+
+  /// Retires clients, so that nobody waits for them any more; gives those for
+  /// whom a command was sent.
+  ///
+  /// A client that is there all the same goes on if it was retired as absent,
+  /// and becomes a new client otherwise; its edits arrive either way. Throws
+  /// `clientUnknown`.
+  @discardableResult
+  public func retire(_ selection: RetireOperation.Selection) async throws -> [ClientIdentifier] {
+    try await run(
+      RetireOperation(
+        selection, store: store, directory: directory, turns: turns, environment: environment))
+  }
+
   /// Closes the store, after the operations that were begun, and ends the
   /// events. The manager is of no use afterwards.
   public func close() async throws {

@@ -87,11 +87,10 @@ struct MemberSteps {
   /// In so many synchronizations a client is missed, at least.
   static let leastCount = 3
 
-  /// Notes who was not seen to do anything, by the clock here; gives for how
-  /// long, in milliseconds, of those who were missed often enough.
+  /// Notes who was not seen to do anything, by the clock here.
   func observeAbsence(
     _ members: Members, _ seen: [ClientIdentifier: StoreRecords.SeenMarker], now: Int64
-  ) throws -> [ClientIdentifier: Int64] {
+  ) throws {
     let before = try records.absences()
     var absences = before.filter { members.remaining.contains($0.key) }
     for member in members.remaining where member != client {
@@ -112,7 +111,6 @@ struct MemberSteps {
       absences[member] = absence
     }
     if absences != before { try records.keep(absences) }
-    return absences.filter { $0.value.count >= Self.leastCount }.mapValues(\.milliseconds)
   }
 }
 

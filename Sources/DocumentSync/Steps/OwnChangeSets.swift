@@ -21,20 +21,34 @@ struct OwnChangeSets {
     layout = DirectoryLayout.Document(store.binding.document).generation(store.binding.generation)
   }
 
+  /// What is in the own folder.
+  struct Listed: Sendable {
+    var changeSets: [ChangeSetName] = []
+    var segments: [SegmentName] = []
+  }
+
   /// The own files in the directory. Throws ``Fork`` if there are some of this
   /// client that the store has not made; reports those that only claim to be.
-  func list(_ report: inout SyncReport) throws -> [ChangeSetName] {
+  func list(_ report: inout SyncReport) throws -> Listed {
     let names = try listAll()
     let head = try store.head()?.number ?? 0
+    var listed = Listed()
+    for case .segment(let name) in names {
+      guard name.numbers.upperBound <= head else {
+        throw Fork(
+          path: layout.path(of: name, by: client),
+          detail: "own change set \(name.numbers.upperBound); the store's last is \(head)")
+      }
+      listed.segments.append(name)
+    }
     let sealed = Dictionary(
       try store.sealedChangeSets().map { ($0.number, HashFragment($0.hash)) },
       uniquingKeysWith: { first, _ in first })
-    var changeSets: [ChangeSetName] = []
     for case .changeSet(let name) in names.sorted(by: { $0.description < $1.description }) {
       let isOwn = sealed[name.number].map { $0 == name.hash } ?? (name.number <= head)
-      if isOwn { changeSets.append(name) } else { try examine(name, &report) }
+      if isOwn { listed.changeSets.append(name) } else { try examine(name, &report) }
     }
-    return changeSets
+    return listed
   }
 
   /// Finds out whether a file under an own number that the store has not made
@@ -133,17 +147,23 @@ struct OwnChangeSets {
   }
 
   /// Puts back own files that were published before and are missing in
-  /// `names`, a listing of the own folder, or damaged. At most `limit` of
-  /// those that are there are read, beginning anywhere. Gives those that
-  /// cannot be put back, since the store has their bytes no more.
+  /// a listing of the own folder, or damaged. At most `limit` of those that are
+  /// there are read, beginning anywhere. Gives those that cannot be put back,
+  /// since the store has their bytes no more.
+  ///
+  /// What was cleared away is not missed, nor what is in a segment. A segment
+  /// that is damaged makes way for the files that were in it.
   func putBack(
-    _ kept: [SealedChangeSet], listed names: [ChangeSetName], readingAtMost limit: Int,
+    _ kept: [SealedChangeSet], _ listed: Listed, readingAtMost limit: Int,
     _ report: inout SyncReport
   ) throws -> [SealedChangeSet] {
     var lost: [SealedChangeSet] = []
-    let kept = kept.filter(\.isPublished)
-    let present = Set(names)
+    let lowest = try StoreRecords(store).kept().changeSets
+    let kept = kept.filter { $0.isPublished && $0.number >= lowest }
+    let segments = try checkedSegments(listed, readingAtMost: limit)
+    let present = Set(listed.changeSets)
     for sealed in kept where !present.contains(name(of: sealed)) {
+      if segments.contains(where: { $0.numbers.contains(sealed.number) }) { continue }
       if try !putBack(sealed, &report) { lost.append(sealed) }
     }
     let there = kept.filter { present.contains(name(of: $0)) }
@@ -156,6 +176,33 @@ struct OwnChangeSets {
       context.report { $0.completedCount += 1 }
     }
     return lost
+  }
+
+  /// The own segments that are there and, as far as they are read, whole.
+  private func checkedSegments(
+    _ listed: Listed, readingAtMost limit: Int
+  ) throws -> [SegmentName] {
+    let records = StoreRecords(store)
+    let made = try records.segments()
+    let mine = made.filter { $0.client == client && listed.segments.contains($0.name) }
+    guard limit > 0, !mine.isEmpty else { return mine.map(\.name) }
+    var damaged: Set<RecentSyncFile.Segment> = []
+    let start = Int(context.environment.random() % UInt64(mine.count))
+    for offset in 0..<(limit == .max ? mine.count : 1) {
+      let segment = mine[(start + offset) % mine.count]
+      let path = layout.path(of: segment.name, by: client)
+      do {
+        let bytes = try files.read(path, limit: CodecLimits.default.fileBytes)
+        if ContentHash(of: bytes) == segment.hash { continue }
+      } catch let error as DirectoryError where error.concernsOneFile {
+        context.environment.logger.notice("segment \(path): \(error)")
+      }
+      damaged.insert(segment)
+    }
+    guard !damaged.isEmpty else { return mine.map(\.name) }
+    try records.keep(made.filter { !damaged.contains($0) })
+    for segment in damaged { try files.remove(layout.path(of: segment.name, by: client)) }
+    return mine.filter { !damaged.contains($0) }.map(\.name)
   }
 
   private func isIntact(_ sealed: SealedChangeSet) throws -> Bool {

@@ -13,6 +13,8 @@ struct SyncPass {
   let turns: SyncTurns
   /// Whether to read every own file in the directory.
   var checksOwnFiles = false
+  /// Whether to clear away what nobody needs, due or not.
+  var clearsAway = false
 
   private var context: OperationContext { files.context }
 
@@ -21,8 +23,8 @@ struct SyncPass {
     var report: SyncReport
     fileprivate var listing: MarkerSteps.Listing
     fileprivate var turn: Turn
-    fileprivate var seen: [ClientIdentifier: StoreRecords.SeenMarker]
-    fileprivate var members: Members
+    var seen: [ClientIdentifier: StoreRecords.SeenMarker]
+    var members: Members
   }
 
   /// Runs the pass without asking anybody.
@@ -98,6 +100,7 @@ struct SyncPass {
     var report = fetched.report
     let binding = store.binding
     let own = OwnChangeSets(files, store: store)
+    try observeAbsence(fetched)
     try own.publishAncestral(&report)
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
@@ -105,16 +108,19 @@ struct SyncPass {
     var lost: [SealedChangeSet] = []
     if case .own(let names) = fetched.turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
-      lost = try own.putBack(kept, listed: names, readingAtMost: limit, &report)
+      lost = try own.putBack(kept, names, readingAtMost: limit, &report)
     } else if checksOwnFiles {
       let names = try own.list(&report)
-      lost = try own.putBack(kept, listed: names, readingAtMost: .max, &report)
+      lost = try own.putBack(kept, names, readingAtMost: .max, &report)
     }
     let acknowledged = AcknowledgedChangeSets(files, store: store)
     try acknowledged.replace(lost, &report)
     try acknowledged.forget(kept, fetched.listing)
 
     report.publishedMarker = try tell(fetched, waiting: report.waiting)
+    if try Housekeeping.isDue(store) || clearsAway {
+      report.housekeeping = try keepHouse(fetched)
+    }
     report.openConflicts = try store.openConflictCount()
     report.pendingCommands = try store.pendingEvents().count
     let hint = files.directory.hint
@@ -142,6 +148,28 @@ struct SyncPass {
     report.incarnations = incarnations
   }
 
+  /// Notes who was not seen, and retires those who were not for long enough.
+  private func observeAbsence(_ fetched: Fetched) throws {
+    try MemberSteps(files, store: store).observeAbsence(
+      fetched.members, fetched.seen, now: context.environment.now())
+    guard let limit = context.environment.retireAfter else { return }
+    // Once is enough: a command that waits has not been processed here.
+    guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
+    let retired = try Retirement(store: store, context: context).enqueue(
+      .notSeen(milliseconds: limit), fetched.members, fetched.seen)
+    for client in retired {
+      context.environment.logger.notice("retiring \(client): not seen for long")
+    }
+  }
+
+  private func keepHouse(_ fetched: Fetched) throws -> VacuumReport {
+    try Housekeeping(
+      files: files, store: store, listing: fetched.listing, members: fetched.members,
+      commands: try CommandSteps(files, store: store).state(),
+      tell: { try tell(fetched, waiting: fetched.report.waiting) }
+    ).run(isThorough: clearsAway)
+  }
+
   /// Tells the others what is new here.
   private func tell(_ fetched: Fetched, waiting: [SyncWait]) throws -> Bool {
     let state = try CommandSteps(files, store: store).state()
@@ -163,7 +191,7 @@ struct SyncPass {
 
   fileprivate enum Turn: Sendable {
     /// The own folder, and what it holds.
-    case own([ChangeSetName])
+    case own(OwnChangeSets.Listed)
     /// Someone else's, or the folder of all.
     case other
   }

@@ -74,7 +74,7 @@ struct WholeStoreSteps {
       others + [
         RecentSyncFile.WholeStore(
           client: header.client, number: header.number, hash: checked.hash,
-          vector: header.vector, commands: header.commands)
+          vector: header.vector, commands: header.commands, byteCount: checked.byteCount)
       ])
   }
 

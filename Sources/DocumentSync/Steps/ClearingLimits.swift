@@ -1,0 +1,89 @@
+import SyncModel
+
+/// Up to which number the files of a client may be cleared away, and who
+/// holds up the rest: a pure function of markers.
+struct ClearingLimits {
+  /// What one member says.
+  struct Word {
+    var member: ClientIdentifier
+    /// `nil` if its marker could not be read.
+    var marker: Said?
+  }
+
+  /// The parts of a marker that count.
+  struct Said {
+    var applied: VersionVector
+    var commands: VersionVector
+    var wholeStores: [RecentSyncFile.WholeStore]
+  }
+
+  /// A number, and what keeps it from being higher.
+  struct Limit: Hashable {
+    var number: UInt64
+    var reason: String
+    var member: ClientIdentifier?
+
+    mutating func lower(to other: UInt64, _ reason: String, _ member: ClientIdentifier?) {
+      guard other < number else { return }
+      self = Limit(number: other, reason: reason, member: member)
+    }
+  }
+
+  /// What the members say, this store among them.
+  let words: [Word]
+
+  /// For change sets of `owner`, whose last is `head`: what every member has
+  /// durably applied, as the file of the hash that counts, and every whole
+  /// store that a member lists contains. There has to be one.
+  ///
+  /// - Parameter hash: The hash that counts of a number; `nil` if it is not
+  ///   known, and then the member's word is no proof.
+  func changeSets(
+    of owner: ClientIdentifier, head: UInt64, hash: (UInt64) -> ContentHash?
+  ) -> Limit {
+    var limit = Limit(number: head, reason: "", member: nil)
+    for word in words where word.member != owner {
+      guard let said = word.marker else {
+        limit.lower(to: 0, "its marker cannot be read", word.member)
+        continue
+      }
+      guard let entry = said.applied[owner], entry.number > 0 else {
+        limit.lower(to: 0, "it has applied none of them", word.member)
+        continue
+      }
+      if let known = hash(entry.number), known == entry.hash {
+        limit.lower(to: entry.number, "it has applied them up to \(entry.number)", word.member)
+      } else {
+        limit.lower(to: 0, "it has applied another change set of that number", word.member)
+      }
+    }
+    lower(&limit) { $0.vector.number(of: owner) }
+    return limit
+  }
+
+  /// The same for commands of `owner`.
+  func commands(of owner: ClientIdentifier, head: UInt64) -> Limit {
+    var limit = Limit(number: head, reason: "", member: nil)
+    for word in words where word.member != owner {
+      limit.lower(
+        to: word.marker?.commands.number(of: owner) ?? 0, "it has not processed them",
+        word.member)
+    }
+    lower(&limit) { $0.commands.number(of: owner) }
+    return limit
+  }
+
+  private func lower(_ limit: inout Limit, to number: (RecentSyncFile.WholeStore) -> UInt64) {
+    var isOne = false
+    for word in words {
+      for store in word.marker?.wholeStores ?? [] {
+        isOne = true
+        limit.lower(
+          to: number(store),
+          "whole store \(store.number) of \(store.client), which it lists, "
+            + "contains less", word.member)
+      }
+    }
+    if !isOne { limit.lower(to: 0, "there is no whole store that a member has found whole", nil) }
+  }
+}

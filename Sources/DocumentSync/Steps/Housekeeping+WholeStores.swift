@@ -1,0 +1,177 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+extension Housekeeping {
+  /// A whole store that a marker lists, and that is in the directory.
+  private func listed(_ findings: Findings) throws -> [RecentSyncFile.WholeStore] {
+    let said =
+      try records.wholeStores()
+      + findings.known.filter { members.all.contains($0.key) }.flatMap(\.value.wholeStores)
+    var unique: [ContentHash: RecentSyncFile.WholeStore] = [:]
+    for store in said where isThere(store, findings) { unique[store.hash] = store }
+    return unique.values.sorted { ($0.client, $0.number) < ($1.client, $1.number) }
+  }
+
+  private func isThere(_ store: RecentSyncFile.WholeStore, _ findings: Findings) -> Bool {
+    findings.wholeStores[store.client, default: []].contains { name in
+      name.number == store.number && name.hash.matches(store.hash)
+    }
+  }
+
+  /// Drops from what this store lists what is gone and superseded.
+  func updateVerified(_ findings: inout Findings) throws {
+    let before = try records.wholeStores()
+    let there = try listed(findings)
+    let after = before.filter { store in
+      isThere(store, findings) || !there.contains { $0.supersedes(store) }
+    }
+    if after != before { try records.keep(after) }
+    findings.limits = findings.limits.replacing(after, of: client)
+  }
+
+  // MARK: Uploading
+
+  /// Uploads a whole store if the next device that joins would have to fetch
+  /// too much beyond the best that is there.
+  func uploadIfWorthIt(_ findings: inout Findings) throws {
+    let best = try listed(findings).max { left, right in
+      (left.vector.sum, left.commands.sum) < (right.vector.sum, right.commands.sum)
+    }
+    var vector = try store.appliedVector()
+    vector[client] = try store.head()
+    let rank = members.all.sorted().firstIndex(of: client) ?? 0
+    let isWorthIt = try WholeStoreDecision(
+      best: best.map { ($0.vector, $0.byteCount) }, vector: vector, rank: rank
+    ).isWorthIt { try store.historyByteCount(beyond: $0) }
+    guard isWorthIt else { return }
+    do {
+      _ = try WholeStoreSteps(files).upload(store)
+      findings.report.uploadedWholeStore = true
+      let names = try files.listIfPresent(
+        layout.wholeStores(of: client), as: WholeStoreName.self)
+      findings.wholeStores[client] = names
+      findings.limits = findings.limits.replacing(try records.wholeStores(), of: client)
+    } catch let error as StoreError where error.code == .unpublishedEdits {
+      // Edited meanwhile: the next time tries again.
+      context.environment.logger.notice("\(error)")
+    }
+  }
+
+  // MARK: Removing
+
+  /// Notes own whole stores that another contains which somebody has found
+  /// whole. The one that contains most is never among them.
+  func vacuumWholeStores(_ findings: inout Findings) throws {
+    try removeSuperseded(of: client, &findings)
+    var mine = try records.wholeStores()
+    let removed = findings.removals.filter { $0.files.kind == .wholeStores }.flatMap(\.paths)
+    let before = mine
+    mine.removeAll { removed.contains(path(of: $0)) }
+    if mine != before { try records.keep(mine) }
+  }
+
+  private func path(of store: RecentSyncFile.WholeStore) -> RelativePath {
+    layout.path(
+      of: WholeStoreName(number: store.number, hash: HashFragment(store.hash)), by: store.client)
+  }
+
+  /// Notes whole stores of a client that are superseded.
+  func removeSuperseded(of owner: ClientIdentifier, _ findings: inout Findings) throws {
+    let there = try listed(findings)
+    let said =
+      try records.wholeStores()
+      + findings.known.values.flatMap(\.wholeStores)
+    for name in findings.wholeStores[owner, default: []].sorted() {
+      // What nobody lists may be whole: by its number it is then older.
+      let own = said.first {
+        $0.client == owner && $0.number == name.number && name.hash.matches($0.hash)
+      }
+      let isSuperseded =
+        if let own {
+          there.contains { $0.supersedes(own) }
+        } else {
+          there.contains { $0.client == owner && $0.number > name.number }
+        }
+      guard isSuperseded else {
+        findings.report.kept.append(
+          VacuumReport.Files(
+            kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
+            reason: "no other whole store that was found whole contains all that it does"))
+        continue
+      }
+      findings.removals.append(
+        Removal(
+          files: VacuumReport.Files(
+            kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
+            reason: "another whole store contains all that it does"),
+          paths: [layout.path(of: name, by: owner)]))
+    }
+  }
+}
+
+/// Whether the next device that joins would have to fetch so much that a new
+/// whole store is worth its upload.
+struct WholeStoreDecision {
+  /// So many change sets are too many, whatever their size.
+  static let greatestCount: UInt64 = 1_000
+  /// So few bytes are nothing.
+  static let leastByteCount = 1 << 20
+
+  /// What the best that is there contains, and its length; `nil` if there is
+  /// none.
+  var best: (vector: VersionVector, byteCount: Int)?
+  /// What the new one would contain.
+  var vector: VersionVector
+  /// How many members go before: the threshold grows with it, so that not
+  /// everybody uploads at once.
+  var rank: Int
+
+  /// - Parameter byteCount: The length of the change sets beyond a vector.
+  func isWorthIt(_ byteCount: (VersionVector) throws -> Int) rethrows -> Bool {
+    // Without any nobody can join.
+    guard let best else { return rank == 0 }
+    let count = vector.entries.reduce(UInt64(0)) { sum, entry in
+      let has = best.vector.number(of: entry.key)
+      return sum + (entry.value.number > has ? entry.value.number - has : 0)
+    }
+    let scale = 1 + Double(rank) / 4
+    if Double(count) > Double(Self.greatestCount) * scale { return true }
+    guard count > 0 else { return false }
+    let bytes = Double(try byteCount(best.vector))
+    return bytes > Double(Self.leastByteCount) * scale
+      && bytes > Double(best.byteCount) / 2 * scale
+  }
+}
+
+extension VersionVector {
+  /// The sum of its numbers. Of two of which one contains the other, that one
+  /// has the greater.
+  var sum: UInt64 { entries.values.reduce(0) { $0 &+ $1.number } }
+}
+
+extension RecentSyncFile.WholeStore {
+  /// Whether this one contains all that another does. Of two with the same
+  /// content exactly one supersedes the other, so that one always stays.
+  func supersedes(_ other: Self) -> Bool {
+    guard hash != other.hash, vector.contains(other.vector), commands.contains(other.commands)
+    else { return false }
+    let isMore = !other.vector.contains(vector) || !other.commands.contains(commands)
+    return isMore || hash.description > other.hash.description
+  }
+}
+
+extension ClearingLimits {
+  /// The same, with other whole stores in the word of one member.
+  func replacing(
+    _ wholeStores: [RecentSyncFile.WholeStore], of member: ClientIdentifier
+  ) -> ClearingLimits {
+    ClearingLimits(
+      words: words.map { word in
+        guard word.member == member else { return word }
+        var word = word
+        word.marker?.wholeStores = wholeStores
+        return word
+      })
+  }
+}

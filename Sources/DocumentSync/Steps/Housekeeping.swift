@@ -1,0 +1,228 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Clearing away what nobody needs any more: vacuum, compaction, whole
+/// stores, and what retired clients left.
+///
+/// It reads the newest marker of each member, and removes nothing on the word
+/// of a name alone. What it is about to remove is in its own marker before
+/// it goes.
+struct Housekeeping {
+  /// So many own change sets make it due.
+  static let ownInterval: UInt64 = 32
+  /// So many change sets of others make it due.
+  static let appliedInterval: UInt64 = 256
+
+  let files: SharedFiles
+  let store: LocalStore
+  let listing: MarkerSteps.Listing
+  let members: Members
+  let commands: CommandState
+  /// Publishes a marker, if there is something new to say.
+  let tell: () throws -> Bool
+
+  var context: OperationContext { files.context }
+  var client: ClientIdentifier { store.binding.client }
+  var records: StoreRecords { StoreRecords(store) }
+  var layout: DirectoryLayout.Generation {
+    DirectoryLayout.Document(store.binding.document).generation(store.binding.generation)
+  }
+
+  /// Whether enough has come together since the last time. The first time of
+  /// a store only notes where it stands.
+  static func isDue(_ store: LocalStore) throws -> Bool {
+    let now = try standing(store)
+    guard let last = try StoreRecords(store).housekeeping() else {
+      try StoreRecords(store).keep(now)
+      return false
+    }
+    return now.head >= last.head + ownInterval || now.applied >= last.applied + appliedInterval
+  }
+
+  private static func standing(_ store: LocalStore) throws -> StoreRecords.Housekeeping {
+    StoreRecords.Housekeeping(
+      head: try store.head()?.number ?? 0,
+      applied: try store.appliedVector().entries.values.reduce(0) { $0 &+ $1.number })
+  }
+
+  /// What the steps find out and hand on.
+  struct Findings {
+    var known: [ClientIdentifier: RecentSyncFile]
+    var limits: ClearingLimits
+    /// The whole stores in the directory.
+    var wholeStores: [ClientIdentifier: [WholeStoreName]]
+    /// Own files in SyncChanges.
+    var own: [ChangeFileName]
+    /// What can be removed once the marker is out.
+    var removals: [Removal] = []
+    var report = VacuumReport()
+  }
+
+  /// Files that may go.
+  struct Removal {
+    var files: VacuumReport.Files
+    var paths: [RelativePath]
+  }
+
+  /// Does it.
+  ///
+  /// - Parameter isThorough: Whether to check every segment of others that
+  ///   nobody has verified, rather than the own share of them.
+  func run(isThorough: Bool = false) throws -> VacuumReport {
+    context.begin(.listing)
+    let known = try KnownMarkers(files, store: store).update(listing)
+    var findings = Findings(
+      known: known, limits: try limits(known), wholeStores: try listWholeStores(),
+      own: try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self))
+    try updateVerified(&findings)
+    try verifySegments(&findings, isThorough: isThorough)
+    try uploadIfWorthIt(&findings)
+    try vacuumChangeSets(&findings)
+    try compact(&findings)
+    try vacuumWholeStores(&findings)
+    try vacuumCommands(&findings)
+    try clearAfterRetired(&findings)
+    _ = try tell()
+    try remove(&findings)
+    try records.keep(Self.standing(store))
+    return findings.report
+  }
+
+  private func limits(_ known: [ClientIdentifier: RecentSyncFile]) throws -> ClearingLimits {
+    ClearingLimits(
+      words: try members.all.sorted().map { member in
+        guard member != client else {
+          return ClearingLimits.Word(
+            member: member,
+            marker: ClearingLimits.Said(
+              applied: try store.appliedVector(), commands: commands.commands,
+              wholeStores: try records.wholeStores()))
+        }
+        return ClearingLimits.Word(
+          member: member,
+          marker: known[member].map {
+            ClearingLimits.Said(
+              applied: $0.applied, commands: $0.commandsApplied, wholeStores: $0.wholeStores)
+          })
+      })
+  }
+
+  private func listWholeStores() throws -> [ClientIdentifier: [WholeStoreName]] {
+    var found: [ClientIdentifier: [WholeStoreName]] = [:]
+    for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
+      found[client] = try files.listIfPresent(
+        layout.wholeStores(of: client), as: WholeStoreName.self)
+    }
+    return found
+  }
+
+  // MARK: Change sets
+
+  private func vacuumChangeSets(_ findings: inout Findings) throws {
+    let sealed = try store.sealedChangeSets()
+    let hashes = Dictionary(
+      sealed.map { ($0.number, $0.hash) }, uniquingKeysWith: { first, _ in first })
+    let published = sealed.prefix { $0.isPublished }.last?.number
+    var kept = try records.kept()
+    let head = published ?? kept.changeSets - 1
+    let limit = findings.limits.changeSets(of: client, head: head) { hashes[$0] }
+    if limit.number >= kept.changeSets {
+      kept.changeSets = limit.number + 1
+      try records.keep(kept)
+      // The last one tells whether a member's word is about the same.
+      try store.forgetSealed(below: limit.number)
+    }
+    if limit.number < head, kept.changeSets <= head {
+      findings.report.kept.append(
+        VacuumReport.Files(
+          kind: .changeSets, client: client, first: max(limit.number + 1, kept.changeSets),
+          last: head, count: Int(head - max(limit.number, kept.changeSets - 1)),
+          reason: limit.reason, member: limit.member))
+    }
+    // Also what an interruption has left.
+    let gone = findings.own.filter { $0.numbers.upperBound < kept.changeSets }
+    findings.own.removeAll { $0.numbers.upperBound < kept.changeSets }
+    addRemovals(
+      gone, by: client,
+      reason: "every member has applied them, and every whole store contains them",
+      to: &findings)
+  }
+
+  /// Notes files in SyncChanges that may go.
+  func addRemovals(
+    _ names: [ChangeFileName], by client: ClientIdentifier, reason: String,
+    to findings: inout Findings
+  ) {
+    for kind in [VacuumReport.Files.Kind.changeSets, .segments] {
+      let some = names.filter { name in
+        if case .segment = name { kind == .segments } else { kind == .changeSets }
+      }
+      guard let first = some.map(\.numbers.lowerBound).min(),
+        let last = some.map(\.numbers.upperBound).max()
+      else { continue }
+      findings.removals.append(
+        Removal(
+          files: VacuumReport.Files(
+            kind: kind, client: client, first: first, last: last, count: some.count,
+            reason: reason),
+          paths: some.sorted { $0.numbers.lowerBound < $1.numbers.lowerBound }.map {
+            layout.path(of: $0, by: client)
+          }))
+    }
+  }
+
+  // MARK: Commands
+
+  private func vacuumCommands(_ findings: inout Findings) throws {
+    let head = commands.own.published?.number ?? 0
+    guard head > 0 else { return }
+    var kept = try records.kept()
+    let limit = findings.limits.commands(of: client, head: head)
+    if limit.number >= kept.commands {
+      kept.commands = limit.number + 1
+      try records.keep(kept)
+      try store.forgetCommands(through: limit.number)
+    }
+    guard kept.commands > 1 else { return }
+    let names = try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
+    let gone = names.filter { $0.number < kept.commands }.sorted()
+    addRemovals(
+      gone, by: client, reason: "every member, and every whole store, has processed them",
+      to: &findings)
+  }
+
+  /// Notes commands that may go.
+  func addRemovals(
+    _ names: [CommandName], by client: ClientIdentifier, reason: String,
+    to findings: inout Findings
+  ) {
+    guard let first = names.first, let last = names.last else { return }
+    findings.removals.append(
+      Removal(
+        files: VacuumReport.Files(
+          kind: .commands, client: client, first: first.number, last: last.number,
+          count: names.count, reason: reason),
+        paths: names.map { layout.path(of: $0, by: client) }))
+  }
+
+  // MARK: Removing
+
+  private func remove(_ findings: inout Findings) throws {
+    context.begin(.removing, count: findings.removals.reduce(0) { $0 + $1.paths.count })
+    for removal in findings.removals {
+      var removed = removal.files
+      for path in removal.paths {
+        do {
+          try files.remove(path)
+        } catch let error as DirectoryError {
+          // What stays does no harm; the next time tries again.
+          removed.count -= 1
+          context.environment.logger.notice("clearing away \(path): \(error)")
+        }
+        context.report { $0.completedCount += 1 }
+      }
+      if removed.count > 0 { findings.report.removed.append(removed) }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import SyncModel
+
+/// What housekeeping cleared away, and what it left for whose sake.
+public struct VacuumReport: Hashable, Sendable, Codable {
+  /// Files of one kind, by one client.
+  public struct Files: Hashable, Sendable, Codable {
+    /// The kinds of files that are cleared away.
+    public enum Kind: String, Hashable, Sendable, Codable {
+      /// Change sets in files of their own.
+      case changeSets
+      /// Many change sets in one file.
+      case segments
+      /// Snapshots of the document.
+      case wholeStores
+      /// Commands.
+      case commands
+      /// RecentSync markers.
+      case markers
+    }
+
+    /// What they are.
+    public var kind: Kind
+    /// Whose they are.
+    public var client: ClientIdentifier
+    /// The least number of them; the revision of markers.
+    public var first: UInt64
+    /// The greatest number.
+    public var last: UInt64
+    /// How many files.
+    public var count: Int
+    /// Why they went, or why they stay: a sentence for the user.
+    public var reason: String
+    /// The member that they are kept for, if it is one.
+    public var member: ClientIdentifier?
+
+    /// Joins the parts.
+    public init(
+      kind: Kind, client: ClientIdentifier, first: UInt64, last: UInt64, count: Int,
+      reason: String, member: ClientIdentifier? = nil
+    ) {
+      self.kind = kind
+      self.client = client
+      self.first = first
+      self.last = last
+      self.count = count
+      self.reason = reason
+      self.member = member
+    }
+  }
+
+  /// What was cleared away.
+  public var removed: [Files] = []
+  /// What is kept, and for whom.
+  public var kept: [Files] = []
+  /// Segments that were made of loose change sets or of smaller ones.
+  public var madeSegments = 0
+  /// Segments of others that were read and found whole.
+  public var verifiedSegments = 0
+  /// Whether a whole store was uploaded.
+  public var uploadedWholeStore = false
+
+  /// A report of nothing.
+  public init() {}
+
+  /// The number of files that were removed.
+  public var removedCount: Int { removed.reduce(0) { $0 + $1.count } }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import DocumentSync
+import SyncModel
+
+/// `docsync retire`
+struct Retire: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Stop waiting for devices that are not seen any more.",
+    discussion: """
+      What every device has applied may be cleared away; a device that is never seen again \
+      holds that up for ever. A retired device that returns goes on, or becomes a new one; \
+      nothing that was edited on it is lost.
+      """)
+
+  @OptionGroup var arguments: StoreArguments
+
+  @Option(
+    help: ArgumentHelp(
+      "Retire this device: its identifier, or the beginning of it.", valueName: "CLIENT"))
+  var client: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Retire the devices that did nothing for so many days, as this one has seen.",
+      valueName: "DAYS"))
+  var notSeen: Int?
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    var retired: [ClientIdentifier]
+  }
+
+  func validate() throws {
+    guard (client == nil) != (notSeen == nil) else {
+      throw ValidationError("Name one device with --client, or a time with --not-seen.")
+    }
+    if let notSeen, !(1...36_500).contains(notSeen) {
+      throw ValidationError("--not-seen takes a number of days from 1 to 36500.")
+    }
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    try await arguments.withManager { manager in
+      let selection: RetireOperation.Selection
+      if let client {
+        let found = try await manager.listClients().map(\.client).filter {
+          $0.description.hasPrefix(client)
+        }
+        guard let only = found.first, found.count == 1 else {
+          throw SyncError(
+            .clientUnknown, operation: "retire clients", path: arguments.store,
+            message: found.isEmpty
+              ? "No device of the document has the identifier “\(printable(client))”."
+              : "Several devices have an identifier that begins with “\(printable(client))”.",
+            remedy: "“docsync clients \(shellWord(arguments.store))” lists them.")
+        }
+        selection = .client(only, .absent)
+      } else {
+        selection = .notSeen(milliseconds: Int64(notSeen ?? 0) * 24 * 60 * 60 * 1000)
+      }
+      let names = await ClientNames(manager)
+      let retired = try await manager.retire(selection)
+      let text = retired.map { "Retired \(names.label($0))." }
+      return Outcome(
+        json: Result(store: arguments.store, retired: retired),
+        text: text.isEmpty ? "No device to retire." : text.joined(separator: "\n"))
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import DocumentSync
+
+/// `docsync vacuum`
+struct Vacuum: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Clear away what no device needs any more.",
+    discussion: """
+      Synchronizes first. “docsync sync” does the same by itself now and then. Only files of \
+      this device are cleared away, and what retired devices left; what is kept is listed with \
+      who needs it.
+      """)
+
+  @OptionGroup var arguments: StoreArguments
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    var report: VacuumReport
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    try await arguments.withManager { manager in
+      let bar = ProgressBar()
+      defer { bar.clear() }
+      let report = try await manager.vacuum(onProgress: bar.handler)
+      bar.clear()
+      let names = await ClientNames(manager)
+      return Outcome(
+        json: Result(store: arguments.store, report: report),
+        text: Self.lines(report, names).joined(separator: "\n"))
+    }
+  }
+
+  private static func lines(_ report: VacuumReport, _ names: ClientNames) -> [String] {
+    var lines = report.removed.map { files in
+      "removed \(text(files)) of \(names.label(files.client)): \(files.reason)"
+    }
+    if report.madeSegments > 0 { lines.append("made \(counted(report.madeSegments, "segment"))") }
+    if report.verifiedSegments > 0 {
+      lines.append("checked \(counted(report.verifiedSegments, "segment")) of other devices")
+    }
+    if report.uploadedWholeStore { lines.append("uploaded the whole store") }
+    if lines.isEmpty { lines.append("nothing to clear away") }
+    lines += report.kept.map { files in
+      let who = files.member.map { "for \(names.label($0)): " } ?? ""
+      return "kept \(text(files)) of \(names.label(files.client)) \(who)\(files.reason)"
+    }
+    return lines
+  }
+
+  private static func text(_ files: VacuumReport.Files) -> String {
+    let noun =
+      switch files.kind {
+      case .changeSets: "change set"
+      case .segments: "segment"
+      case .wholeStores: "whole store"
+      case .commands: "command"
+      case .markers: "marker"
+      }
+    let numbers = files.first == files.last ? "\(files.first)" : "\(files.first)–\(files.last)"
+    return "\(counted(files.count, noun)) (\(numbers))"
+  }
+}
