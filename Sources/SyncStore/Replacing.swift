@@ -38,7 +38,7 @@ struct Replacing {
     let schema = try newSchema(database)
     var mapping = KeyMapping(database: database, old: session.schema, new: schema)
     try mapping.build()
-    let rows = try exchangeRows(session, mapping, &result)
+    let (rows, keys) = try exchangeRows(session, mapping, &result)
     let before = session
     try checkCancellation()
     try exchangeBookkeeping(session, mapping)
@@ -48,6 +48,7 @@ struct Replacing {
         database: database, schema: mapping.new, client: binding.client, now: session.now))
     store.setIdentity(binding, snapshot.configuration)
     let session = try store.renewedSession(database)
+    for (table, keys) in keys { try session.access(table).formerKeys = keys }
     try writeOwn(former, session)
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
@@ -114,13 +115,14 @@ struct Replacing {
 
   private func exchangeRows(
     _ session: StoreSession, _ mapping: KeyMapping, _ result: inout ContentReplacement
-  ) throws -> RowExchange {
+  ) throws -> (RowExchange, declaredKeys: [Int: [RowIdentity: Int64]]) {
     let database = session.database
     let schema = try SchemaExchange(database: database, old: mapping.old, new: mapping.new)
     let rows = RowExchange(
       session: session, mapping: mapping, kept: schema.kept,
       checkCancellation: checkCancellation)
     try rows.putAside()
+    let keys = try rows.declaredKeys()
     result.deletedRows += try rows.removeRows()
     for table in schema.leavingTables { result.deletedRows += try rows.removeAllRows(of: table) }
     // The capture triggers are made anew where their tables are.
@@ -135,7 +137,7 @@ struct Replacing {
     if try Int.fetchOne(database, sql: "PRAGMA main.user_version") != snapshot.userVersion {
       try database.execute(sql: "PRAGMA main.user_version = \(snapshot.userVersion)")
     }
-    return rows
+    return (rows, keys)
   }
 
   // MARK: - Bookkeeping

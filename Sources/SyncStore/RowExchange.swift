@@ -117,6 +117,29 @@ struct RowExchange {
     return found.count
   }
 
+  /// The keys of rows that are known by declared columns and that will be
+  /// taken out: by table and identity.
+  func declaredKeys() throws -> [Int: [RowIdentity: Int64]] {
+    var found: [Int: [RowIdentity: Int64]] = [:]
+    for table in tables {
+      guard case .columns = table.identity,
+        let here = mapping.old.table(wireName: table.wireName),
+        here.identityDescription == table.identityDescription, let key = here.localKey
+      else { continue }
+      let access = try session.access(here.id)
+      let names = (here.keyColumns + [key]).map { "t.\(quoted($0))" }
+      let reading = try SQLStatement(
+        "SELECT \(names.joined(separator: ", ")) FROM main.\(here.quotedName) AS t WHERE "
+          + (kept.contains(table.id) ? isDoomed(table) : "1"), on: database)
+      while try reading.step() {
+        let values = here.keyColumns.indices.map { reading.value(at: $0) }
+        found[table.id, default: [:]][try access.identity(ofKey: values)] = reading.integer(
+          at: values.count)
+      }
+    }
+    return found
+  }
+
   // MARK: - What stays on this device
 
   private func aside(_ table: TableSchema) -> String { "temp.docsync_own_\(table.id)" }

@@ -189,6 +189,7 @@ final class TableAccess {
   /// that it has at its author's, if that is free here, or else the next.
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
+      if let former = formerKeys[identity], try !isTaken(former) { return former }
       var key = try nextKey()
       while try isTaken(key) { key = key == .max ? Self.randomKey() : key + 1 }
       greatestKey = key
@@ -223,6 +224,10 @@ final class TableAccess {
     if try explicitIdentity(of: key) != nil { return false }
     return try !isTaken(key)
   }
+
+  /// The keys that rows had here before they went with the rest of the
+  /// store's content, where nothing else tells.
+  var formerKeys: [RowIdentity: Int64] = [:]
 
   /// Keys of rows that are out of the table for a moment.
   var reservedKeys: Set<Int64> = []

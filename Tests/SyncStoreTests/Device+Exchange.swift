@@ -31,7 +31,8 @@ func converge(
     #expect(try device.rows("PRAGMA foreign_key_check") == [], sourceLocation: sourceLocation)
     #expect(try device.store.waiting() == [], sourceLocation: sourceLocation)
     if let query {
-      #expect(try device.rows(query) == rows, sourceLocation: sourceLocation)
+      let found = try device.rows(query)
+      #expect(found == rows, sourceLocation: sourceLocation)
     }
   }
 }

@@ -177,23 +177,43 @@ import Testing
 
   @Test func conflictsOfOwnEditsAreEnteredOnce() throws {
     let devices = try scratch.devices(2, Self.shop, configuration: configuration)
-    try devices[0].store.setPolicies { _ in }
-    try devices[1].run("UPDATE tag SET color = 'mine'")
-    try devices[0].run("UPDATE tag SET color = 'theirs'")
+    func edit(_ device: Int, at milliseconds: Int64, _ sql: String) throws {
+      try devices[device].setClock(milliseconds: 1_700_000_000_000 + milliseconds)
+      try devices[device].run(sql)
+    }
+    try edit(1, at: 1, "UPDATE tag SET color = 'mine'")
+    try edit(0, at: 2, "UPDATE tag SET color = 'theirs'")
     try devices[1].receive(from: devices[0])
     #expect(try devices[1].store.conflicts().count == 1)
     let before = try devices[1].store.conflicts()
     let result = try replace(devices[1], by: devices[0])
     #expect(result.reapplied.count == 1)
     #expect(try devices[1].store.conflicts() == before)
-    try devices[0].run("UPDATE orders SET total = 1 WHERE id = 1")
-    try devices[1].run("UPDATE orders SET total = 2 WHERE id = 1")
+    try edit(0, at: 3, "UPDATE orders SET total = 1 WHERE id = 1")
+    try edit(1, at: 4, "UPDATE orders SET total = 2 WHERE id = 1")
     try replace(devices[1], by: devices[0])
     let entry = try #require(try devices[1].store.conflicts().first)
     #expect(entry.local.cells?.map(\.value) == [.integer(2)])
     #expect(entry.remote.cells?.map(\.value) == [.integer(1)])
     #expect(entry.outcome == .local)
     try converge(devices, "SELECT total, color FROM orders JOIN tag WHERE id = 1", ["2|theirs"])
+  }
+
+  @Test func policiesDecideForOwnEditsThatAreNotPublished() throws {
+    let devices = try scratch.devices(2, Self.shop, configuration: configuration)
+    try devices[1].store.setPolicies { $0.document = .localWins }
+    try devices[1].setClock(milliseconds: 1_700_000_000_001)
+    try devices[0].setClock(milliseconds: 1_700_000_000_002)
+    try devices[1].run(
+      "UPDATE tag SET color = 'mine'; UPDATE customer SET name = 'Anna' WHERE id = 1")
+    try devices[0].run("UPDATE tag SET color = 'theirs'; DELETE FROM tagging;")
+    try devices[0].run(
+      "PRAGMA foreign_keys = OFF; DELETE FROM customer WHERE id = 1; DELETE FROM orders WHERE customer = 1"
+    )
+    try replace(devices[1], by: devices[0])
+    #expect(try devices[1].store.head()?.number == 2)
+    try converge(
+      devices, "SELECT color, customer.name FROM tag, customer WHERE id = 1", ["mine|Anna"])
   }
 
   @Test func parkedRowsAndTheJournalAreKept() throws {
