@@ -46,6 +46,7 @@ extension SyncError {
       .busy: .storeBusy, .notWritable: .storeNotWritable, .unpublishedEdits: .unpublishedEdits,
       .fork: .forkedClient, .noSpace: .noLocalSpace, .noSuchConflict: .noSuchConflict,
       .conflictNotOpen: .conflictNotOpen, .editRefused: .editRefused,
+      .changeSetMissing: .wholeStoreMissing,
       .badPolicy: .policyUnsuitable,
     ]
     self.init(

@@ -88,6 +88,8 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var incarnations: [Incarnation] = []
   /// What housekeeping did, if it was due.
   public var housekeeping: VacuumReport?
+  /// The store's content was exchanged for that of a whole store.
+  public var rebootstrap: Rebootstrap?
   /// Whether a new RecentSync was published.
   public var publishedMarker = false
 
@@ -98,7 +100,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var isIdle: Bool {
     sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty
       && sentCommands == 0 && processedCommands == 0
-      && !publishedMarker && !uploadedWholeStore
+      && !publishedMarker && !uploadedWholeStore && rebootstrap == nil
   }
 }
 

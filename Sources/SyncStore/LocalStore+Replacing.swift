@@ -32,8 +32,8 @@ extension LocalStore {
   ///     and nothing is changed then.
   ///
   /// Throws `damaged` if the file is no sound whole store, `fork` if it has
-  /// own change sets that this store does not know, and `missing` if the
-  /// bytes of one that has to be applied again are nowhere.
+  /// own change sets that this store does not know, and `changeSetMissing` if
+  /// the bytes of one that has to be applied again are nowhere.
   public func replaceContent(
     withSnapshotAt path: String, binding: StoreBinding? = nil,
     ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],

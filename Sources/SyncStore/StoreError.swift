@@ -39,6 +39,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let fork = Code(rawValue: "fork")
     /// A change set contradicts the format or the schema.
     public static let malformedChangeSet = Code(rawValue: "malformedChangeSet")
+    /// A change set of this store is needed, and neither the store nor the
+    /// whole store has it any more.
+    public static let changeSetMissing = Code(rawValue: "changeSetMissing")
     /// A policy names a table or a column that is not synchronized.
     public static let badPolicy = Code(rawValue: "badPolicy")
     /// The journal has no conflict of that number.

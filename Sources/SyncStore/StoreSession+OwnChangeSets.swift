@@ -76,7 +76,7 @@ extension StoreSession {
     let hash = ContentHash(of: bytes)
     guard !bytes.isEmpty, row == nil || (row?["hash"] as Data?) == Data(hash.bytes) else {
       throw StoreError(
-        .missing, path: "",
+        .changeSetMissing, path: "",
         message: "The whole store does not contain this device's change set \(number), and the "
           + "store does not keep it any more.",
         remedy: "Wait until its file is in the shared directory again, or until a newer whole "

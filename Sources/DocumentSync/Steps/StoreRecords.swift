@@ -159,6 +159,29 @@ struct StoreRecords {
     try keep(wholeStores, .wholeStores)
   }
 
+  /// The records of a store that has taken over a whole store, which counts
+  /// as found whole.
+  ///
+  /// - Parameter others: What it has found whole before; `nil` if the whole
+  ///   store is of another generation, in which nothing is known of anybody.
+  static func rebootstrapped(
+    from checked: WholeStoreFile.Checked, keeping others: [RecentSyncFile.WholeStore]?
+  ) throws -> [String: [UInt8]?] {
+    let header = checked.header
+    let found = RecentSyncFile.WholeStore(
+      client: header.client, number: header.number, hash: checked.hash, vector: header.vector)
+    let kept = (others ?? []).filter { $0.hash != checked.hash }.suffix(7)
+    var records: [String: [UInt8]?] = [
+      Key.wholeStores.rawValue: try encoded(kept + [found])
+    ]
+    if others == nil {
+      for key in [Key.ownMarker, .seenMarkers, .acknowledgements] {
+        records.updateValue(nil, forKey: key.rawValue)
+      }
+    }
+    return records
+  }
+
   private func value<Value: Decodable>(_ key: Key) throws -> Value? {
     guard let bytes = try store.record(key.rawValue) else { return nil }
     return try JSONDecoder().decode(Value.self, from: Data(bytes))
@@ -179,8 +202,12 @@ struct StoreRecords {
   }
 
   private func keep(_ value: some Encodable, _ key: Key) throws {
+    try store.setRecord(key.rawValue, to: Self.encoded(value))
+  }
+
+  private static func encoded(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    try store.setRecord(key.rawValue, to: Array(encoder.encode(value)))
+    return Array(try encoder.encode(value))
   }
 }

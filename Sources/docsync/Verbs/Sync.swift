@@ -121,6 +121,7 @@ struct Sync: Verb {
   /// What was done, a line for each kind of thing.
   static func lines(_ report: SyncReport) -> [String] {
     var lines: [String] = []
+    if let rebootstrap = report.rebootstrap { lines += text(rebootstrap) }
     if !report.sent.isEmpty { lines.append("sent \(text(report.sent))") }
     if !report.applied.isEmpty {
       let rows = [
@@ -148,6 +149,16 @@ struct Sync: Verb {
       lines.append(isUpToDate ? "up to date" : "nothing could be applied")
     }
     return lines
+  }
+
+  private static func text(_ rebootstrap: SyncReport.Rebootstrap) -> [String] {
+    var line =
+      "took over the whole database that is in the directory (\(rebootstrap.reason.rawValue))"
+    let own = rebootstrap.reappliedChangeSets + rebootstrap.returningChangeSets
+    if own > 0 { line += ", with \(counted(own, "change set")) of this device beyond it" }
+    if rebootstrap.changedSchema { line += "; its schema is another" }
+    return [line, "the file as it was is kept as \(rebootstrap.backup)"]
+      + rebootstrap.warnings.map { "warning: \($0.text)" }
   }
 
   private static func text(_ sets: [SyncReport.ChangeSet]) -> String {

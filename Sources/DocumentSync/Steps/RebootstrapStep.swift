@@ -1,0 +1,99 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Exchanges the content of the store for that of the best whole store: the
+/// one mend for what cannot be fetched piece by piece.
+///
+/// The store is exchanged in one transaction, or not at all. What has been
+/// published since the whole store was uploaded comes with the fetch that
+/// follows; the applied vector has to be asked for anew.
+struct RebootstrapStep {
+  let files: SharedFiles
+  let store: LocalStore
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+  }
+
+  /// Downloads the best whole store, and exchanges the content.
+  ///
+  /// - Parameter generation: The generation that the store goes over to;
+  ///   `nil` for its own. Own change sets that the whole store does not
+  ///   contain are set aside then, to be written anew
+  ///   (``LocalStore/returning()``), and all that is remembered of other
+  ///   clients' markers is forgotten.
+  func run(
+    _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil
+  ) throws -> SyncReport.Rebootstrap {
+    context.begin(.downloading)
+    context.environment.logger.notice("re-bootstrap of \(store.path): \(reason.rawValue)")
+    let siblings = LocalSiblings(store: store.path, operation: context.verb)
+    try siblings.removeAll()
+    do {
+      let database = siblings.temporary("database")
+      let steps = WholeStoreSteps(files)
+      let checked = try steps.download(
+        generation ?? ownGeneration, to: database, file: siblings.temporary("store"))
+      let missing = try ownBytes(beyond: checked.header.vector)
+      context.begin(.applying)
+      let records = try StoreRecords.rebootstrapped(
+        from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil)
+      let replacement = try store.replaceContent(
+        withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
+        records: records, checkCancellation: context.checkCancellation)
+      try siblings.removeAll()
+      return SyncReport.Rebootstrap(
+        reason: reason, backup: replacement.backup, wholeStore: steps.description(checked),
+        reappliedChangeSets: replacement.reapplied.count,
+        returningChangeSets: replacement.pendingOwn.count,
+        changedSchema: replacement.changedSchema, conflicts: replacement.conflicts,
+        warnings: replacement.warnings)
+    } catch {
+      try siblings.removeAll()
+      throw error
+    }
+  }
+
+  private var ownGeneration: GenerationFile {
+    let binding = store.binding
+    return GenerationFile(
+      root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
+      generation: binding.generation, ordinal: UInt64(binding.generationOrdinal), description: "",
+      creator: binding.client, createdMilliseconds: 0)
+  }
+
+  private func binding(_ generation: GenerationFile) -> StoreBinding {
+    var binding = store.binding
+    binding.root = generation.root
+    binding.document = generation.document
+    binding.documentIdentifier = generation.identifier
+    binding.generation = generation.generation
+    binding.generationOrdinal = Int(generation.ordinal)
+    return binding
+  }
+
+  /// The files of own change sets that a whole store does not contain, and of
+  /// which the store has given up the bytes since everybody had them.
+  private func ownBytes(beyond vector: VersionVector) throws -> [UInt64: [UInt8]] {
+    let client = store.binding.client
+    let layout = DirectoryLayout.Document(store.binding.document).generation(
+      store.binding.generation)
+    var found: [UInt64: [UInt8]] = [:]
+    for sealed in try store.sealedChangeSets()
+    where !sealed.isKept && sealed.number > vector.number(of: client) {
+      let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
+      do {
+        let bytes = try files.read(
+          layout.path(of: name, by: client), limit: CodecLimits.default.fileBytes)
+        if ContentHash(of: bytes) == sealed.hash { found[sealed.number] = bytes }
+      } catch let error as DirectoryError where error.concernsOneFile {
+        // Without it the store says what is missing, and stays as it is.
+        context.environment.logger.notice("own change set \(sealed.number): \(error)")
+      }
+    }
+    return found
+  }
+}

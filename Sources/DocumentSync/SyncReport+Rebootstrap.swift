@@ -1,0 +1,59 @@
+import SyncModel
+
+extension SyncReport {
+  /// The store's content was exchanged for that of a whole store.
+  public struct Rebootstrap: Hashable, Sendable, Codable {
+    /// Why. Open: later versions may add their own.
+    public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
+      /// The reason's name.
+      public let rawValue: String
+      /// A reason of the given name.
+      public init(rawValue: String) { self.rawValue = rawValue }
+
+      /// Change sets that the store needed were cleared away.
+      public static let gap = Reason(rawValue: "gap")
+      /// The document was reset on another device.
+      public static let reset = Reason(rawValue: "reset")
+      /// The document was deleted and created again.
+      public static let begunAnew = Reason(rawValue: "begunAnew")
+      /// Two devices created the document at the same moment.
+      public static let createdTwice = Reason(rawValue: "createdTwice")
+    }
+
+    /// Why.
+    public var reason: Reason
+    /// Where the copy is of the store as it was.
+    public var backup: String
+    /// What the content was taken from.
+    public var wholeStore: WholeStoreDescription
+    /// How many change sets of this device were applied again, since the
+    /// whole store did not contain them.
+    public var reappliedChangeSets: Int
+    /// How many have to be written anew for another generation.
+    public var returningChangeSets: Int
+    /// Whether the tables took another schema, so that the application has to
+    /// migrate as after a download.
+    public var changedSchema: Bool
+    /// Cells and rows for which edits of this device and the whole store
+    /// contradict.
+    public var conflicts: Int
+    /// What people may want to know.
+    public var warnings: [SyncWarning]
+
+    /// Joins the parts.
+    public init(
+      reason: Reason, backup: String, wholeStore: WholeStoreDescription,
+      reappliedChangeSets: Int = 0, returningChangeSets: Int = 0, changedSchema: Bool = false,
+      conflicts: Int = 0, warnings: [SyncWarning] = []
+    ) {
+      self.reason = reason
+      self.backup = backup
+      self.wholeStore = wholeStore
+      self.reappliedChangeSets = reappliedChangeSets
+      self.returningChangeSets = returningChangeSets
+      self.changedSchema = changedSchema
+      self.conflicts = conflicts
+      self.warnings = warnings
+    }
+  }
+}
