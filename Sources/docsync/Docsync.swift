@@ -16,6 +16,7 @@ struct Docsync: ParsableCommand {
     subcommands: [
       Init.self, Join.self, Sync.self, Status.self, Log.self, Show.self, Digest.self,
       Conflicts.self,
-      Documents.self, Clients.self, Retire.self, Upload.self, Vacuum.self, Demo.self,
+      Documents.self, Clients.self, Retire.self, Upload.self, Vacuum.self, Leave.self,
+      RemoveClient.self, DeleteDocument.self, RemoveAll.self, Demo.self,
     ])
 }

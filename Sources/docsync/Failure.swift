@@ -68,6 +68,14 @@ struct Failure: Error, Sendable {
     .alreadyUnderSync: "Synchronize it with “docsync sync”.",
     .setUpUnfinished: "Complete it with the same “docsync init” as before.",
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
+    .documentDeleted:
+      "The database on this device is as it was. Take it out of sync with “docsync leave "
+      + "--abandon”, or create the document again with “docsync init”.",
+    .documentReplaced:
+      "The database on this device is as it was, with all its edits. Get the other document with "
+      + "“docsync join” under another path, or take this one out of sync with “docsync leave "
+      + "--abandon”.",
+    .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
     .documentAmbiguous: "Choose one with --document.",
     .fileExists: "Choose another path, or add --replace, which keeps the file as a backup.",
     .applicationMissing:

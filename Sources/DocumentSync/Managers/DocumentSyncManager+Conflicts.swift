@@ -69,6 +69,6 @@ extension DocumentSyncManager {
   ) async throws -> Output {
     let store = store
     return try await journalQueue.run(
-      StoreOperation(verb, environment: environment) { try work(store) })
+      StoreOperation(verb, environment: environment) { try work(store) }, events: events)
   }
 }

@@ -56,7 +56,7 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
       report.fileCount = inventory.files.count
       report.byteCount = inventory.byteCount
       report.remaining = inventory.foreignNames
-      if let deletion = after.deletion, !isPreview {
+      if let deletion = after.deletion, !found.isDeleted, !isPreview {
         send(.documentDeleted(identifier: document, deletion))
       }
       return report

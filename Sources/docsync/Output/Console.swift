@@ -37,6 +37,9 @@ struct Console: Sendable {
     write(text + "\n", to: .standardError)
   }
 
+  /// Writes a question, with no line's end.
+  func ask(_ text: String) { write(text, to: .standardError) }
+
   private func emit(_ value: any Encodable) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

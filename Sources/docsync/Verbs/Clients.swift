@@ -54,29 +54,36 @@ struct Clients: Verb {
   }
 
   private static func cells(_ client: ClientDescription, in result: Result) -> [String] {
-    let name = client.description.isEmpty ? "(not known yet)" : printable(client.description)
-    var cells = [ClientNames.short(client.client), name]
+    var name = client.description.isEmpty ? "(not known yet)" : printable(client.description)
+    if client.client.description == result.own { name += " (this one)" }
+    var cells = [
+      ClientNames.short(client.client), name, printable(client.platform), status(client),
+    ]
     if let state = client.state {
       cells.append(counted(Int(state.changeHead), "change set"))
-      cells.append(lack(client.client, state, of: result.clients))
+      cells.append(lag(client))
       cells.append(state.milliseconds.map { "synced " + timeText($0) } ?? "")
     } else if let registered = client.registeredMilliseconds {
       cells.append("since " + timeText(registered))
     }
-    if client.client.description == result.own { cells[1] += " (this one)" }
+    if let ancestor = client.ancestor { cells.append("was \(ClientNames.short(ancestor))") }
     return cells
   }
 
-  /// How far a client is behind the others, as far as its marker tells.
-  private static func lack(
-    _ client: ClientIdentifier, _ state: ClientDescription.State, of all: [ClientDescription]
-  ) -> String {
-    guard let applied = state.applied else { return "not readable yet" }
-    let count = all.reduce(UInt64(0)) { sum, other in
-      guard other.client != client, let head = other.state?.changeHead else { return sum }
-      let number = applied.number(of: other.client)
-      return sum + (head > number ? head - number : 0)
+  private static func status(_ client: ClientDescription) -> String {
+    switch client.status {
+    case .neverSynced: "never synced"
+    case .member: "member"
+    case .retired: "retired"
+    case .removed:
+      "removed" + (client.removal?.clientDescription.map { " by \(printable($0))" } ?? "")
+    case .left: "left"
     }
-    return count == 0 ? "has everything" : "lacks \(count)"
+  }
+
+  /// How far a client is behind the others, as far as its marker tells.
+  private static func lag(_ client: ClientDescription) -> String {
+    guard let lag = client.lag else { return "not readable yet" }
+    return lag == 0 ? "has everything" : "lacks \(lag)"
   }
 }

@@ -26,21 +26,37 @@ struct Documents: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let manager = ApplicationSyncManager(
       directory: FolderDirectory(root: directory), applicationIdentifier: application)
-    let result = Result(directory: directory, documents: try await manager.listDocuments())
+    let result = Result(
+      directory: directory, documents: try await manager.listDocuments(measuring: true))
     let names = ClientNames(
       names: Dictionary(
         try await manager.listClients().filter { !$0.description.isEmpty }
           .map { ($0.client, $0.description) },
         uniquingKeysWith: { $1 }))
-    let lines = alignedLines(
-      result.documents.map { document in
-        [
-          printable(document.identifier),
-          "created \(timeText(document.createdMilliseconds)) by "
-            + names.label(document.creator) + (document.isDeleted ? "; deleted" : ""),
-        ]
-      })
+    let lines = alignedLines(result.documents.map { Self.cells($0, names) })
     return Outcome(
       json: result, text: lines.isEmpty ? "No documents yet." : lines.joined(separator: "\n"))
+  }
+
+  private static func cells(_ document: DocumentDescription, _ names: ClientNames) -> [String] {
+    var history =
+      "created \(timeText(document.createdMilliseconds)) by \(names.label(document.creator))"
+    if let deletion = document.deletion {
+      let who = deletion.clientDescription.map(printable) ?? names.label(deletion.client)
+      history +=
+        "; deleted" + (deletion.milliseconds.map { " " + timeText($0) } ?? "")
+        + " by \(who)"
+    } else if let time = document.contents?.lastSyncMilliseconds {
+      history += "; synced " + timeText(time)
+    }
+    var identifier = printable(document.identifier)
+    if document.description != document.identifier, !document.description.isEmpty {
+      identifier += " (\(printable(document.description)))"
+    }
+    guard let contents = document.contents else { return [identifier, history] }
+    return [
+      identifier, counted(contents.clients.count, "device"),
+      counted(contents.fileCount, "file"), byteText(contents.byteCount), history,
+    ]
   }
 }

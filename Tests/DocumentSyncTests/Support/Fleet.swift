@@ -48,6 +48,11 @@ struct TestFleet {
 
   subscript(index: Int) -> DocumentSyncManager { managers[index] }
 
+  /// Goes on with another manager of a device's store.
+  mutating func replace(_ index: Int, with manager: DocumentSyncManager) {
+    managers[index] = manager
+  }
+
   /// Closes a device's store and opens it again, as a new process would.
   mutating func reopen(_ index: Int) async throws {
     try await managers[index].close()

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// How commands that destroy something are allowed to.
+struct ConfirmationOptions: ParsableArguments {
+  @Flag(help: "Do not ask. Needed where there is no terminal to ask on, and with --json.")
+  var yes = false
+
+  /// Returns once it is allowed; otherwise nothing may be changed.
+  ///
+  /// - Parameters:
+  ///   - question: What will be done, as a sentence.
+  ///   - lines: What exactly will go, and what stays.
+  ///   - path: What it is about.
+  func ask(
+    _ question: String, _ lines: [String], path: String?, _ console: Console
+  ) async throws {
+    guard !yes else { return }
+    let text = ([question] + lines).joined(separator: "\n  ")
+    guard !console.isJSON, isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+      throw Failure(
+        code: Self.code, message: text, path: path,
+        remedy: "Give --yes if that is what you want; nothing was changed.", status: .refused)
+    }
+    console.ask(text + "\nType “yes” to go on: ")
+    guard try await Self.line() == "yes" else {
+      throw Failure(
+        code: Self.code, message: "Nothing was changed.", path: path,
+        remedy: "Type “yes” in full to go on.", status: .refused)
+    }
+  }
+
+  private static let code = "confirmationNeeded"
+
+  /// A line of what is typed; `nil` at the end. Cancelling the task ends the
+  /// wait.
+  private static func line() async throws -> String? {
+    let reader = LineReader()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { reader.read($0) }
+    } onCancel: {
+      reader.cancel()
+    }
+  }
+}
+
+/// Reads one line on a thread of its own.
+private final class LineReader: Sendable {
+  private enum State {
+    case idle
+    case reading(CheckedContinuation<String?, any Error>)
+    case over
+  }
+
+  private let state = Mutex(State.idle)
+
+  func read(_ continuation: CheckedContinuation<String?, any Error>) {
+    let begins = state.withLock { state in
+      guard case .idle = state else { return false }
+      state = .reading(continuation)
+      return true
+    }
+    guard begins else { return continuation.resume(throwing: CancellationError()) }
+    Thread.detachNewThread { self.finish(.success(readLine())) }
+  }
+
+  func cancel() { finish(.failure(CancellationError())) }
+
+  private func finish(_ result: Result<String?, any Error>) {
+    let continuation: CheckedContinuation<String?, any Error>? = state.withLock { state in
+      defer { state = .over }
+      if case .reading(let continuation) = state { return continuation }
+      return nil
+    }
+    continuation?.resume(with: result)
+  }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+import DocumentSync
+import SyncDirectory
+import SyncModel
+
+/// Where something is removed, and who does it.
+struct RemovalOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  var directory: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The application that the directory must belong to (default: any).", valueName: "ID"))
+  var application: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "What to call this device to the others (default: its host name).", valueName: "NAME"))
+  var client: String?
+
+  /// The way in.
+  var manager: ApplicationSyncManager {
+    ApplicationSyncManager(
+      directory: FolderDirectory(root: directory), applicationIdentifier: application)
+  }
+}
+
+extension RemovalReport {
+  /// How much it is: “3 files, 1.2 MB”.
+  var sizeText: String { "\(counted(fileCount, "file")), \(byteText(byteCount))" }
+
+  /// The files that stay, a line each, with a line before.
+  var remainingLines: [String] {
+    guard !remaining.isEmpty else { return [] }
+    return [isPreview ? "these files are none of ours and will stay:" : "These files stayed:"]
+      + remaining.map { "  " + printable($0) }
+  }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import DocumentSync
+import SyncModel
+
+/// `docsync delete-document`
+struct DeleteDocument: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "delete-document",
+    abstract: "Delete a document from a shared directory.",
+    discussion: """
+      Removes its files, whichever device has written them, and leaves a note by which the \
+      devices that share it are told who deleted it and when. Their databases stay as they are, \
+      with all edits; each of them can create the document again, or leave.
+
+      A run that was interrupted is completed by the same command.
+      """)
+
+  @Argument(help: "The document.")
+  var document: String
+
+  @OptionGroup var options: RemovalOptions
+  @OptionGroup var confirmation: ConfirmationOptions
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var directory: String
+    var removed: RemovalReport
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    let (manager, client) = (options.manager, ClientIdentifier.random())
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let preview = try await manager.deleteDocument(
+      document, by: client, described: options.client, preview: true, onProgress: bar.handler)
+    bar.clear()
+    try await confirmation.ask(
+      "This deletes the document “\(printable(document))” in \(options.directory).",
+      Self.lines(preview, try await manager.listClients()), path: options.directory, console)
+    let removal = ProgressBar()
+    defer { removal.clear() }
+    let report = try await manager.deleteDocument(
+      document, by: client, described: options.client, onProgress: removal.handler)
+    removal.clear()
+    let lines = ["Deleted “\(printable(document))”: \(report.sizeText)."] + report.remainingLines
+    return Outcome(
+      json: Result(directory: options.directory, removed: report),
+      text: lines.joined(separator: "\n"))
+  }
+
+  private static func lines(
+    _ preview: RemovalReport, _ clients: [ClientDescription]
+  ) -> [String] {
+    var lines: [String] = []
+    if let deletion = preview.documents.first?.deletion {
+      let who = deletion.clientDescription.map { " on “\(printable($0))”" } ?? ""
+      lines.append("it was deleted before\(who); what is left of it goes")
+    }
+    lines.append("\(preview.sizeText) will be removed")
+    let name = preview.documents.first?.name
+    let sharing = clients.filter { $0.status == .member && $0.document == name }
+    if !sharing.isEmpty {
+      let names = ClientNames(
+        names: Dictionary(
+          sharing.filter { !$0.description.isEmpty }.map { ($0.client, $0.description) },
+          uniquingKeysWith: { $1 }))
+      lines.append(
+        "\(counted(sharing.count, "device")) will be told, and keep their databases: "
+          + sharing.map { names.label($0.client) }.joined(separator: ", "))
+    }
+    return lines + preview.remainingLines
+  }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import DocumentSync
+import SyncStore
+
+/// `docsync leave`
+struct Leave: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Take a database out of sync: it becomes an ordinary SQLite file again.",
+    discussion: """
+      Sends what was not sent, tells the other devices that they need not wait for this one, \
+      and removes all tables (docsync_…) and triggers of DocumentSync from the database. Your \
+      tables and rows stay as they are; the space is given back by VACUUM.
+
+      Rows that are kept and not shown, what others have in tables that are not here, and the \
+      conflict journal go with the bookkeeping. It says what that is before it asks.
+      """)
+
+  @OptionGroup var arguments: StoreArguments
+
+  @Flag(help: "Send nothing and tell nobody: for a directory that is gone for good.")
+  var abandon = false
+
+  @OptionGroup var confirmation: ConfirmationOptions
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String
+    /// Whether it was under sync before.
+    var hasLeft: Bool
+    var document: String?
+    var directory: String?
+    var client: String?
+    var report: SyncReport?
+    var hasToldOthers = false
+    var lost: Loss?
+  }
+
+  /// What goes with the bookkeeping.
+  struct Loss: Encodable, Sendable {
+    var parked: [ParkedJSON]
+    var unknownRows: [String: Int]
+    var waitingChangeSets: Int
+    var openConflicts: Int
+    var conflicts: Int
+    var unsentEdits: Int
+    var unsentChangeSets: Int
+
+    init(_ loss: RemovalLoss) {
+      parked = loss.parked.map(ParkedJSON.init)
+      unknownRows = loss.unknownRows
+      waitingChangeSets = loss.waitingChangeSets
+      openConflicts = loss.openConflicts
+      conflicts = loss.conflicts
+      unsentEdits = loss.unsealedEdits
+      unsentChangeSets = loss.unpublishedChangeSets
+    }
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    guard try LocalStore.isUnderSync(at: arguments.store) else {
+      return Outcome(
+        json: Result(store: arguments.store, hasLeft: false),
+        text: "\(arguments.store) is not under sync.")
+    }
+    return try await arguments.withManager { manager in
+      let loss = try manager.store.removalLoss()
+      try await confirmation.ask(
+        "This takes \(arguments.store) out of sync with the document "
+          + "“\(printable(manager.binding.documentIdentifier))” in "
+          + "\(printable(manager.directory.location)).",
+        Self.lines(loss, abandons: abandon), path: arguments.store, console)
+      let bar = ProgressBar()
+      defer { bar.clear() }
+      let report = try await manager.leave(
+        abandoning: abandon, isConfirmed: loss.needsConfirmation, onProgress: bar.handler)
+      bar.clear()
+      let result = Result(
+        store: arguments.store, hasLeft: true, document: report.binding.documentIdentifier,
+        directory: manager.directory.location, client: report.binding.client.description,
+        report: report.synchronization, hasToldOthers: report.hasToldOthers,
+        lost: Loss(report.loss))
+      var text = "\(arguments.store) is an ordinary database again."
+      if let sent = report.synchronization?.sent, !sent.isEmpty {
+        text += " Sent before: \(counted(sent.count, "change set"))."
+      }
+      return Outcome(json: result, text: text)
+    }
+  }
+
+  /// What will go, and what will be sent.
+  private static func lines(_ loss: RemovalLoss, abandons: Bool) -> [String] {
+    var lines: [String] = []
+    if loss.unsealedEdits > 0 || loss.unpublishedChangeSets > 0 {
+      let parts = [
+        loss.unsealedEdits > 0 ? counted(loss.unsealedEdits, "edit") : nil,
+        loss.unpublishedChangeSets > 0
+          ? counted(loss.unpublishedChangeSets, "change set") : nil,
+      ].compactMap(\.self)
+      lines.append(
+        parts.joined(separator: " and ")
+          + (abandons
+            ? " will not be sent; the rows stay here" : " will be sent before"))
+    }
+    if !loss.parked.isEmpty {
+      lines.append("these rows, which are kept and not shown, will be gone:")
+      lines += parkedLines(loss.parked, indent: 2)
+    }
+    for (name, count) in loss.unknownRows.sorted(by: { $0.key < $1.key }) {
+      let noun = name.contains(".") ? "value" : "row"
+      lines.append(
+        "\(counted(count, noun)) of \(printable(name)), which is not here, will be gone")
+    }
+    if loss.waitingChangeSets > 0 {
+      lines.append(
+        "\(counted(loss.waitingChangeSets, "change set")) of others that could not be applied "
+          + "yet will be gone")
+    }
+    if loss.conflicts > 0 {
+      lines.append(
+        "the journal with \(counted(loss.conflicts, "conflict")), \(loss.openConflicts) of them "
+          + "open, will be gone")
+    }
+    return lines.isEmpty ? ["nothing that you entered will be gone"] : lines
+  }
+}

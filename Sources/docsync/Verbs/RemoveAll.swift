@@ -1,0 +1,72 @@
+import ArgumentParser
+import DocumentSync
+import SyncModel
+
+/// `docsync remove-all`
+struct RemoveAll: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "remove-all",
+    abstract: "Remove everything that is synchronized through a directory.",
+    discussion: """
+      Deletes every document as “docsync delete-document” does, then what the devices say of \
+      themselves, and last the file that makes the directory a shared one. Databases on the \
+      devices stay as they are. The notes by which the devices are told stay, and so do files \
+      that are not DocumentSync's, which are named.
+
+      A run that was interrupted is completed by the same command.
+      """)
+
+  @OptionGroup var options: RemovalOptions
+  @OptionGroup var confirmation: ConfirmationOptions
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var directory: String
+    var removed: RemovalReport
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    let (manager, client) = (options.manager, ClientIdentifier.random())
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let preview = try await manager.removeAll(
+      by: client, described: options.client, preview: true, onProgress: bar.handler)
+    bar.clear()
+    try await confirmation.ask(
+      "This removes everything that is synchronized through \(options.directory).",
+      Self.lines(preview), path: options.directory, console)
+    let removal = ProgressBar()
+    defer { removal.clear() }
+    let report = try await manager.removeAll(
+      by: client, described: options.client, onProgress: removal.handler)
+    removal.clear()
+    let lines =
+      [
+        "Removed \(counted(report.documents.count, "document")) and "
+          + "\(counted(report.clients.count, "device")): \(report.sizeText)."
+      ] + report.remainingLines
+    return Outcome(
+      json: Result(directory: options.directory, removed: report),
+      text: lines.joined(separator: "\n"))
+  }
+
+  private static func lines(_ preview: RemovalReport) -> [String] {
+    let living = preview.documents.filter { !$0.isDeleted }
+    var lines = ["\(preview.sizeText) will be removed"]
+    if !living.isEmpty {
+      lines.append(
+        "\(counted(living.count, "document")): "
+          + living.map { "“\(printable($0.identifier))”" }.joined(separator: ", "))
+    }
+    if !preview.clients.isEmpty {
+      lines.append(
+        "what \(counted(preview.clients.count, "device")) said of themselves: "
+          + preview.clients.map { client in
+            client.description.isEmpty
+              ? ClientNames.short(client.client) : printable(client.description)
+          }.joined(separator: ", "))
+    }
+    return lines + preview.remainingLines
+  }
+}

@@ -1,0 +1,251 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+/// Every operation, cancelled before each of its calls on the directory: it
+/// finishes once, leaves nothing by halves, and the next run completes.
+@Suite struct CancellationTests {
+  /// Cancels at every call in turn.
+  ///
+  /// - Parameters:
+  ///   - least: How many calls there are at least.
+  ///   - prepare: Makes the fleet ready, of which device 1 acts.
+  ///   - make: Makes the operation.
+  ///   - check: Looks at what it left, lets the next run complete, and looks
+  ///     again.
+  private func sweep<Output: Sendable>(
+    least: Int, devices: Int = 2, prepare: (TestFleet) async throws -> Void,
+    make: (TestFleet, any SharedDirectory) throws -> SyncOperation<Output>,
+    check: (TestFleet, Result<Output, SyncError>) async throws -> Void
+  ) async throws {
+    var call = 0
+    while true {
+      call += 1
+      let fleet = try await TestFleet(devices, seed: UInt64(call))
+      try await prepare(fleet)
+      let outcome = try await Cancelling.run(beforeCall: call, on: fleet.memory) {
+        try make(fleet, $0)
+      }
+      try await check(fleet, outcome.result)
+      let leftovers = try fleet.scratch.names().filter { $0.contains("-docsync-tmp") }
+      #expect(leftovers.isEmpty)
+      guard outcome.wasCalled else { break }
+    }
+    #expect(call > least)
+  }
+
+  private func turns(_ fleet: TestFleet) -> SyncTurns {
+    SyncTurns(environment: fleet.environment)
+  }
+
+  private func application(_ fleet: TestFleet) -> ApplicationSyncManager {
+    ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+  }
+
+  @Test func uploadingTheWholeStore() async throws {
+    try await sweep(least: 8) { fleet in
+      try fleet[1].put("x", "1")
+    } make: { fleet, directory in
+      UploadWholeStoreOperation(
+        store: fleet[1].store, directory: directory, turns: turns(fleet),
+        environment: fleet.environment)
+    } check: { fleet, _ in
+      // A marker that is published late is no work of its own.
+      for _ in 0..<2 { try await fleet.settle() }
+      try fleet.expectEqual()
+      // The next run clears away what the cancelled one left.
+      try await fleet[1].uploadWholeStore()
+      let joined = try await DocumentSyncManager.join(
+        storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+        environment: fleet.environment)
+      #expect(try joined.notes() == fleet[1].notes())
+    }
+  }
+
+  @Test func creatingADocument() async throws {
+    try await sweep(least: 10, devices: 1) { fleet in
+      _ = try fleet.scratch.makeNotes("new", rows: 3)
+    } make: { fleet, directory in
+      CreateDocumentOperation(
+        storeAt: fleet.scratch.store("new"), directory: directory, application: "docsync",
+        document: "new", turns: turns(fleet), environment: fleet.environment)
+    } check: { fleet, result in
+      if case .success(let store) = result { try store.close() }
+      let manager = try await DocumentSyncManager.register(
+        storeAt: fleet.scratch.store("new"), directory: fleet.memory, document: "new",
+        environment: fleet.environment)
+      #expect(try manager.notes().count == 3)
+      #expect(try await manager.synchronize().isIdle)
+      let documents = try await application(fleet).listDocuments()
+      #expect(documents.map(\.identifier) == ["main", "new"])
+    }
+  }
+
+  @Test func downloadingTheWholeStore() async throws {
+    try await sweep(least: 5, devices: 1) { _ in
+    } make: { fleet, directory in
+      DownloadWholeStoreOperation(
+        directory: directory, document: "main", to: fleet.scratch.store("j"), client: .random(),
+        environment: fleet.environment)
+    } check: { fleet, result in
+      switch result {
+      case .success(let downloaded): try downloaded.store.close()
+      case .failure:
+        // A store that has its place is whole.
+        if !FileManager.default.fileExists(atPath: fleet.scratch.store("j")) {
+          #expect(
+            try fleet.scratch.names().filter { $0.hasPrefix("j") && !$0.hasSuffix("lock") } == [])
+        }
+      }
+      let manager = try await DocumentSyncManager.register(
+        storeAt: fleet.scratch.store("j"), directory: fleet.memory, document: "main",
+        environment: fleet.environment)
+      #expect(try manager.notes() == fleet[0].notes())
+    }
+  }
+
+  @Test func leaving() async throws {
+    try await sweep(least: 6) { fleet in
+      try fleet[1].put("x", "last words")
+    } make: { fleet, directory in
+      LeaveOperation(
+        store: fleet[1].store, directory: directory, turns: turns(fleet),
+        environment: fleet.environment)
+    } check: { fleet, result in
+      if case .failure = result {
+        #expect(try LocalStore.isUnderSync(at: fleet[1].store.path))
+        try await fleet[1].leave()
+      }
+      #expect(try !LocalStore.isUnderSync(at: fleet[1].store.path))
+      try await fleet[0].synchronize()
+      #expect(try fleet[0].notes().contains("x=last words"))
+    }
+  }
+
+  @Test func deletingADocument() async throws {
+    try await sweep(least: 15) { _ in
+    } make: { fleet, directory in
+      DeleteDocumentOperation(
+        directory: directory, document: "main", by: .random(), described: "attic",
+        environment: fleet.environment)
+    } check: { fleet, _ in
+      let stores = fleet.paths { $0.name.hasSuffix(".store") }
+      let isDeleted = try await application(fleet).listDocuments().first?.isDeleted == true
+      #expect(isDeleted || stores.count == 1)
+      try await application(fleet).deleteDocument("main", by: .random())
+      #expect(
+        fleet.paths { $0.description.contains("RecentSyncs") || $0.name.hasSuffix("store") } == [])
+      #expect(await syncError { try await fleet[1].synchronize() }?.code == .documentDeleted)
+    }
+  }
+
+  @Test func removingEverything() async throws {
+    try await sweep(least: 20) { _ in
+    } make: { fleet, directory in
+      RemoveAllOperation(
+        directory: directory, by: .random(), described: "attic", environment: fleet.environment)
+    } check: { fleet, result in
+      if case .failure = result {
+        do {
+          try await application(fleet).removeAll(by: .random())
+        } catch let error as SyncError {
+          #expect(error.code == .applicationMissing)
+        }
+      }
+      #expect(fleet.paths { _ in true }.count == 2)
+    }
+  }
+
+  @Test func removingAClient() async throws {
+    try await sweep(least: 4) { _ in
+    } make: { fleet, directory in
+      RemoveClientOperation(
+        store: fleet[1].store, directory: directory, client: fleet[0].binding.client,
+        environment: fleet.environment)
+    } check: { fleet, _ in
+      try await fleet[1].removeClient(fleet[0].binding.client)
+      #expect(fleet.paths { $0.name.contains(".removed.") }.count == 1)
+    }
+  }
+
+  @Test func creatingADeletedDocumentAgain() async throws {
+    try await sweep(least: 12) { fleet in
+      try fleet[1].put("x", "not sent")
+      try await application(fleet).deleteDocument("main", by: .random())
+    } make: { fleet, directory in
+      RecreateDocumentOperation(
+        store: fleet[1].store, directory: directory, turns: turns(fleet),
+        environment: fleet.environment)
+    } check: { fleet, _ in
+      fleet[1].setDelegate(Answering(.create))
+      try await fleet[1].synchronize()
+      let joined = try await DocumentSyncManager.join(
+        storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+        environment: fleet.environment)
+      #expect(try joined.notes().contains("x=not sent"))
+      let found = try await application(fleet).findDocument("main")
+      #expect(found.ordinal == 2 && found.generation == fleet[1].binding.generation)
+    }
+  }
+
+  @Test func registeringAndDescribingAClient() async throws {
+    let client = ClientIdentifier.random()
+    try await sweep(least: 3) { _ in
+    } make: { fleet, directory in
+      RegisterApplicationClientOperation(
+        directory: directory, applicationIdentifier: nil, client: client, description: "x",
+        createIfMissing: true, environment: fleet.environment)
+    } check: { fleet, _ in
+      try await application(fleet).register(client, description: "x", createIfMissing: false)
+      #expect(fleet.paths { $0.name.hasPrefix("\(client).") }.count == 1)
+    }
+    try await sweep(least: 3) { _ in
+    } make: { fleet, directory in
+      DescribeClientOperation(
+        store: fleet[1].store, directory: directory,
+        descriptions: SyncDescriptions(client: "attic"), environment: fleet.environment)
+    } check: { fleet, _ in
+      try await fleet[1].describeClient("attic")
+      #expect(fleet.paths { $0.name.hasPrefix("\(fleet[1].binding.client).2.") }.count == 1)
+      #expect(fleet[1].binding.clientDescription == "attic")
+    }
+  }
+
+  @Test func looking() async throws {
+    try await sweep(least: 8) { _ in
+    } make: { fleet, directory in
+      ListDocumentsOperation(
+        directory: directory, measures: true, environment: fleet.environment)
+    } check: { fleet, _ in
+      let documents = try await application(fleet).listDocuments(measuring: true)
+      #expect(documents.count == 1)
+    }
+    try await sweep(least: 5) { _ in
+    } make: { fleet, directory in
+      ListClientsOperation(
+        directory: directory, binding: fleet[1].binding, environment: fleet.environment)
+    } check: { fleet, _ in
+      let clients = try await fleet[1].listClients()
+      #expect(clients.count == 2)
+    }
+    try await sweep(least: 1) { _ in
+    } make: { fleet, directory in
+      FindStandingOperation(
+        directory: directory, binding: fleet[1].binding, environment: fleet.environment)
+    } check: { fleet, _ in
+      let standing = try await fleet[1].findStanding()
+      #expect(standing == .current)
+    }
+    try await sweep(least: 2) { _ in
+    } make: { fleet, directory in
+      FindApplicationOperation(directory: directory, environment: fleet.environment)
+    } check: { fleet, _ in
+      let found = try await application(fleet).findApplication()
+      #expect(found.identifier == "docsync")
+    }
+  }
+}

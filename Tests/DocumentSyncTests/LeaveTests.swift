@@ -1,0 +1,177 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import GRDB
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+/// Leaving a document, and removing others from it.
+@Suite struct LeaveTests {
+  private func schema(_ path: String) throws -> [String] {
+    let queue = try DatabaseQueue(path: path)
+    let lines = try queue.read {
+      try String.fetchAll($0, sql: "SELECT type || name || ifnull(sql, '') FROM sqlite_schema")
+    }
+    try queue.close()
+    return lines
+  }
+
+  @Test func whoLeavesSendsItsEditsAndIsAnOrdinaryDatabase() async throws {
+    let fleet = try await TestFleet(2)
+    let plain = try schema(try fleet.scratch.makeNotes("plain"))
+    try fleet[1].put("x", "last words")
+    let notes = try fleet[1].notes()
+    let report = try await fleet[1].leave()
+    #expect(report.synchronization?.sent.count == 1 && report.hasToldOthers)
+    #expect(fleet[1].state == .left)
+    #expect(try schema(fleet[1].store.path) == plain)
+    #expect(try fleet[1].notes() == notes)
+    try await fleet[0].synchronize()
+    #expect(try fleet[0].notes().contains("x=last words"))
+    let clients = try await fleet[0].listClients()
+    let gone = try #require(clients.first { $0.client == report.binding.client })
+    #expect(gone.status == .left && gone.leftMilliseconds != nil && gone.state?.changeHead == 1)
+    try await fleet[1].close()
+    // It can be put under sync again, as a new client.
+    let again = try await DocumentSyncManager.register(
+      storeAt: fleet.scratch.store("1"), directory: fleet.memory, document: "main",
+      delegate: Answering(.replace), environment: fleet.environment)
+    #expect(again.binding.client != report.binding.client)
+  }
+
+  @Test func directoryThatIsAwayKeepsTheStoreUnderSyncUnlessItIsAbandoned() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[1].put("x", "not sent")
+    fleet.memory.isAway = true
+    let error = await syncError { try await fleet[1].leave() }
+    #expect(error?.code == .directoryAway)
+    #expect(try fleet[1].store.status().unsealedEdits > 0 && fleet[1].state == .registered)
+    let report = try await fleet[1].leave(abandoning: true)
+    #expect(report.loss.unsealedEdits > 0 && !report.hasToldOthers)
+    #expect(try fleet[1].notes().contains("x=not sent"))
+    #expect(try !LocalStore.isUnderSync(at: fleet[1].store.path))
+  }
+
+  @Test func rowsThatOnlyBookkeepingHoldsWantAConfirmation() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].edit(
+      """
+      CREATE TABLE more (id INTEGER PRIMARY KEY, x TEXT);
+      INSERT INTO more (x) VALUES ('1'), ('2');
+      """)
+    // The schema is noticed at the next transaction, and rows from then on.
+    try await fleet[0].synchronize()
+    try fleet[0].edit("INSERT INTO more (x) VALUES ('3')")
+    try await fleet[0].synchronize()
+    let before = fleet.memory.items
+    let error = await syncError { try await fleet[1].leave() }
+    #expect(error?.code == .confirmationNeeded && error?.classification == .refused)
+    #expect(error?.message.contains("more") == true)
+    // Nobody was told that it left.
+    let clients = try await fleet[0].listClients()
+    #expect(clients.allSatisfy { $0.status == .member })
+    #expect(try LocalStore.isUnderSync(at: fleet[1].store.path))
+    #expect(before.keys.filter { $0.name.contains("removed") }.isEmpty)
+    let report = try await fleet[1].leave(isConfirmed: true)
+    #expect(report.loss.unknownRows["more"] ?? 0 > 0)
+    #expect(try !LocalStore.isUnderSync(at: fleet[1].store.path))
+  }
+
+  @Test(arguments: [FaultyDirectory.Effect.stop, .stopAfterwards, .fail(.io)])
+  func leavingThatIsStruckAtAnyCallIsCompletedByTheNext(
+    effect: FaultyDirectory.Effect
+  ) async throws {
+    var call = 0
+    while true {
+      call += 1
+      var fleet = try await TestFleet(2, seed: UInt64(call))
+      try fleet[1].put("x", "last words")
+      fleet.directories[1].script(FaultyDirectory.Fault(effect, occurrence: call))
+      do {
+        try await fleet[1].leave()
+      } catch {
+        if fleet.directories[1].firedFaults.isEmpty { throw error }
+        if try LocalStore.isUnderSync(at: fleet[1].store.path) {
+          try await fleet.reopen(1)
+          try await fleet[1].leave()
+        }
+      }
+      guard !fleet.directories[1].firedFaults.isEmpty else { break }
+      #expect(try !LocalStore.isUnderSync(at: fleet[1].store.path))
+      try await fleet[0].synchronize()
+      #expect(try fleet[0].notes().contains("x=last words"))
+      #expect(fleet.changeSets(of: 1).isEmpty == false || call > 0)
+    }
+    #expect(call > 6)
+  }
+
+  @Test func tokenOutsideTheStoreGoesWithIt() async throws {
+    let fleet = try await TestFleet(1)
+    let folder = fleet.scratch.path + "/tokens"
+    var environment = fleet.environment
+    environment.store.places = StorePlaces(machine: "here", folder: folder)
+    let manager = try await DocumentSyncManager.create(
+      storeAt: try fleet.scratch.makeNotes("n"), directory: fleet.memory, document: "n",
+      environment: environment)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
+    try await manager.leave()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+  }
+
+  @Test func removedClientIsMarkedAndTheOthersSeeIt() async throws {
+    let fleet = try await TestFleet(3)
+    let client = fleet[2].binding.client
+    let removed = try await fleet[0].removeClient(client)
+    #expect(removed.client == client && removed.status == .removed)
+    let listed = try await fleet[1].listClients().first { $0.client == client }
+    #expect(listed?.status == .removed)
+    #expect(listed?.removal?.client == fleet[0].binding.client)
+    #expect(listed?.removal?.clientDescription == "0" && listed?.removal?.milliseconds != nil)
+    // Once is enough, whoever does it.
+    let items = fleet.memory.items
+    try await fleet[1].removeClient(client)
+    let marks = fleet.memory.items.keys.filter { $0.name.contains(".removed.") }
+    #expect(marks.count == 1 && items.keys.contains(where: { marks.contains($0) }))
+    let application = ApplicationSyncManager(
+      directory: fleet.memory, environment: fleet.environment)
+    #expect(try await application.listClients().filter { $0.status == .removed }.count == 1)
+  }
+
+  @Test func clientThatIsNotThereOrIsTheOwnOneIsNotRemoved() async throws {
+    let fleet = try await TestFleet(1)
+    let items = fleet.memory.items
+    for client in [fleet[0].binding.client, .random()] {
+      let error = await syncError { try await fleet[0].removeClient(client) }
+      #expect(error?.code == .clientMissing)
+    }
+    #expect(fleet.memory.items == items)
+  }
+
+  @Test func clientsAreListedWithWhatTheyLack() async throws {
+    let fleet = try await TestFleet(3)
+    for number in 1...3 {
+      try fleet[0].put("x", "\(number)")
+      try await fleet[0].synchronize()
+    }
+    try await fleet[1].synchronize()
+    let application = ApplicationSyncManager(
+      directory: fleet.memory, environment: fleet.environment)
+    try await application.register(.random(), description: "idle", createIfMissing: false)
+    let clients = try await fleet[0].listClients()
+    let byName = Dictionary(clients.map { ($0.description, $0) }, uniquingKeysWith: { $1 })
+    #expect(Set(byName.keys) == ["0", "1", "2"])
+    #expect(byName["0"]?.state?.changeHead == 3 && byName["0"]?.lag == 0)
+    #expect(byName["1"]?.lag == 0 && byName["1"]?.status == .member)
+    #expect(byName["2"]?.lag == 3)
+    #expect(
+      byName["2"]?.state?.lacking
+        == [ClientDescription.Lack(client: fleet[0].binding.client, first: 1, last: 3)])
+    #expect(byName["1"]?.state?.applied?.number(of: fleet[0].binding.client) == 3)
+    #expect(byName["1"]?.state?.milliseconds != nil)
+    let all = try await application.listClients()
+    #expect(all.count == 4)
+    #expect(all.first { $0.description == "idle" }?.status == .neverSynced)
+  }
+}
