@@ -28,6 +28,23 @@ final class StoreLock: Sendable {
     guard descriptor >= 0 else {
       throw Self.failure(errno, store: store, operation: operation)
     }
+    try Self.lock(descriptor, store: store, operation: operation)
+  }
+
+  /// Takes the lock for an operation that changes nothing, or throws
+  /// `storeInUse` at once.
+  ///
+  /// `nil` if there is no file to lock, which is not made, or if it may not be
+  /// opened: then nothing of this user's synchronizes the store either.
+  init?(reading store: String, operation: String) throws {
+    descriptor = open(Self.path(for: store), O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    try Self.lock(descriptor, store: store, operation: operation)
+  }
+
+  /// Locks a file that was opened; closes it if that fails.
+  private static func lock(_ descriptor: Int32, store: String, operation: String) throws {
+    let path = Self.path(for: store)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       let reason = errno
       if reason == EINTR { continue }

@@ -69,7 +69,7 @@ struct CheckedSnapshot {
 
   /// A whole store has no capture triggers. What it has of triggers and views
   /// is the application's, and has nothing to do with bookkeeping.
-  private static func checkForStrangers(_ database: Database, _ path: String) throws {
+  static func checkForStrangers(_ database: Database, _ path: String) throws {
     let rows = try Row.fetchAll(
       database,
       sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type IN ('trigger', 'view')")

@@ -224,6 +224,13 @@ public final class LocalStore: Sendable {
   }
 
   private func readSchema(_ database: Database) throws -> StoreSchema {
+    try Self.schema(of: database, configuration: configuration, path: path)
+  }
+
+  /// The schema, and what bookkeeping remembers of it.
+  static func schema(
+    of database: Database, configuration: StoreConfiguration, path: String
+  ) throws -> StoreSchema {
     let schema = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try Bookkeeping.registered(database))

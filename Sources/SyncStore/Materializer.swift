@@ -61,7 +61,7 @@ final class Materializer {
     }
   }
 
-  private func decide() throws {
+  func decide() throws {
     outside = [:]
     while true {
       try existence.expand()

@@ -16,14 +16,18 @@ struct PrivateData {
     "docsync_base", "docsync_command", "docsync_event",
   ]
 
+  /// What of `docsync_meta` is a device's own.
+  static let metaKeys = [
+    "binding", "conflictJournal", "place", "incarnations", FormerNames.key,
+  ]
+
   func remove() throws {
     for table in Self.tables {
       try database.execute(sql: "DELETE FROM \(table)")
     }
-    try database.execute(
-      sql: "DELETE FROM docsync_meta "
-        + "WHERE key IN ('binding', 'conflictJournal', 'place', 'incarnations', ?)",
-      arguments: [FormerNames.key])
+    for key in Self.metaKeys {
+      try database.execute(sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [key])
+    }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     try removeStatistics()

@@ -185,7 +185,7 @@ final class RowWriter {
   }
 
   /// What has to be kept of a row beyond what its table shows.
-  private func kept(_ row: WorkingRow, _ table: TableSchema) -> KeptRow? {
+  func kept(_ row: WorkingRow, _ table: TableSchema) -> KeptRow? {
     if row.isVisible {
       let differing = Set(row.overlays.keys).union(table.counters.filter(row.isAddedTo))
       let cells = differing.sorted().compactMap { column in
@@ -222,7 +222,7 @@ final class RowWriter {
 
   /// Where the references lead that the row has, and, if a row lives on under
   /// another identity, those too by which it is to be found.
-  private func references(of row: WorkingRow, _ table: TableSchema) throws
+  func references(of row: WorkingRow, _ table: TableSchema) throws
     -> Set<ReferenceKey>
   {
     guard row.isLiving || row.exists else { return [] }

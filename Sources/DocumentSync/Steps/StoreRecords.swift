@@ -169,17 +169,49 @@ struct StoreRecords {
   ) throws -> [String: [UInt8]?] {
     let header = checked.header
     let found = RecentSyncFile.WholeStore(
-      client: header.client, number: header.number, hash: checked.hash, vector: header.vector)
+      client: header.client, number: header.number, hash: checked.hash, vector: header.vector,
+      commands: header.commands, byteCount: checked.byteCount)
     let kept = (others ?? []).filter { $0.hash != checked.hash }.suffix(7)
     var records: [String: [UInt8]?] = [
       Key.wholeStores.rawValue: try encoded(kept + [found])
     ]
     if others == nil {
-      for key in [Key.ownMarker, .seenMarkers, .acknowledgements] {
+      for key in Key.allCases where ![.setUp, .wholeStores].contains(key) {
         records.updateValue(nil, forKey: key.rawValue)
       }
     }
     return records
+  }
+
+  // MARK: Verifying
+
+  /// The keys of what cannot be decoded, and why.
+  static func damage(in records: [String: [UInt8]]) -> [(key: String, reason: String)] {
+    func reason<Value: Decodable>(_ key: Key, _ type: Value.Type) -> (String, String)? {
+      guard let bytes = records[key.rawValue] else { return nil }
+      do {
+        _ = try JSONDecoder().decode(type, from: Data(bytes))
+        return nil
+      } catch {
+        return (key.rawValue, "\(error)")
+      }
+    }
+    return [
+      reason(.ownMarker, OwnMarker.self), reason(.seenMarkers, [String: SeenMarker].self),
+      reason(.wholeStores, [RecentSyncFile.WholeStore].self),
+    ].compactMap(\.self)
+  }
+
+  /// The last RecentSync of a store, from what it has kept; `nil` before the
+  /// first, or if it cannot be decoded.
+  static func ownMarker(in records: [String: [UInt8]]) -> OwnMarker? {
+    guard let bytes = records[Key.ownMarker.rawValue] else { return nil }
+    do {
+      return try JSONDecoder().decode(OwnMarker.self, from: Data(bytes))
+    } catch {
+      // ``damage(in:)`` tells of it.
+      return nil
+    }
   }
 
   private func value<Value: Decodable>(_ key: Key) throws -> Value? {

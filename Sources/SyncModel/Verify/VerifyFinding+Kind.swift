@@ -133,6 +133,10 @@ extension VerifyFinding {
     case databaseDamaged
     /// Rows refer to rows that are not there.
     case foreignKeysBroken
+    /// Rows break a condition of their table.
+    case constraintsBroken
+    /// The application has a schema that cannot be synchronized.
+    case schemaUnsuitable
     /// Tables of the bookkeeping are missing, or other than they should be.
     case bookkeepingDamaged
     /// The bookkeeping was written by a newer version of this software.
@@ -176,8 +180,8 @@ extension VerifyFinding {
     /// What the store is bound to is not in the directory, or no longer
     /// counts.
     case bindingMissing
-    /// A change set that this store has published is not in the directory.
-    case ownChangeSetMissing
+    /// A file that this store has published is not in the directory.
+    case ownFileMissing
     /// The directory knows more of this client than the store.
     case storeBehind
     /// The store has applied another content of a change set than is there.

@@ -4,13 +4,13 @@ extension VerifyFinding.Kind {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
       .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,
-      .storeMoved:
+      .identityOrphaned, .storeMoved:
       .note
     case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
       .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
       .commandMissing, .markerAhead, .markerWithoutFiles, .markerAppliedBeyond,
       .markerWholeStoreMissing, .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
-      .directoryAway, .directoryBehind:
+      .directoryAway, .directoryBehind, .storeBehind:
       .waiting
     default: .error
     }
@@ -150,22 +150,28 @@ extension VerifyFinding.Kind {
     case .foreignKeysBroken:
       "Look at the rows with “PRAGMA foreign_key_check”. A program has written with foreign keys "
         + "off; the next “docsync sync” puts what it left in line."
+    case .constraintsBroken:
+      "Mend the rows: a program has written with the conditions off."
+    case .schemaUnsuitable: "Change the schema so that every table can be synchronized."
     case .bookkeepingNewer: "Update docsync on this device."
     case .triggersOutOfDate: "Run “docsync sync”, which makes the triggers anew."
     case .rowUnknown:
-      "A program wrote it while nothing was captured: write the row again, for example with "
-        + "“UPDATE”, after “docsync sync”; or fetch the document anew with “docsync join --replace”."
+      "A program wrote it while nothing was captured, so that no other device has it: delete the row "
+        + "and insert it again."
     case .identityOrphaned: "Nothing need be done, unless rows are missing."
-    case .outboxDamaged, .recordDamaged, .storeBehind:
+    case .outboxDamaged, .recordDamaged:
       "Restore the file from a backup or join the document anew with “docsync join --replace”, and "
         + "copy over what was edited here."
     case .inboxDamaged: "Run “docsync sync”: what waits is fetched again from the directory."
     case .journalDamaged:
       "Note what “docsync conflicts” shows; nothing else depends on the journal."
+    case .storeBehind:
+      "Run “docsync sync”: the store is an older state of itself, or a copy, and becomes a device of "
+        + "its own."
     case .storeMoved: "Nothing need be done: the next “docsync sync” makes it a device of its own."
     case .directoryAway: "Check the path, or connect the shared directory, then verify again."
     case .bindingMissing: "Run “docsync sync”, which says what has become of the document."
-    case .ownChangeSetMissing: "Run “docsync sync --thorough”, which puts back what is missing."
+    case .ownFileMissing: "Run “docsync sync --thorough”, which puts back what is missing."
     default:
       "Wait until the shared directory has arrived. If it has, it may have been restored from a "
         + "backup: run “docsync sync --thorough” on every device."

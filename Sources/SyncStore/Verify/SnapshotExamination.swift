@@ -77,21 +77,14 @@ public struct SnapshotExamination: Sendable {
       ).read(registered: try Bookkeeping.registered(database))
       self.schema = schema.fingerprint
       vector = try ClientRegistry(database).vector()
-      try checkTriggers(database)
+      try CheckedSnapshot.checkForStrangers(database, path)
       try checkTables(of: schema, database)
       try findPrivateContent(schema, database)
     } catch let error as StoreError {
-      damage.append(error.description)
+      damage.append(error.detail ?? error.message)
     } catch let error as DecodingError {
       damage.append("its configuration cannot be read: \(error)")
     }
-  }
-
-  private mutating func checkTriggers(_ database: Database) throws {
-    let triggers = try String.fetchAll(
-      database,
-      sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB 'docsync_*'")
-    damage += triggers.sorted().map { "it has the trigger \($0)" }
   }
 
   private mutating func checkTables(of schema: StoreSchema, _ database: Database) throws {
@@ -109,7 +102,7 @@ public struct SnapshotExamination: Sendable {
   private mutating func findPrivateContent(
     _ schema: StoreSchema, _ database: Database
   ) throws {
-    for key in ["binding", "conflictJournal"] where try Bookkeeping.meta(key, database) != nil {
+    for key in PrivateData.metaKeys where try Bookkeeping.meta(key, database) != nil {
       privateContent.append("docsync_meta has \(key)")
     }
     let logs = schema.tables.map(\.logName)

@@ -1,0 +1,29 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+
+extension DocumentSyncManager {
+  /// Checks the store and every file of the shared directory against every
+  /// rule, and both against each other; changes nothing in either.
+  ///
+  /// What is wrong is in the report and is not thrown.
+  public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
+    try await run(
+      VerifyStoreOperation(storeAt: store.path, directory: directory, environment: environment),
+      onProgress: onProgress)
+  }
+
+  /// As ``verify(onProgress:)``, for a store that need not be opened before,
+  /// which would need permission to write to it.
+  ///
+  /// - Parameter directory: Where the shared directory is now; `nil` takes
+  ///   the place where it was last.
+  public static func verify(
+    storeAt path: String, directory: (any SharedDirectory)? = nil,
+    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+  ) async throws -> VerifyReport {
+    try await OperationQueue().run(
+      VerifyStoreOperation(storeAt: path, directory: directory, environment: environment),
+      onProgress: onProgress)
+  }
+}

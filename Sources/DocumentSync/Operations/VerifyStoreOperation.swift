@@ -1,0 +1,78 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Checks a store and its shared directory against every rule, and both
+/// against each other; changes nothing in either.
+///
+/// A store and a directory that may only be read are enough. Nothing
+/// synchronizes the store meanwhile (`storeInUse`); a directory that is away is
+/// a finding. Otherwise as ``VerifyDirectoryOperation``.
+public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked Sendable {
+  private let path: String
+  private let directory: (any SharedDirectory)?
+
+  /// Names the store and the directory.
+  ///
+  /// - Parameter directory: Where the shared directory is now; `nil` takes
+  ///   the place where it was last.
+  public init(
+    storeAt path: String, directory: (any SharedDirectory)? = nil,
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.path = path
+    self.directory = directory
+    super.init("verify the store", environment: environment)
+  }
+
+  /// Verifies.
+  public override func perform() async throws -> VerifyReport {
+    try await blocking { [self] in
+      let lock = try StoreLock(reading: path, operation: verb)
+      defer { lock?.unlock() }
+      let context = OperationContext(self)
+      context.begin(.verifying)
+      let store = try LocalStore.verify(
+        at: path, options: environment.storeOptions, checkCancellation: context.checkCancellation
+      ) { done, total in
+        context.report {
+          $0.completedCount = done
+          $0.totalCount = total
+        }
+      }
+      var report = store.report
+      for (key, reason) in StoreRecords.damage(in: store.records) {
+        report.findings.append(
+          VerifyFinding(
+            .recordDamaged, table: "docsync_record",
+            "Something that the store remembers of the directory cannot be read.",
+            detail: "\(key): \(reason)"))
+      }
+      if let binding = store.binding { try compare(store, binding, context, &report) }
+      report.sort()
+      return report
+    }
+  }
+
+  /// Verifies the directory, and compares the store with it.
+  private func compare(
+    _ store: StoreVerification, _ binding: StoreBinding, _ context: OperationContext,
+    _ report: inout VerifyReport
+  ) throws {
+    let directory = environment.retrying(
+      try self.directory ?? environment.openDirectory(binding.directory))
+    do {
+      let found = try DirectoryVerifier(
+        directory: directory, context: context, application: binding.application
+      ).run()
+      report.add(found.report)
+      report.findings += StoreComparison(store: store, binding: binding, directory: found).run()
+    } catch let error as DirectoryError where error.code == .away {
+      report.findings.append(
+        VerifyFinding(
+          .directoryAway, path: directory.location, "The shared directory is not there.",
+          detail: "\(error)"))
+      report.leftOut.append("The shared directory was not looked at, since it is not there.")
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Compares what a store says of the shared directory with what is there.
+struct StoreComparison {
+  let store: StoreVerification
+  let binding: StoreBinding
+  let directory: DirectoryVerifier.Result
+
+  private var layout: DirectoryLayout.Generation {
+    DirectoryLayout.Document(binding.document).generation(binding.generation)
+  }
+
+  /// What differs.
+  func run() -> [VerifyFinding] {
+    guard let facts = directory.generations[binding.generation], bindingFinding == nil else {
+      return [bindingFinding].compactMap(\.self)
+    }
+    return ownFindings(facts) + markerFindings(facts) + appliedFindings(facts)
+  }
+
+  // MARK: - The binding
+
+  /// What is wrong with what the store is bound to.
+  private var bindingFinding: VerifyFinding? {
+    func missing(_ message: String, _ path: RelativePath) -> VerifyFinding {
+      VerifyFinding(
+        .bindingMissing, path: path.description, message,
+        detail: "root \(binding.root), generation \(binding.generationOrdinal) "
+          + "\(binding.generation)")
+    }
+    let roots = directory.inventory.applications.map(\.root)
+    if !roots.isEmpty, !roots.contains(binding.root) {
+      return missing("This is not the shared directory that the store belongs to.", .root)
+    }
+    let folder = layout.document.folder
+    guard let document = directory.inventory.documents[binding.document] else {
+      return missing("The store's document is not in the shared directory.", folder)
+    }
+    if document.isDeleted(binding.generation) {
+      return missing("The store's document was deleted.", folder)
+    }
+    guard document.generations.contains(where: { $0.key == binding.generation }) else {
+      return missing(
+        "The store's generation of the document is not in the shared directory.", folder)
+    }
+    guard document.counting?.key == binding.generation else {
+      return missing("The document was begun anew, and this store was not.", folder)
+    }
+    return nil
+  }
+
+  // MARK: - Own files
+
+  private func ownFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+    let client = binding.client
+    let found = facts.changes[client] ?? NumberedFacts()
+    let lowest = StoreRecords.ownMarker(in: store.records)?.content.lowestKept ?? 1
+    var findings: [VerifyFinding] = []
+    for sealed in store.sealed
+    where sealed.client == client && sealed.isPublished && sealed.number >= lowest {
+      let path = layout.path(
+        of: ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash)), by: client)
+      if found.claims[sealed.number] == nil {
+        findings.append(
+          VerifyFinding(
+            .ownFileMissing, path: path.description,
+            "Change set \(sealed.number) of this store was published and is not there.",
+            remedy: sealed.isKept
+              ? nil
+              : "Run “docsync sync --thorough”, which uploads the whole store in place of what "
+                + "cannot be put back."))
+      } else if found.differs(sealed.number, from: sealed.hash) {
+        findings.append(differing(sealed.number, of: client, sealed.hash))
+      }
+    }
+    let sealed = store.sealed.last { $0.client == client }?.number ?? 0
+    let head = max(store.vector?.number(of: client) ?? 0, sealed)
+    for number in found.numbers where number > head {
+      for claim in found.claims[number] ?? [] where claim.hash != nil {
+        findings.append(
+          VerifyFinding(
+            .storeBehind, path: claim.path.description,
+            "Change set \(number) is this store's, which has made \(head) only.",
+            detail: "client \(client)"))
+      }
+    }
+    return findings
+  }
+
+  private func markerFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+    let own = StoreRecords.ownMarker(in: store.records)
+    let life = directory.inventory.documents[binding.document]?.lives[binding.generation]
+    let listed = life?.markers.filter { $0.client == binding.client } ?? []
+    var findings: [VerifyFinding] = []
+    let revision = own?.content.revision ?? 0
+    for name in listed
+    where name.revision > revision || (name.revision == revision && name.description != own?.name) {
+      findings.append(
+        VerifyFinding(
+          .storeBehind, path: layout.path(of: name).description,
+          "A marker is this store's, which has not made it.",
+          detail: "the store knows revision \(revision)"))
+    }
+    if let own, let name = MarkerName(own.name), !listed.contains(name) {
+      findings.append(
+        VerifyFinding(
+          .ownFileMissing, path: layout.path(of: name).description,
+          "This store's last marker was published and is not there."))
+    }
+    return findings
+  }
+
+  // MARK: - What was applied
+
+  private func appliedFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+    var findings: [VerifyFinding] = []
+    for (client, entry) in store.vector?.sorted ?? [] where client != binding.client {
+      if facts.changes[client]?.differs(entry.number, from: entry.hash) ?? false {
+        findings.append(differing(entry.number, of: client, entry.hash))
+      }
+      let head = facts.head(of: client)
+      guard entry.number > head else { continue }
+      findings.append(
+        VerifyFinding(
+          .directoryBehind, path: layout.syncChanges(of: client).description,
+          "The store has applied change set \(entry.number) of a device that has published "
+            + "\(head) here.", detail: "client \(client)"))
+    }
+    return findings
+  }
+
+  private func differing(
+    _ number: UInt64, of client: ClientIdentifier, _ hash: ContentHash
+  ) -> VerifyFinding {
+    let path = directory.generations[binding.generation]?.changes[client]?.claims[number]?.first?
+      .path
+    return VerifyFinding(
+      .appliedDiffers, path: (path ?? layout.syncChanges(of: client)).description,
+      "The store has another content of change set \(number) than is there.",
+      detail: "client \(client); the store has \(hash.nameFragment)")
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// What verifying a store has found, and what the store says of itself.
+public struct StoreVerification: Sendable {
+  /// What was found.
+  public var report = VerifyReport()
+  /// What the store is bound to; `nil` if that cannot be read.
+  public var binding: StoreBinding?
+  /// What has been applied of all clients, this one included; `nil` if that
+  /// cannot be read.
+  public var vector: VersionVector?
+  /// The change sets that the store has made, as far as it remembers them,
+  /// those that it made as another client included, in order.
+  public var sealed: [SealedChangeSet] = []
+  /// The small values of the layer above, by key.
+  public var records: [String: [UInt8]] = [:]
+}
+
+extension LocalStore {
+  /// Checks the store at `path` against every rule, and changes nothing in it
+  /// or beside it.
+  ///
+  /// What is wrong is in the result; thrown is what keeps it from being looked
+  /// at: `missing`, `notADatabase`, `notUnderSync`, `busy`. In rollback
+  /// journal mode other programs cannot commit meanwhile.
+  ///
+  /// - Parameters:
+  ///   - checkCancellation: Called often; what it throws is thrown.
+  ///   - onProgress: Told how many steps are done, and how many there are.
+  public static func verify(
+    at path: String, options: Options = Options(),
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping (Int, Int) -> Void = { _, _ in }
+  ) throws -> StoreVerification {
+    try checkFile(path)
+    return try StoreError.mapping(path) {
+      let opened = try ReadOnlyDatabase(path: path, busyTimeout: options.busyTimeout)
+      do {
+        let result = try opened.queue.writeWithoutTransaction { database in
+          try QueryCancellation.run(database, checkCancellation) {
+            var result: StoreVerification?
+            try database.inTransaction(.deferred) {
+              let verifier = StoreVerifier(
+                database: database, path: path, options: options,
+                checkCancellation: checkCancellation, onProgress: onProgress)
+              result = try verifier.run()
+              return .rollback
+            }
+            guard let result else {
+              throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
+            }
+            return result
+          }
+        }
+        try opened.finish()
+        return result
+      } catch {
+        try opened.finish()
+        throw error
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension StoreVerifier {
+  /// The change sets that this store made: their bytes, their numbers, and
+  /// that each continues the one before it.
+  func checkOutbox(_ session: StoreSession) throws {
+    let reading = try SQLStatement(
+      "SELECT client, number, hash, size, changes, published, bytes FROM docsync_outbox "
+        + "ORDER BY client, number", on: database)
+    var last: SealedChangeSet?
+    while try reading.step() {
+      try checkCancellation()
+      let number = UInt64(bitPattern: reading.integer(at: 1))
+      guard let hash = ContentHash(bytes: reading.content(at: 2)),
+        let client = Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:))
+      else {
+        note(
+          .outboxDamaged, "docsync_outbox", "Whose change set \(number) is cannot be read.")
+        continue
+      }
+      let bytes = reading.bytes(at: 6)
+      let sealed = SealedChangeSet(
+        client: client, number: number, hash: hash, byteCount: Int(reading.integer(at: 3)),
+        rowCount: Int(reading.integer(at: 4)), isPublished: reading.integer(at: 5) != 0,
+        isKept: !bytes.isEmpty)
+      result.sealed.append(sealed)
+      let before = last.flatMap { $0.client == sealed.client ? $0 : nil }
+      if let before, number != before.number + 1, sealed.client == session.ownClient {
+        note(
+          .outboxDamaged, "docsync_outbox",
+          "Change sets between \(before.number) and \(number) are missing.")
+      }
+      if sealed.isKept {
+        check(sealed, bytes, after: before)
+      } else if !sealed.isPublished {
+        note(
+          .outboxDamaged, "docsync_outbox",
+          "Change set \(number) is not published, and its bytes are gone.")
+      }
+      last = sealed
+    }
+    try checkHead(session)
+  }
+
+  private func check(_ sealed: SealedChangeSet, _ bytes: [UInt8], after before: SealedChangeSet?) {
+    func damaged(_ what: String, _ detail: String? = nil) {
+      note(
+        .outboxDamaged, "docsync_outbox", "Change set \(sealed.number) \(what).", detail: detail)
+    }
+    guard ContentHash(of: bytes) == sealed.hash, bytes.count == sealed.byteCount else {
+      return damaged("is not as it was sealed")
+    }
+    do {
+      let changeSet = try ChangeSetCodec.decode(bytes)
+      let header = changeSet.header
+      let isElsewhere =
+        result.binding.map { $0.root != header.root || $0.document != header.document } ?? false
+      if header.client != sealed.client || header.number != sealed.number || isElsewhere {
+        damaged("belongs elsewhere", "client \(header.client), number \(header.number)")
+      }
+      if changeSet.rowCount != sealed.rowCount {
+        damaged("has \(changeSet.rowCount) rows, not \(sealed.rowCount)")
+      }
+      if let before, before.number + 1 == sealed.number, header.previous != before.hash {
+        damaged("does not continue the one before it")
+      }
+    } catch {
+      damaged("does not decode", "\(error)")
+    }
+  }
+
+  /// The last change set is the one up to which the store has applied its own,
+  /// unless some of these wait.
+  private func checkHead(_ session: StoreSession) throws {
+    guard let own = result.sealed.last(where: { $0.client == session.ownClient }) else { return }
+    let applied = result.vector?[session.ownClient]
+    if own.number == applied?.number, own.hash == applied?.hash { return }
+    if own.number > applied?.number ?? 0, try session.isAwaitingOthers() { return }
+    note(
+      .outboxDamaged, "docsync_outbox",
+      "The last change set is \(own.number), and the store says that it is "
+        + "\(applied?.number ?? 0) or another.", detail: own.hash.nameFragment)
+  }
+
+  /// The change sets of others that wait.
+  func checkInbox(_ session: StoreSession) throws {
+    let reading = try SQLStatement(
+      "SELECT client, number, hash, bytes FROM docsync_inbox ORDER BY client, number", on: database)
+    while try reading.step() {
+      try checkCancellation()
+      let number = UInt64(bitPattern: reading.integer(at: 1))
+      let bytes = reading.bytes(at: 3)
+      func damaged(_ detail: String) {
+        note(
+          .inboxDamaged, "docsync_inbox", "A change set that waits is not as it came.",
+          detail: "number \(number): \(detail)")
+      }
+      guard let hash = ContentHash(bytes: reading.content(at: 2)), ContentHash(of: bytes) == hash
+      else {
+        damaged("its bytes have another hash")
+        continue
+      }
+      do {
+        let header = try ChangeSetCodec.decode(bytes).header
+        let client = Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:))
+        if header.client != client || header.number != number { damaged("it belongs elsewhere") }
+      } catch let error as CodecError {
+        damaged("\(error)")
+      }
+    }
+  }
+
+  /// The entries of the conflict journal.
+  func checkJournal(_ session: StoreSession) throws {
+    let journal = session.conflicts.journal
+    for number in try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict") {
+      // Each for itself, so that one does not hide the others.
+      try guarded("docsync_conflict", .journalDamaged) { _ = try journal.entry(number) }
+    }
+    _ = try journal.summary()
+  }
+}

@@ -1,0 +1,299 @@
+import GRDB
+import SyncModel
+
+extension StoreVerifier {
+  /// Compares the rows of all tables with what bookkeeping knows of them.
+  func checkRows(_ session: StoreSession) throws {
+    expect(steps: session.schema.tables.count)
+    let before = result.report.findings.count
+    try checkKeptRows(session)
+    try guarded("docsync_foreign", .keptRowDamaged) { try checkForeignRows(session) }
+    for table in session.schema.tables {
+      try step()
+      if table.identity == .surrogate { try checkIdentities(of: table, session) }
+      try guarded(table.stampsName, .stampsDamaged) {
+        try RowComparison(self, table, session).run()
+      }
+    }
+    let edited = try session.tablesWithEdits().map(\.name)
+    if !edited.isEmpty {
+      leaveOut(
+        "What follows from what is known was not compared with what is shown, since there are edits "
+          + "that are not sealed. Verify again after “docsync sync”.")
+    } else if result.report.findings.count > before {
+      leaveOut(
+        "What follows from what is known was not compared with what is shown, since the bookkeeping "
+          + "is damaged.")
+    } else {
+      try guarded("docsync_kept", .keptRowDamaged) { try checkShown(session) }
+    }
+  }
+
+  // MARK: - Kept rows
+
+  /// Whether all rows that are kept can be read, and nothing is noted for
+  /// others.
+  private func checkKeptRows(_ session: StoreSession) throws {
+    let columns = Dictionary(
+      uniqueKeysWithValues: session.schema.tables.map { ($0.id, $0.columns.count) })
+    let reading = try SQLStatement(
+      "SELECT tbl, reason, cells, identity FROM docsync_kept", on: database)
+    while try reading.step() {
+      try checkCancellation()
+      let identity = RowIdentity(bytes: reading.bytes(at: 3))
+      func damaged(_ message: String, _ detail: String? = nil) {
+        note(
+          .keptRowDamaged, "docsync_kept", message,
+          detail: "row \(identity.hexadecimal)" + (detail.map { ": \($0)" } ?? ""))
+      }
+      guard let count = columns[Int(reading.integer(at: 0))] else {
+        damaged("A row is kept of a table that is not there.")
+        continue
+      }
+      if KeptRow.Reason(rawValue: reading.text(at: 1)) == nil {
+        damaged("It is not known why a row is kept.", reading.text(at: 1))
+      }
+      do {
+        let cells = try KeptCells.decode(reading.bytes(at: 2))
+        if cells.contains(where: { $0.column >= count }) {
+          damaged("A row is kept with columns that are not there.")
+        }
+      } catch let error as DatabaseError {
+        damaged("The cells of a row that is kept cannot be read.", error.message)
+      }
+    }
+    for table in ["docsync_claim", "docsync_kept_reference"] {
+      let count =
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM \(table) AS c WHERE NOT EXISTS (SELECT 1 FROM docsync_kept "
+            + "AS k WHERE k.tbl = c.tbl AND k.identity = c.identity)") ?? 0
+      guard count > 0 else { continue }
+      note(
+        .keptRowInconsistent, table, "\(count) entries are about rows that are not kept.")
+    }
+  }
+
+  /// Whether what is kept of tables that are not there can be read.
+  private func checkForeignRows(_ session: StoreSession) throws {
+    for table in try session.foreign.all() {
+      var last: RowIdentity?
+      while true {
+        try checkCancellation()
+        let rows = try session.foreign.rows(of: table, after: last, limit: 1_000)
+        guard let final = rows.last else { break }
+        last = final.identity
+      }
+    }
+  }
+
+  // MARK: - Identities
+
+  /// Whether each integer key has one identity and each identity one key.
+  private func checkIdentities(of table: TableSchema, _ session: StoreSession) throws {
+    let access = try session.access(table.id)
+    let name = table.identityName
+    let wrong =
+      try Int.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM \(name) WHERE typeof(identity) <> 'blob' "
+          + "OR length(identity) <> 16") ?? 0
+    if wrong > 0 {
+      note(.identityAmbiguous, table.name, "\(wrong) identities of rows are none.")
+    }
+    let twice = try SQLStatement(
+      "SELECT identity, count(*) FROM \(name) GROUP BY identity HAVING count(*) > 1", on: database)
+    while try twice.step() {
+      note(
+        .identityAmbiguous, table.name, "Two keys have the identity of one row.",
+        detail: "row \(RowIdentity(bytes: twice.bytes(at: 0)).hexadecimal)")
+    }
+    let alone = try SQLStatement(
+      """
+      SELECT i.key, i.identity FROM \(name) AS i WHERE length(i.identity) = 16 \
+      AND NOT EXISTS (SELECT 1 FROM \(table.quotedName) AS t \
+      WHERE t.\(quoted(table.keyColumns[0])) = i.key) \
+      AND NOT EXISTS (SELECT 1 FROM \(table.logName) AS l WHERE l.k0 = i.key)
+      """, on: database)
+    while try alone.step() {
+      let identity = RowIdentity(bytes: alone.bytes(at: 1))
+      let state = try access.stamps.state(of: access.fingerprint(identity))
+      guard state?.isKept != true else { continue }
+      note(
+        .identityOrphaned, table.name, "An identity is kept for a row that is nowhere.",
+        detail: "key \(alone.integer(at: 0)), row \(identity.hexadecimal)")
+    }
+  }
+}
+
+/// Compares the rows that a table shows with those that bookkeeping knows:
+/// both in order of fingerprint, so that memory does not grow with them.
+private struct RowComparison {
+  private enum Place: Int64 { case shown = 0, kept = 1, pending = 2 }
+
+  /// What is there of one row.
+  private struct Found {
+    var fingerprint: RowFingerprint
+    var shown = 0
+    var kept: KeptRow.Reason?
+    var isPending = false
+    var identity: RowIdentity
+  }
+
+  private let verifier: StoreVerifier
+  private let table: TableSchema
+  private let session: StoreSession
+  private let access: TableAccess
+  private let sorted: SQLStatement
+
+  init(_ verifier: StoreVerifier, _ table: TableSchema, _ session: StoreSession) throws {
+    self.verifier = verifier
+    self.table = table
+    self.session = session
+    access = try session.access(table.id)
+    // `temp` is no part of the store.
+    try session.database.execute(
+      sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_verify "
+        + "(high INTEGER, low INTEGER, place INTEGER, identity BLOB, reason TEXT); "
+        + "DELETE FROM temp.docsync_verify")
+    sorted = try SQLStatement(
+      "SELECT high, low, place, identity, reason FROM temp.docsync_verify ORDER BY high, low",
+      on: session.database)
+  }
+
+  func run() throws {
+    try collect(.shown, "SELECT \(keys("")) FROM \(table.quotedName)")
+    try collect(
+      .pending,
+      "SELECT DISTINCT \(table.keyColumns.indices.map { "k\($0)" }.joined(separator: ", ")) "
+        + "FROM \(table.logName)")
+    try collectKept()
+    var next = try sorted.step() ? try group() : nil
+    try access.stamps.forEach { fingerprint, state in
+      try verifier.checkCancellation()
+      while let found = next, found.fingerprint < fingerprint {
+        judge(found, nil)
+        next = try following()
+      }
+      if let found = next, found.fingerprint == fingerprint {
+        judge(found, state)
+        next = try following()
+      } else if state.existence == .inserted {
+        verifier.note(
+          .rowMissing, table.name, "A row that was inserted is not in its table.",
+          detail: state.localKey.map { "key \($0)" })
+      }
+    }
+    while let found = next {
+      judge(found, nil)
+      next = try following()
+    }
+  }
+
+  private func judge(_ found: Found, _ state: RowState?) {
+    verifier.result.report.rowCount += found.shown
+    guard !found.isPending else { return }
+    func note(_ kind: VerifyFinding.Kind, _ message: String) {
+      verifier.note(kind, table.name, message, detail: "row \(found.identity.hexadecimal)")
+    }
+    if found.shown > 1 { note(.identityAmbiguous, "Two rows have one identity.") }
+    if (state?.isKept ?? false) != (found.kept != nil) {
+      note(.keptRowInconsistent, "What is kept of a row is missing, or is not known to be kept.")
+      return
+    }
+    switch found.kept {
+    case .rescued?, .overlaid?:
+      if found.shown == 0 { note(.rowMissing, "A row that is to be shown is not in its table.") }
+    case .tombstone?, .parked?:
+      if found.shown > 0 { note(.rowDeleted, "A row that is not to be shown is in its table.") }
+    case nil:
+      guard let state else {
+        if !table.hasUnstampedRows {
+          note(.rowUnknown, "A row was written that was not captured.")
+        }
+        return
+      }
+      if found.shown > 0, state.existence == .deleted, !session.isRevived(state, table) {
+        note(.rowDeleted, "A row that was deleted is in its table.")
+      }
+    }
+  }
+
+  // MARK: - Collecting
+
+  private func keys(_ prefix: String) -> String {
+    table.keyColumns.map { prefix + quoted($0) }.joined(separator: ", ")
+  }
+
+  private func collect(_ place: Place, _ sql: String) throws {
+    let reading = try SQLStatement(sql, on: session.database)
+    let adding = try self.adding()
+    while try reading.step() {
+      let key = table.keyColumns.indices.map { reading.value(at: $0) }
+      if key.contains(.null) { continue }
+      try add(try access.identity(ofKey: key), place, nil, adding)
+    }
+  }
+
+  private func collectKept() throws {
+    let reading = try SQLStatement(
+      "SELECT identity, reason FROM docsync_kept WHERE tbl = ?", on: session.database)
+    reading.bind(Int64(table.id), at: 1)
+    let adding = try self.adding()
+    while try reading.step() {
+      try add(RowIdentity(bytes: reading.bytes(at: 0)), .kept, reading.text(at: 1), adding)
+    }
+  }
+
+  private func adding() throws -> SQLStatement {
+    try SQLStatement(
+      "INSERT INTO temp.docsync_verify VALUES (?, ?, ?, ?, ?)", on: session.database)
+  }
+
+  private func add(
+    _ identity: RowIdentity, _ place: Place, _ reason: String?, _ adding: SQLStatement
+  ) throws {
+    try verifier.checkCancellation()
+    let fingerprint = access.fingerprint(identity)
+    adding.bind(Int64(fingerprint.high), at: 1)
+    adding.bind(Int64(fingerprint.low), at: 2)
+    adding.bind(place.rawValue, at: 3)
+    adding.bind(blob: identity.bytes, at: 4)
+    if let reason { adding.bind(reason, at: 5) } else { adding.bind(null: 5) }
+    try adding.run()
+  }
+
+  // MARK: - Reading in order
+
+  private func following() throws -> Found? { isAtEnd.value ? nil : try group() }
+
+  private final class End { var value = false }
+  private let isAtEnd = End()
+
+  /// Everything with the fingerprint on which the statement stands.
+  private func group() throws -> Found {
+    func fingerprint() -> RowFingerprint {
+      RowFingerprint(
+        high: UInt64(sorted.integer(at: 0)), low: UInt16(truncatingIfNeeded: sorted.integer(at: 1)))
+    }
+    var found = Found(
+      fingerprint: fingerprint(), identity: RowIdentity(bytes: sorted.bytes(at: 3)))
+    repeat {
+      guard fingerprint() == found.fingerprint else { return found }
+      switch Place(rawValue: sorted.integer(at: 2)) {
+      case .shown?: found.shown += 1
+      case .kept?: found.kept = KeptRow.Reason(rawValue: sorted.text(at: 4))
+      case .pending?, nil: found.isPending = true
+      }
+    } while try sorted.step()
+    isAtEnd.value = true
+    return found
+  }
+}
+
+extension RowIdentity {
+  /// The bytes as hexadecimal digits.
+  var hexadecimal: String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}

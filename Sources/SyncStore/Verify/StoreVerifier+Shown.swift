@@ -1,0 +1,150 @@
+import GRDB
+import SyncModel
+
+extension StoreVerifier {
+  /// How many rows are decided at once.
+  private static let rowsPerBatch = 5_000
+
+  /// Decides anew what is to be shown, and compares it with what is.
+  ///
+  /// All rows are decided that are kept, and those of tables with references
+  /// or unique values: of the others it is plain.
+  func checkShown(_ session: StoreSession) throws {
+    let materialized = session.schema.tables.filter {
+      !$0.foreignKeys.isEmpty || !$0.uniqueIndexes.isEmpty || !$0.counters.isEmpty
+        || !session.schema.inbound(to: $0).isEmpty
+    }
+    expect(steps: materialized.count + 1)
+    let comparison = ShownComparison(self, session)
+    let kept = try SQLStatement("SELECT tbl, identity FROM docsync_kept", on: database)
+    while try kept.step() {
+      let identity = RowIdentity(bytes: kept.bytes(at: 1))
+      try comparison.add(RowKey(table: Int(kept.integer(at: 0)), identity: identity))
+      if comparison.count >= Self.rowsPerBatch { try comparison.run() }
+    }
+    try comparison.run()
+    try step()
+    for table in materialized {
+      let access = try session.access(table.id)
+      let reading = try SQLStatement(
+        "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)",
+        on: database)
+      while try reading.step() {
+        let key = table.keyColumns.indices.map { reading.value(at: $0) }
+        if key.contains(.null) { continue }
+        try comparison.add(RowKey(table: table.id, identity: try access.identity(ofKey: key)))
+        if comparison.count >= Self.rowsPerBatch { try comparison.run() }
+      }
+      try comparison.run()
+      try step()
+    }
+  }
+}
+
+/// Decides a batch of rows as applying would, and writes nothing.
+private final class ShownComparison {
+  private let verifier: StoreVerifier
+  private let session: StoreSession
+  private let set: WorkingSet
+  private let materializer: Materializer
+  private let writer: RowWriter
+
+  init(_ verifier: StoreVerifier, _ session: StoreSession) {
+    self.verifier = verifier
+    self.session = session
+    set = WorkingSet(session: session)
+    materializer = Materializer(set: set)
+    writer = RowWriter(set: set)
+  }
+
+  var count: Int { self.set.count }
+
+  func add(_ key: RowKey) throws {
+    try verifier.checkCancellation()
+    try set.row(key)
+  }
+
+  /// Decides the rows that were added, notes where they differ, and forgets
+  /// them.
+  func run() throws {
+    guard set.count > 0 else { return }
+    try decide()
+    for row in set.rows { try compare(row) }
+    set.removeAll()
+  }
+
+  private func decide() throws {
+    var isSettled = false
+    while !isSettled {
+      try verifier.checkCancellation()
+      try materializer.decide()
+      isSettled = true
+      // What is in its table was accepted by it.
+      for row in set.rows where row.isVisible && row.shown == nil && row.failure == nil {
+        row.failure = try set.refusal(of: row)
+        if row.failure != nil { isSettled = false }
+      }
+    }
+  }
+
+  private func compare(_ row: WorkingRow) throws {
+    let table = session.schema[row.key.table]
+    func note(_ kind: VerifyFinding.Kind, _ message: String, _ detail: String = "") {
+      verifier.note(
+        kind, table.name, message, detail: "row \(row.key.identity.hexadecimal)" + detail)
+    }
+    guard row.isVisible == (row.shown != nil) else {
+      // Conditions of the table that read what stays on this device.
+      if row.isVisible, try isRefusedForItself(row) { return }
+      return note(
+        .shownDiffers,
+        row.isVisible
+          ? "A row is not shown that should be." : "A row is shown that should not be.")
+    }
+    if let shown = row.shown {
+      for (position, column) in table.columns.enumerated() {
+        guard let value = row.shownValue(position),
+          try set.local(value, column) != shown.values[position]
+        else { continue }
+        note(
+          .shownDiffers, "A row shows another value than it should.", ", column \(column.name)")
+      }
+    }
+    let kept = writer.kept(row, table)
+    guard (kept != nil) == row.wasKept else {
+      return note(.keptRowInconsistent, "What should be kept of a row is not what is.")
+    }
+    guard kept != nil else { return }
+    let references = try writer.references(of: row, table)
+    if !references.isSubset(of: try self.references(of: row.key)) {
+      note(.keptRowInconsistent, "A row that is kept is not found by what it refers to.")
+    }
+    // What an expression makes of a key depends on whether its row has one.
+    let claims = row.isVisible ? [] : row.claims.filter { table.uniqueIndexes[$0.index].isPlain }
+    if !Set(claims).isSubset(of: try session.keptClaims(of: row.key)) {
+      note(.keptRowInconsistent, "A row that is kept is not found by the values that it claims.")
+    }
+  }
+
+  private func isRefusedForItself(_ row: WorkingRow) throws -> Bool {
+    switch try session.kept(row.key)?.reason {
+    case .parked(.check)?, .parked(.notNull)?: true
+    default: false
+    }
+  }
+
+  private func references(of row: RowKey) throws -> Set<ReferenceKey> {
+    let statement = try session.access(row.table).statement(
+      "SELECT parent, columns, key FROM docsync_kept_reference WHERE tbl = ? AND identity = ?")
+    statement.bind(Int64(row.table), at: 1)
+    statement.bind(blob: row.identity.bytes, at: 2)
+    var found: Set<ReferenceKey> = []
+    while try statement.step() {
+      found.insert(
+        ReferenceKey(
+          parent: Int(statement.integer(at: 0)), columns: statement.text(at: 1),
+          key: RowIdentity(bytes: statement.bytes(at: 2))))
+    }
+    return found
+  }
+}

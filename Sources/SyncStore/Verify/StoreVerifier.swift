@@ -1,0 +1,172 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Checks one store, within one transaction that reads.
+///
+/// What is needed to understand what follows is checked first; where that is
+/// broken the rest is left out, and said to be.
+final class StoreVerifier {
+  let database: Database
+  let path: String
+  let options: LocalStore.Options
+  let checkCancellation: () throws -> Void
+  private let onProgress: (Int, Int) -> Void
+  private var steps = (done: 0, total: 8)
+
+  var result = StoreVerification()
+
+  init(
+    database: Database, path: String, options: LocalStore.Options,
+    checkCancellation: @escaping () throws -> Void, onProgress: @escaping (Int, Int) -> Void
+  ) {
+    self.database = database
+    self.path = path
+    self.options = options
+    self.checkCancellation = checkCancellation
+    self.onProgress = onProgress
+  }
+
+  /// Checks everything.
+  func run() throws -> StoreVerification {
+    guard try database.tableExists("docsync_meta") else {
+      throw StoreError(
+        .notUnderSync, path: path, message: "The database is not under sync.",
+        remedy: "Put it under sync with “docsync init”, or fetch the document with "
+          + "“docsync join”.")
+    }
+    let isSound = try checkIntegrity()
+    try step()
+    try checkForeignKeys()
+    try step()
+    guard isSound else {
+      leaveOut("The bookkeeping was not looked at, since the database is damaged.")
+      return finished()
+    }
+    guard try checkBookkeeping(), let session = try session() else {
+      leaveOut("Rows were not compared with the bookkeeping, since that is damaged.")
+      return finished()
+    }
+    try step()
+    try guarded("docsync_outbox", .outboxDamaged) { try checkOutbox(session) }
+    try guarded("docsync_inbox", .inboxDamaged) { try checkInbox(session) }
+    try step()
+    try guarded("docsync_conflict", .journalDamaged) { try checkJournal(session) }
+    try step()
+    try checkPlace()
+    guard try checkTriggers(session.schema) else {
+      leaveOut("Rows were not compared with the bookkeeping, since its triggers are out of date.")
+      return finished()
+    }
+    try checkRows(session)
+    return finished()
+  }
+
+  private func finished() -> StoreVerification {
+    onProgress(steps.total, steps.total)
+    result.report.sort()
+    return result
+  }
+
+  // MARK: - Helpers
+
+  func note(
+    _ kind: VerifyFinding.Kind, _ table: String? = nil, _ message: String, detail: String? = nil,
+    remedy: String? = nil
+  ) {
+    result.report.findings.append(
+      VerifyFinding(kind, table: table, message, detail: detail, remedy: remedy))
+  }
+
+  func leaveOut(_ sentence: String) { result.report.leftOut.append(sentence) }
+
+  /// One more step is done.
+  func step() throws {
+    try checkCancellation()
+    steps.done += 1
+    onProgress(steps.done, steps.total)
+  }
+
+  /// So many more steps are to come.
+  func expect(steps count: Int) { steps.total += count }
+
+  /// Runs a check; what SQLite or decoding is against becomes a finding.
+  func guarded(
+    _ table: String, _ kind: VerifyFinding.Kind = .bookkeepingDamaged, _ body: () throws -> Void
+  ) throws {
+    do {
+      try body()
+    } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
+      note(kind, table, "It cannot be read.", detail: error.message ?? "\(error)")
+    } catch let error as CodecError {
+      note(kind, table, "It cannot be read.", detail: "\(error)")
+    } catch let error as DecodingError {
+      note(kind, table, "It cannot be read.", detail: "\(error)")
+    }
+  }
+
+  // MARK: - The database
+
+  /// Whether SQLite finds nothing wrong with it.
+  private func checkIntegrity() throws -> Bool {
+    var isSound = true
+    do {
+      for line in try String.fetchAll(database, sql: "PRAGMA main.integrity_check(100)")
+      where line != "ok" {
+        if line.hasPrefix("CHECK constraint failed in ") || line.hasPrefix("NULL value in ") {
+          note(.constraintsBroken, nil, "Rows break a condition of their table.", detail: line)
+        } else {
+          isSound = false
+          note(.databaseDamaged, nil, "SQLite finds the database damaged.", detail: line)
+        }
+      }
+    } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
+      isSound = false
+      note(
+        .databaseDamaged, nil, "SQLite finds the database damaged.",
+        detail: error.message ?? "\(error)")
+    }
+    return isSound
+  }
+
+  private func checkForeignKeys() throws {
+    do {
+      let rows = try Row.fetchAll(
+        database,
+        sql: "SELECT \"table\", parent, count(*) AS count FROM pragma_foreign_key_check "
+          + "GROUP BY 1, 2")
+      for row in rows {
+        let table: String = row["table"]
+        note(
+          .foreignKeysBroken, table,
+          "\(row["count"] as Int) rows refer to rows of “\(row["parent"] as String)” that are not "
+            + "there.")
+      }
+    } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
+      note(
+        .foreignKeysBroken, nil, "The foreign keys cannot be checked.",
+        detail: error.message ?? "\(error)")
+    }
+  }
+
+  // MARK: - The place
+
+  private func checkPlace() throws {
+    guard let places = options.places, let client = result.binding?.client else { return }
+    try guarded("docsync_meta") {
+      guard let stored = try Bookkeeping.meta("place", database) else { return }
+      let recorded = try JSONDecoder().decode(PlaceRecord.self, from: Data(stored))
+      let place = try places.place(of: path)
+      let tokens = try places.tokens(of: client.description)
+      if !recorded.place.isSame(as: place) {
+        note(
+          .storeMoved, "docsync_meta", "The store was copied or moved since it was last used.",
+          detail: "it was at \(recorded.place.path)")
+      } else if let token = recorded.token, let tokens, !tokens.contains(token) {
+        note(
+          .storeMoved, "docsync_meta",
+          "The store is an older state of itself, such as one from a backup.")
+      }
+    }
+  }
+}

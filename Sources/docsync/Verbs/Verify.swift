@@ -1,0 +1,97 @@
+import ArgumentParser
+import DocumentSync
+import SyncDirectory
+import SyncModel
+
+/// `docsync verify`
+struct Verify: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Check a database and its shared directory, or a directory alone.",
+    discussion: """
+      Looks at every file of the directory and at all that is in the database, and says what is \
+      wrong and what to do. Nothing is changed; permission to read is enough. Ends with 1 if \
+      something is wrong, with 3 if something is only missing yet or worth knowing.
+      """)
+
+  @Argument(help: "The database file, to be checked with its directory.")
+  var store: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The shared directory, to be checked alone; with STORE, where it is now.", valueName: "DIR"))
+  var directory: String?
+
+  @OptionGroup var output: OutputOptions
+
+  /// What is printed with `--json`.
+  struct Result: Encodable, Sendable {
+    var store: String?
+    var directory: String?
+    var fileCount: Int
+    var byteCount: Int
+    var rowCount: Int
+    var findings: [VerifyFinding]
+    var leftOut: [String]
+  }
+
+  func validate() throws {
+    guard store != nil || directory != nil else {
+      throw ValidationError("Name a database file, or a shared directory with --directory.")
+    }
+  }
+
+  func perform(_ console: Console) async throws -> Outcome {
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let folder = directory.map(FolderDirectory.init(root:))
+    let report: VerifyReport
+    if let store {
+      report = try await DocumentSyncManager.verify(
+        storeAt: store, directory: folder, onProgress: bar.handler)
+    } else {
+      report = try await ApplicationSyncManager(directory: folder ?? FolderDirectory(root: "."))
+        .verify(onProgress: bar.handler)
+    }
+    bar.clear()
+    let result = Result(
+      store: store, directory: directory, fileCount: report.fileCount,
+      byteCount: report.byteCount, rowCount: report.rowCount, findings: report.findings,
+      leftOut: report.leftOut)
+    return Outcome(json: result, text: Self.text(report), status: Self.status(report))
+  }
+
+  private static func status(_ report: VerifyReport) -> ExitStatus {
+    guard let severity = report.severity else { return .done }
+    if severity == .error { return .failed }
+    return report.findings.contains { $0.kind == .directoryAway } ? .directoryAway : .waiting
+  }
+
+  private static func text(_ report: VerifyReport) -> String {
+    var lines: [String] = []
+    for finding in report.findings {
+      lines.append("\(finding.severity.rawValue): \(printable(finding.message))")
+      if let path = finding.path { lines.append("  path: \(printable(path))") }
+      if let table = finding.table { lines.append("  table: \(printable(table))") }
+      if let detail = finding.detail { lines.append("  detail: \(printable(detail))") }
+      lines.append("  next: \(finding.remedy)")
+    }
+    lines += report.leftOut.map { "not checked: \(printable($0))" }
+    let looked = [
+      report.fileCount > 0 ? counted(report.fileCount, "file") : nil,
+      report.byteCount > 0 ? byteText(report.byteCount) : nil,
+      report.rowCount > 0 ? counted(report.rowCount, "row") : nil,
+    ].compactMap(\.self).joined(separator: ", ")
+    let counts = VerifyFinding.Severity.allCases.reversed().compactMap { severity in
+      let count = report.findings.count { $0.severity == severity }
+      return count == 0 ? nil : "\(count) \(words[severity] ?? severity.rawValue)"
+    }
+    lines.append(
+      (looked.isEmpty ? "" : "Looked at \(looked): ")
+        + (counts.isEmpty ? "nothing is wrong." : counts.joined(separator: ", ") + "."))
+    return lines.joined(separator: "\n")
+  }
+
+  private static let words: [VerifyFinding.Severity: String] = [
+    .error: "wrong", .waiting: "waiting", .note: "to be noted",
+  ]
+}
