@@ -15,6 +15,8 @@ public struct FleetFailure: Hashable, Sendable, Error {
     case integrity
     /// `foreign_key_check` finds something.
     case foreignKeys
+    /// Bookkeeping does not agree with itself or with the tables.
+    case bookkeeping
     /// An accepted edit is in no change set.
     case lost
     /// A published file has changed.

@@ -48,6 +48,7 @@ extension FleetInvariants {
       if other.logical != digest.logical {
         throw FleetFailure(.logical, "devices \(first.number) and \(device.number)")
       }
+      try checkBookkeeping(device)
     }
     try checkJournals(devices)
     let violations = world.ledger.violations(in: world.memory)

@@ -25,7 +25,21 @@ struct FleetInvariants {
     try bringUpToDate(device)
     try checkAgainstOracle(device)
     try checkWaiting(device)
+    // It reads everything, which takes a while.
+    if salt % 4 == 0 { try checkBookkeeping(device) }
     return isIdle
+  }
+
+  /// I3: what bookkeeping remembers agrees with itself and with the tables.
+  func checkBookkeeping(_ device: FleetDevice) throws {
+    var options = LocalStore.Options()
+    options.places = nil
+    let found = try LocalStore.verify(at: device.store.path, options: options).report.findings
+    guard found.isEmpty else {
+      throw FleetFailure(
+        .bookkeeping,
+        "device \(device.number):\n  " + found.map(\.description).joined(separator: "\n  "))
+    }
   }
 
   /// I3: the store is sound, and its own constraints hold.
