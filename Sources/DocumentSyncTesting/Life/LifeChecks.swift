@@ -69,6 +69,13 @@ struct LifeChecks {
     }
   }
 
+  /// Throws unless a store that has left is what the program made.
+  static func checkThatNothingIsLeft(_ path: String) throws {
+    let names = try FleetSQLite(path).rows(
+      "SELECT name FROM sqlite_schema WHERE name LIKE '%docsync%' OR sql LIKE '%docsync%'")
+    if !names.isEmpty { throw FleetFailure(.unexplained, "left behind: \(names)") }
+  }
+
   private func lost(_ what: String) -> FleetFailure {
     FleetFailure(.lost, "device \(device.number): \(what)")
   }

@@ -237,13 +237,37 @@ final class LifeWorld {
     ledger.notePublished(edits)
   }
 
-  private func vacuum(_ device: LifeDevice) async throws {}
+  private func vacuum(_ device: LifeDevice) async throws {
+    let edits = device.log
+    _ = try await device.manager.vacuum()
+    device.sealed = edits.count
+    ledger.notePublished(edits)
+  }
 
-  private func retire(_ other: LifeDevice?, by device: LifeDevice) async throws {}
+  private func retire(_ other: LifeDevice?, by device: LifeDevice) async throws {
+    guard let other else { return }
+    let edits = device.log
+    do {
+      _ = try await device.manager.retire(.client(other.manager.binding.client, .removed))
+    } catch let error as SyncError where error.code == .clientUnknown {
+      // Nobody has seen it yet, or it is retired.
+      return
+    }
+    device.sealed = edits.count
+    ledger.notePublished(edits)
+  }
 
   private func reset(_ device: LifeDevice) async throws {}
 
-  private func leave(_ device: LifeDevice) async throws {}
+  private func leave(_ device: LifeDevice) async throws {
+    let edits = device.log
+    device.directory.isOpen = true
+    _ = try await device.manager.leave(isConfirmed: true)
+    ledger.notePublished(edits)
+    try LifeChecks.checkThatNothingIsLeft(device.path)
+    try await device.manager.close()
+    devices[device.number] = nil
+  }
 
   // MARK: - The end
 
