@@ -23,6 +23,37 @@ import Testing
     try scratch.contents().keys.filter { $0.hasPrefix("shared/") && $0.contains(".") }
   }
 
+  // MARK: copies and backups
+
+  @Test func copiedAndRestoredDatabasesGoOnAsNewDevicesAndSaySo() throws {
+    try scratch.makeTwoDevices()
+    let (b, c) = (scratch.path + "/b.db", scratch.path + "/c.db")
+    try FileManager.default.copyItem(atPath: b, toPath: c)
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('of the original')")
+    try scratch.sql("c.db", "INSERT INTO notes (title) VALUES ('of the copy')")
+    let original = try scratch.succeed("sync", "b.db")
+    #expect(!original.output.contains("new device"))
+    let copy = try scratch.succeed("sync", "c.db")
+    #expect(copy.output.contains("goes on as a new device"))
+    #expect(copy.output.contains("was copied or moved"))
+    let kept = try Data(contentsOf: URL(fileURLWithPath: b))
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('after the backup')")
+    try scratch.succeed("sync", "b.db")
+    try kept.write(to: URL(fileURLWithPath: b))
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('after it was restored')")
+    let restored = try scratch.succeed("sync", "b.db")
+    #expect(restored.output.contains("goes on as a new device"))
+    for store in ["a.db", "c.db", "b.db"] { try scratch.succeed("sync", store) }
+    for store in ["a.db", "b.db", "c.db"] {
+      let titles = try scratch.column(store, "SELECT title FROM notes")
+      for title in [
+        "of the original", "of the copy", "after the backup", "after it was restored",
+      ] {
+        #expect(titles.contains("\"\(title)\""), "\(store)")
+      }
+    }
+  }
+
   // MARK: leave
 
   @Test func whoLeavesHasAnOrdinaryDatabaseAndTheOthersHaveItsEdits() throws {

@@ -121,6 +121,7 @@ struct Sync: Verb {
   /// What was done, a line for each kind of thing.
   static func lines(_ report: SyncReport) -> [String] {
     var lines: [String] = []
+    lines += report.incarnations.map(text)
     if let rebootstrap = report.rebootstrap { lines += text(rebootstrap) }
     if !report.sent.isEmpty { lines.append("sent \(text(report.sent))") }
     if !report.applied.isEmpty {
@@ -149,6 +150,18 @@ struct Sync: Verb {
       lines.append(isUpToDate ? "up to date" : "nothing could be applied")
     }
     return lines
+  }
+
+  private static func text(_ incarnation: Incarnation) -> String {
+    let why =
+      switch incarnation.reason {
+      case .copied: "the database was copied or moved"
+      case .restored: "the database was restored from a backup"
+      case .forked: "another copy of the database has synchronized as this device"
+      case .retired: "the others no longer waited for this device"
+      case .begunAnew: "the document was begun anew"
+      }
+    return "goes on as a new device (\(incarnation.client.description.prefix(6))): \(why)"
   }
 
   private static func text(_ rebootstrap: SyncReport.Rebootstrap) -> [String] {
