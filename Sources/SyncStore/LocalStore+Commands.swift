@@ -63,7 +63,7 @@ extension LocalStore {
     """,
   ]
 
-  private static let stateKey = "commandState"
+  static let stateKey = "commandState"
 
   // MARK: Own commands
 

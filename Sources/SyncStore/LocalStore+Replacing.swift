@@ -28,6 +28,8 @@ extension LocalStore {
   ///     up the bytes, by their numbers.
   ///   - records: Values of ``setRecord(_:to:)`` to set in the same
   ///     transaction; `nil` removes one.
+  ///   - commandState: Makes one of what this store, and what the whole store,
+  ///     has processed of commands (``commandState()``).
   ///   - checkCancellation: Called between steps. What it throws is thrown,
   ///     and nothing is changed then.
   ///
@@ -37,6 +39,7 @@ extension LocalStore {
   public func replaceContent(
     withSnapshotAt path: String, binding: StoreBinding? = nil,
     ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
+    commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> ContentReplacement {
     let snapshot = try CheckedSnapshot(path: path, busyTimeout: options.busyTimeout)
@@ -46,7 +49,8 @@ extension LocalStore {
     do {
       try attach(snapshot)
       let replacing = Replacing(
-        store: self, snapshot: snapshot, binding: binding ?? self.binding,
+        store: self, snapshot: snapshot, commandState: commandState,
+        binding: binding ?? self.binding,
         isOtherGeneration: binding != nil, ownBytes: ownBytes, records: records,
         checkCancellation: checkCancellation)
       do {

@@ -8,6 +8,7 @@ import SyncModel
 struct Replacing {
   let store: LocalStore
   let snapshot: CheckedSnapshot
+  let commandState: (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]?
   let binding: StoreBinding
   let isOtherGeneration: Bool
   let ownBytes: [UInt64: [UInt8]]
@@ -151,6 +152,13 @@ struct Replacing {
         sql: "INSERT OR REPLACE INTO main.docsync_meta (key, value) "
           + "SELECT key, value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",
         arguments: [key])
+    }
+    let whole = try Data.fetchOne(
+      database, sql: "SELECT value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",
+      arguments: [LocalStore.stateKey])
+    let own = try Bookkeeping.meta(LocalStore.stateKey, database)
+    if let state = try commandState(own, whole.map(Array.init)) {
+      try Bookkeeping.setMeta(LocalStore.stateKey, to: state, database)
     }
     try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
     for table in mapping.new.tables {

@@ -43,7 +43,8 @@ struct RebootstrapStep {
         from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil)
       let replacement = try store.replaceContent(
         withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
-        records: records, checkCancellation: context.checkCancellation)
+        records: records, commandState: commandState(in: generation),
+        checkCancellation: context.checkCancellation)
       try siblings.removeAll()
       return SyncReport.Rebootstrap(
         reason: reason, backup: replacement.backup, wholeStore: steps.description(checked),
@@ -54,6 +55,20 @@ struct RebootstrapStep {
     } catch {
       try siblings.removeAll()
       throw error
+    }
+  }
+
+  /// A command counts as processed if it is in either.
+  private func commandState(
+    in generation: GenerationFile?
+  ) -> (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? {
+    let client = store.binding.client
+    let generation = generation?.generation ?? store.binding.generation
+    return { own, whole in
+      var state = try CommandState.decoded(own, generation: generation, client: client)
+      state.formUnion(
+        try CommandState.decoded(whole, generation: generation, client: client))
+      return try state.encoded()
     }
   }
 
