@@ -67,6 +67,11 @@ struct Members {
     var settled: [ClientIdentifier: UInt64] = [:]
     var cuts: [ClientIdentifier: Cut] = [:]
     for (client, commands) in retirements {
+      // Who goes by itself says where it stopped.
+      if let head = commands.compactMap(\.changeHead).max() {
+        settled[client] = head
+        continue
+      }
       let waitingFor =
         commands.map { command in
           Self.missing(command, remaining, known, own: own)

@@ -22,7 +22,7 @@ extension LocalStore {
     let token: String? = try write { session in
       let database = session.database
       _ = try seal(session, checkCancellation: {})
-      for table in ["outbox", "inbox", "history", "range", "base"] {
+      for table in ["outbox", "inbox", "history", "range", "base", "command"] {
         try database.execute(sql: "DELETE FROM docsync_\(table)")
       }
       try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")

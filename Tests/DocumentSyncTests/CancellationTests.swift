@@ -164,7 +164,8 @@ import Testing
     try await sweep(least: 4) { _ in
     } make: { fleet, directory in
       RemoveClientOperation(
-        store: fleet[1].store, directory: directory, client: fleet[0].binding.client,
+        store: fleet[1].store, directory: directory, turns: turns(fleet),
+        client: fleet[0].binding.client,
         environment: fleet.environment)
     } check: { fleet, _ in
       try await fleet[1].removeClient(fleet[0].binding.client)

@@ -41,6 +41,66 @@ import Testing
     #expect(again.binding.client != report.binding.client)
   }
 
+  /// The command is processed before the change sets that came with it.
+  @Test func lastEditsOfWhoHasLeftReachThoseWhoHearOfItFirst() async throws {
+    let fleet = try await TestFleet(3)
+    for number in 1...3 {
+      try fleet[1].put("x", "\(number)")
+      try await fleet[1].synchronize()
+    }
+    try fleet[1].put("y", "last words")
+    let left = try await fleet[1].leave()
+    for index in [0, 2] {
+      let stream = fleet[index].events.stream()
+      let report = try await fleet[index].synchronize()
+      #expect(report.waiting.isEmpty && report.applied.count == 4)
+      #expect(try fleet[index].notes().contains("y=last words"))
+      try fleet[index].put("from \(index)", "x")
+      var heard: [SyncEvent] = []
+      for await event in stream {
+        heard.append(event)
+        if case .activityEnded = event { break }
+      }
+      let retired = heard.contains {
+        if case .retired(left.binding.client, reason: .left) = $0 { true } else { false }
+      }
+      #expect(retired)
+    }
+    for _ in 0..<3 {
+      for index in [0, 2] { try await fleet[index].synchronize() }
+    }
+    #expect(try fleet[0].store.digest() == fleet[2].store.digest())
+    let clients = try await fleet[0].listClients()
+    #expect(clients.filter { $0.status == .left }.map(\.client) == [left.binding.client])
+  }
+
+  /// It has said that it goes, and is edited before it is gone.
+  @Test func editsAfterAnInterruptedFarewellArriveFromANewClient() async throws {
+    var call = 0
+    while true {
+      call += 1
+      var fleet = try await TestFleet(2, seed: UInt64(call))
+      try fleet[1].put("x", "before")
+      fleet.directories[1].script(FaultyDirectory.Fault(.stop, occurrence: call))
+      do {
+        try await fleet[1].leave()
+      } catch {
+        if fleet.directories[1].firedFaults.isEmpty { throw error }
+        try fleet[1].put("y", "after")
+        try await fleet.reopen(1)
+        try await fleet[1].leave()
+        try await fleet[0].synchronize()
+        try await fleet[0].synchronize()
+        let notes = try fleet[0].notes()
+        #expect(notes.contains("x=before") && notes.contains("y=after"))
+        let members = try await fleet[0].listClients().filter { $0.status == .member }
+        #expect(members.map(\.client) == [fleet[0].binding.client])
+      }
+      guard !fleet.directories[1].firedFaults.isEmpty else { break }
+    }
+    #expect(call > 8)
+  }
+
   @Test func directoryThatIsAwayKeepsTheStoreUnderSyncUnlessItIsAbandoned() async throws {
     let fleet = try await TestFleet(2)
     try fleet[1].put("x", "not sent")
@@ -102,7 +162,6 @@ import Testing
       #expect(try !LocalStore.isUnderSync(at: fleet[1].store.path))
       try await fleet[0].synchronize()
       #expect(try fleet[0].notes().contains("x=last words"))
-      #expect(fleet.changeSets(of: 1).isEmpty == false || call > 0)
     }
     #expect(call > 6)
   }
@@ -137,6 +196,28 @@ import Testing
     let application = ApplicationSyncManager(
       directory: fleet.memory, environment: fleet.environment)
     #expect(try await application.listClients().filter { $0.status == .removed }.count == 1)
+    // One command, however often it was said.
+    let commands = fleet.paths { $0.name.hasSuffix(".synccmd") }
+    #expect(commands.count == 1)
+  }
+
+  @Test func removedClientIsToldAndKeepsItsEdits() async throws {
+    let fleet = try await TestFleet(3)
+    try fleet[2].put("x", "not sent")
+    try await fleet[0].removeClient(fleet[2].binding.client)
+    let error = await syncError { try await fleet[2].synchronize() }
+    #expect(error?.code == .clientRemoved && error?.classification == .refused)
+    #expect(fleet[2].state == .removed)
+    #expect(try fleet[2].store.status().unsealedEdits > 0)
+    let leaving = Answering(.leave)
+    fleet[2].setDelegate(leaving)
+    #expect(await syncError { try await fleet[2].synchronize() }?.code == .notUnderSync)
+    #expect(leaving.questions == [.clientRemoved(identifier: "main")])
+    #expect(fleet[2].state == .left)
+    #expect(try fleet[2].notes().contains("x=not sent"))
+    try await fleet[1].synchronize()
+    let clients = try await fleet[1].listClients()
+    #expect(clients.filter { $0.status == .removed }.count == 1)
   }
 
   @Test func clientThatIsNotThereOrIsTheOwnOneIsNotRemoved() async throws {

@@ -17,12 +17,13 @@ public enum SyncEvent: Sendable {
   case newIncarnation(client: ClientIdentifier, ancestor: ClientIdentifier)
   /// The store's content was exchanged for that of a whole store.
   case rebootstrapped(WholeStoreDescription?)
-  /// A client is no member of the document any more.
-  case retired(ClientIdentifier, reason: String)
+  /// Somebody says that a client is no member of the document any more.
+  case retired(ClientIdentifier, reason: RetirementReason)
   /// The document was deleted.
   case documentDeleted(identifier: String, DocumentDeletion)
-  /// A command has come. It has to be acknowledged where it came from.
-  case commandReceived(SyncCommandEvent)
+  /// A command for the application has come. It waits in
+  /// ``DocumentSyncManager/pendingCommands()`` until it is acknowledged.
+  case commandReceived(CommandEvent)
   /// A whole store was uploaded.
   case wholeStoreUploaded(WholeStoreDescription)
   /// Files that nobody needs any more were cleared away.
@@ -45,25 +46,5 @@ public struct SyncActivity: Hashable, Sendable, Identifiable {
       return last
     }
     self.verb = verb
-  }
-}
-
-/// A command of another client, as the application sees it.
-public struct SyncCommandEvent: Hashable, Sendable {
-  /// Its author.
-  public var client: ClientIdentifier
-  /// Its number among the author's commands.
-  public var number: UInt64
-  /// Its name.
-  public var name: String
-  /// What it carries.
-  public var payload: [UInt8]
-
-  /// Joins the parts.
-  public init(client: ClientIdentifier, number: UInt64, name: String, payload: [UInt8]) {
-    self.client = client
-    self.number = number
-    self.name = name
-    self.payload = payload
   }
 }

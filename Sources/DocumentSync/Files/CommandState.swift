@@ -14,6 +14,8 @@ struct CommandState: Hashable, Codable {
     var author: ClientIdentifier
     var number: UInt64
     var stamp: HybridTime
+    /// The number of the client's last change set, where it said so itself.
+    var changeHead: UInt64?
 
     /// The order in which retirements count.
     func precedes(_ other: Retirement) -> Bool {
@@ -55,6 +57,9 @@ struct CommandState: Hashable, Codable {
     return commands
   }
 
+  /// Whether the client whose state this is has said that it goes.
+  var hasLeft: Bool { retirements.contains { $0.client == own.client && $0.author == own.client } }
+
   /// Takes in a command that is the next one of its author.
   mutating func process(_ file: SyncCommandFile, hash: ContentHash) {
     let entry = VersionVector.Entry(number: file.number, hash: hash)
@@ -64,7 +69,8 @@ struct CommandState: Hashable, Codable {
       retirements.append(
         Retirement(
           client: retire.client, reason: retire.reason, lastRevision: retire.lastRevision,
-          author: file.client, number: file.number, stamp: file.stamp))
+          author: file.client, number: file.number, stamp: file.stamp,
+          changeHead: retire.client == file.client ? retire.changeHead : nil))
       retirements.sort { $0.precedes($1) }
     }
     if let other = file.command.reset, reset.map({ $0.ordinal < other.ordinal }) ?? true {

@@ -25,6 +25,9 @@ struct SyncCommand: Hashable, Codable {
     var reason: RetirementReason
     /// The revision of its newest marker that the author has seen.
     var lastRevision: UInt64
+    /// The number of its last change set, if it says so itself: everything
+    /// up to there is applied.
+    var changeHead: UInt64?
   }
 
   /// Another generation takes this one's place.

@@ -39,7 +39,8 @@ extension DocumentSyncManager {
     try await asking {
       try await run(
         RemoveClientOperation(
-          store: store, directory: directory, client: client, environment: environment),
+          store: store, directory: directory, turns: turns, client: client,
+          environment: environment),
         onProgress: onProgress)
     }
   }

@@ -127,8 +127,16 @@ public final class DocumentSyncManager: Sendable {
   public func listClients(
     onProgress: SyncProgressHandler? = nil
   ) async throws -> [ClientDescription] {
-    try await run(
-      ListClientsOperation(directory: directory, binding: binding, environment: environment),
+    let retirements = try await use("list the clients") { store in
+      let binding = store.binding
+      return try CommandState.decoded(
+        store.commandState(), generation: binding.generation, client: binding.client
+      ).retirements
+    }
+    return try await run(
+      ListClientsOperation(
+        directory: directory, binding: binding, retirements: retirements,
+        environment: environment),
       onProgress: onProgress)
   }
 

@@ -73,9 +73,31 @@ public final class LeaveOperation: SyncOperation<LeaveReport>, @unchecked Sendab
     let context = OperationContext(self)
     let files = SharedFiles(directory, context: context)
     try directory.check(for: .writing)
-    report.synchronization = try SyncPass(store: store, files: files, turns: turns).run()
+    var commands = CommandSteps(files, store: store)
+    let pass = SyncPass(store: store, files: files, turns: turns)
+    if try commands.state().hasLeft {
+      // An earlier attempt has said so and came no further.
+      try pass.tellWithoutFetching()
+      guard try store.removalLoss().hasUnpublishedEdits else {
+        return try describe(files, &report)
+      }
+      // Nobody takes anything more from who has left.
+      try store.beginIncarnation(.retired) { !$0.isPublished }
+      commands = CommandSteps(files, store: store)
+    }
+    let synchronization = try pass.run()
     // What came may have left something that only bookkeeping holds.
     try confirm(try store.removalLoss())
+    report.synchronization = synchronization
+    // What an earlier attempt had only kept went out with that.
+    if try !commands.state().hasLeft {
+      try CommandSteps.enqueueFarewell(of: store)
+      report.synchronization?.sent += try pass.run().sent
+    }
+    try describe(files, &report)
+  }
+
+  private func describe(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     let binding = store.binding
     try ApplicationSteps(files).describe(
       binding.client, as: binding.clientDescription, ancestor: binding.ancestor,

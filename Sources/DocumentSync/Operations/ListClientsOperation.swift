@@ -9,18 +9,25 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
 {
   private let directory: any SharedDirectory
   private let binding: StoreBinding?
-  private let retired: Set<ClientIdentifier>
+  private let retirements: [CommandState.Retirement]
 
   /// Names the directory, and the document if it is about one.
-  ///
-  /// - Parameter retired: The clients that are known to be members no more.
-  public init(
+  public convenience init(
     directory: any SharedDirectory, binding: StoreBinding? = nil,
-    retired: Set<ClientIdentifier> = [], environment: SyncEnvironment = SyncEnvironment()
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.init(
+      directory: directory, binding: binding, retirements: [], environment: environment)
+  }
+
+  /// - Parameter retirements: What is known of who is a member no more.
+  init(
+    directory: any SharedDirectory, binding: StoreBinding?,
+    retirements: [CommandState.Retirement], environment: SyncEnvironment
   ) {
     self.directory = environment.retrying(directory)
     self.binding = binding
-    self.retired = retired
+    self.retirements = retirements
     super.init("list the clients", environment: environment)
   }
 
@@ -41,8 +48,15 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       for (client, state) in states {
         clients[client, default: ClientDescription(client: client)].join(state)
       }
-      for client in retired {
-        clients[client, default: ClientDescription(client: client)].retire()
+      for retirement in retirements {
+        let client = retirement.client
+        // One that was absent and shows itself is back.
+        if retirement.reason == .absent,
+          states[client]?.revision ?? 0 > retirement.lastRevision
+        {
+          continue
+        }
+        clients[client, default: ClientDescription(client: client)].retire(retirement.reason)
       }
       return clients.values.sorted { $0.client < $1.client }
     }
@@ -79,7 +93,8 @@ extension ClientDescription {
   }
 
   /// Notes that nobody waits for it.
-  fileprivate mutating func retire() {
-    if status == .neverSynced || status == .member { status = .retired }
+  fileprivate mutating func retire(_ reason: RetirementReason) {
+    guard status == .neverSynced || status == .member else { return }
+    status = reason == .removed ? .removed : reason == .left ? .left : .retired
   }
 }

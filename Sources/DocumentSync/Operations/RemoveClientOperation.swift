@@ -11,15 +11,17 @@ import SyncStore
 public final class RemoveClientOperation: SyncOperation<ClientDescription>, @unchecked Sendable {
   private let store: LocalStore
   private let directory: any SharedDirectory
+  private let turns: SyncTurns
   private let client: ClientIdentifier
 
   /// Names the store whose client removes, and the client that is removed.
   public init(
-    store: LocalStore, directory: any SharedDirectory, client: ClientIdentifier,
-    environment: SyncEnvironment = SyncEnvironment()
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    client: ClientIdentifier, environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.store = store
     self.directory = environment.retrying(directory)
+    self.turns = turns
     self.client = client
     super.init("remove the client", environment: environment)
   }
@@ -52,6 +54,11 @@ public final class RemoveClientOperation: SyncOperation<ClientDescription>, @unc
             "There is no client \(client) in the shared directory.",
             remedy: "List the clients, and name one of them.")
         }
+        // Somebody else may have said so before.
+        let pass = SyncPass(store: store, files: files, turns: turns)
+        _ = try pass.run()
+        let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
+        if try retire(lastRevision: lastRevision) { _ = try pass.run() }
         begin(.uploading, count: 1)
         try applications.noteRemoval(
           of: client, by: binding.client, described: binding.clientDescription)
@@ -60,5 +67,22 @@ public final class RemoveClientOperation: SyncOperation<ClientDescription>, @unc
         return described
       }
     }
+  }
+
+  /// Keeps the command to be sent, unless somebody has removed the client
+  /// before; says whether it was kept. A client that has no marker is no
+  /// member.
+  private func retire(lastRevision: UInt64?) throws -> Bool {
+    guard let lastRevision else { return false }
+    let binding = store.binding
+    let state = try CommandState.decoded(
+      store.commandState(), generation: binding.generation, client: binding.client)
+    guard !state.retirements.contains(where: { $0.client == client && $0.reason == .removed })
+    else { return false }
+    try CommandSteps.enqueue(
+      SyncCommand(
+        SyncCommand.Retire(client: client, reason: .removed, lastRevision: lastRevision)),
+      in: store)
+    return true
   }
 }

@@ -29,11 +29,8 @@ public final class UploadWholeStoreOperation: SyncOperation<WholeStoreDescriptio
     try await blocking { [self] in
       let context = OperationContext(self)
       return try StoreLock.hold(store: store.path, operation: verb) {
-        let uploaded = try WholeStoreUpload(
-          store: store, directory: directory, turns: turns, context: context
-        ).run()
-        context.send(.wholeStoreUploaded(uploaded))
-        return uploaded
+        try WholeStoreUpload(store: store, directory: directory, turns: turns, context: context)
+          .run()
       }
     }
   }

@@ -39,6 +39,21 @@ struct CommandSteps {
     try store.enqueueCommand(Array(encoder.encode(command)))
   }
 
+  /// Keeps the command by which a store's client goes, unless it waits to be
+  /// sent already.
+  static func enqueueFarewell(of store: LocalStore) throws {
+    let client = store.binding.client
+    let isQueued = try store.queuedCommands().contains { command in
+      let said = try JSONDecoder().decode(SyncCommand.self, from: Data(command.content)).retire
+      return command.sealed == nil && said?.client == client
+    }
+    guard !isQueued else { return }
+    let revision = try StoreRecords(store).ownMarker()?.content.revision ?? 0
+    try enqueue(
+      SyncCommand(
+        SyncCommand.Retire(client: client, reason: .left, lastRevision: revision)), in: store)
+  }
+
   /// Gives the commands that wait their numbers, publishes them, and puts
   /// back those that are missing in `listed`, a listing of the own folder.
   ///
@@ -71,11 +86,16 @@ struct CommandSteps {
   private func seal(_ command: QueuedCommand) throws -> VersionVector.Entry {
     var state = try state()
     let last = state.own.sealed
+    var content = try JSONDecoder().decode(SyncCommand.self, from: Data(command.content))
+    if content.retire?.client == binding.client {
+      // Everything that this client has sealed is published by now.
+      content.retire?.changeHead = try store.head()?.number ?? 0
+    }
     let file = SyncCommandFile(
       root: binding.root, document: binding.document, generation: binding.generation,
       client: binding.client, number: (last?.number ?? 0) + 1, previous: last?.hash,
       stamp: state.nextStamp(milliseconds: context.environment.now()),
-      command: try JSONDecoder().decode(SyncCommand.self, from: Data(command.content)))
+      command: content)
     let bytes = try Envelope.encodeJSON(file, type: .syncCommand)
     let entry = VersionVector.Entry(number: file.number, hash: ContentHash(of: bytes))
     state.process(file, hash: entry.hash)
@@ -119,6 +139,7 @@ struct CommandSteps {
     func keep() throws {
       guard processed > 0 else { return }
       try store.process(state: try state.encoded(), events: new)
+      for event in new { context.send(.commandReceived(event)) }
       report.processedCommands += processed
       (new, bytes, processed) = ([], 0, 0)
     }
@@ -128,6 +149,9 @@ struct CommandSteps {
       case .success(let (file, hash)):
         state.process(file, hash: hash)
         processed += 1
+        if let retire = file.command.retire {
+          context.send(.retired(retire.client, reason: retire.reason))
+        }
         if let application = file.command.application {
           bytes += application.payload.count
           new.append(

@@ -181,6 +181,22 @@ struct SyncPass {
         retired: try MemberSteps(files, store: store).retired(fetched.members), waiting: waiting))
   }
 
+  /// Publishes the commands of this client, and tells the others, without
+  /// looking for anything: for a client that goes.
+  func tellWithoutFetching() throws {
+    try DocumentSteps(files).check(store.binding)
+    var report = SyncReport()
+    let markers = MarkerSteps(files, store: store)
+    let listing = try markers.list()
+    let seen = try markers.seen(listing)
+    let commands = CommandSteps(files, store: store)
+    let members = try MemberSteps(files, store: store).find(seen, listing, commands.state())
+    try commands.publish(&report)
+    _ = try tell(
+      Fetched(report: report, listing: listing, turn: .other, seen: seen, members: members),
+      waiting: [])
+  }
+
   /// Throws if this client is retired.
   private func checkMembership(_ members: Members) throws {
     guard let retirement = members.retirements[store.binding.client] else { return }

@@ -61,6 +61,7 @@ struct WholeStoreSteps {
       byteCount: written.byteCount, by: binding.client)
     try note(written, in: store)
     try siblings.removeAll()
+    context.send(.wholeStoreUploaded(description(written)))
     return description(written)
   }
 

@@ -79,7 +79,8 @@ struct DirectoryLister {
       case .folder(.encryption): try listReserved(DirectoryLayout.encryption, &inventory)
       case .folder(.clientDevices):
         inventory.clientDevices = Set(
-          try list(DirectoryLayout.clientDevices, as: ClientDeviceName.self, &inventory))
+          try list(DirectoryLayout.clientDevices, as: ClientEntryName.self, &inventory)
+            .compactMap { if case .device(let name) = $0 { name } else { nil } })
       case .folder(.temporary): try listLeftovers(&inventory)
       case .folder(.documents):
         for document in try list(DirectoryLayout.documents, as: DocumentName.self, &inventory) {

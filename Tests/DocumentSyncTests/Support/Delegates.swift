@@ -31,7 +31,7 @@ func names(of stream: AsyncStream<SyncEvent>) async -> [String] {
     case .registered: names.append("registered")
     case .newIncarnation: names.append("incarnation")
     case .rebootstrapped: names.append("rebootstrapped")
-    case .retired: names.append("retired")
+    case .retired(_, let reason): names.append("retired \(reason.rawValue)")
     case .documentDeleted: names.append("deleted")
     case .commandReceived: names.append("command")
     case .wholeStoreUploaded: names.append("uploaded")
