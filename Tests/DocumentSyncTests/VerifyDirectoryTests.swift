@@ -49,7 +49,7 @@ struct VerifyDirectoryTests {
 
   @Test(
     arguments: fileDamage + nameDamage + documentDamage + changeDamage + markerDamage
-      + wholeStoreDamage + commandDamage)
+      + wholeStoreDamage + commandDamage + segmentDamage)
   fileprivate func damageGivesExactlyItsFinding(_ damage: Damage) async throws {
     let directory = try await DamagedDirectory()
     let expected = try damage.make(directory)
@@ -319,8 +319,7 @@ private let changeDamage: [Damage] = [
     return [Found(.changeSetMissing, path)]
   },
   Damage("change sets that should have been cleared away") {
-    let path = try $0.publishMarker(of: 1) { $0.lowestKept = 3 }
-    _ = path
+    try $0.publishMarker(of: 1) { $0.lowestKept = 3 }
     return [
       Found(.changeSetNotCleared, try $0.changeSet(1, of: 1)),
       Found(.changeSetNotCleared, try $0.changeSet(2, of: 1)),
@@ -377,11 +376,87 @@ private let changeDamage: [Damage] = [
 
 private let commandDamage: [Damage] = [
   Damage("a command that ends early") {
+    let path = try $0.publishCommand(1)
+    try $0.cut(path)
+    return [Found(.truncated, path)]
+  },
+  Damage("a command that says nothing of where it belongs") {
     let folder = $0.layout.syncCommands(of: $0.original.clients[0])
     let content = try Envelope(type: .syncCommand, body: Array("{}".utf8)).encoded()
     let name = CommandName(number: 1, hash: HashFragment(ContentHash(of: content)))
-    return [Found(.truncated, $0.put(Array(content.dropLast(9)), at: folder / name.description))]
-  }
+    return [Found(.malformed, $0.put(content, at: folder / name.description))]
+  },
+  Damage("a command of an unknown kind") {
+    [Found(.newerVersion, try $0.publishCommand(1, kind: "dance"))]
+  },
+  Damage("a command without what its kind needs") {
+    [Found(.malformed, try $0.publishCommand(1, kind: "retire"))]
+  },
+  Damage("another client's command") {
+    let other = $0.original.clients[1]
+    return [Found(.misplaced, try $0.publishCommand(1, client: other))]
+  },
+  Damage("a command missing between others") {
+    let first = try $0.publishCommand(1)
+    let second = try $0.publishCommand(2, after: first)
+    try $0.publishCommand(3, after: second)
+    $0.take(second)
+    return [Found(.commandMissing, second)]
+  },
+  Damage("two files that claim one command") {
+    let first = try $0.publishCommand(1)
+    let other = try $0.publishCommand(1, name: "other")
+    return [Found(.commandClaimedTwice, max(first, other))]
+  },
+  Damage("a command that does not continue the one before it") {
+    try $0.publishCommand(1)
+    return [Found(.commandChainBroken, try $0.publishCommand(2))]
+  },
+]
+
+// MARK: - Segments
+
+private let segmentDamage: [Damage] = [
+  Damage("a segment beside its loose files, which is no damage") {
+    try $0.publishSegment(1...3)
+    return []
+  },
+  Damage("a segment in place of its loose files, which is no damage") {
+    try $0.publishSegment(1...3)
+    for number in 1...3 { $0.take(try $0.changeSet(UInt64(number), of: 0)) }
+    return []
+  },
+  Damage("a segment with a changed byte") {
+    let path = try $0.publishSegment(1...3)
+    try $0.flip(path)
+    return [Found(.damaged, path)]
+  },
+  Damage("a segment that ends early") {
+    let path = try $0.publishSegment(1...3)
+    try $0.cut(path)
+    return [Found(.truncated, path)]
+  },
+  Damage("a segment whose index lies") {
+    let path = try $0.publishSegment(1...3)
+    // The first byte of the first hash, after the number of change sets.
+    let content = $0.resealed(try $0.bytes(path)) { $0[88 + 72 + 1] ^= 1 }
+    return [Found(.segmentIndex, try $0.replace(path, by: content))]
+  },
+  Damage("a segment of other numbers than its name") {
+    let path = try $0.publishSegment(2...3)
+    let content = try $0.bytes(path)
+    $0.take(path)
+    let name = SegmentName(numbers: 3...4, hash: HashFragment(ContentHash(of: content)))
+    let folder = $0.layout.syncChanges(of: $0.original.clients[0])
+    return [Found(.misplaced, $0.put(content, at: folder / name.description))]
+  },
+  Damage("a segment with another content than the loose file") {
+    [Found(.segmentDiffers, try $0.publishSegment(2...2) { $0.schema = ContentHash(of: [1]) })]
+  },
+  Damage("segments that overlap") {
+    try $0.publishSegment(1...3)
+    return [Found(.segmentOverlap, try $0.publishSegment(2...4))]
+  },
 ]
 
 // MARK: - Markers
@@ -394,6 +469,19 @@ private let markerDamage: [Damage] = [
   Damage("all change sets of a client missing") {
     $0.take($0.layout.syncChanges(of: $0.original.clients[2]))
     return [Found(.markerWithoutFiles, try $0.marker(of: 2))]
+  },
+  Damage("a command missing that a marker announces") {
+    let path = try $0.publishMarker(of: 0) {
+      $0.commandHead = VersionVector.Entry(number: 2, hash: ContentHash(of: [1]))
+    }
+    return [Found(.markerWithoutFiles, path)]
+  },
+  Damage("a command processed that nobody has published") {
+    let other = $0.original.clients[1]
+    let path = try $0.publishMarker(of: 0) {
+      $0.commandsApplied[other] = VersionVector.Entry(number: 2, hash: ContentHash(of: [1]))
+    }
+    return [Found(.markerAppliedBeyond, path)]
   },
   Damage("two markers of one revision") {
     let path = try $0.marker(of: 0)
@@ -510,6 +598,51 @@ private func hexadecimal(_ client: ClientIdentifier) -> String {
 }
 
 extension DamagedDirectory {
+  /// Publishes a command of the first device.
+  @discardableResult
+  fileprivate func publishCommand(
+    _ number: UInt64, kind: String = "application", name: String = "name",
+    client: ClientIdentifier? = nil,
+    after last: RelativePath? = nil
+  ) throws -> RelativePath {
+    let file = try Envelope.decodeJSON(
+      GenerationFile.self, from: bytes(generation), type: .generation)
+    var command = SyncCommand(SyncCommand.Application(name: name, payload: Data()))
+    if kind != "application" { command.kind = kind }
+    let content = try Envelope.encodeJSON(
+      SyncCommandFile(
+        root: file.root, document: file.document, generation: file.generation,
+        client: client ?? original.clients[0], number: number,
+        previous: try last.map { ContentHash(of: try bytes($0)) }, stamp: .zero,
+        command: command),
+      type: .syncCommand)
+    let name = CommandName(number: number, hash: HashFragment(ContentHash(of: content)))
+    return put(content, at: layout.path(of: name, by: original.clients[0]))
+  }
+
+  /// Publishes a segment of the first device's change sets.
+  @discardableResult
+  fileprivate func publishSegment(
+    _ numbers: ClosedRange<UInt64>, _ change: ((inout SyncChangeSet) -> Void)? = nil
+  ) throws -> RelativePath {
+    let parts = try numbers.map { number in
+      var content = try bytes(changeSet(number, of: 0))
+      if let change {
+        var changeSet = try ChangeSetCodec.decode(content)
+        change(&changeSet)
+        content = try ChangeSetCodec.encode(changeSet)
+      }
+      return Segment.Part(hash: ContentHash(of: content), bytes: content)
+    }
+    let header = try ChangeSetCodec.decodeHeader(parts[0].bytes)
+    let content = try SegmentCodec.encode(
+      Segment(
+        root: header.root, document: header.document, generation: header.generation,
+        client: header.client, first: numbers.lowerBound, parts: parts))
+    let name = SegmentName(numbers: numbers, hash: HashFragment(ContentHash(of: content)))
+    return put(content, at: layout.path(of: name, by: original.clients[0]))
+  }
+
   /// Publishes a whole store whose database was changed by SQL.
   fileprivate func publishWholeStore(
     of index: Int, sql: String, header: (inout WholeStoreHeader) -> Void = { _ in }

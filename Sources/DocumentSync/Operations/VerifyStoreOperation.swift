@@ -1,3 +1,4 @@
+import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -41,7 +42,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
         }
       }
       var report = store.report
-      for (key, reason) in StoreRecords.damage(in: store.records) {
+      for (key, reason) in StoreRecords.damage(in: store.records) + stateDamage(store) {
         report.findings.append(
           VerifyFinding(
             .recordDamaged, table: "docsync_record",
@@ -51,6 +52,16 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       if let binding = store.binding { try compare(store, binding, context, &report) }
       report.sort()
       return report
+    }
+  }
+
+  private func stateDamage(_ store: StoreVerification) -> [(key: String, reason: String)] {
+    guard let state = store.commandState else { return [] }
+    do {
+      _ = try JSONDecoder().decode(CommandState.self, from: Data(state))
+      return []
+    } catch {
+      return [("commandState", "\(error)")]
     }
   }
 

@@ -199,6 +199,11 @@ struct StoreRecords {
     return [
       reason(.ownMarker, OwnMarker.self), reason(.seenMarkers, [String: SeenMarker].self),
       reason(.wholeStores, [RecentSyncFile.WholeStore].self),
+      reason(.readMarkers, [String: RecentSyncFile].self),
+      reason(.retiredKept, [String: Kept].self), reason(.absences, [String: Absence].self),
+      reason(.unverified, [String: Int].self), reason(.reset, SyncCommand.Reset.self),
+      reason(.kept, Kept.self), reason(.segments, [RecentSyncFile.Segment].self),
+      reason(.housekeeping, Housekeeping.self),
     ].compactMap(\.self)
   }
 

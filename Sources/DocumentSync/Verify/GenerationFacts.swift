@@ -16,6 +16,7 @@ struct GenerationFacts {
     var hash: ContentHash
     var path: RelativePath
     var vector: VersionVector
+    var commands: VersionVector
   }
 
   /// A change set that another one builds on.
@@ -42,12 +43,20 @@ struct GenerationFacts {
     self.root = root
   }
 
-  /// The last change set of a client, by its files, its marker, and the whole
-  /// stores.
+  /// The last change set of a client, by its files, its marker, what others
+  /// cleared away of it, and the whole stores.
   func head(of client: ClientIdentifier) -> UInt64 {
     max(
       changes[client]?.greatest ?? 0, markers[client]?.file.changeHead?.number ?? 0,
-      contained(of: client))
+      contained(of: client), lowestKept(of: client) - 1)
+  }
+
+  /// The last command of a client, likewise.
+  func commandHead(of client: ClientIdentifier) -> UInt64 {
+    max(
+      commands[client]?.greatest ?? 0, markers[client]?.file.commandHead?.number ?? 0,
+      wholeStores.map { $0.commands.number(of: client) }.max() ?? 0,
+      lowestKeptCommand(of: client) - 1)
   }
 
   /// The last change set of a client that is in a whole store.
@@ -55,13 +64,29 @@ struct GenerationFacts {
     wholeStores.map { $0.vector.number(of: client) }.max() ?? 0
   }
 
-  /// The least number of a client that has to be there as a file, unless its
-  /// marker says otherwise: what follows the best whole store, and what
-  /// follows what is there.
+  /// The least number of a client's change sets that has to be there: by its
+  /// marker, by those of others if it is retired, or, where none says so, what
+  /// follows the best whole store or what is there.
   func lowestKept(of client: ClientIdentifier) -> UInt64 {
-    if let marker = markers[client] { return marker.file.lowestKept }
+    if let said = said(client, \.lowestKept, \.lowestKept) { return max(said, 1) }
     let least = changes[client]?.claims.keys.min() ?? 1
     return min(least, contained(of: client) + 1)
+  }
+
+  /// The same of commands.
+  func lowestKeptCommand(of client: ClientIdentifier) -> UInt64 {
+    if let said = said(client, \.lowestKeptCommand, \.lowestKeptCommand) { return max(said, 1) }
+    return commands[client]?.claims.keys.min() ?? 1
+  }
+
+  private func said(
+    _ client: ClientIdentifier, _ own: KeyPath<RecentSyncFile, UInt64>,
+    _ retired: KeyPath<RecentSyncFile.Retired, UInt64>
+  ) -> UInt64? {
+    let others = markers.values.compactMap { marker in
+      marker.file.retired.first { $0.client == client }?[keyPath: retired]
+    }
+    return ([markers[client]?.file[keyPath: own]].compactMap(\.self) + others).max()
   }
 
   /// Whether a file's header says that it belongs here.

@@ -55,7 +55,13 @@ extension GenerationVerifier {
     for (client, marker) in facts.markers.sorted(by: { $0.key < $1.key }) {
       checkHeads(of: client, marker, facts)
       for (other, entry) in marker.file.applied.entries {
-        checkApplied(other, entry, marker, facts)
+        check(
+          "change set", entry, of: other, marker, facts.changes[other], head: facts.head(of: other))
+      }
+      for (other, entry) in marker.file.commandsApplied.entries {
+        check(
+          "command", entry, of: other, marker, facts.commands[other],
+          head: facts.commandHead(of: other))
       }
       for store in marker.file.wholeStores {
         let path = facts.layout.path(
@@ -92,11 +98,9 @@ extension GenerationVerifier {
           "The marker names another content of command \(head.number) than is there.",
           detail: "it names \(head.hash.nameFragment)")
       }
-      if commands.greatest > 0 {
-        checkIsThere(
-          head.number, commands, lowestKept: commands.lowestKept, "command", marker,
-          none: .markerAhead)
-      }
+      checkIsThere(
+        head.number, commands, lowestKept: marker.file.lowestKeptCommand, "command", marker,
+        none: .markerWithoutFiles)
     }
   }
 
@@ -116,27 +120,30 @@ extension GenerationVerifier {
     }
   }
 
-  private func checkApplied(
-    _ other: ClientIdentifier, _ entry: VersionVector.Entry, _ marker: GenerationFacts.Marker,
-    _ facts: GenerationFacts
+  /// Checks what a marker says that its client has applied or processed.
+  private func check(
+    _ noun: String, _ entry: VersionVector.Entry, of other: ClientIdentifier,
+    _ marker: GenerationFacts.Marker, _ found: NumberedFacts?, head: UInt64
   ) {
-    if let found = facts.changes[other], found.differs(entry.number, from: entry.hash) {
+    if let found, found.differs(entry.number, from: entry.hash) {
       files.note(
         .markerDiffers, marker.path,
-        "Its client has applied another content of change set \(entry.number) of \(other) than is "
-          + "there.", detail: "it names \(entry.hash.nameFragment)")
+        "Its client has another content of \(noun) \(entry.number) of \(other) than is there.",
+        detail: "it names \(entry.hash.nameFragment)")
     }
-    guard entry.number > facts.head(of: other) else { return }
+    guard entry.number > head else { return }
     files.note(
       .markerAppliedBeyond, marker.path,
-      "Its client has applied change set \(entry.number) of \(other), which has published none "
-        + "beyond \(facts.head(of: other)).")
+      "Its client has \(noun) \(entry.number) of \(other), which has published none beyond "
+        + "\(head).")
   }
 
   /// Whether a listed whole store is neither there nor superseded.
   private func isMissing(_ store: RecentSyncFile.WholeStore, _ facts: GenerationFacts) -> Bool {
     let name = WholeStoreName(number: store.number, hash: HashFragment(store.hash))
     if names.wholeStores[store.client]?.contains(name) ?? false { return false }
-    return !facts.wholeStores.contains { $0.vector.contains(store.vector) }
+    return !facts.wholeStores.contains {
+      $0.vector.contains(store.vector) && $0.commands.contains(store.commands)
+    }
   }
 }

@@ -44,8 +44,10 @@ extension GenerationVerifier {
   /// Whoever joins takes one whole store, and the change sets after it.
   private func checkJoining(_ facts: GenerationFacts) {
     let cleared = facts.changes.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
+    let commands = facts.commands.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
     let isPossible = facts.wholeStores.contains { store in
       cleared.allSatisfy { store.vector.number(of: $0.key) >= $0.value }
+        && commands.allSatisfy { store.commands.number(of: $0.key) >= $0.value }
     }
     guard !isPossible else { return }
     files.note(
@@ -124,7 +126,8 @@ extension GenerationVerifier {
     }
     guard try isSound(database, header, path) else { return nil }
     return GenerationFacts.WholeStore(
-      client: client, number: name.number, hash: checked.hash, path: path, vector: header.vector)
+      client: client, number: name.number, hash: checked.hash, path: path, vector: header.vector,
+      commands: header.commands)
   }
 
   /// Looks into the database of a whole store; whether it may be joined from.
@@ -156,7 +159,26 @@ extension GenerationVerifier {
         .wholeStoreVector, path, "The whole store contains other change sets than it says.",
         detail: Self.text(vector) + "; named are " + Self.text(header.vector))
     }
+    if let state = found.commandState, !holds(state, header.commands, path) { return false }
     return found.damage.isEmpty && found.vector == header.vector && found.schema == header.schema
+  }
+
+  /// Whether a whole store has processed the commands that it says.
+  private func holds(
+    _ state: [UInt8], _ commands: VersionVector, _ path: RelativePath
+  ) -> Bool {
+    do {
+      let found = try JSONDecoder().decode(CommandState.self, from: Data(state)).commands
+      if found == commands { return true }
+      files.note(
+        .wholeStoreVector, path, "The whole store has processed other commands than it says.",
+        detail: Self.text(found) + "; named are " + Self.text(commands))
+    } catch {
+      files.note(
+        .wholeStoreDamaged, path, "What commands have come to in the whole store cannot be read.",
+        detail: "\(error)")
+    }
+    return false
   }
 
   private static func text(_ vector: VersionVector) -> String {

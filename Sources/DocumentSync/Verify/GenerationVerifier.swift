@@ -24,6 +24,10 @@ struct GenerationVerifier {
       let lowest = facts.lowestKept(of: client)
       facts.changes[client]?.lowestKept = lowest
     }
+    for client in Array(facts.commands.keys) {
+      let lowest = facts.lowestKeptCommand(of: client)
+      facts.commands[client]?.lowestKept = lowest
+    }
     guard isCurrent else { return facts }
     checkChanges(facts)
     checkCommands(facts)
@@ -65,7 +69,7 @@ struct GenerationVerifier {
 
   /// Notes what a change set says; one that belongs elsewhere only claims its
   /// number.
-  private func note(
+  func note(
     _ changeSet: SyncChangeSet, hash: ContentHash, as number: UInt64, at path: RelativePath,
     by client: ClientIdentifier, _ facts: inout GenerationFacts
   ) -> NumberedFacts.Claim {
@@ -88,16 +92,6 @@ struct GenerationVerifier {
     return NumberedFacts.Claim(path: path, hash: hash, previous: header.previous)
   }
 
-  private func read(
-    _ name: SegmentName, at path: RelativePath, by client: ClientIdentifier,
-    _ facts: inout GenerationFacts
-  ) throws -> [(UInt64, NumberedFacts.Claim)] {
-    _ = try files.read(path, name.hash, limits: .default) {
-      try Envelope.decode($0, expecting: .segment, limits: .default)
-    }
-    return name.numbers.map { ($0, NumberedFacts.Claim(path: path, isInSegment: true)) }
-  }
-
   private func checkChanges(_ facts: GenerationFacts) {
     let layout = facts.layout
     for (client, found) in facts.changes {
@@ -114,11 +108,12 @@ struct GenerationVerifier {
         for claim in found.claims[number] ?? [] where !claim.isInSegment {
           files.note(
             .changeSetNotCleared, claim.path,
-            "Change set \(number) is still there, and its author has given it up.",
+            "Change set \(number) is still there, and was given up.",
             detail: "the least that is kept is \(found.lowestKept)")
         }
       }
     }
+    checkSegments(facts)
     for (dependency, path) in facts.dependencies { check(dependency, of: path, facts) }
   }
 
@@ -139,35 +134,5 @@ struct GenerationVerifier {
     files.note(
       .dependencyMissing, path, "It builds on \(what), which is nowhere.",
       detail: "the last one known is \(facts.head(of: dependency.client))")
-  }
-
-  // MARK: - Commands
-
-  private func readCommands(_ facts: inout GenerationFacts) throws {
-    for (client, listed) in names.commands.sorted(by: { $0.key < $1.key }) {
-      var found = NumberedFacts()
-      for name in listed.sorted() {
-        let path = facts.layout.path(of: name, by: client)
-        let whole = try files.read(path, name.hash, limits: .default) {
-          try Envelope.decode($0, expecting: .syncCommand, limits: .default)
-        }
-        found.claims[name.number, default: []].append(
-          NumberedFacts.Claim(path: path, hash: whole?.hash))
-      }
-      found.lowestKept = found.claims.keys.min() ?? 1
-      facts.commands[client] = found
-    }
-  }
-
-  private func checkCommands(_ facts: GenerationFacts) {
-    let layout = facts.layout
-    for (client, found) in facts.commands {
-      NumberedRules(
-        kinds: .commands, client: client, facts: found, folder: layout.syncCommands(of: client),
-        path: { number, hash in
-          layout.path(of: CommandName(number: number, hash: HashFragment(hash)), by: client)
-        }
-      ).run(files)
-    }
   }
 }

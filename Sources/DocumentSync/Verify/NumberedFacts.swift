@@ -95,27 +95,42 @@ struct NumberedRules {
 
   private func check(_ number: UInt64, _ files: VerifiedFiles) {
     let claims = facts.claims[number] ?? []
-    if Set(claims.compactMap(\.hash)).count > 1 {
-      let kind = claims.contains { $0.isInSegment } ? .segmentDiffers : kinds.claimedTwice
-      for claim in claims.sorted(by: { $0.path < $1.path }).dropFirst() {
-        files.note(
-          kind, claim.path,
-          kind == .segmentDiffers
-            ? "A segment and another file hold different contents of \(kinds.noun) \(number)."
-            : "Two files claim \(kinds.noun) \(number).",
-          detail: claims.map(\.path.name).sorted().joined(separator: ", "))
-      }
-    }
+    if Set(claims.compactMap(\.hash)).count > 1 { noteClaims(claims, of: number, files) }
     guard number > 1, let before = facts.hashes(number - 1) else { return }
     for claim in claims {
-      guard claim.hash != nil, let previous = claim.previous, !before.contains(previous) else {
+      guard claim.hash != nil, claim.previous.map({ !before.contains($0) }) ?? true else {
         continue
       }
       files.note(
         kinds.chainBroken, claim.path,
         "\(kinds.noun.capitalizedFirst) \(number) does not continue the one before it.",
-        detail: "it names \(previous.nameFragment), there is "
+        detail: "it names \(claim.previous?.nameFragment ?? "none"), there is "
           + before.map(\.nameFragment).joined(separator: ", "))
+    }
+  }
+}
+
+extension NumberedRules {
+  /// Notes that one number has several contents. Of a segment and loose files
+  /// it is the segment that is to blame, since it was made of them.
+  private func noteClaims(
+    _ claims: [NumberedFacts.Claim], of number: UInt64, _ files: VerifiedFiles
+  ) {
+    let ordered = claims.sorted { $0.path < $1.path }
+    let names = ordered.map(\.path.name).joined(separator: ", ")
+    let segments = ordered.filter(\.isInSegment)
+    guard !segments.isEmpty else {
+      for claim in ordered.dropFirst() {
+        files.note(
+          kinds.claimedTwice, claim.path, "Two files claim \(kinds.noun) \(number).", detail: names)
+      }
+      return
+    }
+    for segment in segments.dropFirst(segments.count == claims.count ? 1 : 0) {
+      files.note(
+        .segmentDiffers, segment.path,
+        "A segment and another file hold different contents of \(kinds.noun) \(number).",
+        detail: names)
     }
   }
 }

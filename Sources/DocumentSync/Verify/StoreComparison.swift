@@ -17,7 +17,8 @@ struct StoreComparison {
     guard let facts = directory.generations[binding.generation], bindingFinding == nil else {
       return [bindingFinding].compactMap(\.self)
     }
-    return ownFindings(facts) + markerFindings(facts) + appliedFindings(facts)
+    return ownFindings(facts) + commandFindings(facts) + markerFindings(facts)
+      + appliedFindings(facts)
   }
 
   // MARK: - The binding
@@ -87,6 +88,22 @@ struct StoreComparison {
       }
     }
     return findings
+  }
+
+  private func commandFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+    let found = facts.commands[binding.client] ?? NumberedFacts()
+    let lowest = StoreRecords.ownMarker(in: store.records)?.content.lowestKeptCommand ?? 1
+    return store.commands.compactMap { command in
+      guard command.isPublished, let sealed = command.sealed, sealed.number >= lowest,
+        found.claims[sealed.number] == nil
+      else { return nil }
+      let path = layout.path(
+        of: CommandName(number: sealed.number, hash: HashFragment(sealed.hash)),
+        by: binding.client)
+      return VerifyFinding(
+        .ownFileMissing, path: path.description,
+        "Command \(sealed.number) of this store was published and is not there.")
+    }
   }
 
   private func markerFindings(_ facts: GenerationFacts) -> [VerifyFinding] {

@@ -37,10 +37,13 @@ final class VerifiedFiles {
   /// Reads and decodes a file; `nil`, with the finding noted, if it is not
   /// what it should be, and without one if it has gone since it was listed.
   ///
-  /// - Parameter fragment: The hash in its name, where names have one.
+  /// - Parameters:
+  ///   - fragment: The hash in its name, where names have one.
+  ///   - malformed: The kind of finding if it is as it was written, and its
+  ///     format does not allow what it says.
   func read<Content>(
     _ path: RelativePath, _ fragment: HashFragment? = nil, limits: CodecLimits,
-    _ decode: ([UInt8]) throws -> Content
+    malformed: VerifyFinding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
   ) throws -> Whole<Content>? {
     defer { context.report { $0.completedCount += 1 } }
     guard let bytes = try bytes(path, limit: limits.fileBytes) else { return nil }
@@ -55,7 +58,12 @@ final class VerifiedFiles {
       }
       return Whole(content: content, hash: hash)
     } catch let error as CodecError {
-      note(finding(error, path, isAsWritten: isAsWritten(bytes, hash, fragment, limits)))
+      var found = finding(error, path, isAsWritten: isAsWritten(bytes, hash, fragment, limits))
+      if found.kind == .malformed, malformed != .malformed {
+        found = VerifyFinding(
+          malformed, path: found.path, found.message, detail: found.detail)
+      }
+      note(found)
       return nil
     }
   }

@@ -14,6 +14,10 @@ public struct StoreVerification: Sendable {
   /// The change sets that the store has made, as far as it remembers them,
   /// those that it made as another client included, in order.
   public var sealed: [SealedChangeSet] = []
+  /// The commands that the store has made and sealed, in order.
+  public var commands: [QueuedCommand] = []
+  /// What commands have come to, as the layer above has written it.
+  public var commandState: [UInt8]?
   /// The small values of the layer above, by key.
   public var records: [String: [UInt8]] = [:]
 }

@@ -15,6 +15,8 @@ public struct SnapshotExamination: Sendable {
   public private(set) var schema: ContentHash?
   /// The change sets that it contains; `nil` if that cannot be read.
   public private(set) var vector: VersionVector?
+  /// What commands have come to, as the layer above has written it.
+  public private(set) var commandState: [UInt8]?
 
   /// Looks at the database at `path`, on a connection that trusts nothing in
   /// it and cannot write.
@@ -77,6 +79,7 @@ public struct SnapshotExamination: Sendable {
       ).read(registered: try Bookkeeping.registered(database))
       self.schema = schema.fingerprint
       vector = try ClientRegistry(database).vector()
+      commandState = try Bookkeeping.meta(LocalStore.stateKey, database)
       try CheckedSnapshot.checkForStrangers(database, path)
       try checkTables(of: schema, database)
       try findPrivateContent(schema, database)

@@ -43,7 +43,7 @@ extension StoreVerifier {
       (
         "docsync_outbox",
         [
-          "client": "'blob'", "number": "'integer'", "hash": "'blob'", "size": "'integer'",
+          "client": "'integer'", "number": "'integer'", "hash": "'blob'", "size": "'integer'",
           "changes": "'integer'", "published": "'integer'", "bytes": "'blob'",
         ]
       ),

@@ -13,11 +13,9 @@ extension StoreVerifier {
     while try reading.step() {
       try checkCancellation()
       let number = UInt64(bitPattern: reading.integer(at: 1))
-      guard let hash = ContentHash(bytes: reading.content(at: 2)),
-        let client = Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:))
-      else {
-        note(
-          .outboxDamaged, "docsync_outbox", "Whose change set \(number) is cannot be read.")
+      let client = session.clients.client(Int32(truncatingIfNeeded: reading.integer(at: 0)))
+      guard let hash = ContentHash(bytes: reading.content(at: 2)) else {
+        note(.outboxDamaged, "docsync_outbox", "The hash of change set \(number) is none.")
         continue
       }
       let bytes = reading.bytes(at: 6)
@@ -82,6 +80,35 @@ extension StoreVerifier {
       .outboxDamaged, "docsync_outbox",
       "The last change set is \(own.number), and the store says that it is "
         + "\(applied?.number ?? 0) or another.", detail: own.hash.nameFragment)
+  }
+
+  /// The commands that this store made: their bytes and their numbers.
+  func checkCommands() throws {
+    result.commandState = try Bookkeeping.meta(LocalStore.stateKey, database)
+    let reading = try SQLStatement(
+      "SELECT seq, number, hash, bytes, published FROM docsync_command WHERE number IS NOT NULL "
+        + "ORDER BY number", on: database)
+    var last: UInt64?
+    while try reading.step() {
+      let number = UInt64(bitPattern: reading.integer(at: 1))
+      guard let hash = ContentHash(bytes: reading.content(at: 2)),
+        ContentHash(of: reading.content(at: 3)) == hash
+      else {
+        note(.outboxDamaged, "docsync_command", "Command \(number) is not as it was sealed.")
+        continue
+      }
+      if let last, number != last + 1 {
+        note(
+          .outboxDamaged, "docsync_command",
+          "Commands between \(last) and \(number) are missing.")
+      }
+      last = number
+      result.commands.append(
+        QueuedCommand(
+          sequence: reading.integer(at: 0), content: [],
+          sealed: VersionVector.Entry(number: number, hash: hash),
+          isPublished: reading.integer(at: 4) != 0))
+    }
   }
 
   /// The change sets of others that wait.

@@ -30,6 +30,7 @@ struct DamagedDirectory {
       try await fleet.settle()
     }
     try await fleet[1].uploadWholeStore()
+    for number in 1...3 { try await fleet[2].sendCommand(name: "command \(number)") }
     try await fleet.settle()
     let binding = fleet[0].binding
     return Original(
