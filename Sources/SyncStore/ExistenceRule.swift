@@ -55,12 +55,17 @@ final class ExistenceRule {
   }
 
   private func follow(_ key: ForeignKey, _ values: [Value?]) throws {
-    var next = target(key, values)
+    var next = [target(key, values)].compactMap { $0 }
     var seen: Set<RowKey> = []
-    while let target = next, seen.insert(target).inserted {
+    while let target = next.popLast() {
+      guard seen.insert(target).inserted else { continue }
       if set[target] == nil, try look(at: target) == .kept { try set.row(target) }
-      guard let row = set[target], !row.isLiving else { return }
-      next = row.movedTo.map { RowKey(table: target.table, identity: $0) }
+      guard let row = set[target] else { continue }
+      // Also where it lived before it came back: what was held there may go.
+      let destinations = [
+        row.isLiving ? nil : row.movedTo, row.wasLiving ? nil : row.loadedMovedTo,
+      ]
+      next += destinations.compactMap { $0 }.map { RowKey(table: target.table, identity: $0) }
     }
   }
 

@@ -119,6 +119,7 @@ final class TableAccess {
       {
         return key
       }
+      if let key = unseenKeys[identity], try explicitIdentity(of: key) == identity { return key }
       // Also a reference that leads nowhere has the identity that its key
       // would have had from the beginning.
       guard bits.high == table.origin || bits.high == ~table.origin else { return nil }
@@ -145,6 +146,12 @@ final class TableAccess {
       return nil
     }
   }
+
+  /// The keys of rows that came and went within one sealing: of them there
+  /// is no state, and still others may be known by them.
+  private var unseenKeys: [RowIdentity: Int64] = [:]
+
+  func rememberUnseen(_ key: Int64, of identity: RowIdentity) { unseenKeys[identity] = key }
 
   private var moved: Set<Int64>?
 

@@ -137,6 +137,7 @@ final class TableExport {
       try access.row([.integer(key)]) == nil
     else { return }
     suspects.freedKeys.append((table.id, key, identities.identity(row)))
+    access.rememberUnseen(key, of: identities.identity(row))
   }
 
   /// After an edit of a row of which more is known than is shown, keeps what

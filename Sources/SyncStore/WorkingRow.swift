@@ -28,6 +28,8 @@ final class WorkingRow {
   let wasKept: Bool
   /// Under which identity a deleted row lives on.
   var movedTo: RowIdentity?
+  /// The same when it was loaded.
+  let loadedMovedTo: RowIdentity?
   /// The unique keys that it claimed when it was read.
   var oldClaims: [ClaimKey] = []
   /// The unique keys that it claims now.
@@ -101,6 +103,7 @@ final class WorkingRow {
     self.localKey = localKey
     self.movedTo = movedTo
     loadedValues = values
+    loadedMovedTo = movedTo
     wasKept = state?.isKept ?? false
     var state = state ?? .unstamped
     if shown != nil, state.existence == .unsaid {
