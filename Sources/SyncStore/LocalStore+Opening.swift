@@ -75,6 +75,12 @@ extension LocalStore {
           database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName))") ?? false
       try Bookkeeping.register(table, database)
     }
+    let registered = try SchemaReader(
+      database: database, configuration: configuration, path: path
+    ).read(registered: try Bookkeeping.registered(database))
+    try settleBeginning(
+      StoreSession(
+        database: database, schema: registered, client: binding.client, now: options.now()))
   }
 
   static func setMeta(

@@ -64,7 +64,24 @@ extension LocalStore {
 
   /// Rows that refer to rows of a table that are gone.
   private func loadOrphans(of parent: TableSchema, into set: WorkingSet) throws {
-    for key in set.session.schema.inbound(to: parent) {
+    try Self.loadOrphans(set.session.schema.inbound(to: parent), of: parent, into: set)
+  }
+
+  /// Shows references as the document's devices will that nobody declared, and
+  /// that lead nowhere when syncing begins.
+  static func settleBeginning(_ session: StoreSession) throws {
+    let set = WorkingSet(session: session)
+    for parent in session.schema.tables {
+      try loadOrphans(
+        session.schema.inbound(to: parent).filter(\.isImplied), of: parent, into: set)
+    }
+    _ = try Materializer(set: set).run()
+  }
+
+  private static func loadOrphans(
+    _ keys: [ForeignKey], of parent: TableSchema, into set: WorkingSet
+  ) throws {
+    for key in keys {
       let child = try set.session.access(key.child)
       let columns = key.columns.map { "c.\(quoted(child.table.columns[$0].name))" }
       let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }

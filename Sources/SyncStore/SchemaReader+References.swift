@@ -105,6 +105,34 @@ extension SchemaReader {
     }
   }
 
+  /// A column that stands for a key only as a part of a reference refers to
+  /// that row by itself as well, as a declared one does: beside a NULL in
+  /// another of the columns nothing else keeps the key.
+  func addImpliedReferences(_ tables: inout [TableSchema], ordinal first: Int) {
+    var ordinal = first
+    let localKeys = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0.localKey) })
+    for index in tables.indices {
+      let table = tables[index]
+      var implied: [ForeignKey] = []
+      for column in table.columns.indices {
+        guard case .key(let parent) = table.columns[column].domain,
+          let name = localKeys[parent] ?? nil,
+          !table.foreignKeys.contains(where: { $0.columns == [column] }),
+          table.foreignKeys.contains(where: {
+            $0.columns.contains(column) && table.canBePartial($0, beside: column)
+          })
+        else { continue }
+        implied.append(
+          ForeignKey(
+            ordinal: ordinal, child: table.id, columns: [column], parent: parent,
+            parentColumns: [name], onDelete: .setNull, isImplied: true))
+        ordinal += 1
+      }
+      // First, so that what is declared is laid over it.
+      tables[index].foreignKeys = implied + table.foreignKeys
+    }
+  }
+
   /// Which tables are referred to, and which of them keep what is deleted.
   func resolveDeletions(_ tables: inout [TableSchema]) {
     let keys = tables.flatMap(\.foreignKeys)
@@ -168,6 +196,11 @@ extension ForeignKey.DeleteAction {
 }
 
 extension TableSchema {
+  /// Whether another column of a reference can be NULL.
+  fileprivate func canBePartial(_ key: ForeignKey, beside column: Int) -> Bool {
+    key.columns.contains { $0 != column && !columns[$0].isNotNull && !columns[$0].isIdentity }
+  }
+
   /// Makes columns one register, with those that they are joined with
   /// already. Columns of the identity never change and are left out.
   mutating func join(_ columns: [Int]) {

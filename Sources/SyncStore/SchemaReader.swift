@@ -74,6 +74,7 @@ struct SchemaReader {
       tables[index].uniqueIndexes = try uniqueIndexes(of: tables[index])
     }
     resolveDomains(&tables)
+    addImpliedReferences(&tables, ordinal: ordinal)
     resolveDeletions(&tables)
     for table in tables { try checkSurrogate(table) }
     return StoreSchema(tables: tables.sorted { $0.id < $1.id }, leftOut: leftOut)

@@ -255,6 +255,8 @@ struct ForeignKey: Hashable {
   /// The parent's columns, by name: its local key may be among them.
   var parentColumns: [String]
   var onDelete: DeleteAction
+  /// Whether nobody declared it: it follows from one over several columns.
+  var isImplied = false
 
   /// Whether a row that is referred to in this way is not to be deleted
   /// alone.
