@@ -290,10 +290,12 @@ import Testing
     for limit in 0..<30 {
       var count = 0
       do {
-        _ = try devices[1].store.replaceContent(withSnapshotAt: whole) {
-          count += 1
-          if count > limit { throw Stop() }
-        }
+        _ = try devices[1].store.replaceContent(
+          withSnapshotAt: whole,
+          checkCancellation: {
+            count += 1
+            if count > limit { throw Stop() }
+          })
         break
       } catch is Stop {
         #expect(try devices[1].store.digest() == before)
