@@ -16,7 +16,12 @@ extension LocalStore {
   ///   - binding: What the store is bound to from now on. Its client must be
   ///     new.
   ///   - records: The values of ``record(_:)`` that are forgotten.
-  public func beginAnew(as binding: StoreBinding, forgetting records: [String]) throws {
+  ///   - keepsNumbers: Whether what was applied goes on counting as applied,
+  ///     so that whoever comes over from the old generation knows what of its
+  ///     own is here. Otherwise all begin with nothing.
+  public func beginAnew(
+    as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false
+  ) throws {
     let (configuration, former) = (configuration, self.binding.client)
     let place = try options.places?.place(of: path)
     let token: String? = try write { session in
@@ -25,7 +30,11 @@ extension LocalStore {
       for table in ["outbox", "inbox", "history", "range", "base", "command"] {
         try database.execute(sql: "DELETE FROM docsync_\(table)")
       }
-      try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
+      if !keepsNumbers {
+        try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
+      }
+      // Commands that were not sent are sent by the new client.
+      try Self.unsealCommands(database)
       for key in records {
         try database.execute(sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
       }

@@ -16,7 +16,7 @@ struct Docsync: ParsableCommand {
     subcommands: [
       Init.self, Join.self, Sync.self, Status.self, Log.self, Show.self, Digest.self,
       Conflicts.self,
-      Documents.self, Clients.self, Retire.self, Upload.self, Vacuum.self, Verify.self, Leave.self,
-      RemoveClient.self, DeleteDocument.self, RemoveAll.self, Demo.self,
+      Documents.self, Clients.self, Retire.self, Reset.self, Upload.self, Vacuum.self,
+      Verify.self, Leave.self, RemoveClient.self, DeleteDocument.self, RemoveAll.self, Demo.self,
     ])
 }

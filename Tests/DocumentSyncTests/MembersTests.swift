@@ -177,12 +177,13 @@ struct MembersTests {
     #expect(found.cuts == [x: .settled(2)])
   }
 
-  @Test func whoGoesByItselfIsWaitedForByNobody() {
+  @Test func whoGoesByItselfHasSaidWhereItEnds() {
+    var left = retirement(of: x, by: x, at: 1, reason: .left)
+    left.changeHead = 6
     let found = members(
       own: standing(commands: [x: 1], applied: [x: 4]), revisions: [b: 1, x: 1],
-      standings: [b: standing(commands: [x: 1], applied: [x: 3])],
-      [retirement(of: x, by: x, at: 1, reason: .left)])
-    #expect(found.cuts == [x: .settled(4)])
+      standings: [b: standing(applied: [x: 3])], [left])
+    #expect(found.cuts == [x: .settled(6)])
     #expect(found.all == [a, b])
   }
 

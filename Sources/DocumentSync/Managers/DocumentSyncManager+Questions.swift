@@ -82,7 +82,9 @@ extension DocumentSyncManager {
         .notUnderSync, operation: error.operation, path: store.path,
         message: "The store has left the document, as was decided.",
         remedy: "Use it as the ordinary database that it is now.", underlying: error)
-    case .stop, .merge, .replace, .rejoin: throw error
+    case .rejoin:
+      try await use("go on as a new device") { try StoreRecords($0).noteRejoins() }
+    case .stop, .merge, .replace: throw error
     }
   }
 

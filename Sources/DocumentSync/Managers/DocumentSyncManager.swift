@@ -162,6 +162,17 @@ public final class DocumentSyncManager: Sendable {
         selection, store: store, directory: directory, turns: turns, environment: environment))
   }
 
+  /// Begins the document anew from this store: all others take over what it
+  /// has, and bring along what they have edited and it does not have.
+  ///
+  /// The store becomes a new client. Interrupted, the next call completes it.
+  @discardableResult
+  public func reset(onProgress: SyncProgressHandler? = nil) async throws -> StoreBinding {
+    try await run(
+      ResetOperation(store: store, directory: directory, turns: turns, environment: environment),
+      onProgress: onProgress)
+  }
+
   /// Closes the store, after the operations that were begun, and ends the
   /// events. The manager is of no use afterwards.
   public func close() async throws {

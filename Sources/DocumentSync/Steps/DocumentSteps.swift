@@ -158,10 +158,12 @@ struct DocumentSteps {
     _ binding: StoreBinding, description: String, userInfo: SyncUserInfo? = nil
   ) throws -> Found {
     try checkRoot(binding)
-    try checkAbsent(binding.documentIdentifier, except: binding.generation)
     let layout = DirectoryLayout.Document(binding.document)
     let ordinal = UInt64(binding.generationOrdinal)
     let name = GenerationName(ordinal: ordinal, key: binding.generation)
+    try checkAbsent(
+      binding.documentIdentifier, except: binding.generation,
+      successor: (document: binding.document, ordinal: ordinal))
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
     if !listing.generations.contains(name) {
       try files.publish(
@@ -188,11 +190,22 @@ struct DocumentSteps {
   /// Throws `documentExists` if a document of that identifier is there, and
   /// its generation is not `own`. Returns the deleted one whose place may be
   /// taken.
+  ///
+  /// - Parameter successor: A generation that takes the place of an earlier
+  ///   one of the same document.
   @discardableResult
-  func checkAbsent(_ identifier: String, except own: IntegrityKey? = nil) throws -> Found? {
+  func checkAbsent(
+    _ identifier: String, except own: IntegrityKey? = nil,
+    successor: (document: DocumentName, ordinal: UInt64)? = nil
+  ) throws -> Found? {
     guard let found = try all().first(where: { $0.file.identifier == identifier }),
       found.file.generation != own
     else { return nil }
+    if let successor, found.file.document == successor.document,
+      found.file.ordinal < successor.ordinal
+    {
+      return nil
+    }
     guard found.isDeleted else {
       throw context.error(
         .documentExists, path: files.directory.location,

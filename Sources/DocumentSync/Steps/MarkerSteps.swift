@@ -80,12 +80,17 @@ struct MarkerSteps {
   ///
   /// That others have acknowledged something is nothing to say: else nobody
   /// would ever be done.
-  func publishIfNeeded(_ listing: Listing, _ statement: Statement) throws -> Bool {
+  ///
+  /// - Parameter isForced: Whether a new one is to be published all the same,
+  ///   to show that this client is there.
+  func publishIfNeeded(
+    _ listing: Listing, _ statement: Statement, isForced: Bool = false
+  ) throws -> Bool {
     let last = try records.ownMarker()
     let wholeStores = try records.wholeStores()
     let segments = try records.segments()
     let kept = try records.kept()
-    if let content = last?.content, let last, content.changeHead == statement.changeHead,
+    if !isForced, let content = last?.content, let last, content.changeHead == statement.changeHead,
       content.applied == statement.applied, content.commandsApplied == statement.commands,
       content.wholeStores == wholeStores, content.segments == segments,
       content.lowestKept == kept.changeSets, content.lowestKeptCommand == kept.commands,

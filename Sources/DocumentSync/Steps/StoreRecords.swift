@@ -49,8 +49,10 @@ struct StoreRecords {
   }
 
   private enum Key: String, CaseIterable {
-    case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, reset
+    case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
+      reset
     // Those of the client go when the store becomes another one.
+    case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
     case kept = "client.kept"
     case segments = "client.segments"
@@ -135,6 +137,18 @@ struct StoreRecords {
   func keep(_ absences: [ClientIdentifier: Absence]) throws {
     try keep(byClient: absences, .absences)
   }
+
+  /// Clients that this store was before, and that are to be retired.
+  func replaced() throws -> [ClientIdentifier] { try value(.replaced) ?? [] }
+
+  /// Keeps which former clients are to be retired.
+  func keep(replaced: [ClientIdentifier]) throws { try keep(replaced, .replaced) }
+
+  /// Whether this client may go on as a new one although it was removed.
+  func rejoins() throws -> Bool { try store.record(Key.rejoins.rawValue) != nil }
+
+  /// Notes that this client may go on as a new one although it was removed.
+  func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
   /// A reset of the document that was begun here and is not complete.
   func reset() throws -> SyncCommand.Reset? { try value(.reset) }

@@ -25,6 +25,8 @@ struct SyncPass {
     fileprivate var turn: Turn
     var seen: [ClientIdentifier: StoreRecords.SeenMarker]
     var members: Members
+    /// Whether a marker is to show that this client is there.
+    fileprivate var mustShow: Bool
   }
 
   /// Runs the pass without asking anybody.
@@ -48,10 +50,24 @@ struct SyncPass {
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
         let branch = try OwnChangeSets(files, store: store).branch()
         try store.beginIncarnation(.forked, isOwnBranch: branch)
+      } catch let retired as Retired where attempt < Self.incarnations {
+        attempt += 1
+        context.environment.logger.notice("retired at change set \(retired.cut)")
+        // Nobody has what is beyond, and nobody will take it from this client.
+        try store.beginIncarnation(.retired) { $0.number > retired.cut }
       } catch let fork as Fork {
         throw forked(fork)
+      } catch let retired as Retired {
+        throw stopped(retired.retirement)
       }
     }
+  }
+
+  /// The store is that of a client that is retired, of which the others have
+  /// applied no more than up to a number.
+  private struct Retired: Error {
+    var retirement: CommandState.Retirement
+    var cut: UInt64
   }
 
   private func forked(_ fork: Fork) -> SyncError {
@@ -72,7 +88,7 @@ struct SyncPass {
     let state = try CommandSteps(files, store: store).fetch(seen, listing, &report)
     let steps = MemberSteps(files, store: store)
     let members = try steps.find(seen, listing, state)
-    try checkMembership(members)
+    let mustShow = try checkMembership(members)
     try steps.forgetUnwanted(members, state)
 
     let fetch = try ChangeFetch(
@@ -83,7 +99,9 @@ struct SyncPass {
     let turn = try takeTurn(own: own, fetch: fetch, &report)
     try announce(&report)
     try fetch.run(&report)
-    return Fetched(report: report, listing: listing, turn: turn, seen: seen, members: members)
+    return Fetched(
+      report: report, listing: listing, turn: turn, seen: seen, members: members,
+      mustShow: mustShow)
   }
 
   /// The second half: publishes what was edited here, the answers to
@@ -101,6 +119,7 @@ struct SyncPass {
     let binding = store.binding
     let own = OwnChangeSets(files, store: store)
     try observeAbsence(fetched)
+    try retireAncestors(fetched)
     try own.publishAncestral(&report)
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
@@ -117,7 +136,8 @@ struct SyncPass {
     try acknowledged.replace(lost, &report)
     try acknowledged.forget(kept, fetched.listing)
 
-    report.publishedMarker = try tell(fetched, waiting: report.waiting)
+    report.publishedMarker = try tell(
+      fetched, waiting: report.waiting, isForced: fetched.mustShow)
     if try Housekeeping.isDue(store) || clearsAway {
       report.housekeeping = try keepHouse(fetched)
     }
@@ -144,6 +164,9 @@ struct SyncPass {
       context.send(
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
     }
+    let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
+    let records = StoreRecords(store)
+    if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()
     report.incarnations = incarnations
   }
@@ -162,6 +185,29 @@ struct SyncPass {
     }
   }
 
+  /// Retires the clients that this store was before, and that nobody is any
+  /// more, once everything that they have published is applied.
+  private func retireAncestors(_ fetched: Fetched) throws {
+    let records = StoreRecords(store)
+    let replaced = try records.replaced()
+    guard !replaced.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
+    let applied = try store.appliedVector()
+    var left: [ClientIdentifier] = []
+    for ancestor in replaced where fetched.members.remaining.contains(ancestor) {
+      let seen = fetched.seen[ancestor]
+      guard seen?.changeHead ?? 0 <= applied.number(of: ancestor) else {
+        left.append(ancestor)
+        continue
+      }
+      try CommandSteps.enqueue(
+        SyncCommand(
+          SyncCommand.Retire(
+            client: ancestor, reason: .replaced, lastRevision: seen?.revision ?? 0)),
+        in: store)
+    }
+    try records.keep(replaced: left)
+  }
+
   private func keepHouse(_ fetched: Fetched) throws -> VacuumReport {
     try Housekeeping(
       files: files, store: store, listing: fetched.listing, members: fetched.members,
@@ -171,14 +217,17 @@ struct SyncPass {
   }
 
   /// Tells the others what is new here.
-  private func tell(_ fetched: Fetched, waiting: [SyncWait]) throws -> Bool {
+  private func tell(
+    _ fetched: Fetched, waiting: [SyncWait], isForced: Bool = false
+  ) throws -> Bool {
     let state = try CommandSteps(files, store: store).state()
     return try MarkerSteps(files, store: store).publishIfNeeded(
       fetched.listing,
       MarkerSteps.Statement(
         changeHead: try store.head(), applied: try store.appliedVector(),
         commands: state.commands,
-        retired: try MemberSteps(files, store: store).retired(fetched.members), waiting: waiting))
+        retired: try MemberSteps(files, store: store).retired(fetched.members), waiting: waiting),
+      isForced: isForced)
   }
 
   /// Publishes the commands of this client, and tells the others, without
@@ -193,16 +242,37 @@ struct SyncPass {
     let members = try MemberSteps(files, store: store).find(seen, listing, commands.state())
     try commands.publish(&report)
     _ = try tell(
-      Fetched(report: report, listing: listing, turn: .other, seen: seen, members: members),
+      Fetched(
+        report: report, listing: listing, turn: .other, seen: seen, members: members,
+        mustShow: false),
       waiting: [])
   }
 
-  /// Throws if this client is retired.
-  private func checkMembership(_ members: Members) throws {
-    guard let retirement = members.retirements[store.binding.client] else { return }
-    throw context.error(
-      retirement.reason == .removed ? .clientRemoved : .clientRetired, path: store.path,
-      "This device was retired.", remedy: "Join the document again under another path.")
+  /// Throws if this client is retired; says whether it is to show the others
+  /// that it is there.
+  private func checkMembership(_ members: Members) throws -> Bool {
+    guard let retirement = members.retirements[store.binding.client] else { return false }
+    let isAllowed = try StoreRecords(store).rejoins()
+    if retirement.reason == .removed, !isAllowed { throw stopped(retirement) }
+    if let cut = members.cuts[store.binding.client]?.number {
+      throw Retired(retirement: retirement, cut: cut)
+    }
+    // It is not absent at all.
+    if retirement.reason == .absent { return true }
+    throw stopped(retirement)
+  }
+
+  private func stopped(_ retirement: CommandState.Retirement) -> SyncError {
+    retirement.reason == .removed
+      ? context.error(
+        .clientRemoved, path: store.path, "This device was removed from the document.",
+        remedy: "Decide whether it shall go on as a new device, or leave the document.",
+        detail: "by \(retirement.author)")
+      : context.error(
+        .clientRetired, path: store.path,
+        "This device was retired, and not all others have said how much of its edits they have.",
+        remedy: "Sync again later: it then goes on as a new device, with all its edits.",
+        detail: "by \(retirement.author): \(retirement.reason.rawValue)")
   }
 
   fileprivate enum Turn: Sendable {

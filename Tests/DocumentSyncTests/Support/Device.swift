@@ -71,6 +71,9 @@ final class World: @unchecked Sendable {
     }
   }
 
+  /// Lets time pass.
+  func advance(_ elapsed: Int64) { lock.withLock { milliseconds += elapsed } }
+
   func word() -> UInt64 { lock.withLock { random.next() } }
 
   /// An environment of this world, in which nothing is tried twice.

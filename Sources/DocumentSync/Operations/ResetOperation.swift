@@ -1,0 +1,84 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Begins the document anew from this store: another generation takes the
+/// place of the present one, with what this store has.
+///
+/// Publishes what was edited here first, and says in the present generation
+/// which one takes its place. The others go over to it with what they have
+/// edited. Interrupted, the next call completes it.
+public final class ResetOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
+  private let store: LocalStore
+  private let directory: any SharedDirectory
+  private let turns: SyncTurns
+
+  /// Names the store and the directory.
+  public init(
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    environment: SyncEnvironment = SyncEnvironment()
+  ) {
+    self.store = store
+    self.directory = environment.retrying(directory)
+    self.turns = turns
+    super.init("begin the document anew", environment: environment)
+  }
+
+  /// Begins the document anew.
+  public override func perform() async throws -> StoreBinding {
+    try await blocking { [self] in
+      begin(.listing)
+      try directory.check(for: .writing)
+      let files = SharedFiles(directory, context: OperationContext(self))
+      return try StoreLock.hold(store: store.path, operation: verb) {
+        let isSetUp = try StoreRecords(store).isSetUp()
+        if isSetUp { try goOver(files) }
+        try DocumentBeginning(
+          store: store, files: files, turns: turns, descriptions: SyncDescriptions()
+        ).complete()
+        let binding = store.binding
+        if isSetUp, let ancestor = binding.ancestor {
+          send(.newIncarnation(client: binding.client, ancestor: ancestor))
+        }
+        send(.registered(binding))
+        return binding
+      }
+    }
+  }
+
+  /// Says which generation takes the place of the present one, and binds the
+  /// store to it, as a new client.
+  ///
+  /// The word comes first, since its author is no more once the store is
+  /// bound to the other. Should it end there, the others wait for a
+  /// generation that has not arrived, and go on meanwhile.
+  private func goOver(_ files: SharedFiles) throws {
+    let pass = SyncPass(store: store, files: files, turns: turns)
+    _ = try pass.run()
+    let fetched = try pass.fetch()
+    var generator = environment.generator
+    let records = StoreRecords(store)
+    var reset = try records.reset()
+    if reset == nil {
+      let begun = SyncCommand.Reset(
+        generation: .random(using: &generator),
+        ordinal: try DocumentSteps(files).nextOrdinal(of: store.binding.document))
+      try records.keep(begun)
+      try CommandSteps.enqueue(SyncCommand(begun), in: store)
+      reset = begun
+    }
+    _ = try pass.send(fetched)
+    guard let reset else { return }
+    try checkCancellation()
+    var binding = store.binding
+    binding.ancestor = binding.client
+    binding.client = .random(using: &generator)
+    binding.generation = reset.generation
+    binding.generationOrdinal = Int(reset.ordinal)
+    try ApplicationSteps(files).describe(
+      binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
+      document: binding.document)
+    try store.beginAnew(
+      as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true)
+  }
+}

@@ -1,0 +1,236 @@
+import DocumentSyncTesting
+import Foundation
+import GRDB
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+@testable import DocumentSync
+
+/// Clients that nobody waits for any more, and their return.
+struct RetirementTests {
+  private static let day: Int64 = 24 * 60 * 60 * 1000
+
+  private func marker(_ fleet: TestFleet, _ index: Int) throws -> RecentSyncFile {
+    try #require(try StoreRecords(fleet[index].store).ownMarker()).content
+  }
+
+  private func settle(_ fleet: TestFleet, _ devices: [Int], rounds: Int = 8) async throws {
+    for _ in 0..<rounds { for index in devices { try await fleet[index].synchronize() } }
+  }
+
+  /// What a device has sealed and published itself, without anybody having
+  /// seen its marker.
+  private func publishUnseen(_ fleet: TestFleet, _ index: Int, _ id: String) async throws {
+    try fleet[index].put(id, "unseen")
+    fleet.directories[index].script(
+      FaultyDirectory.Fault(.stopAfterwards, on: .publish, pathPart: "SyncChanges"))
+    _ = await syncError { try await fleet[index].synchronize() }
+    fleet.directories[index].restart()
+  }
+
+  @Test func absentClientIsNotWaitedForAndWhatItLeftIsClearedAway() async throws {
+    let fleet = try await TestFleet(3)
+    try fleet[2].put("x", "from 2")
+    try await fleet.settle()
+    let gone = fleet[2].binding.client
+    try await fleet[0].retire(.client(gone, .absent))
+    try await settle(fleet, [0, 1])
+    let said = try marker(fleet, 1).retired
+    #expect(said.map { $0.client } == [gone])
+    #expect(said.map { $0.cut } == [1])
+    // Vacuum goes on without it.
+    try fleet[0].put("y", "from 0")
+    try await settle(fleet, [0, 1], rounds: 2)
+    _ = try await fleet[1].uploadWholeStore()
+    for index in [0, 1, 0, 1, 0] { _ = try await fleet[index].vacuum() }
+    #expect(fleet.changeSets(of: 0).isEmpty)
+    #expect(fleet.markers(of: 2).isEmpty)
+    #expect(fleet.changeSets(of: 2).isEmpty)
+    #expect(try marker(fleet, 0).retired.first?.lowestKept == 2)
+    let idle = try await fleet[0].synchronize()
+    #expect(idle.isIdle && idle.waiting.isEmpty)
+  }
+
+  @Test func retiredClientThatReturnsIsANewOneAndItsEditsArrive() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let before = fleet[2].binding.client
+    // One published that nobody has, one that is not published.
+    try await publishUnseen(fleet, 2, "published")
+    try fleet[2].put("unpublished", "1")
+    let hidden = fleet.changeSets(of: 2)
+    #expect(hidden.count == 1)
+    let file = try #require(fleet.memory.items[hidden[0]])
+    fleet.memory.take(hidden[0])
+    try await fleet[0].retire(.client(before, .absent))
+    try await settle(fleet, [0, 1])
+    // Too late: it arrives after everybody has stopped.
+    fleet.memory.put(file, at: hidden[0])
+    try await settle(fleet, [0, 1])
+    #expect(try fleet[0].notes().allSatisfy { !$0.hasPrefix("published") })
+
+    let report = try await fleet[2].synchronize()
+    #expect(report.incarnations.map(\.reason) == [.retired])
+    #expect(fleet[2].binding.client != before)
+    #expect(fleet[2].binding.ancestor == before)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    let notes = try fleet[0].notes()
+    #expect(notes.contains("published=unseen"))
+    #expect(notes.contains("unpublished=1"))
+  }
+
+  @Test func clientThatIsThereAllTheSameCancelsItsRetirement() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let client = fleet[2].binding.client
+    try await fleet[0].retire(.client(client, .absent))
+    // Device 1 has not stopped when device 2 looks.
+    let report = try await fleet[2].synchronize()
+    #expect(report.publishedMarker)
+    #expect(report.incarnations.isEmpty)
+    try fleet[2].put("x", "still here")
+    try await fleet.settle()
+    #expect(fleet[2].binding.client == client)
+    try fleet.expectEqual()
+    #expect(try marker(fleet, 0).retired.isEmpty)
+    #expect(try fleet[0].notes().contains("x=still here"))
+  }
+
+  @Test func removedClientIsToldAndGoesOnOnlyIfItIsDecided() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let before = fleet[2].binding.client
+    try await fleet[0].retire(.client(before, .removed))
+    try await settle(fleet, [0, 1])
+    try fleet[2].put("x", "kept")
+    let error = await syncError { try await fleet[2].synchronize() }
+    #expect(error?.code == .clientRemoved)
+    #expect(fleet[2].binding.client == before)
+    try StoreRecords(fleet[2].store).noteRejoins()
+    try await fleet[2].synchronize()
+    #expect(fleet[2].binding.client != before)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().contains("x=kept"))
+  }
+
+  @Test func nobodyGoesOnWithARetiredClientBeforeAllHaveStopped() async throws {
+    let fleet = try await TestFleet(4)
+    try await fleet.settle()
+    let gone = fleet[3].binding.client
+    try fleet[3].put("x", "1")
+    try await fleet[3].synchronize()
+    // Device 1 has it, device 0 has not when it retires its author.
+    try await fleet[1].synchronize()
+    let hidden = try #require(fleet.changeSets(of: 3).first)
+    let file = try #require(fleet.memory.items[hidden])
+    fleet.memory.take(hidden)
+    try await fleet[0].retire(.client(gone, .removed))
+    fleet.memory.put(file, at: hidden)
+    // Device 2 has not said anything.
+    let report = try await fleet[0].synchronize()
+    #expect(report.waiting.map(\.reason) == [.retiring])
+    #expect(try fleet[0].notes().allSatisfy { $0 != "x=1" })
+    try await settle(fleet, [1, 2, 0])
+    #expect(try fleet[0].notes().contains("x=1"))
+    #expect(try fleet[2].notes().contains("x=1"))
+    #expect(try marker(fleet, 0).retired.map { $0.cut } == [1])
+    #expect(try await fleet[0].synchronize().isIdle)
+  }
+
+  @Test func whoJoinsFromAWholeStoreThatContainsMoreMakesEverybodyGoFurther() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let gone = fleet[2].binding.client
+    // Nobody sees what device 2 publishes, its whole store included.
+    let before = fleet.memory.items
+    try fleet[2].put("x", "only in the whole store")
+    _ = try await fleet[2].uploadWholeStore()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    try await fleet[0].retire(.client(gone, .removed))
+    try await settle(fleet, [0, 1])
+    #expect(try marker(fleet, 0).retired.map { $0.cut } == [0])
+    fleet.memory.takeOver(after)
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
+      environment: fleet.environment)
+    #expect(try late.notes().contains("x=only in the whole store"))
+    try await settle(fleet, [0, 1])
+    try await late.synchronize()
+    try await settle(fleet, [0, 1])
+    #expect(try fleet[0].notes() == late.notes())
+    #expect(try fleet[1].notes() == late.notes())
+  }
+
+  @Test func clientIsRetiredAfterItWasNotSeenForTheSetTime() async throws {
+    let fleet = try await TestFleet(3) { $0.retireAfter = 5 * Self.day }
+    try await fleet.settle()
+    let gone = fleet[2].binding.client
+    // A week's absence of device 0 itself counts for a day.
+    fleet.world.advance(7 * Self.day)
+    try await settle(fleet, [0, 1], rounds: 1)
+    #expect(try CommandSteps.retirements(of: fleet[0]).isEmpty)
+    for day in 1...6 {
+      fleet.world.advance(Self.day)
+      try fleet[0].put("x", "\(day)")
+      try fleet[1].put("y", "\(day)")
+      try await settle(fleet, [0, 1], rounds: 1)
+    }
+    try await settle(fleet, [0, 1], rounds: 3)
+    #expect(try CommandSteps.retirements(of: fleet[0]).map(\.client).contains(gone))
+    #expect(try marker(fleet, 0).retired.map { $0.client } == [gone])
+    try await fleet[2].synchronize()
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
+  @Test func absenceCountsOnlyFromThreeSynchronizationsOn() async throws {
+    let fleet = try await TestFleet(2) { $0.retireAfter = Self.day / 4 }
+    try await fleet.settle()
+    for _ in 0..<2 {
+      fleet.world.advance(Self.day)
+      try await fleet[0].synchronize()
+    }
+    #expect(try CommandSteps.retirements(of: fleet[0]).isEmpty)
+    fleet.world.advance(Self.day)
+    try await fleet[0].synchronize()
+    #expect(try CommandSteps.retirements(of: fleet[0]).count == 1)
+  }
+
+  @Test func leavingClientIsWaitedForByNobody() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let gone = fleet[2].binding.client
+    try fleet[2].put("x", "last words")
+    try await fleet[2].leave()
+    try await settle(fleet, [0, 1])
+    #expect(try marker(fleet, 0).retired.map { $0.client } == [gone])
+    #expect(try fleet[0].notes().contains("x=last words"))
+    #expect(try fleet[0].notes() == fleet[1].notes())
+  }
+
+  @Test func unknownClientCannotBeRetired() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    for client in [ClientIdentifier.random(), fleet[0].binding.client] {
+      let error = await syncError { try await fleet[0].retire(.client(client, .absent)) }
+      #expect(error?.code == .clientUnknown)
+    }
+  }
+}
+
+extension CommandSteps {
+  fileprivate static func retirements(
+    of manager: DocumentSyncManager
+  ) throws -> [CommandState.Retirement] {
+    try CommandState.decoded(
+      manager.store.commandState(), generation: manager.binding.generation,
+      client: manager.binding.client
+    ).retirements
+  }
+}
