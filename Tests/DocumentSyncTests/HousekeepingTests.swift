@@ -262,6 +262,46 @@ struct HousekeepingTests {
     #expect(report.restored.count == 32 || report.uploadedWholeStore)
   }
 
+  // MARK: Gaps
+
+  @Test func whoMissesWhatWasClearedAwayTakesOverAWholeStore() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let slow = fleet[2].binding.client
+    try fleet[2].put("mine", "kept")
+    try await fleet[0].retire(.client(slow, .absent))
+    try edit(fleet[0], times: 3)
+    for _ in 0..<3 { for index in 0...1 { try await fleet[index].synchronize() } }
+    _ = try await fleet[1].uploadWholeStore()
+    for index in [0, 1, 0, 1, 0] { _ = try await fleet[index].vacuum() }
+    #expect(fleet.changeSets(of: 0).isEmpty)
+    let report = try await fleet[2].synchronize()
+    let mended = try #require(report.rebootstrap)
+    #expect(mended.reason == .gap)
+    #expect(FileManager.default.fileExists(atPath: mended.backup))
+    #expect(report.waiting.isEmpty)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().contains("mine=kept"))
+  }
+
+  @Test func missingFileThatNobodyClearedAwayIsNoGap() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    try edit(fleet[0], times: 2)
+    try await fleet[0].synchronize()
+    _ = try await fleet[0].uploadWholeStore()
+    let path = try #require(fleet.changeSets(of: 0).first)
+    let file = try #require(fleet.memory.items[path])
+    fleet.memory.take(path)
+    let report = try await fleet[1].synchronize()
+    #expect(report.rebootstrap == nil)
+    #expect(report.waiting.map(\.reason) == [.notArrived])
+    fleet.memory.put(file, at: path)
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
   // MARK: Slow readers
 
   @Test func readerWithAnOldListingReadsOnFromTheSegment() async throws {

@@ -97,8 +97,28 @@ struct RebootstrapStep {
     let layout = DirectoryLayout.Document(store.binding.document).generation(
       store.binding.generation)
     var found: [UInt64: [UInt8]] = [:]
-    for sealed in try store.sealedChangeSets()
-    where !sealed.isKept && sealed.number > vector.number(of: client) {
+    let wanted = try store.sealedChangeSets().filter {
+      !$0.isKept && $0.number > vector.number(of: client)
+    }
+    guard !wanted.isEmpty else { return found }
+    let header = SyncChangeSet.Header(
+      root: store.binding.root, document: store.binding.document,
+      generation: store.binding.generation, client: client, number: 0, previous: nil)
+    let reader = SegmentReader(files, header: header, layout: layout)
+    let segments = try StoreRecords(store).segments().filter { $0.client == client }
+    for sealed in wanted {
+      for segment in segments
+      where segment.first <= sealed.number && sealed.number <= segment.last
+        && found[sealed.number] == nil
+      {
+        do {
+          let part = try reader.segment(segment.name, by: client)[sealed.number]
+          if let part, part.hash == sealed.hash { found[sealed.number] = part.bytes }
+        } catch let error where error.concernsOneFile {
+          context.environment.logger.notice("own segment \(segment.name): \(error)")
+        }
+      }
+      guard found[sealed.number] == nil else { continue }
       let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
       do {
         let bytes = try files.read(

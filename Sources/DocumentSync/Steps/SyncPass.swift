@@ -42,9 +42,15 @@ struct SyncPass {
     try store.checkPlace()
     try DocumentSteps(files).check(store.binding)
     var attempt = 1
+    var rebootstrap: SyncReport.Rebootstrap?
     while true {
       do {
-        return try fetchAsIs()
+        var fetched = try fetchAsIs(mendsGaps: rebootstrap == nil)
+        fetched.report.rebootstrap = rebootstrap
+        return fetched
+      } catch let gap as Gap {
+        context.environment.logger.notice("change set \(gap.number) of \(gap.client) is gone")
+        rebootstrap = try RebootstrapStep(files, store: store).run(.gap)
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
@@ -70,6 +76,24 @@ struct SyncPass {
     var cut: UInt64
   }
 
+  /// A change set that this store needs was cleared away, and a whole store
+  /// contains it.
+  private struct Gap: Error {
+    var client: ClientIdentifier
+    var number: UInt64
+  }
+
+  /// Whether a whole store in the directory contains a change set.
+  private func isContained(_ gap: Gap) throws -> Bool {
+    let binding = store.binding
+    return try WholeStoreSteps(files).candidates(
+      GenerationFile(
+        root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
+        generation: binding.generation, ordinal: UInt64(binding.generationOrdinal),
+        description: "", creator: binding.client, createdMilliseconds: 0)
+    ).contains { $0.vector?.number(of: gap.client) ?? 0 >= gap.number }
+  }
+
   private func forked(_ fork: Fork) -> SyncError {
     context.error(
       .forkedClient, path: files.userPath(fork.path),
@@ -79,7 +103,7 @@ struct SyncPass {
       detail: fork.detail)
   }
 
-  private func fetchAsIs() throws -> Fetched {
+  private func fetchAsIs(mendsGaps: Bool) throws -> Fetched {
     var report = SyncReport()
     let markers = MarkerSteps(files, store: store)
     let listing = try markers.list()
@@ -99,6 +123,10 @@ struct SyncPass {
     let turn = try takeTurn(own: own, fetch: fetch, &report)
     try announce(&report)
     try fetch.run(&report)
+    if mendsGaps, let (client, number) = fetch.gap {
+      let gap = Gap(client: client, number: number)
+      if try isContained(gap) { throw gap }
+    }
     return Fetched(
       report: report, listing: listing, turn: turn, seen: seen, members: members,
       mustShow: mustShow)
