@@ -173,6 +173,49 @@ import Testing
     }
   }
 
+  @Test func clearingAway() async throws {
+    try await sweep(least: 8) { fleet in
+      for number in 1...3 {
+        try fleet[1].put("x", "\(number)")
+        try await fleet[1].synchronize()
+      }
+      try await fleet[1].uploadWholeStore()
+      try await fleet[0].synchronize()
+      // The first whole store does not contain them, and is its author's.
+      try await fleet[0].vacuum()
+    } make: { fleet, directory in
+      VacuumOperation(
+        store: fleet[1].store, directory: directory, turns: turns(fleet),
+        environment: fleet.environment)
+    } check: { fleet, _ in
+      try await fleet[1].vacuum()
+      for _ in 0..<2 { try await fleet.settle() }
+      try fleet.expectEqual()
+      #expect(fleet.changeSets(of: 1).isEmpty)
+      #expect(fleet.paths { $0.name.hasSuffix(".store") }.count == 1)
+      let joined = try await DocumentSyncManager.join(
+        storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+        environment: fleet.environment)
+      #expect(try joined.notes() == fleet[1].notes())
+    }
+  }
+
+  @Test func retiringAClient() async throws {
+    try await sweep(least: 6) { _ in
+    } make: { fleet, directory in
+      RetireOperation(
+        .client(fleet[0].binding.client, .absent), store: fleet[1].store, directory: directory,
+        turns: turns(fleet), environment: fleet.environment)
+    } check: { fleet, _ in
+      let client = fleet[0].binding.client
+      if try await fleet[1].listClients().first(where: { $0.client == client })?.status == .member {
+        try await fleet[1].retire(.client(client, .absent))
+      }
+      let clients = try await fleet[1].listClients()
+      #expect(clients.first { $0.client == client }?.status == .retired)
+    }
+  }
+
   @Test func creatingADeletedDocumentAgain() async throws {
     try await sweep(least: 12) { fleet in
       try fleet[1].put("x", "not sent")
@@ -240,6 +283,25 @@ import Testing
     } check: { fleet, _ in
       let standing = try await fleet[1].findStanding()
       #expect(standing == .current)
+    }
+    try await sweep(least: 3) { _ in
+    } make: { fleet, directory in
+      RegisterDocumentOperation(
+        directory: directory, applicationIdentifier: nil, action: .join(identifier: nil),
+        environment: fleet.environment)
+    } check: { fleet, _ in
+      let found = try await application(fleet).findDocument()
+      #expect(found.identifier == "main")
+    }
+    try await sweep(least: 8) { _ in
+    } make: { fleet, directory in
+      VerifyDirectoryOperation(directory: directory, environment: fleet.environment)
+    } check: { fleet, _ in
+      let again = try await Cancelling.run(beforeCall: .max, on: fleet.memory) {
+        VerifyDirectoryOperation(directory: $0, environment: fleet.environment)
+      }
+      let report = try again.result.get()
+      #expect(report.findings.isEmpty)
     }
     try await sweep(least: 2) { _ in
     } make: { fleet, directory in

@@ -59,6 +59,28 @@ import Testing
     #expect(heard.suffix(2) == ["begin close the store", "end close the store"])
   }
 
+  @Test func commandsRetirementsAndClearingAwayAreTold() async throws {
+    let fleet = try await TestFleet(3)
+    let streams = fleet.managers.map { $0.events.stream() }
+    for number in 1...3 {
+      try fleet[0].put("x", "\(number)")
+      try await fleet[0].synchronize()
+    }
+    try await fleet[0].sendCommand(name: "greet", payload: [1])
+    try await fleet[0].removeClient(fleet[2].binding.client)
+    try await fleet[0].uploadWholeStore()
+    for _ in 0..<3 {
+      for index in [1, 0] { try await fleet[index].synchronize() }
+    }
+    try await fleet[0].vacuum()
+    for manager in fleet.managers { try await manager.close() }
+    let author = await names(of: streams[0])
+    #expect(author.filter { $0 == "uploaded" }.count == 1 && author.contains("vacuumed"))
+    let other = await names(of: streams[1])
+    #expect(other.filter { $0 == "command" }.count == 1)
+    #expect(other.filter { $0 == "retired removed" }.count == 1)
+  }
+
   @Test func statesFollowWhatHappens() async throws {
     let fleet = try await TestFleet(2)
     let states = fleet[1].states

@@ -16,7 +16,7 @@ public enum SyncEvent: Sendable {
   /// The store goes on as a new client.
   case newIncarnation(client: ClientIdentifier, ancestor: ClientIdentifier)
   /// The store's content was exchanged for that of a whole store.
-  case rebootstrapped(WholeStoreDescription?)
+  case rebootstrapped(SyncReport.Rebootstrap)
   /// Somebody says that a client is no member of the document any more.
   case retired(ClientIdentifier, reason: RetirementReason)
   /// The document was deleted.
@@ -27,7 +27,7 @@ public enum SyncEvent: Sendable {
   /// A whole store was uploaded.
   case wholeStoreUploaded(WholeStoreDescription)
   /// Files that nobody needs any more were cleared away.
-  case vacuumed(fileCount: Int, byteCount: Int)
+  case vacuumed(VacuumReport)
 }
 
 /// One run of an operation.

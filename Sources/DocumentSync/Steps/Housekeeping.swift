@@ -86,6 +86,7 @@ struct Housekeeping {
     _ = try tell()
     try remove(&findings)
     try records.keep(Self.standing(store))
+    if !findings.report.removed.isEmpty { context.send(.vacuumed(findings.report)) }
     return findings.report
   }
 

@@ -46,12 +46,14 @@ struct RebootstrapStep {
         records: records, commandState: commandState(in: generation),
         checkCancellation: context.checkCancellation)
       try siblings.removeAll()
-      return SyncReport.Rebootstrap(
+      let report = SyncReport.Rebootstrap(
         reason: reason, backup: replacement.backup, wholeStore: steps.description(checked),
         reappliedChangeSets: replacement.reapplied.count,
         returningChangeSets: replacement.pendingOwn.count,
         changedSchema: replacement.changedSchema, conflicts: replacement.conflicts,
         warnings: replacement.warnings)
+      context.send(.rebootstrapped(report))
+      return report
     } catch {
       try siblings.removeAll()
       throw error
