@@ -77,6 +77,62 @@ struct VerifyDirectoryTests {
     #expect(severities == severities.sorted(by: >))
   }
 
+  @Test(arguments: [DirectoryError.Operation.read, .list, .download])
+  func whatCannotBeReadIsNamedAndTheRestIsLookedAt(
+    operation: DirectoryError.Operation
+  ) async throws {
+    let directory = try await DamagedDirectory()
+    let faulty = FaultyDirectory(directory.memory)
+    let path: RelativePath
+    switch operation {
+    case .list: path = directory.layout.syncChanges(of: directory.original.clients[0])
+    case .download: path = try directory.wholeStore(of: 1)
+    default: path = try directory.changeSet(2, of: 0)
+    }
+    let part = "\(try #require(path.parent).name)/\(path.name)"
+    for occurrence in 1...9 {
+      faulty.script(
+        .init(.fail(.notReadable), on: operation, pathPart: part, occurrence: occurrence))
+    }
+    let report = try await directory.verify(through: faulty)
+    let found = Set(report.findings.map(Found.init))
+    #expect(found.contains(Found(.unreadable, path)))
+    // Of a folder that cannot be listed, nothing is there.
+    #expect(operation == .list || found.count == 1, "\(found)")
+    #expect(report.fileCount > 10)
+  }
+
+  @Test func whatIsPublishedMeanwhileIsNoDamage() async throws {
+    let directory = try await DamagedDirectory()
+    let missing = try directory.changeSet(2, of: 0)
+    let bytes = try directory.bytes(missing)
+    directory.take(missing)
+    // Its folder was listed, and the file comes when others are read.
+    let late = HookedDirectory(directory.memory, beforeCall: 40) {
+      directory.memory.put(.file(bytes), at: missing)
+    }
+    let report = try await directory.verify(through: late)
+    #expect(late.wasCalled)
+    #expect(report.findings == [])
+    #expect(report.leftOut == [])
+  }
+
+  @Test func directoryThatIsAwayIsAnError() async throws {
+    let directory = try await DamagedDirectory()
+    directory.memory.isAway = true
+    #expect(await syncError { _ = try await directory.verify() }?.code == .directoryAway)
+  }
+
+  @Test func cancellationStopsIt() async throws {
+    let directory = try await DamagedDirectory()
+    let operation = VerifyDirectoryOperation(directory: directory.memory)
+    operation.observe { [weak operation] progress in
+      if progress.phase == .verifying, progress.completedCount > 5 { operation?.cancel() }
+    }
+    let error = await syncError { _ = try await OperationQueue().run(operation) }
+    #expect(error?.code == .cancelled)
+  }
+
   @Test func directoryOfAnotherApplicationIsSaidToBe() async throws {
     let directory = try await DamagedDirectory()
     #expect(try await directory.verify(application: "docsync").findings == [])

@@ -62,7 +62,7 @@ struct VerifyStoreTests {
       """
       INSERT INTO note VALUES (9, 'nine', 1); DELETE FROM note WHERE id = 2;
       UPDATE folder SET name = 'renamed' WHERE id = 1; INSERT INTO tag VALUES ('new', 'x');
-      DELETE FROM tag WHERE id = 'a0'
+      DELETE FROM tag WHERE id = 'a2'
       """)
     let report = try await store.verify()
     #expect(report.findings == [])
@@ -163,6 +163,14 @@ private let databaseDamage: [StoreDamage] = [
     try store.sql("INSERT INTO note VALUES (50, 'x', 999)")
     return [found(.foreignKeysBroken, "note")]
   },
+  StoreDamage("a row that breaks a condition") { store in
+    try store.sql("PRAGMA ignore_check_constraints = ON; UPDATE tag SET label = ''")
+    return [found(.constraintsBroken, "tag")]
+  },
+  StoreDamage("a table that cannot be synchronized") { store in
+    try store.sql("CREATE TABLE loose (a)")
+    return [found(.schemaUnsuitable, nil)]
+  },
   StoreDamage("a missing table of bookkeeping") { store in
     try store.sql("DROP TABLE docsync_claim")
     return [
@@ -205,6 +213,10 @@ private let rowDamage: [StoreDamage] = [
   StoreDamage("a row that went uncaptured") { store in
     try store.uncaptured("DELETE FROM tag WHERE id = 'a1'")
     return [found(.rowMissing, "tag")]
+  },
+  StoreDamage("a deleted row that came back uncaptured") { store in
+    try store.uncaptured("INSERT INTO tag VALUES ('b0', 'back')")
+    return [found(.rowDeleted, "tag")]
   },
   StoreDamage("a row that has lost its identity") { store in
     try store.sql("DELETE FROM docsync_id_2 WHERE key = 2")

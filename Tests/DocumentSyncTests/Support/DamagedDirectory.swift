@@ -229,11 +229,14 @@ struct DamagedDirectory {
 
   // MARK: - Verifying
 
-  func verify(application: String? = nil) async throws -> VerifyReport {
+  /// - Parameter view: How the directory is reached.
+  func verify(
+    application: String? = nil, through view: (any SharedDirectory)? = nil
+  ) async throws -> VerifyReport {
     var environment = SyncEnvironment()
     environment.retries = .none
     return try await ApplicationSyncManager(
-      directory: memory, applicationIdentifier: application, environment: environment
+      directory: view ?? memory, applicationIdentifier: application, environment: environment
     ).verify()
   }
 }

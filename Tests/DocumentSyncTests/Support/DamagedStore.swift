@@ -30,7 +30,7 @@ struct DamagedStore {
     CREATE TABLE folder (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
     CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT, \
     folder INTEGER REFERENCES folder ON DELETE SET NULL);
-    CREATE TABLE tag (id TEXT PRIMARY KEY, label TEXT);
+    CREATE TABLE tag (id TEXT PRIMARY KEY, label TEXT CHECK (label <> ''));
     """
 
   /// Two devices: one row parked, one shown without its parent, conflicts,
@@ -56,6 +56,7 @@ struct DamagedStore {
     for round in 0..<3 {
       try first.edit("INSERT INTO tag VALUES ('a\(round)', 'first')")
       try second.edit("INSERT INTO tag VALUES ('b\(round)', 'second')")
+      if round == 2 { try first.edit("DELETE FROM tag WHERE id = 'b0'") }
       for manager in [first, second, first, second] { try await manager.synchronize() }
     }
     let binding = first.binding
