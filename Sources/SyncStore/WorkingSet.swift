@@ -150,7 +150,7 @@ final class WorkingSet {
     try table.uniqueIndexes.compactMap { unique in
       let values =
         unique.isPlain
-        ? unique.columns.map { $0.flatMap { row[$0] } ?? .null }
+        ? unique.columns.map { $0.map { Self.claimed(row[$0], table.columns[$0]) } ?? .null }
         : try expressionValues(of: row, unique, table)
       guard let values, !values.contains(.null) else { return nil }
       let collations = unique.collations.map(KeyCollation.init(sqlName:))
@@ -158,6 +158,12 @@ final class WorkingSet {
         table: table.id, index: unique.ordinal,
         key: IdentityEncoding.encode(values, collations: collations))
     }
+  }
+
+  /// What a column holds as far as it must be unique: of a counter the number.
+  private static func claimed(_ value: Value?, _ column: ColumnSchema) -> Value {
+    guard let value, column.domain == .counter else { return value ?? .null }
+    return CounterValue(value)?.shown ?? .null
   }
 
   /// The terms of an index over expressions, or with a condition, evaluated
