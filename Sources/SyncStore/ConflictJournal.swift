@@ -139,7 +139,9 @@ final class ConflictJournal {
     try statement.run()
   }
 
-  private func writePending() throws {
+  /// Writes what was added and may have been kept in memory so far: before
+  /// anything that may be rolled back alone.
+  func writePending() throws {
     for entry in pending.takeAll() { try write(entry) }
   }
 

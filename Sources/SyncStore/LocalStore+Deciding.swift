@@ -8,6 +8,7 @@ extension LocalStore {
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
     let recorder = session.conflicts
     guard !recorder.decisions.isEmpty || !recorder.rebirths.isEmpty else { return }
+    try recorder.journal.writePending()
     let edits = LocalEdits(session: session)
     for rebirth in recorder.rebirths {
       // Others may have held it.

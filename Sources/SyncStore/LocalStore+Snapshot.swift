@@ -41,9 +41,10 @@ extension LocalStore {
       try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
       var snapshot: StoreSnapshot?
       try database.inTransaction(.immediate) {
-        let schema = try SchemaReader(
+        let read = try SchemaReader(
           database: database, configuration: configuration, path: destination
         ).read(registered: try Bookkeeping.registered(database))
+        let schema = try Self.addingPolicies(to: read, database)
         let session = try StoreSession(
           database: database, schema: schema, client: binding.client, now: options.now())
         try checkNothingUnpublished(session)

@@ -234,6 +234,11 @@ public final class LocalStore: Sendable {
     let schema = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try Bookkeeping.registered(database))
+    return try Self.addingPolicies(to: schema, database)
+  }
+
+  /// The schema with what the triggers have to record for policies.
+  static func addingPolicies(to schema: StoreSchema, _ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
     guard policies != SyncPolicies() else { return schema }
     let tables = schema.tables.map { table in

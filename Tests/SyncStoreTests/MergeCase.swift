@@ -16,6 +16,8 @@ struct MergeCase: Sendable {
   /// The SQL that makes the database before it is put under sync.
   var schema: [String]
   var configuration = StoreConfiguration()
+  /// How single devices decide conflicts.
+  var policies: [String: SyncPolicies] = [:]
   /// How many devices there are at first: A, B and so on.
   var devices: Int
   /// Whether programs edit with foreign keys on.

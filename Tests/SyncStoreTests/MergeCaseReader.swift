@@ -58,6 +58,8 @@ struct MergeCaseReader {
       name: name, why: try object.text("why"), file: file,
       schema: try object.texts("schema") ?? schema,
       configuration: try configuration(try object.value("configuration"), at: path),
+      policies: try members(try object.value("policies"), at: path)
+        .mapValues { try policies($0, at: path) },
       devices: try object.integer("devices") ?? 2,
       foreignKeys: try object.flag("foreignKeys") ?? true,
       steps: try (object.array("steps") ?? []).map { try step($0, at: path) },
@@ -227,6 +229,23 @@ struct MergeCaseReader {
       result.references[parts[0], default: [:]][parts[1]] = parent
     }
     try object.finish()
+    return result
+  }
+
+  /// The policies of a device by `*`, `table` or `table.column`.
+  private func policies(_ json: JSON, at path: String) throws -> SyncPolicies {
+    var result = SyncPolicies()
+    for (name, policy) in try members(json, at: path) {
+      guard case .text(let text) = policy, let policy = ConflictPolicy(text) else {
+        throw MergeCaseError(description: "\(path): \(name) cannot have the policy \(policy)")
+      }
+      let parts = name.split(separator: ".").map(String.init)
+      if name == "*" {
+        result.document = policy
+      } else {
+        result.set(policy, table: parts[0], column: parts.count > 1 ? parts[1] : nil)
+      }
+    }
     return result
   }
 

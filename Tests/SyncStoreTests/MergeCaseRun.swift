@@ -92,6 +92,14 @@ final class MergeCaseRun {
 
   private func add(_ name: String, _ store: LocalStore) throws {
     let device = try Device(store: store, path: store.path)
+    store.setResolver("sum") { values in
+      guard case .integer(let base) = values.base, case .integer(let local) = values.local,
+        case .integer(let remote) = values.remote
+      else { throw MergeCaseError(description: "one of the values is no integer") }
+      return .integer(local + remote - base)
+    }
+    store.setResolver("text") { _ in .text("a text") }
+    if let policies = merged.policies[name] { try store.setPolicies { $0 = policies } }
     try device.setIdentities(letter: name.utf8.first ?? 0)
     if !merged.foreignKeys { try device.run("PRAGMA foreign_keys = OFF") }
     clocks[name] = MergeCaseReader.morning
