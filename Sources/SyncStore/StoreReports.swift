@@ -235,8 +235,6 @@ public struct ParkedRow: Hashable, Sendable {
     case check
     /// A NOT NULL constraint refuses it.
     case notNull
-    /// This store does not have its table.
-    case tableMissing
     /// The row is deleted; an edit of it came from elsewhere.
     case deleted
     /// An update came for a row that has not been seen.

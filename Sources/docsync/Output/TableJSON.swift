@@ -60,7 +60,6 @@ extension ParkedRow.Reason {
     case .uniqueValueTaken: "another row holds a value that must be unique"
     case .check: "a CHECK constraint refuses it"
     case .notNull: "a column that must not be NULL would be"
-    case .tableMissing: "this store does not have its table yet"
     case .deleted: "it is deleted, and was edited elsewhere"
     case .rowMissing: "it was edited elsewhere, and has not been seen here"
     }
