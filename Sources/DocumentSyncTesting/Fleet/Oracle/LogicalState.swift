@@ -27,15 +27,22 @@ struct LogicalState: Sendable {
     var moved: RowIdentity?
     /// By name of column.
     var cells: [String: Cell] = [:]
+    /// Whether edits win over deletions, and one has.
+    var isRevived = false
 
-    var isLiving: Bool { existence == .inserted }
+    var isLiving: Bool { existence == .inserted || isRevived }
   }
 
   struct Cell: Hashable, Sendable {
+    /// What it was set to.
     var value: Value
     var stamp: Stamp
+    var isCounter = false
+    /// What was added, by whom, since it was set with a stamp.
+    var added: [Stamp: [ClientIdentifier: Value]] = [:]
   }
 
+  private let schema: FleetSchema
   /// How each table's key compares.
   private let collations: [String: [KeyCollation]]
   private let origins: [String: UInt64]
@@ -49,12 +56,16 @@ struct LogicalState: Sendable {
   ///   syncing, for each table with surrogate keys.
   init(schema: FleetSchema, start: [OracleKey: [String: Value]], origins: [String: UInt64]) {
     self.origins = origins
+    self.schema = schema
     collations = Dictionary(
       uniqueKeysWithValues: schema.tables.map { ($0.name, $0.keyCollations) })
     for (key, values) in start {
       rows[key] = Row(
         existence: .inserted, existenceStamp: .zero,
-        cells: values.mapValues { Cell(value: $0, stamp: .zero) })
+        cells: Dictionary(
+          uniqueKeysWithValues: values.map { name, value in
+            (name, Cell(value: value, stamp: .zero, isCounter: isCounter(name, key.table)))
+          }))
     }
   }
 
@@ -90,12 +101,73 @@ struct LogicalState: Sendable {
         cursors[column] += 1
         let stamp = exceptions.first { $0.column == column }?.stamp ?? stamp
         let name = changes.columns[column]
+        let isCounter = isCounter(name, changes.table)
+        if isCounter, merge(value, at: stamp, by: author, into: &row.cells[name]) { continue }
         if row.cells[name].map({ $0.stamp < stamp }) ?? true {
-          row.cells[name] = Cell(value: value, stamp: stamp)
+          let added = row.cells[name]?.added ?? [:]
+          row.cells[name] = Cell(value: value, stamp: stamp, isCounter: isCounter, added: added)
         }
       }
+      row.isRevived =
+        schema.table(changes.table)?.mergeType == .editWins && row.existence == .deleted
+        && row.cells.values.contains { $0.stamp > row.existenceStamp ?? .zero }
       rows[key] = row
     }
+  }
+}
+
+// MARK: - Counters
+
+extension LogicalState {
+  private func isCounter(_ column: String, _ table: String) -> Bool {
+    schema.table(table)?.columns.contains { $0.name == column && $0.isCounter } ?? false
+  }
+
+  /// Merges what was said of a counter; false if it is to be merged like any
+  /// other cell.
+  private func merge(
+    _ value: Value, at stamp: Stamp, by author: ClientIdentifier, into cell: inout Cell?
+  ) -> Bool {
+    switch CounterValue(value) {
+    case .added(let sum, let since):
+      var counter = cell ?? Cell(value: .null, stamp: .zero, isCounter: true)
+      counter.added[since, default: [:]][author] = sum
+      cell = counter
+      return true
+    case .counter(let whole):
+      if cell.map({ $0.stamp < stamp }) ?? true {
+        var counter = Cell(
+          value: whole.base, stamp: stamp, isCounter: true, added: cell?.added ?? [:])
+        counter.added[stamp, default: [:]].merge(whole.sums) { known, _ in known }
+        cell = counter
+      }
+      return true
+    case .plain, nil: return false
+    }
+  }
+}
+
+extension LogicalState.Cell {
+  /// What is shown of it: with a counter, all sums since it was set.
+  var shown: Value {
+    guard isCounter, let sums = added[stamp], !sums.isEmpty else { return value }
+    let numbers = [value] + sums.sorted { $0.key < $1.key }.map(\.value)
+    let integers = numbers.compactMap {
+      if case .integer(let integer) = $0 { integer } else { nil }
+    }
+    if integers.count == numbers.count {
+      let sum = integers.reduce(Int128(0)) { $0 + Int128($1) }
+      return .integer(Int64(clamping: sum))
+    }
+    var sum = 0.0
+    for number in numbers {
+      switch number {
+      case .integer(let integer): sum += Double(integer)
+      case .real(let real) where real.isFinite: sum += real
+      default: return value
+      }
+    }
+    return .real(sum)
   }
 }
 

@@ -66,10 +66,13 @@ struct LostValues {
     cells.sorted { $0.key < $1.key }.flatMap { key, columns -> [Loss] in
       guard let row = state.rows[key] else { return [] }
       let isGone = row.existence == .deleted && !shown.contains(key)
-      return columns.sorted { $0.key < $1.key }.flatMap { name, said in
-        said.filter { isLost($0, among: said, row.cells[name]?.value, isGone: isGone, key) }.map {
-          Loss(row: key, column: name, value: $0.value)
-        }
+      return columns.sorted { $0.key < $1.key }.flatMap { name, said -> [Loss] in
+        // What is added to a counter loses against nothing.
+        if row.cells[name]?.isCounter == true { return [] }
+        return said.filter { isLost($0, among: said, row.cells[name]?.value, isGone: isGone, key) }
+          .map {
+            Loss(row: key, column: name, value: $0.value)
+          }
       }
     }
   }

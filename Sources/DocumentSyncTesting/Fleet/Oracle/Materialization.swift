@@ -46,14 +46,14 @@ struct Materialization {
       guard let table = schema.table(key.table), !table.isLocal else { continue }
       let values = try values(of: key, row, table)
       all[key] = values
-      targets[key] = try table.references.compactMap { reference in
+      targets[key] = try schema.references(of: table).compactMap { reference in
         try target(of: reference, values, in: table).map { (reference, $0) }
       }
     }
     var rescued: Set<OracleKey> = []
     while true {
       var doomed = Set(
-        all.keys.filter { state.rows[$0]?.existence == .deleted && !rescued.contains($0) })
+        all.keys.filter { state.rows[$0]?.isLiving == false && !rescued.contains($0) })
       var isSettled = false
       while !isSettled {
         isSettled = true
@@ -89,7 +89,10 @@ struct Materialization {
   private func values(
     of key: OracleKey, _ row: LogicalState.Row, _ table: FleetTable
   ) throws -> [String: Value] {
-    var values = row.cells.mapValues(\.value)
+    var values = row.cells.mapValues(\.shown)
+    for column in table.columns where column.isCounter {
+      values[column.name] = values[column.name].map(column.storedNumber)
+    }
     guard !table.hasSurrogateKey else { return values }
     for (column, value) in zip(
       table.key, try IdentityEncoding.decode(key.identity, count: table.key.count))
@@ -145,7 +148,7 @@ struct Materialization {
   private mutating func effectiveValues(of key: OracleKey) throws -> [String: Value] {
     guard let table = schema.table(key.table), let own = existing[key] else { return [:] }
     var values = own
-    for reference in table.references {
+    for reference in schema.references(of: table) {
       guard let target = try target(of: reference, own, in: table),
         let parent = schema.table(reference.parent)
       else { continue }
@@ -277,7 +280,7 @@ struct Materialization {
     _ key: OracleKey, _ values: [String: Value], among visible: [OracleKey: [String: Value]]
   ) throws -> Bool {
     guard let table = schema.table(key.table) else { return true }
-    for reference in table.references {
+    for reference in schema.references(of: table) {
       guard let parent = schema.table(reference.parent), !parent.isLocal else { continue }
       let referring = reference.columns.map { values[table.columns[$0].name] ?? .null }
       if referring.contains(.null) { continue }

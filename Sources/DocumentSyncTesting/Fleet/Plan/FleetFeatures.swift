@@ -24,14 +24,20 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Triggers of the application's own.
   public static let triggers = FleetFeatures(rawValue: 1 << 8)
 
+  /// Tables and columns that merge otherwise than cell by cell.
+  public static let mergeTypes = FleetFeatures(rawValue: 1 << 9)
+  /// Devices that decide conflicts otherwise than by stamps, each in its own
+  /// way.
+  public static let policies = FleetFeatures(rawValue: 1 << 10)
+
   /// Everything.
-  public static let all = FleetFeatures(rawValue: (1 << 9) - 1)
+  public static let all = FleetFeatures(rawValue: (1 << 11) - 1)
 
   /// The features by name.
   public static let names: [(name: String, feature: FleetFeatures)] = [
     ("unique", .unique), ("references", .references), ("conditions", .conditions),
     ("generated", .generated), ("local", .local), ("foreignKeysOff", .foreignKeysOff),
     ("keyChanges", .keyChanges), ("looseKeys", .looseKeys),
-    ("triggers", .triggers),
+    ("triggers", .triggers), ("mergeTypes", .mergeTypes), ("policies", .policies),
   ]
 }

@@ -15,6 +15,8 @@ struct FleetPlan: Sendable {
   /// sealed and applied directly, in random order.
   var usesManagers: Bool
   var steps: [FleetStep]
+  /// How devices decide conflicts, where they do not leave that to stamps.
+  var policies: [Int: SyncPolicies] = [:]
 }
 
 /// One thing that happens to one device.

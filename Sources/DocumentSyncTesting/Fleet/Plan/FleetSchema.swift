@@ -35,6 +35,30 @@ struct FleetSchema: Hashable, Sendable {
   }
 }
 
+extension FleetSchema {
+  /// The references of a table as merging knows them: a column that stands for
+  /// a key only beside one that can be NULL refers to that row by itself too.
+  func references(of table: FleetTable) -> [FleetReference] {
+    let implied = table.columns.indices.compactMap { column -> FleetReference? in
+      guard !(table.hasSurrogateKey && table.key == [column]),
+        let name = keyTable(of: column, in: table), let parent = self.table(name),
+        !table.references.contains(where: { $0.columns == [column] }),
+        table.references.contains(where: { reference in
+          reference.columns.contains(column)
+            && reference.columns.contains { other in
+              other != column && !table.columns[other].isNotNull && !table.key.contains(other)
+            }
+        })
+      else { return nil }
+      return FleetReference(
+        columns: [column], parent: name, parentColumns: parent.key,
+        parentNames: parent.key.map { parent.columns[$0].name }, onDelete: .setNull,
+        onUpdate: .noAction, isDeferred: false)
+    }
+    return implied + table.references
+  }
+}
+
 /// A table of a ``FleetSchema``.
 struct FleetTable: Hashable, Sendable {
   var name: String
@@ -51,6 +75,7 @@ struct FleetTable: Hashable, Sendable {
   var references: [FleetReference] = []
   var uniques: [FleetUnique] = []
   var checks: [FleetCheck] = []
+  var mergeType = TableMergeType.latestWins
 
   /// Whether a column carries the spelling of a key, beside the identity: two
   /// values can be one key and still differ.
@@ -107,12 +132,24 @@ struct FleetColumn: Hashable, Sendable {
   var isStored = false
   /// Whether the column stays on each device.
   var isLocal = false
+  /// Whether edits add up.
+  var isCounter = false
 
   /// A key's value as the column stores it: identities have whole numbers as
   /// integers.
   func stored(_ value: Value) -> Value {
     if type == .real, case .integer(let integer) = value { return .real(Double(integer)) }
     return value
+  }
+
+  /// A number as the column stores it.
+  func storedNumber(_ value: Value) -> Value {
+    if type == .integer, case .real(let real) = value, let integer = Int64(exactly: real),
+      integer > .min, integer < .max
+    {
+      return .integer(integer)
+    }
+    return stored(value)
   }
 }
 

@@ -33,9 +33,11 @@ struct RandomPlan {
     for device in devices where dice.chance(50) { offsets[device] = skew() }
     var steps: [FleetStep] = []
     while steps.count < options.steps { append(to: &steps, devices, edits) }
+    var merging = RandomMerging(seed: seed, features: options.features)
+    merging.drawTypes(&schema)
     return FleetPlan(
       seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
-      steps: steps)
+      steps: steps, policies: merging.policies(of: devices, schema))
   }
 
   private mutating func append(to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit) {

@@ -13,13 +13,15 @@ struct RandomSchema {
   }
 
   mutating func draw() -> FleetSchema {
+    if features.contains(.references), features.contains(.unique), dice.chance(18) {
+      return tight()
+    }
     let count = 1 + dice.below(4)
     for number in 1...count { tables.append(table("t\(number)")) }
     if features.contains(.references) {
       for index in tables.indices {
         for _ in 0..<dice.pick([0, 1, 1, 1, 2]) { addReference(to: index) }
       }
-      completeReferences()
     }
     for index in tables.indices {
       if features.contains(.generated), dice.chance(20) { addGenerated(to: index) }
@@ -34,6 +36,40 @@ struct RandomSchema {
       tables.append(local)
     }
     return FleetSchema(tables: tables)
+  }
+
+  /// Two tables, or one, with little room: a reference that keeps its row, and
+  /// a value that must be unique. So rows are hidden often while others, which
+  /// they refer to, are deleted and edited.
+  private mutating func tight() -> FleetSchema {
+    let isAlone = dice.chance(25)
+    var parent = FleetTable(name: "t1", columns: [FleetColumn(name: "k", type: .text)], key: [0])
+    parent.columns[0].isNotNull = true
+    if dice.chance(40) {
+      parent.columns[0] = FleetColumn(name: "id", type: .integer)
+      parent.hasSurrogateKey = true
+    }
+    parent.columns.append(FleetColumn(name: "a", type: .integer))
+    var child = parent
+    if !isAlone {
+      child.name = "t2"
+      child.hasSurrogateKey = dice.chance(40)
+      child.columns[0] =
+        child.hasSurrogateKey
+        ? FleetColumn(name: "id", type: .integer)
+        : FleetColumn(name: "k", type: .text, isNotNull: true)
+    }
+    child.columns.append(FleetColumn(name: "r1", type: parent.columns[0].type))
+    child.references = [
+      FleetReference(
+        columns: [2], parent: "t1", parentColumns: [0], parentNames: [parent.columns[0].name],
+        onDelete: dice.pick([.restrict, .restrict, .noAction, .cascade]),
+        onUpdate: dice.pick([.noAction, .cascade]), isDeferred: dice.chance(25))
+    ]
+    if dice.chance(70) {
+      child.uniques = [FleetUnique(name: "\(child.name)_u1", terms: [.column(1, .binary)])]
+    }
+    return FleetSchema(tables: isAlone ? [child] : [parent, child])
   }
 
   // MARK: - Tables and columns
@@ -153,20 +189,6 @@ struct RandomSchema {
         && tables[index].columns[reference.columns[0]].type == parent.columns[target[0]].type
     }
     return shared?.columns ?? []
-  }
-
-  /// Beside a NULL in a reference of several columns a key that differs from
-  /// device to device would be no reference, and nobody's.
-  private mutating func completeReferences() {
-    let schema = FleetSchema(tables: tables)
-    for (index, table) in tables.enumerated() {
-      for reference in table.references where reference.columns.count > 1 {
-        for column in reference.columns where schema.keyTable(of: column, in: table) != nil {
-          for other in reference.columns { tables[index].columns[other].isNotNull = true }
-          break
-        }
-      }
-    }
   }
 
   private func canRefer(_ column: Int, in table: FleetTable) -> Bool {

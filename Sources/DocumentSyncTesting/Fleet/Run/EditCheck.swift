@@ -24,9 +24,12 @@ struct EditCheck {
 
   /// What of the edits is missing from `sealed`, a line for each.
   ///
-  /// - Parameter state: What was merged before.
+  /// - Parameters:
+  ///   - state: What was merged before.
+  ///   - moves: Where rows went whose key was changed.
   mutating func missing(
-    from sealed: [SyncChangeSet], state: LogicalState, _ database: FleetSQLite
+    from sealed: [SyncChangeSet], state: LogicalState, _ database: FleetSQLite,
+    moves: [OracleKey: OracleKey]
   ) throws -> [String] {
     var said = SaidChanges(schema: schema)
     for set in sealed { said.add(set) }
@@ -38,6 +41,16 @@ struct EditCheck {
     now = reader.logical(tables)
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
       missing(key, before[key], now[key], said) + missingRebirths(key, state, said)
+    } + missingMoves(moves, said)
+  }
+
+  /// Rows that were there and live on under another key.
+  private func missingMoves(_ moves: [OracleKey: OracleKey], _ said: SaidChanges) -> [String] {
+    moves.sorted { $0.key < $1.key }.compactMap { old, new in
+      guard before[old] != nil, now[old] == nil, now[new] != nil,
+        said.moves[old] != new.identity
+      else { return nil }
+      return "that \(old) lives on as \(new)"
     }
   }
 
@@ -62,7 +75,7 @@ struct EditCheck {
         before[key]?[table.columns[reference.columns[0]].name] != .identity(identity)
       else { return nil }
       let target = OracleKey(table: parent.name, identity: identity)
-      guard state.rows[target]?.existence == .deleted, now[target] != nil,
+      guard state.rows[target]?.isLiving == false, now[target] != nil,
         before[target] != nil, said.actions[target] != .insert
       else { return nil }
       return "that \(target) lives again, to which \(key) refers"
@@ -79,7 +92,8 @@ struct EditCheck {
     if before == nil, said.actions[key] != .insert { return ["the insertion of \(key)"] }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
-        !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
+        !table.isPureIdentity(position, in: schema), !table.columns[position].isCounter,
+        isFollowable(value, position, table),
         said.cells[key]?[name] != value
       else { return nil }
       return "\(key): \(name) = \(value.sqlDescription)"
@@ -100,6 +114,7 @@ private struct SaidChanges {
   let schema: FleetSchema
   var actions: [OracleKey: RowAction] = [:]
   var cells: [OracleKey: [String: Value]] = [:]
+  var moves: [OracleKey: RowIdentity] = [:]
   /// The identities of the author's keys, by table.
   var identities: [String: [Int64: RowIdentity]] = [:]
 
@@ -109,6 +124,9 @@ private struct SaidChanges {
     for changes in set.tables {
       let collations = schema.table(changes.table)?.keyCollations ?? []
       var cursors = [Int](repeating: 0, count: changes.columns.count)
+      for move in changes.moves {
+        moves[changes.oracleKey(move.row, collations: collations)] = move.destination
+      }
       for index in 0..<changes.count {
         let key = changes.oracleKey(index, collations: collations)
         actions[key] = RowAction(rawValue: changes.actions[index])

@@ -16,6 +16,8 @@ final class FleetDevice {
   let clock: FleetClock
   /// The program that edits the store and knows nothing of us.
   let program: FleetSQLite
+  /// Which keys the program changed since the last synchronization.
+  let moves: MoveLog
   /// What the change sets say that were applied here, merged by the oracle.
   var state: LogicalState
   /// What was shown after the last synchronization.
@@ -36,6 +38,7 @@ final class FleetDevice {
     self.schema = schema
     self.state = state
     program = try FleetSQLite(store.path)
+    moves = try MoveLog(program, schema: schema)
     shown = try VisibleRows(program, schema: schema).read()
     try program.override("julianday") { .real(clock.julianDay) }
     try program.override("randomblob") { .blob(clock.bytes(16)) }
@@ -150,7 +153,7 @@ final class FleetDevice {
     let sealed = try report.changeSets.map {
       try ChangeSetCodec.decode(try store.sealedBytes($0.number))
     }
-    var missing = try check.missing(from: sealed, state: state, program)
+    var missing = try check.missing(from: sealed, state: state, program, moves: moves.moves())
     if !wasEditedFreely {
       missing += check.undone(in: try VisibleRows(program, schema: schema).read())
     }

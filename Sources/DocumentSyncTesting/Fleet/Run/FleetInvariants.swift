@@ -106,6 +106,7 @@ struct FleetInvariants {
     }
     device.shown = rows
     device.wasEditedFreely = false
+    try device.moves.clear()
     try checkParked(device, expected)
   }
 

@@ -5,6 +5,7 @@ struct FleetScript {
 
   var text: String {
     var lines = plan.schema.sql.map { $0 + ";" }
+    lines += merging
     if !plan.start.isEmpty {
       lines.append("-- before syncing began:")
       lines += plan.start.map { $0 + ";" }
@@ -22,6 +23,21 @@ struct FleetScript {
     }
     lines.append("\(failure.kind): \(failure.details)")
     return lines.joined(separator: "\n")
+  }
+
+  private var merging: [String] {
+    let tables = plan.schema.tables.filter { $0.mergeType != .latestWins }.map {
+      "\($0.name) \($0.mergeType)"
+    }
+    let columns = plan.schema.tables.flatMap { table in
+      table.columns.filter(\.isCounter).map { "\(table.name).\($0.name) counter" }
+    }
+    let types = (tables + columns).joined(separator: ", ")
+    return (types.isEmpty ? [] : ["-- merge types: \(types)"])
+      + plan.policies.sorted { $0.key < $1.key }.map { device, policies in
+        let others = policies.tables.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }
+        return "-- device \(device) decides by \(policies.document)\(others.joined())"
+      }
   }
 
   private func description(of step: FleetStep) -> [String] {

@@ -55,6 +55,12 @@ final class FleetWorld {
       if table.isLocal { configuration.excludedTables.insert(table.name) }
       let local = table.columns.filter(\.isLocal).map(\.name)
       if !table.isLocal, !local.isEmpty { configuration.excludedColumns[table.name] = Set(local) }
+      if table.mergeType != .latestWins {
+        configuration.tableMergeTypes[table.name] = table.mergeType
+      }
+      for column in table.columns where column.isCounter {
+        configuration.columnMergeTypes[table.name, default: [:]][column.name] = .counter
+      }
     }
     return configuration
   }
@@ -91,6 +97,8 @@ final class FleetWorld {
         plan.usesManagers ? try await manager(number, clock: clock, directory) : nil
       let store = try manager?.store ?? directStore(number, clock: clock)
       ledger.register(store.binding.client, as: number)
+      for (name, resolver) in RandomMerging.resolvers { store.setResolver(name, resolver) }
+      if let policies = plan.policies[number] { try store.setPolicies { $0 = policies } }
       let start = try state ?? startState(of: store)
       state = start
       devices[number] = try FleetDevice(

@@ -103,12 +103,24 @@ struct Shrinker {
   /// Leaves out tables and constraints; what names them is refused then.
   private mutating func simplifySchema() async throws {
     plan.schema.triggers = try await shortest(plan.schema.triggers) { $1.schema.triggers = $0 }
+    for device in plan.policies.keys.sorted() {
+      var other = plan
+      other.policies[device] = nil
+      _ = try await tryInstead(other)
+    }
+    for index in plan.schema.tables.indices
+    where plan.schema.tables[index].mergeType != .latestWins {
+      var other = plan
+      other.schema.tables[index].mergeType = .latestWins
+      _ = try await tryInstead(other)
+    }
     for name in plan.schema.tables.map(\.name).reversed() where plan.schema.tables.count > 1 {
       var other = plan
       other.schema.tables.removeAll { $0.name == name }
       for index in other.schema.tables.indices {
         other.schema.tables[index].references.removeAll { $0.parent == name }
       }
+      for device in other.policies.keys { other.policies[device]?.set(nil, table: name) }
       // Nor can a trigger be on it.
       other.schema.triggers.removeAll { $0.contains(" ON \(name) ") }
       _ = try await tryInstead(other)
@@ -151,6 +163,11 @@ extension FleetColumn {
     if isNotNull {
       var column = self
       column.isNotNull = false
+      found.append(column)
+    }
+    if isCounter {
+      var column = self
+      column.isCounter = false
       found.append(column)
     }
     if defaultValue != nil {

@@ -23,7 +23,9 @@ struct TornRegisters {
   }
 
   private func registers(of table: FleetTable) -> [Set<String>] {
-    (table.checks.map(\.columns) + table.references.map(\.columns)).compactMap { columns in
+    let whole = table.mergeType == .wholeRow ? [table.shared] : []
+    return (table.checks.map(\.columns) + table.references.map(\.columns) + whole).compactMap {
+      columns in
       let cells = columns.filter { !table.key.contains($0) }
       return cells.count > 1 ? Set(cells.map { table.columns[$0].name }) : nil
     }

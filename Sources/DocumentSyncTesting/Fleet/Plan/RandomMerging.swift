@@ -1,0 +1,77 @@
+import SyncModel
+
+/// Draws how tables merge and how devices decide: from dice of its own, so
+/// that the rest of a history does not depend on it.
+struct RandomMerging {
+  private var dice: Dice
+  private let features: FleetFeatures
+
+  init(seed: UInt64, features: FleetFeatures) {
+    dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d65_7267)
+    self.features = features
+  }
+
+  /// Gives some tables and columns another merge type.
+  mutating func drawTypes(_ schema: inout FleetSchema) {
+    guard features.contains(.mergeTypes), dice.chance(40) else { return }
+    for index in schema.tables.indices where !schema.tables[index].isLocal {
+      schema.tables[index].mergeType = dice.pick(weighted: [
+        (60, .latestWins), (25, .editWins), (15, .wholeRow),
+      ])
+      guard schema.tables[index].mergeType != .wholeRow else { continue }
+      for column in schema.tables[index].columns.indices
+      where dice.chance(30) && canCount(column, in: schema.tables[index], schema) {
+        schema.tables[index].columns[column].isCounter = true
+      }
+    }
+  }
+
+  /// Numbers that belong to nothing else.
+  private func canCount(_ column: Int, in table: FleetTable, _ schema: FleetSchema) -> Bool {
+    let isReferredTo = schema.tables.contains { other in
+      other.references.contains { $0.parent == table.name && $0.parentColumns.contains(column) }
+    }
+    return [.integer, .real].contains(table.columns[column].type) && !isReferredTo
+      && table.shared.contains(column) && !table.key.contains(column)
+      && !table.references.contains { $0.columns.contains(column) }
+      && !table.checks.contains { $0.columns.count > 1 && $0.columns.contains(column) }
+      && !table.columns.contains {
+        $0.generated?.contains(table.columns[column].name) ?? false
+      }
+  }
+
+  /// The functions that devices decide by.
+  static let resolvers: [(name: String, resolver: ConflictResolver)] = [
+    ("greater", { $0.local.sqlDescription < $0.remote.sqlDescription ? $0.remote : $0.local }),
+    ("base", { $0.base ?? .null }),
+    (
+      "fails",
+      { values in
+        if case .integer = values.local { return values.remote }
+        throw FleetFailure(.error("resolver"), "as it is meant to")
+      }
+    ),
+  ]
+
+  /// How each device decides; most leave it to stamps.
+  mutating func policies(of devices: [Int], _ schema: FleetSchema) -> [Int: SyncPolicies] {
+    guard features.contains(.policies), dice.chance(35) else { return [:] }
+    var result: [Int: SyncPolicies] = [:]
+    for device in devices {
+      var policies = SyncPolicies()
+      policies.document = policy()
+      for table in schema.synchronized where dice.chance(30) {
+        policies.set(policy(), table: table.name)
+      }
+      if policies != SyncPolicies() { result[device] = policies }
+    }
+    return result
+  }
+
+  private mutating func policy() -> ConflictPolicy {
+    dice.pick(weighted: [
+      (25, .latestWins), (25, .localWins), (20, .remoteWins), (10, .ask),
+      (20, .resolve(Self.resolvers[dice.below(Self.resolvers.count)].name)),
+    ])
+  }
+}
