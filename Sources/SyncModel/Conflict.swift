@@ -45,6 +45,8 @@ public struct Conflict: Hashable, Sendable {
     public static let resolve = Rule(rawValue: "resolve")
     /// Somebody is to be asked, or was.
     public static let ask = Rule(rawValue: "ask")
+    /// A database with rows of its own joined the document.
+    public static let join = Rule(rawValue: "join")
   }
 
   /// Which value stands.

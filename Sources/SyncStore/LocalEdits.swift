@@ -82,7 +82,11 @@ struct LocalEdits {
       }
       if let localKey { statement.bind(localKey, at: columns.count + 1) }
       try session.write(statement)
-      guard let key = try access.key(of: row.identity), let after = try access.row(key) else {
+      // Of a row that was never here nothing else tells its key yet.
+      let key =
+        table.identity == .surrogate
+        ? localKey.map { [.integer($0)] } : try access.key(of: row.identity)
+      guard let key, let after = try access.row(key) else {
         throw Refusal(message: "The row would be another one.")
       }
       try checkReferences(
@@ -93,10 +97,41 @@ struct LocalEdits {
     }
   }
 
+  /// Inserts a row by the values that its table holds, under an identity that
+  /// is new. Where its references lead is not asked. Gives what names the row
+  /// in statements.
+  func insert(
+    localValues values: [Value], as row: RowKey, preferring hint: Int64?
+  ) throws -> [Value] {
+    let access = try session.access(row.table)
+    let table = access.table
+    var key: [Value] = []
+    try atomically {
+      let localKey =
+        table.localKey == nil
+        ? nil : try access.assignKey(to: row.identity, preferring: hint)
+      let columns = Array(table.columns.indices)
+      let statement = try access.insert(columns)
+      for column in columns { statement.bind(values[column], at: column + 1) }
+      if let localKey { statement.bind(localKey, at: columns.count + 1) }
+      try session.write(statement)
+      key =
+        table.identity == .surrogate
+        ? localKey.map { [.integer($0)] } ?? [] : table.identityPositions.map { values[$0] }
+      guard let after = try access.row(key) else {
+        throw Refusal(message: "The row would be another one.")
+      }
+      try log(
+        .insert, key: try self.localKey(of: after, table), mask: nil, table,
+        further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+    }
+    return key
+  }
+
   // MARK: - Parts
 
   /// What a row is known by in the log.
-  private func localKey(
+  func localKey(
     of row: (values: [Value], localKey: Int64?), _ table: TableSchema
   ) throws -> [Value] {
     guard table.identity != .surrogate else { return row.localKey.map { [.integer($0)] } ?? [] }
@@ -132,7 +167,7 @@ struct LocalEdits {
     }
   }
 
-  private func log(
+  func log(
     _ kind: CaptureTriggers.Entry, key: [Value], mask: String?, _ table: TableSchema,
     further: [(name: String, value: Value)]
   ) throws {
@@ -151,7 +186,7 @@ struct LocalEdits {
   }
 
   /// Runs `body` and undoes what it did if it throws.
-  private func atomically(_ body: () throws -> Void) throws {
+  func atomically(_ body: () throws -> Void) throws {
     try session.database.execute(sql: "SAVEPOINT docsync_edit")
     do {
       try body()

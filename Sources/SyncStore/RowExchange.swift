@@ -156,7 +156,9 @@ struct RowExchange {
     for table in tables where !excludedColumns(table).isEmpty {
       guard let here = mapping.old.table(wireName: table.wireName),
         here.identityDescription == table.identityDescription,
-        matchColumns(here).count == matchColumns(table).count
+        matchColumns(here).count == matchColumns(table).count,
+        // Only then a key says which row it is.
+        table.identity != .surrogate || here.origin == table.origin
       else { continue }
       let keys = matchColumns(here).enumerated().map { "t.\(quoted($1)) AS k\($0)" }
       let values = excludedColumns(table).enumerated().map { "t.\(quoted($1)) AS x\($0)" }

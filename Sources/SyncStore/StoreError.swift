@@ -23,6 +23,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let newerFormat = Code(rawValue: "newerFormat")
     /// The schema, or the configuration for it, cannot be synchronized.
     public static let unsupportedSchema = Code(rawValue: "unsupportedSchema")
+    /// A database with rows and the document that it is to join have tables
+    /// with different columns.
+    public static let schemasDiffer = Code(rawValue: "schemasDiffer")
     /// The configuration names what is not there.
     public static let badConfiguration = Code(rawValue: "badConfiguration")
     /// The rows break a foreign key already.

@@ -126,7 +126,8 @@ final class TableAccess {
       let key = Int64(bitPattern: bits.low)
       if bits.high == table.origin, try movedOriginals().contains(key) { return nil }
       // The key may have passed to another row since.
-      return try explicitIdentity(of: key) == nil ? key : nil
+      guard let present = try explicitIdentity(of: key) else { return key }
+      return present == identity ? key : nil
     case .columns(let positions):
       if let bits = Bits128(bytes: identity.bytes), bits.high == table.origin { return nil }
       let values = try IdentityEncoding.decode(identity, count: positions.count)

@@ -1,0 +1,446 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Merges the rows of a database that knew nothing of the document, as edits
+/// of now: see Documentation/Lifecycle.md, “Join”.
+///
+/// Tables come in order of their references, so that where a row's reference
+/// leads is known before the row is looked at; within circles of references,
+/// rows are followed one by one.
+final class DatabaseMerge {
+  private let session: StoreSession
+  private let former: FormerDatabase
+  private let prefer: MergePreference
+  private let random: () -> UInt64
+  private let checkCancellation: () throws -> Void
+
+  private let keys: MergedKeys
+  private var readers: [Int: FormerDatabase.Reader] = [:]
+  /// The tables that take part in circles of references.
+  private let circular: Set<Int>
+  /// Rows that refer to rows which refer to them: what is to be put right
+  /// once all are there.
+  private var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
+  private var uniqueLookups: [Int: [(columns: [Int], statement: SQLStatement)]] = [:]
+  /// The greatest keys that were given out, or were there.
+  private var greatestKeys: [Int: Int64] = [:]
+  private(set) var report = MergedRows()
+  private var seen = 0
+
+  init(
+    session: StoreSession, former: FormerDatabase, prefer: MergePreference,
+    random: @escaping () -> UInt64, checkCancellation: @escaping () throws -> Void
+  ) {
+    self.session = session
+    self.former = former
+    self.prefer = prefer
+    self.random = random
+    self.checkCancellation = checkCancellation
+    keys = MergedKeys(session.database)
+    circular = session.schema.tablesInCircles
+  }
+
+  private var tables: [TableSchema] {
+    session.schema.inDependencyOrder(session.schema.tables).filter {
+      former.table(named: $0.name) != nil
+    }
+  }
+
+  func run() throws {
+    for table in tables {
+      try keys.begin(table)
+      readers[table.id] = try FormerDatabase.Reader(
+        table, former, key: MergedKeys.keyColumns(table))
+    }
+    for table in tables {
+      guard let reader = readers[table.id] else { continue }
+      while let row = try reader.next() {
+        seen += 1
+        if seen % 1_000 == 0 { try checkCancellation() }
+        if circular.contains(table.id) {
+          try mergeWithParents(row, table)
+        } else {
+          try merge(row, table)
+        }
+      }
+    }
+    try finishCircles()
+  }
+
+  /// Removes what was kept in between.
+  func end() throws {
+    readers = [:]
+    uniqueLookups = [:]
+    try keys.end()
+  }
+
+  // MARK: - Circles
+
+  private func key(of row: FormerDatabase.Record, _ table: TableSchema) -> [Value] {
+    if let key = row.localKey { return [key] }
+    return table.identityPositions.map { row.values[$0] }
+  }
+
+  /// Merges the rows first that a row refers to, however long the way is.
+  private func mergeWithParents(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
+    struct Name: Hashable {
+      var table: Int
+      var key: [Value]
+    }
+    var path = [(table: table, row: row)]
+    var onPath: Set<Name> = [Name(table: table.id, key: key(of: row, table))]
+    while let (table, row) = path.last {
+      let name = Name(table: table.id, key: key(of: row, table))
+      if try keys.place(of: name.key, in: table) == nil {
+        var parent: (table: TableSchema, row: FormerDatabase.Record)?
+        for reference in table.foreignKeys where circular.contains(reference.parent) {
+          guard let found = try self.parent(of: row, by: reference, table) else { continue }
+          let name = Name(table: found.table.id, key: key(of: found.row, found.table))
+          guard try keys.place(of: name.key, in: found.table) == nil, !onPath.contains(name) else {
+            continue
+          }
+          parent = found
+          onPath.insert(name)
+          break
+        }
+        if let parent {
+          path.append(parent)
+          continue
+        }
+        try merge(row, table)
+      }
+      onPath.remove(name)
+      path.removeLast()
+    }
+  }
+
+  private func parent(
+    of row: FormerDatabase.Record, by reference: ForeignKey, _ table: TableSchema
+  ) throws -> (table: TableSchema, row: FormerDatabase.Record)? {
+    let parent = session.schema[reference.parent]
+    guard let key = parentKey(row.values, reference, parent),
+      let found = try readers[parent.id]?.record(key)
+    else { return nil }
+    return (parent, found)
+  }
+
+  private func finishCircles() throws {
+    for (table, key, reference, values) in unfinished {
+      let access = try session.access(table)
+      guard case .moved(let new) = try translation(values, reference) else { continue }
+      let statement = try access.update(reference.columns)
+      for (index, value) in (new + key).enumerated() { statement.bind(value, at: index + 1) }
+      // It is in the log as inserted, with whatever it holds then.
+      try session.write(statement)
+    }
+  }
+
+  // MARK: - References
+
+  /// The key by which a reference finds a row; `nil` if it refers to nothing,
+  /// or goes by other columns.
+  private func parentKey(
+    _ values: [Value], _ reference: ForeignKey, _ parent: TableSchema
+  ) -> [Value]? {
+    parentKey(reference.columns.map { values[$0] }, reference.parentColumns, parent)
+  }
+
+  private func parentKey(
+    _ referring: [Value], _ parentColumns: [String], _ parent: TableSchema
+  ) -> [Value]? {
+    guard !referring.contains(.null) else { return nil }
+    let names = parentColumns.map { $0.lowercased() }
+    let wanted = MergedKeys.keyColumns(parent).map { $0.lowercased() }
+    guard names.count == wanted.count else { return nil }
+    var key: [Value] = []
+    for (index, name) in wanted.enumerated() {
+      guard let position = names.firstIndex(of: name) else { return nil }
+      let affinity =
+        parent.localKey != nil ? .integer : parent.columns[parent.identityPositions[index]].affinity
+      key.append(referring[position].applying(affinity))
+    }
+    return key
+  }
+
+  /// Where a reference leads, in terms of its own columns.
+  private func translation(
+    _ values: [Value], _ reference: ForeignKey
+  ) throws -> MergedKeys.Place? {
+    try translation(
+      reference.columns.map { values[$0] }, reference.parentColumns,
+      session.schema[reference.parent])
+  }
+
+  private func translation(
+    _ referring: [Value], _ parentColumns: [String], _ parent: TableSchema
+  ) throws -> MergedKeys.Place? {
+    guard let key = parentKey(referring, parentColumns, parent) else { return .same }
+    guard case .moved(let new) = try keys.place(of: key, in: parent) else {
+      return try keys.place(of: key, in: parent)
+    }
+    let wanted = MergedKeys.keyColumns(parent).map { $0.lowercased() }
+    return .moved(
+      to: parentColumns.map { name in
+        wanted.firstIndex(of: name.lowercased()).map { new[$0] } ?? .null
+      })
+  }
+
+  /// The values of a row that stays on the device, with references that follow
+  /// the rows that they lead to.
+  func translate(
+    _ values: [Value], _ references: [LocalTables.LocalReference]
+  ) throws -> [Value] {
+    var values = values
+    for reference in references {
+      let referring = reference.columns.map { values[$0] }
+      if case .moved(let new) = try translation(
+        referring, reference.parentColumns, reference.parent)
+      {
+        for (column, value) in zip(reference.columns, new) { values[column] = value }
+      }
+    }
+    return values
+  }
+
+  // MARK: - A row
+
+  private func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
+    let formerKey = key(of: row, table)
+    // Such a row is on no other device.
+    if table.localKey == nil, formerKey.contains(.null) { return }
+    var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
+    var open: [ForeignKey] = []
+    for reference in table.foreignKeys {
+      switch try translation(row.values, reference) {
+      case .moved(let new):
+        for (column, value) in zip(reference.columns, new) { values[column] = value }
+      case .nowhere:
+        try keys.note(.nowhere, of: formerKey, in: table)
+        return try refuse(values, row, table, .reference, "a row that it refers to is not there")
+      case .same: break
+      case nil:
+        if circular.contains(reference.parent) { open.append(reference) }
+      }
+    }
+    if let present = try presentRow(values, row, table) {
+      try compare(values, with: present, table)
+      try keep(row, at: present, table, formerKey)
+      return
+    }
+    do {
+      let key = try insert(values, row, table)
+      for reference in open { unfinished.append((table.id, key, reference, row.values)) }
+      report.insertedRows += 1
+      try keep(row, at: key, table, formerKey)
+    } catch let refusal as LocalEdits.Refusal {
+      try keys.note(.nowhere, of: formerKey, in: table)
+      let isUnique = refusal.detail?.contains("UNIQUE") ?? false
+      try refuse(values, row, table, isUnique ? .uniqueValue : .condition, refusal.message)
+    }
+  }
+
+  /// Notes where a row is, and takes along what stays on the device of it.
+  private func keep(
+    _ row: FormerDatabase.Record, at present: [Value], _ table: TableSchema, _ formerKey: [Value]
+  ) throws {
+    let access = try session.access(table.id)
+    var key = present
+    if table.localKey != nil, table.identity != .surrogate {
+      // Others refer to it by the key beside its identity.
+      key = try access.row(present)?.localKey.map { [.integer($0)] } ?? present
+    }
+    if key != formerKey {
+      if table.localKey != nil { report.movedRows += 1 }
+      try keys.note(.moved(to: key), of: formerKey, in: table)
+    } else if circular.contains(table.id) {
+      try keys.note(.same, of: formerKey, in: table)
+    }
+    guard !row.localValues.isEmpty else { return }
+    let names = table.excludedColumns.sorted()
+    let current = try access.localValues(present)
+    guard current.count == names.count else { return }
+    let wanted = zip(names, current).map { row.localValues[$0.lowercased()] ?? $1 }
+    if wanted != current { try access.setLocalValues(wanted, of: present) }
+  }
+
+  // MARK: - The row that the document has
+
+  /// The key of the row of the document that a row is.
+  private func presentRow(
+    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
+  ) throws -> [Value]? {
+    let access = try session.access(table.id)
+    if table.identity == .surrogate {
+      if let key = row.localKey, try access.row([key])?.values == values { return [key] }
+    } else {
+      let key = table.identityPositions.map { values[$0] }
+      if try access.row(key) != nil { return key }
+    }
+    // Two rows cannot have the same unique values: they are one.
+    for lookup in try lookups(table) {
+      let unique = lookup.columns.map { values[$0] }
+      guard !unique.contains(.null) else { continue }
+      for (index, value) in unique.enumerated() { lookup.statement.bind(value, at: index + 1) }
+      guard try lookup.statement.step() else { continue }
+      defer { lookup.statement.reset() }
+      return table.keyColumns.indices.map { lookup.statement.value(at: $0) }
+    }
+    return nil
+  }
+
+  private func lookups(
+    _ table: TableSchema
+  ) throws -> [(columns: [Int], statement: SQLStatement)] {
+    if let known = uniqueLookups[table.id] { return known }
+    let made = try table.uniqueIndexes.filter(\.isPlain).map { index in
+      let terms = zip(index.terms, index.collations).map { "\($0) = ? COLLATE \(quoted($1))" }
+      return (
+        columns: index.columns.compactMap(\.self),
+        statement: try SQLStatement(
+          "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) "
+            + "FROM \(table.quotedName) WHERE \(terms.joined(separator: " AND "))",
+          on: session.database)
+      )
+    }
+    uniqueLookups[table.id] = made
+    return made
+  }
+
+  private func compare(_ values: [Value], with present: [Value], _ table: TableSchema) throws {
+    let access = try session.access(table.id)
+    guard let shown = try access.row(present) else { return }
+    let differing = table.cellPositions.filter { position in
+      values[position] != shown.values[position]
+        && !(table.columns[position].isIdentity && table.identity != .surrogate)
+    }
+    guard !differing.isEmpty else {
+      report.equalRows += 1
+      return
+    }
+    report.differingRows += 1
+    report.differingCells += differing.count
+    let row = RowKey(table: table.id, identity: try access.identity(ofKey: present))
+    let cells = try differing.map { position in
+      (
+        column: position,
+        local: try session.exported(values[position], table.columns[position]),
+        remote: try session.exported(shown.values[position], table.columns[position])
+      )
+    }
+    let state = try access.stamps.state(of: access.fingerprint(row.identity))
+    var refusal: LocalEdits.Refusal?
+    if prefer == .local {
+      do {
+        try LocalEdits(session: session).set(cells.map { ($0.column, $0.local) }, of: row)
+      } catch let refused as LocalEdits.Refusal {
+        refusal = refused
+      }
+    }
+    for cell in cells {
+      try session.conflicts.journal.addSettled(
+        ConflictJournal.Entry(
+          kind: .cell, row: row, column: cell.column, rule: .join,
+          outcome: prefer == .local && refusal == nil ? .local : .remote,
+          remoteStamp: state?.stamp(of: cell.column), message: refusal?.message,
+          key: journalKey(shown.values, shown.localKey.map(Value.integer), table),
+          local: [(cell.column, cell.local)], remote: [(cell.column, cell.remote)]))
+    }
+  }
+
+  // MARK: - Rows that are new
+
+  private func newIdentity() -> RowIdentity {
+    RowIdentity(bytes: Bits128(high: random(), low: random()).bytes)
+  }
+
+  private func identity(_ values: [Value], _ table: TableSchema) throws -> RowIdentity {
+    guard table.identity != .surrogate else { return newIdentity() }
+    return try session.access(table.id).identity(
+      ofKey: table.identityPositions.map { values[$0] })
+  }
+
+  /// A row's own key if nobody has it, or else one that no other row of the
+  /// database has either.
+  private func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
+    guard let name = table.localKey.map(quoted) else { return nil }
+    let database = session.database
+    if let own {
+      let isTaken = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(table.quotedName) WHERE \(name) = ?)",
+        arguments: [own])
+      if isTaken == false { return own }
+    }
+    var greatest = greatestKeys[table.id] ?? 0
+    if greatest == 0 {
+      let maximum = "SELECT max(\(name)) FROM main."
+      let here = try Int64.fetchOne(database, sql: maximum + table.quotedName) ?? 0
+      let former = former.table(named: table.name)?.name ?? table.name
+      let there = try Int64.fetchOne(self.former.database, sql: maximum + quoted(former)) ?? 0
+      greatest = max(here, there, 0)
+    }
+    guard greatest < .max else { return nil }
+    greatestKeys[table.id] = greatest + 1
+    return greatest + 1
+  }
+
+  private func insert(
+    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
+  ) throws -> [Value] {
+    let access = try session.access(table.id)
+    let identity = try identity(values, table)
+    let hint = try freeKey(row.localKey.flatMap(StoreSession.key), table)
+    if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
+    defer { access.formerKeys[identity] = nil }
+    return try LocalEdits(session: session).insert(
+      localValues: values, as: RowKey(table: table.id, identity: identity), preferring: hint)
+  }
+
+  /// Enters a row that cannot be in the document as it is.
+  private func refuse(
+    _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
+    _ message: String
+  ) throws {
+    report.refusedRows += 1
+    let rule: Conflict.Rule =
+      kind == .reference ? .reference : kind == .uniqueValue ? .uniqueValue : .condition
+    try session.conflicts.journal.addSettled(
+      ConflictJournal.Entry(
+        kind: kind, row: RowKey(table: table.id, identity: try identity(values, table)),
+        rule: rule, outcome: .remote, message: message,
+        key: journalKey(values, row.localKey, table),
+        local: try zip(values, table.columns).enumerated().map { position, cell in
+          (position, try session.exported(cell.0, cell.1))
+        }))
+  }
+
+  private func journalKey(
+    _ values: [Value], _ localKey: Value?, _ table: TableSchema
+  ) -> [ConflictJournal.Entry.Cell] {
+    guard table.identity == .surrogate else {
+      return table.identityPositions.map { ($0, values[$0]) }
+    }
+    return localKey.map { [(ConflictJournal.localKeyPosition, $0)] } ?? []
+  }
+}
+
+extension StoreSchema {
+  /// The tables that refer to themselves, directly or through others.
+  var tablesInCircles: Set<Int> {
+    var reachable: [Int: Set<Int>] = [:]
+    for table in tables { reachable[table.id] = Set(table.foreignKeys.map(\.parent)) }
+    var isGrowing = true
+    while isGrowing {
+      isGrowing = false
+      for table in tables {
+        let before = reachable[table.id] ?? []
+        let after = before.union(before.flatMap { reachable[$0] ?? [] })
+        if after.count > before.count {
+          reachable[table.id] = after
+          isGrowing = true
+        }
+      }
+    }
+    return Set(tables.map(\.id).filter { reachable[$0]?.contains($0) ?? false })
+  }
+}

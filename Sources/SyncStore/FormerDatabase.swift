@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// A database with rows that are to be merged into a document: what there is
+/// in it. Bookkeeping of ours, if there is any, is passed over.
+final class FormerDatabase {
+  /// A table with rows.
+  struct Table {
+    var name: String
+    /// The names of the columns that can be written.
+    var columns: [String]
+    var sql: String
+
+    func column(_ name: String) -> String? {
+      columns.first { $0.lowercased() == name.lowercased() }
+    }
+  }
+
+  /// Anything else that has a name.
+  struct Entry {
+    var type: String
+    var name: String
+    var table: String
+    var sql: String
+  }
+
+  let database: Database
+  /// By name, in lower case.
+  private(set) var tables: [String: Table] = [:]
+  /// The names of virtual tables, in lower case.
+  private(set) var virtualTables: Set<String> = []
+  /// Virtual tables, views, indexes and triggers, in the order in which they
+  /// were made.
+  private(set) var entries: [Entry] = []
+
+  init(_ database: Database) throws {
+    self.database = database
+    var types: [String: String] = [:]
+    for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
+      types[(row["name"] as String).lowercased()] = row["type"]
+    }
+    for row in try Row.fetchAll(
+      database,
+      sql: "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL "
+        + "AND name NOT LIKE 'sqlite~_%' ESCAPE '~' AND name NOT LIKE 'docsync~_%' ESCAPE '~' "
+        + "AND tbl_name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid")
+    {
+      let entry = Entry(
+        type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"])
+      let key = entry.name.lowercased()
+      guard entry.type == "table", types[key] != "virtual" else {
+        if types[key] == "virtual" { virtualTables.insert(key) }
+        entries.append(entry)
+        continue
+      }
+      if types[key] == "shadow" { continue }
+      tables[key] = Table(name: entry.name, columns: try columns(of: entry.name), sql: entry.sql)
+    }
+  }
+
+  func table(named name: String) -> Table? { tables[name.lowercased()] }
+
+  func columns(of table: String) throws -> [String] {
+    try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+      .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
+  }
+
+  // MARK: - Rows
+
+  /// What a document has to know of a row.
+  struct Record {
+    /// The values of the synchronized columns, in the document's order.
+    var values: [Value]
+    /// The key beside the identity, if the document's table has one.
+    var localKey: Value?
+    /// The values of columns that stay on the device, by name in lower case.
+    var localValues: [String: Value]
+  }
+
+  /// Reads the rows of one table of the document.
+  final class Reader {
+    private let table: TableSchema
+    private let excluded: [String]
+    private let all: SQLStatement
+    private let one: SQLStatement
+
+    init(_ table: TableSchema, _ former: FormerDatabase, key: [String]) throws {
+      self.table = table
+      let here = former.table(named: table.name)
+      excluded = table.excludedColumns.filter { here?.column($0) != nil }.sorted()
+      let names = table.columns.map(\.name) + [table.localKey].compactMap(\.self) + excluded
+      let selection =
+        "SELECT \(names.map(quoted).joined(separator: ", ")) FROM main.\(quoted(here?.name ?? table.name))"
+      all = try SQLStatement(selection, on: former.database)
+      one = try SQLStatement(
+        "\(selection) WHERE \(TableAccess.match(key))", on: former.database)
+    }
+
+    /// The next row; `nil` after the last.
+    func next() throws -> Record? { try all.step() ? record(all) : nil }
+
+    /// The row with a key.
+    func record(_ key: [Value]) throws -> Record? {
+      for (index, value) in key.enumerated() { one.bind(value, at: index + 1) }
+      guard try one.step() else { return nil }
+      defer { one.reset() }
+      return record(one)
+    }
+
+    private func record(_ statement: SQLStatement) -> Record {
+      let count = table.columns.count
+      let rest = count + (table.localKey == nil ? 0 : 1)
+      return Record(
+        values: (0..<count).map { statement.value(at: $0) },
+        localKey: table.localKey == nil ? nil : statement.value(at: count),
+        localValues: Dictionary(
+          uniqueKeysWithValues: excluded.enumerated().map { index, name in
+            (name.lowercased(), statement.value(at: rest + index))
+          }))
+    }
+  }
+}

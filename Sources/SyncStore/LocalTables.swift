@@ -1,0 +1,173 @@
+import GRDB
+import SyncModel
+
+/// Takes along what stays on the device, where a database with rows becomes a
+/// store of a document: tables that are not synchronized, and views, triggers
+/// and virtual tables that the document does not have.
+struct LocalTables {
+  let database: Database
+  let former: FormerDatabase
+  let schema: StoreSchema
+  let checkCancellation: () throws -> Void
+
+  // MARK: - The schema
+
+  /// Throws `schemasDiffer` if tables that both have differ in their columns.
+  func check(path: String) throws {
+    var differences: [String] = []
+    for table in schema.tables {
+      let name = table.name.lowercased()
+      guard let here = former.tables[name] else {
+        if former.virtualTables.contains(name)
+          || former.entries.contains(where: { $0.type == "view" && $0.name.lowercased() == name })
+        {
+          differences.append("\(table.name) is no ordinary table here")
+        }
+        continue
+      }
+      let wanted = table.columns.map(\.name) + [table.localKey].compactMap(\.self)
+      for column in wanted where here.column(column) == nil {
+        differences.append("\(table.name).\(column) is only in the document")
+      }
+      let known = Set((wanted + table.excludedColumns).map { $0.lowercased() })
+      for column in here.columns where !known.contains(column.lowercased()) {
+        differences.append("\(here.name).\(column) is only in the database")
+      }
+    }
+    guard !differences.isEmpty else { return }
+    throw StoreError(
+      .schemasDiffer, path: path,
+      message: "The database and the document have different columns: "
+        + differences.joined(separator: "; ") + ".",
+      remedy: "Bring both to the same version of the application, or join without the rows "
+        + "with “docsync join --replace”.")
+  }
+
+  /// The tables of which the document knows nothing.
+  var newTables: [FormerDatabase.Table] {
+    let known = Set(
+      (schema.tables.map(\.name) + Array(schema.leftOut.keys)).map { $0.lowercased() })
+    return former.tables.filter { !known.contains($0.key) }.map(\.value).sorted {
+      $0.name < $1.name
+    }
+  }
+
+  /// Makes the tables that the document gets with the rows.
+  func makeNewTables() throws {
+    for table in newTables {
+      try database.execute(sql: table.sql)
+      for entry in entries(of: table.name) { try database.execute(sql: entry.sql) }
+    }
+  }
+
+  private func entries(of table: String) -> [FormerDatabase.Entry] {
+    former.entries.filter {
+      ["index", "trigger"].contains($0.type) && $0.table.lowercased() == table.lowercased()
+    }
+  }
+
+  // MARK: - What stays on the device
+
+  private var localTables: [FormerDatabase.Table] {
+    schema.leftOut.filter { $0.value == "excluded" }.compactMap { former.table(named: $0.key) }
+      .sorted { $0.name < $1.name }
+  }
+
+  /// Takes along the tables that stay on the device, in the form that they
+  /// have here. Returns their names.
+  func takeAlong(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
+    -> [String]
+  {
+    for table in localTables {
+      try database.execute(sql: "DROP TABLE main.\(quoted(table.name))")
+      try database.execute(sql: table.sql)
+      try copyRows(of: table.name, columns: table.columns, references(of: table), translate)
+      for entry in entries(of: table.name) where try !exists(entry.name) {
+        try database.execute(sql: entry.sql)
+      }
+    }
+    for entry in former.entries where try !exists(entry.name) {
+      switch entry.type {
+      case "view": try database.execute(sql: entry.sql)
+      case "table":
+        try database.execute(sql: entry.sql)
+        try fill(entry)
+      // A trigger of a synchronized table is the document's matter.
+      case "trigger" where try schema.table(named: entry.table) == nil && exists(entry.table):
+        try database.execute(sql: entry.sql)
+      default: continue
+      }
+    }
+    return localTables.map(\.name)
+  }
+
+  private func exists(_ name: String) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE)",
+      arguments: [name]) ?? false
+  }
+
+  /// A reference of a table that stays on the device to one that is
+  /// synchronized.
+  struct LocalReference {
+    /// Positions of the referring columns.
+    var columns: [Int]
+    var parent: TableSchema
+    var parentColumns: [String]
+  }
+
+  private func references(of table: FormerDatabase.Table) throws -> [LocalReference] {
+    let rows = try Row.fetchAll(
+      database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
+    return Dictionary(grouping: rows, by: { $0["id"] as Int }).values.compactMap { group in
+      let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
+      guard let parent = schema.table(named: terms[0]["table"]) else { return nil }
+      let columns = terms.compactMap { term in
+        table.columns.firstIndex { $0.lowercased() == (term["from"] as String).lowercased() }
+      }
+      guard columns.count == terms.count else { return nil }
+      let named = terms.compactMap { $0["to"] as String? }
+      return LocalReference(
+        columns: columns, parent: parent,
+        parentColumns: named.count == terms.count ? named : MergedKeys.keyColumns(parent))
+    }
+  }
+
+  private func copyRows(
+    of table: String, columns: [String], _ references: [LocalReference],
+    _ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]
+  ) throws {
+    guard !columns.isEmpty else { return }
+    let names = columns.map(quoted).joined(separator: ", ")
+    let reading = try SQLStatement(
+      "SELECT \(names) FROM main.\(quoted(table))", on: former.database)
+    let writing = try SQLStatement(
+      "INSERT INTO main.\(quoted(table)) (\(names)) "
+        + "VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))", on: database)
+    var count = 0
+    while try reading.step() {
+      count += 1
+      if count % 1_000 == 0 { try checkCancellation() }
+      let values = try translate(columns.indices.map { reading.value(at: $0) }, references)
+      for (index, value) in values.enumerated() { writing.bind(value, at: index + 1) }
+      try writing.run()
+    }
+  }
+
+  /// Fills a virtual table that only the database has.
+  private func fill(_ entry: FormerDatabase.Entry) throws {
+    let words = SQLTokens(entry.sql).tokens
+    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].text.lowercased() }
+    let isFullText = module?.hasPrefix("fts") ?? false
+    if isFullText, let content = PrivateData.contentTable(entry.sql) {
+      guard !content.isEmpty else { return }
+      return try database.execute(
+        sql: "INSERT INTO main.\(quoted(entry.name)) (\(quoted(entry.name))) VALUES ('rebuild')")
+    }
+    let columns = try former.columns(of: entry.name)
+    try copyRows(of: entry.name, columns: (isFullText ? ["rowid"] : []) + columns, []) {
+      values, _ in values
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import GRDB
+import SyncModel
+
+/// What became of the rows of a database that is merged: under which keys
+/// they are in the document. Kept in temporary tables, since there may be many.
+///
+/// Of tables that take part in no circle of references only rows are kept that
+/// are somewhere else now, or nowhere.
+final class MergedKeys {
+  /// Where a row is.
+  enum Place: Equatable {
+    /// Under the key that it had.
+    case same
+    /// Under another key.
+    case moved(to: [Value])
+    /// Not in the document.
+    case nowhere
+  }
+
+  private let database: Database
+  private var writing: [Int: SQLStatement] = [:]
+  private var reading: [Int: SQLStatement] = [:]
+  /// The tables of which anything is kept.
+  private var isUsed: Set<Int> = []
+
+  init(_ database: Database) { self.database = database }
+
+  private func name(_ id: Int) -> String { "temp.docsync_merged_\(id)" }
+
+  /// The columns by which rows are told: the local key, or the identity's.
+  static func keyColumns(_ table: TableSchema) -> [String] {
+    table.localKey.map { [$0] } ?? table.keyColumns
+  }
+
+  func begin(_ table: TableSchema) throws {
+    let count = Self.keyColumns(table).count
+    let collations =
+      table.localKey != nil
+      ? ["BINARY"] : table.identityPositions.map { table.columns[$0].collation }
+    let keys = collations.enumerated().map { "k\($0) COLLATE \($1)" }
+    let places = (0..<count).map { "n\($0)" }
+    let names = (0..<count).map { "k\($0)" }
+    try database.execute(
+      sql: "DROP TABLE IF EXISTS \(name(table.id)); CREATE TABLE \(name(table.id)) "
+        + "(\((keys + ["state INTEGER"] + places).joined(separator: ", ")), "
+        + "PRIMARY KEY (\(names.joined(separator: ", "))))")
+    writing[table.id] = try SQLStatement(
+      "INSERT OR REPLACE INTO \(name(table.id)) VALUES "
+        + "(\(Array(repeating: "?", count: 2 * count + 1).joined(separator: ", ")))", on: database)
+    reading[table.id] = try SQLStatement(
+      "SELECT state, \(places.joined(separator: ", ")) FROM \(name(table.id)) WHERE "
+        + names.map { "\($0) = ?" }.joined(separator: " AND "), on: database)
+  }
+
+  /// Removes the temporary tables.
+  func end() throws {
+    let ids = Array(writing.keys)
+    writing = [:]
+    reading = [:]
+    for id in ids { try database.execute(sql: "DROP TABLE \(name(id))") }
+  }
+
+  func note(_ place: Place, of key: [Value], in table: TableSchema) throws {
+    guard let statement = writing[table.id] else { return }
+    isUsed.insert(table.id)
+    for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+    let places: [Value]
+    switch place {
+    case .same:
+      statement.bind(0, at: key.count + 1)
+      places = key
+    case .moved(let new):
+      statement.bind(1, at: key.count + 1)
+      places = new
+    case .nowhere:
+      statement.bind(2, at: key.count + 1)
+      places = key
+    }
+    for (index, value) in places.enumerated() { statement.bind(value, at: key.count + 2 + index) }
+    try statement.run()
+  }
+
+  /// Where a row is; `nil` if nothing was noted.
+  func place(of key: [Value], in table: TableSchema) throws -> Place? {
+    guard isUsed.contains(table.id), let statement = reading[table.id] else { return nil }
+    for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    switch statement.integer(at: 0) {
+    case 0: return .same
+    case 1: return .moved(to: key.indices.map { statement.value(at: $0 + 1) })
+    default: return .nowhere
+    }
+  }
+}
