@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 /// A whole store in a shared directory.
 public struct WholeStoreDescription: Hashable, Sendable, Codable {
@@ -52,9 +53,12 @@ public struct ApplicationRegistration: Hashable, Sendable, Codable {
 }
 
 /// What to do where a file stands that a whole store would replace.
-public enum ExistingFile: String, Hashable, Sendable, Codable {
+public enum ExistingFile: Hashable, Sendable, Codable {
   /// Refuse, and change nothing.
   case refuse
   /// Keep the old file beside the new one, under a name that says so.
   case replaceKeepingBackup
+  /// The same, and take its rows into the document, as edits of this device:
+  /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:)``.
+  case merge(prefer: MergePreference)
 }

@@ -40,7 +40,7 @@ struct LocalSiblings {
     var backup: String?
     if FileManager.default.fileExists(atPath: store) {
       try checkIsFile()
-      guard existing == .replaceKeepingBackup else { throw exists }
+      guard existing != .refuse else { throw exists }
       try copyPermissions(to: new)
       backup = try moveAway(milliseconds)
     }
@@ -59,6 +59,26 @@ struct LocalSiblings {
     guard FileManager.default.fileExists(atPath: store) else { return }
     try checkIsFile()
     if existing == .refuse { throw exists }
+  }
+
+  /// What tells whether a program has written to the file that stands there.
+  func trace() throws -> [String: [Int]] {
+    var trace: [String: [Int]] = [:]
+    do {
+      for path in [store, store + "-wal"] where FileManager.default.fileExists(atPath: path) {
+        let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        let attributes = try FileManager.default.attributesOfItem(atPath: resolved)
+        let date = attributes[.modificationDate] as? Date
+        trace[path] = [
+          (attributes[.size] as? Int) ?? 0,
+          Int((date?.timeIntervalSince1970 ?? 0) * 1_000_000),
+        ]
+      }
+    } catch {
+      throw failure(error, "What is there could not be looked at.")
+    }
+    // One that was made by looking is empty.
+    return trace.filter { $0.value[0] > 0 }
   }
 
   private func checkIsFile() throws {

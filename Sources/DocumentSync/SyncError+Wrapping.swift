@@ -47,6 +47,7 @@ extension SyncError {
       .fork: .forkedClient, .noSpace: .noLocalSpace, .noSuchConflict: .noSuchConflict,
       .conflictNotOpen: .conflictNotOpen, .editRefused: .editRefused,
       .changeSetMissing: .wholeStoreMissing,
+      .schemasDiffer: .storeUnsuitable,
       .badPolicy: .policyUnsuitable,
     ]
     self.init(

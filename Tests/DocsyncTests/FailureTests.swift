@@ -204,7 +204,8 @@ import Testing
     ["log", "a.db", "--limit", "0"], ["show", "a.db", "zero"],
     ["init", "a.db", "--directory", "shared", "--identity", "notes"],
     ["init", "a.db", "--directory", "shared", "--exclude", "a.b.c"],
-    ["join", "a.db", "--directory", "shared", "--merge"],
+    ["join", "a.db", "--directory", "shared", "--merge", "--replace"],
+    ["join", "a.db", "--directory", "shared", "--prefer", "local"],
   ])
   func wrongUsageExitsWithTwo(arguments: [String]) throws {
     let text = try Executable.run(arguments, in: scratch.path)

@@ -160,12 +160,13 @@ private struct DocumentRegistration {
     if isFileThere {
       switch try await decision(.databaseInTheWay(identifier: document, path: path)) {
       case .replace: existing = .replaceKeepingBackup
+      case .merge: existing = .merge(prefer: .document)
       default:
         throw SyncError(
           .documentExists, operation: Self.verb, path: path,
           message: "The document “\(document)” is in the directory already, and a database of "
             + "this device's own is in its place; it is as it was.",
-          remedy: "Move it away, or have it replaced, which keeps it as a backup.")
+          remedy: "Move it away, or have it replaced or merged, which keeps it as a backup.")
       }
     }
     return try await .join(

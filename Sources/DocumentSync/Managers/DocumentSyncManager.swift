@@ -23,6 +23,8 @@ public final class DocumentSyncManager: Sendable {
   public let environment: SyncEnvironment
   /// Where the file is that joining has replaced; `nil` if there was none.
   public let backup: String?
+  /// What became of that file's rows, if joining has merged them.
+  public let merged: MergedRows?
   /// What happens, for any number of observers.
   public let events: SyncEvents
   private let queue: OperationQueue
@@ -36,10 +38,11 @@ public final class DocumentSyncManager: Sendable {
 
   init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    environment: SyncEnvironment, backup: String? = nil, delegate: (any SyncDelegate)? = nil,
-    events: SyncEvents = SyncEvents()
+    environment: SyncEnvironment, backup: String? = nil, merged: MergedRows? = nil,
+    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents()
   ) {
     self.backup = backup
+    self.merged = merged
     self.store = store
     self.directory = directory
     self.turns = turns

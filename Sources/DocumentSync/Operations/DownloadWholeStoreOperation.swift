@@ -11,12 +11,15 @@ public struct DownloadedStore: Sendable {
   public var wholeStore: WholeStoreDescription
   /// Where the file is that stood in its place, if there was one.
   public var backup: String?
+  /// What became of its rows, if they were merged.
+  public var merged: MergedRows?
 }
 
 /// Gets the whole store of a document and makes it a store of this device,
 /// for a client of its own.
 ///
-/// Takes the one that contains most, checks it, and gives it its name in one
+/// Takes the one that contains most, checks it, merges the rows of a database
+/// that stands there if that is wanted, and gives it its name in one
 /// step at the very end: nothing half-done is ever at the path, and nothing
 /// stays beside it. What changed since it was uploaded comes with the next
 /// synchronization.
@@ -90,8 +93,8 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
       application: application.application, root: file.root, directory: directory.hint,
       documentIdentifier: file.identifier, document: file.document, generation: file.generation,
       generationOrdinal: Int(file.ordinal), client: client, clientDescription: clientDescription)
-    let adopted = try LocalStore.adopt(
-      snapshotAt: database, binding: binding, options: environment.storeOptions)
+    let trace = try siblings.trace()
+    let (adopted, merged) = try adopt(database, binding)
     do {
       try steps.note(checked, in: adopted)
       try StoreRecords(adopted).noteSetUp()
@@ -110,11 +113,33 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
       client, as: clientDescription, ancestor: nil, userInfo: descriptions.clientInfo,
       document: file.document)
     try checkCancellation()
+    if merged != nil, try siblings.trace() != trace {
+      throw SyncError(
+        .storeBusy, operation: verb, path: path,
+        message: "Another program has written to the database while its rows were merged.",
+        remedy: "Close the programs that use it, then try again.")
+    }
     let backup = try siblings.moveIntoPlace(
       database, existing: existing, milliseconds: environment.now())
     try siblings.removeAll()
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
     return DownloadedStore(
-      store: store, wholeStore: steps.description(checked), backup: backup)
+      store: store, wholeStore: steps.description(checked), backup: backup, merged: merged)
+  }
+
+  private func adopt(
+    _ database: String, _ binding: StoreBinding
+  ) throws -> (LocalStore, MergedRows?) {
+    let options = environment.storeOptions
+    guard case .merge(let prefer) = existing, FileManager.default.fileExists(atPath: path) else {
+      return (
+        try LocalStore.adopt(snapshotAt: database, binding: binding, options: options), nil
+      )
+    }
+    begin(.applying)
+    let (store, merged) = try LocalStore.adopt(
+      snapshotAt: database, mergingDatabaseAt: path, prefer: prefer, binding: binding,
+      options: options, checkCancellation: checkCancellation)
+    return (store, merged)
   }
 }

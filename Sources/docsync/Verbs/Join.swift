@@ -1,6 +1,7 @@
 import ArgumentParser
 import DocumentSync
 import SyncDirectory
+import SyncStore
 
 /// `docsync join`
 struct Join: Verb {
@@ -8,7 +9,9 @@ struct Join: Verb {
     abstract: "Get a document that is in the directory as a database on this device.",
     discussion: """
       Downloads the whole database, puts it at STORE under sync, and synchronizes for the \
-      first time. A file that is at STORE already is left alone, unless --replace is given.
+      first time. A file that is at STORE already is left alone, unless --replace or --merge is       given.
+
+      --merge takes the rows of that file along, which must have the document's columns: rows       that the document does not have are sent to everybody, those that it has with the same       values are left alone, and where values differ the document's stand, or with --prefer local       those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
       """)
 
   @Argument(help: "Where the database is to be.")
@@ -33,8 +36,14 @@ struct Join: Verb {
   @Flag(help: "Replace the file that is at STORE, and keep it beside the new one as a backup.")
   var replace = false
 
-  @Flag(help: "Merge what is in STORE already; not possible yet.")
+  @Flag(help: "Merge the rows of the file that is at STORE, and keep it as with --replace.")
   var merge = false
+
+  @Option(
+    help: ArgumentHelp(
+      "With --merge, whose values stand where a row differs: document or local.",
+      valueName: "SIDE"))
+  var prefer: MergePreference?
 
   @OptionGroup var output: OutputOptions
 
@@ -48,14 +57,18 @@ struct Join: Verb {
     var rowCount: Int
     /// Where the file is that was replaced.
     var backup: String?
+    /// What became of its rows.
+    var merged: MergedRows?
   }
 
   func validate() throws {
-    guard !merge else {
-      throw ValidationError(
-        "--merge is not possible yet: a database that has rows of its own cannot join. "
-          + "Join under another path, or give --replace.")
-    }
+    if merge, replace { throw ValidationError("Give --merge or --replace, not both.") }
+    if prefer != nil, !merge { throw ValidationError("--prefer goes with --merge.") }
+  }
+
+  private var existing: ExistingFile {
+    if merge { return .merge(prefer: prefer ?? .document) }
+    return replace ? .replaceKeepingBackup : .refuse
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -64,7 +77,7 @@ struct Join: Verb {
     let manager = try await DocumentSyncManager.join(
       storeAt: store, directory: FolderDirectory(root: directory), document: document,
       application: application, client: client,
-      existing: replace ? .replaceKeepingBackup : .refuse, onProgress: bar.handler)
+      existing: existing, onProgress: bar.handler)
     let binding = manager.binding
     let digest = try manager.store.digest()
     try await manager.close()
@@ -72,13 +85,37 @@ struct Join: Verb {
     let result = Result(
       store: store, directory: directory, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
-      rowCount: digest.rowCount, backup: manager.backup)
+      rowCount: digest.rowCount, backup: manager.backup, merged: manager.merged)
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
     ]
     if let backup = result.backup { lines.append("The file that was there is now \(backup).") }
+    if let merged = result.merged { lines += Self.lines(merged, store) }
     lines += ["", "Next, whenever something changed:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, text: lines.joined(separator: "\n"))
   }
+
+  private static func lines(_ merged: MergedRows, _ store: String) -> [String] {
+    var lines = [
+      "Of its rows, \(merged.insertedRows) were new, \(merged.equalRows) the same, and "
+        + "\(merged.differingRows) had other values."
+    ]
+    if merged.movedRows > 0 {
+      lines.append("\(counted(merged.movedRows, "row")) got another key.")
+    }
+    if merged.refusedRows > 0 {
+      lines.append(
+        "\(counted(merged.refusedRows, "row")) could not be taken along; see "
+          + "“docsync conflicts \(shellWord(store))”.")
+    } else if merged.differingRows > 0 {
+      lines.append("What did not stand is listed by “docsync conflicts \(shellWord(store))”.")
+    }
+    if !merged.newTables.isEmpty {
+      lines.append("New in the document: \(merged.newTables.joined(separator: ", ")).")
+    }
+    return lines
+  }
 }
+
+extension MergePreference: ExpressibleByArgument {}
