@@ -86,7 +86,7 @@ final class LifeWorld {
 
   private func reopen(_ device: LifeDevice) async throws {
     device.manager = try await DocumentSyncManager.open(
-      storeAt: device.path, directory: device.directory,
+      storeAt: device.path, directory: device.directory, delegate: Returning(),
       environment: environment(device.number, machine: device.machine))
   }
 
@@ -156,10 +156,11 @@ final class LifeWorld {
       try program(path)
       manager = try await DocumentSyncManager.create(
         storeAt: path, directory: directory, document: "life", client: "device \(number)",
-        configuration: LifeDevice.configuration, environment: environment)
+        configuration: LifeDevice.configuration, delegate: Returning(), environment: environment)
     } else {
       manager = try await DocumentSyncManager.join(
-        storeAt: path, directory: directory, client: "device \(number)", environment: environment)
+        storeAt: path, directory: directory, client: "device \(number)", delegate: Returning(),
+        environment: environment)
     }
     let device = LifeDevice(
       number: number, directory: directory, path: path, machine: machines, manager: manager)
@@ -168,7 +169,42 @@ final class LifeWorld {
     devices[number] = device
   }
 
-  private func joinMerging(_ number: Int, salt: UInt64) async throws {}
+  /// Joins with rows that were there before: some that nobody has, under
+  /// integer keys that others use as well, and some that the document has.
+  private func joinMerging(_ number: Int, salt: UInt64) async throws {
+    let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
+    machines += 1
+    let path = newPath(number)
+    try program(path)
+    let program = try FleetSQLite(path)
+    let prefersDocument = salt % 3 > 0
+    // Then the counter is set to what it is here.
+    if !prefersDocument { ledger.isTallyUncertain = true }
+    var log: [Int] = []
+    for count in 0..<Int(salt % 4) {
+      let token = "m\(number).\(count)"
+      try program.run("INSERT INTO note VALUES ('n-\(token)', '\(token)', NULL)")
+      try program.run("INSERT INTO item VALUES (\(count + 1), 'n-\(token)', 'i\(token)')")
+      for token in [token, "i" + token] {
+        log.append(
+          ledger.note(
+            LifeLedger.Edit(
+              subject: .row(token: token, note: "n-m\(number).\(count)"), token: token)))
+      }
+    }
+    try program.run("INSERT INTO local VALUES ('local \(number)')")
+    let manager = try await DocumentSyncManager.join(
+      storeAt: path, directory: directory, client: "device \(number)",
+      existing: .merge(prefer: prefersDocument ? .document : .local),
+      delegate: Returning(), environment: environment(number, machine: machines))
+    let device = LifeDevice(
+      number: number, directory: directory, path: path, machine: machines, manager: manager)
+    device.log = log
+    device.localTokens = ["local \(number)"]
+    directory.isOpen = false
+    directory.arrive(salt: .max)
+    devices[number] = device
+  }
 
   private func copy(_ device: LifeDevice, to number: Int, isElsewhere: Bool) async throws {
     try await device.manager.close()
@@ -184,7 +220,7 @@ final class LifeWorld {
     let copy = LifeDevice(
       number: number, directory: directory, path: path, machine: machine,
       manager: try await DocumentSyncManager.open(
-        storeAt: path, directory: directory,
+        storeAt: path, directory: directory, delegate: Returning(),
         environment: environment(number, machine: machine)))
     copy.log = device.log
     copy.sealed = device.sealed
@@ -257,7 +293,13 @@ final class LifeWorld {
     ledger.notePublished(edits)
   }
 
-  private func reset(_ device: LifeDevice) async throws {}
+  private func reset(_ device: LifeDevice) async throws {
+    // What has not arrived is brought along by those who have it.
+    let edits = device.log
+    try await device.manager.reset()
+    device.sealed = edits.count
+    ledger.notePublished(edits)
+  }
 
   private func leave(_ device: LifeDevice) async throws {
     let edits = device.log
@@ -302,5 +344,12 @@ final class LifeWorld {
     try await join(number)
     devices[number]?.directory.isOpen = true
     return devices[number]
+  }
+}
+
+/// Whoever was removed comes back.
+private struct Returning: SyncDelegate {
+  func decide(_ question: SyncQuestion) async -> SyncDecision {
+    question.possibleDecisions.contains(.rejoin) ? .rejoin : .stop
   }
 }
