@@ -67,9 +67,11 @@ struct Members {
     var settled: [ClientIdentifier: UInt64] = [:]
     var cuts: [ClientIdentifier: Cut] = [:]
     for (client, commands) in retirements {
-      // Who goes by itself says where it stopped.
+      let highest = remaining.map { known[$0]?.applied.number(of: client) ?? 0 }.max() ?? 0
+      // Who goes by itself says where it stopped, and so does who has taken
+      // the place of one that is no more.
       if let head = commands.compactMap(\.changeHead).max() {
-        settled[client] = head
+        settled[client] = max(head, highest)
         continue
       }
       let waitingFor =

@@ -69,4 +69,36 @@ struct ResetTests {
       #expect(try late.notes() == fleet[0].notes(), "call \(call)")
     }
   }
+
+  @Test func othersGoOverAndBringAlongWhatTheyHaveEdited() async throws {
+    let fleet = try await TestFleet(3)
+    try fleet[1].put("seen", "1")
+    try await fleet.settle()
+    let (former, generation) = (fleet[1].binding.client, fleet[1].binding.generation)
+    // Published, and not seen by the device that resets; and not published.
+    try fleet[1].put("unseen", "2")
+    let before = fleet.memory.items
+    try await fleet[1].synchronize()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    let binding = try await fleet[0].reset()
+    fleet.memory.takeOver(after)
+    try fleet[1].put("unsent", "3")
+    try fleet[2].put("from 2", "4")
+    let report = try await fleet[1].synchronize()
+    #expect(report.rebootstrap?.reason == .reset)
+    #expect(fleet[1].binding.generation == binding.generation)
+    #expect(fleet[1].binding.client != former)
+    #expect(fleet[1].binding.generation != generation)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    let notes = try fleet[0].notes()
+    for note in ["seen=1", "unseen=2", "unsent=3", "from 2=4"] {
+      #expect(notes.contains(note), "\(note)")
+    }
+    for manager in fleet.managers {
+      #expect(try await manager.synchronize().isIdle)
+    }
+  }
 }

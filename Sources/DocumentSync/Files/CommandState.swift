@@ -70,7 +70,8 @@ struct CommandState: Hashable, Codable {
         Retirement(
           client: retire.client, reason: retire.reason, lastRevision: retire.lastRevision,
           author: file.client, number: file.number, stamp: file.stamp,
-          changeHead: retire.client == file.client ? retire.changeHead : nil))
+          changeHead: retire.client == file.client || retire.reason == .replaced
+            ? retire.changeHead : nil))
       retirements.sort { $0.precedes($1) }
     }
     if let other = file.command.reset, reset.map({ $0.ordinal < other.ordinal }) ?? true {

@@ -63,3 +63,28 @@ extension DocumentSteps {
     return Listing(try files.listIfPresent(folder, as: DocumentEntryName.self)).nextOrdinal
   }
 }
+
+extension DocumentSteps {
+  /// The generation that counts, if its line of predecessors leads to that of
+  /// a binding: then the document was reset. `nil` if it does not, or if a
+  /// file of the line has not arrived.
+  func successor(of binding: StoreBinding) throws -> GenerationFile? {
+    let layout = DirectoryLayout.Document(binding.document)
+    let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
+    guard let counting = listing.counting, let found = try find(binding.document),
+      found.file.generation == counting.key
+    else { return nil }
+    var file = found.file
+    // Each is of a lower ordinal than the one after it.
+    while let previous = file.previous {
+      if previous == binding.generation { return found.file }
+      guard
+        let name = listing.generations.first(where: {
+          $0.key == previous && $0.ordinal < file.ordinal
+        })
+      else { return nil }
+      file = try files.read(layout.path(of: name), as: GenerationFile.self, .generation)
+    }
+    return nil
+  }
+}

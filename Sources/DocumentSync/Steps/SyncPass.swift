@@ -40,9 +40,9 @@ struct SyncPass {
     context.begin(.listing)
     // Before anything is sealed or published.
     try store.checkPlace()
-    try DocumentSteps(files).check(store.binding)
+    var rebootstrap = try goOver()
+    try bringAlong()
     var attempt = 1
-    var rebootstrap: SyncReport.Rebootstrap?
     while true {
       do {
         var fetched = try fetchAsIs(mendsGaps: rebootstrap == nil)
@@ -74,6 +74,32 @@ struct SyncPass {
   private struct Retired: Error {
     var retirement: CommandState.Retirement
     var cut: UInt64
+  }
+
+  /// Checks the binding, and goes over to the generation that takes the place
+  /// of the store's if the document was reset.
+  private func goOver() throws -> SyncReport.Rebootstrap? {
+    let documents = DocumentSteps(files)
+    do {
+      try documents.check(store.binding)
+      return nil
+    } catch let error as SyncError where error.code == .generationReplaced {
+      guard let successor = try documents.successor(of: store.binding) else { throw error }
+      let rebootstrap = try RebootstrapStep(files, store: store).run(.reset, into: successor)
+      try store.beginIncarnation(.begunAnew)
+      return rebootstrap
+    }
+  }
+
+  /// Writes anew what the store has brought along from another generation,
+  /// also after an interruption.
+  private func bringAlong() throws {
+    let returning = try store.returning()
+    guard !returning.isEmpty else { return }
+    if returning.contains(where: { $0.client == store.binding.client }) {
+      try store.beginIncarnation(.begunAnew)
+    }
+    _ = try store.writeReturningAnew(checkCancellation: context.checkCancellation)
   }
 
   /// A change set that this store needs was cleared away, and a whole store
@@ -230,7 +256,8 @@ struct SyncPass {
       try CommandSteps.enqueue(
         SyncCommand(
           SyncCommand.Retire(
-            client: ancestor, reason: .replaced, lastRevision: seen?.revision ?? 0)),
+            client: ancestor, reason: .replaced, lastRevision: seen?.revision ?? 0,
+            changeHead: applied.number(of: ancestor))),
         in: store)
     }
     try records.keep(replaced: left)
