@@ -69,8 +69,11 @@ struct Failure: Error, Sendable {
     .setUpUnfinished: "Complete it with the same “docsync init” as before.",
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
     .documentDeleted:
-      "The database on this device is as it was. Take it out of sync with “docsync leave "
-      + "--abandon”, or create the document again with “docsync init”.",
+      "A database that shared it is as it was. Create the document again from it with “docsync "
+      + "sync --recreate”, or take it out of sync with “docsync leave --abandon”.",
+    .clientRemoved:
+      "The database on this device is as it was, with all its edits. Go on as a new device with "
+      + "“docsync sync --rejoin”, or take it out of sync with “docsync leave --abandon”.",
     .documentReplaced:
       "The database on this device is as it was, with all its edits. Get the other document with "
       + "“docsync join” under another path, or take this one out of sync with “docsync leave "

@@ -178,6 +178,27 @@ import Testing
     #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
   }
 
+  @Test func deletedDocumentIsCreatedAgainFromADatabaseThatSharedIt() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('kept')")
+    try scratch.succeed("delete-document", "notes", "--directory", "shared", "--yes")
+    try scratch.succeed("sync", "b.db", "--recreate")
+    try scratch.succeed("sync", "b.db", "--recreate")
+    try scratch.succeed("join", "c.db", "--directory", "shared")
+    #expect(try scratch.column("c.db", "SELECT title FROM notes").contains("\"kept\""))
+    #expect(try scratch.docsync("sync", "a.db", "--recreate").status == 5)
+  }
+
+  @Test func removedDeviceIsToldAndCanLeave() throws {
+    try scratch.makeTwoDevices()
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('kept')")
+    try scratch.succeed("remove-client", "a.db", "B", "--yes")
+    let told = try scratch.docsync("sync", "b.db")
+    #expect(told.status == 5 && told.errors.contains("docsync sync --rejoin"))
+    try scratch.succeed("leave", "b.db", "--abandon", "--yes")
+    #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
+  }
+
   @Test func documentThatIsNotThereIsNotDeleted() throws {
     try scratch.makeTwoDevices()
     try scratch.expectFailure(

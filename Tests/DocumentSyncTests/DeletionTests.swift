@@ -72,6 +72,35 @@ import Testing
     #expect(deletions == 1)
   }
 
+  @Test func progressCountsFilesAndBytesToTheEnd() async throws {
+    let fleet = try await TestFleet(2)
+    let operation = RemoveAllOperation(
+      directory: fleet.memory, by: .random(), described: "attic", environment: fleet.environment)
+    let heard = Heard()
+    operation.observe { heard.add($0) }
+    operation.start()
+    let report: RemovalReport = try await withCheckedThrowingContinuation { continuation in
+      operation.whenFinished { continuation.resume(with: $0) }
+    }
+    let removing = heard.all.filter { $0.phase == .removing }
+    // One part for the document, one for the rest.
+    let ends = removing.filter { $0.completedCount == $0.totalCount && $0.totalCount > 0 }
+    #expect(ends.reduce(0) { $0 + $1.totalCount } == report.fileCount)
+    #expect(ends.reduce(0) { $0 + $1.totalBytes } == report.byteCount)
+    #expect(ends.allSatisfy { $0.completedBytes == $0.totalBytes && $0.fraction == 1 })
+    #expect(heard.all.last?.phase == .finished)
+    let fractions = removing.compactMap(\.fraction)
+    #expect(fractions.count > 8)
+  }
+
+  private final class Heard: @unchecked Sendable {
+    private let lock = NSLock()
+    private var snapshots: [SyncProgress] = []
+
+    func add(_ snapshot: SyncProgress) { lock.withLock { snapshots.append(snapshot) } }
+    var all: [SyncProgress] { lock.withLock { snapshots } }
+  }
+
   @Test func foreignFilesStayAndAreNamed() async throws {
     let fleet = try await TestFleet(1)
     let stranger = try #require(generation(fleet).appending("My notes (1).txt"))

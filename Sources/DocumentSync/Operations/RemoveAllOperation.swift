@@ -41,7 +41,6 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
       let application = try ApplicationSteps(files).require(applicationIdentifier)
       var report = RemovalReport(isPreview: isPreview)
       report.clients = try ApplicationSteps(files).clients()
-      begin(.measuring)
       try removeDocuments(files, root: application.root, &report)
       try removeApplication(files, &report)
       report.remaining.sort()
@@ -57,6 +56,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
     report.remaining += DocumentFiles.paths(listing.foreign, in: DirectoryLayout.documents)
       .map(\.description)
     for name in listing.names.sorted() {
+      begin(.measuring)
       let before = try steps.find(name)
       guard
         let inventory = try steps.bury(
@@ -81,6 +81,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   private func removeApplication(
     _ files: SharedFiles, _ report: inout RemovalReport
   ) throws {
+    begin(.measuring)
     let root = try files.listing(.root, as: RootName.self)
     report.remaining += DocumentFiles.paths(root.foreign, in: .root).map(\.description)
     let steps = DocumentFiles(files)

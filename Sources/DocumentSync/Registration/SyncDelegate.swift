@@ -36,7 +36,7 @@ public enum SyncQuestion: Hashable, Sendable {
     case .documentDeleted(_, _, let isUnderSync):
       isUnderSync ? [.stop, .create, .leave] : [.stop, .create]
     case .databaseInTheWay: [.stop, .merge, .replace]
-    case .documentReplaced: [.stop, .merge, .leave]
+    case .documentReplaced: [.stop, .leave]
     case .clientRemoved: [.stop, .rejoin, .leave]
     }
   }

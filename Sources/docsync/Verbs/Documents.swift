@@ -26,8 +26,11 @@ struct Documents: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let manager = ApplicationSyncManager(
       directory: FolderDirectory(root: directory), applicationIdentifier: application)
-    let result = Result(
-      directory: directory, documents: try await manager.listDocuments(measuring: true))
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let documents = try await manager.listDocuments(measuring: true, onProgress: bar.handler)
+    bar.clear()
+    let result = Result(directory: directory, documents: documents)
     let names = ClientNames(
       names: Dictionary(
         try await manager.listClients().filter { !$0.description.isEmpty }

@@ -17,6 +17,12 @@ struct Sync: Verb {
   @Flag(help: "Also check every file of this device in the directory, byte for byte.")
   var thorough = false
 
+  @Flag(help: "If the document was deleted, create it again from this database.")
+  var recreate = false
+
+  @Flag(help: "If this device was removed from the document, go on as a new device.")
+  var rejoin = false
+
   @OptionGroup var output: OutputOptions
 
   /// What is printed with `--json`.
@@ -71,6 +77,7 @@ struct Sync: Verb {
     try await withManager(store, directory: place.directory) { manager in
       let bar = ProgressBar()
       defer { bar.clear() }
+      manager.setDelegate(Answers(recreates: recreate, rejoins: rejoin))
       let report =
         thorough
         ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
@@ -177,5 +184,19 @@ struct Sync: Verb {
   private static func text(_ sets: [SyncReport.ChangeSet]) -> String {
     let rows = sets.reduce(0) { $0 + $1.rowCount }
     return "\(counted(sets.count, "change set")) (\(counted(rows, "row")))"
+  }
+}
+
+/// What the options say to what a synchronization may ask.
+private struct Answers: SyncDelegate {
+  var recreates: Bool
+  var rejoins: Bool
+
+  func decide(_ question: SyncQuestion) async -> SyncDecision {
+    switch question {
+    case .documentDeleted where recreates: .create
+    case .clientRemoved where rejoins: .rejoin
+    default: question.usualDecision
+    }
   }
 }
