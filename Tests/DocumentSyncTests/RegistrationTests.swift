@@ -154,7 +154,7 @@ import Testing
 
   /// Whatever the moment at which another device's document arrives.
   @Test func twoThatRegisterAtOnceEndWithOneDocument() async throws {
-    var (call, lost) = (0, 0)
+    var (call, lost, merged) = (0, 0, 0)
     while true {
       call += 1
       let (here, there) = (MemoryDirectory(seed: 1), MemoryDirectory(seed: 2))
@@ -168,34 +168,51 @@ import Testing
       try await register(other, in: there).close()
       let hooked = HookedDirectory(here, beforeCall: call) { here.takeOver(there.items) }
       let rows = try contents(of: path)
-      do {
-        let manager = try await register(mine, in: hooked)
-        if hooked.wasCalled {
-          // The other one is bound anew when it sees this one, or the reverse.
-          let documents = try await ApplicationSyncManager(
-            directory: here, environment: world.environment
-          ).listDocuments()
-          #expect(documents.count == 1)
-          if documents.first?.generation != manager.binding.generation {
-            let error = await syncError { try await manager.synchronize() }
-            #expect(error?.code == .generationReplaced)
-            #expect(try manager.notes().count == 2)
-          }
+      // One who decides is asked, and may leave the database as it was.
+      if call % 2 == 0 {
+        do {
+          try await register(mine, in: hooked, delegate: Answering { Self.stopping($0) }).close()
+        } catch let error as SyncError {
+          #expect(error.code == .documentExists)
+          #expect(try !LocalStore.isUnderSync(at: path))
+          #expect(try contents(of: path) == rows)
+          lost += 1
         }
-        try await manager.close()
-      } catch let error as SyncError {
-        #expect(error.code == .documentExists)
-        #expect(try !LocalStore.isUnderSync(at: path))
-        #expect(try contents(of: path) == rows)
-        // Asked, it takes the other's.
-        let manager = try await register(mine, in: here, delegate: Answering(.replace))
-        #expect(try manager.notes().isEmpty)
-        try await manager.close()
-        lost += 1
+        guard hooked.wasCalled else { break }
+        continue
       }
+      let manager: DocumentSyncManager
+      do {
+        manager = try await register(mine, in: hooked)
+      } catch let error as SyncError where error.code == .documentExists {
+        // It was there before anything was begun here.
+        #expect(try contents(of: path) == rows)
+        continue
+      }
+      #expect(try manager.notes().count == 2)
+      let documents = try await ApplicationSyncManager(
+        directory: here, environment: world.environment
+      ).listDocuments()
+      if hooked.wasCalled { #expect(documents.count == 1) }
+      if manager.backup != nil {
+        // Its rows were merged into the other's.
+        #expect(documents.first?.generation == manager.binding.generation)
+        let third = try await register("third\(call)", in: here)
+        #expect(try third.notes() == manager.notes())
+        merged += 1
+      } else if documents.first?.generation != manager.binding.generation {
+        // Each saw the other's only when both were done.
+        let error = await syncError { try await manager.synchronize() }
+        #expect(error?.code == .generationReplaced)
+      }
+      try await manager.close()
       guard hooked.wasCalled else { break }
     }
-    #expect(lost > 3)
+    #expect(lost > 3 && merged > 1)
+  }
+
+  private static func stopping(_ question: SyncQuestion) -> SyncDecision {
+    if case .databaseInTheWay = question { .stop } else { question.usualDecision }
   }
 
   /// The schema and the notes.

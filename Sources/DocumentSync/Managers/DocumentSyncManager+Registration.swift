@@ -150,15 +150,19 @@ private struct DocumentRegistration {
         descriptions: descriptions, configuration: configuration, delegate: delegate,
         events: events, environment: environment, onProgress: onProgress)
     } catch let error as SyncError where error.code == .documentExists {
-      // Somebody else was faster.
-      return try await join()
+      // Somebody else was faster. Both meant the same document.
+      return try await join(afterLosing: true)
     }
   }
 
-  private func join() async throws -> DocumentSyncManager {
+  /// - Parameter hasLost: Whether the database was to become the document,
+  ///   and somebody else's has at the same moment: then it is merged, unless
+  ///   there is somebody who decides.
+  private func join(afterLosing hasLost: Bool = false) async throws -> DocumentSyncManager {
     var existing = ExistingFile.refuse
     if isFileThere {
-      switch try await decision(.databaseInTheWay(identifier: document, path: path)) {
+      let question = SyncQuestion.databaseInTheWay(identifier: document, path: path)
+      switch hasLost && delegate == nil ? .merge : try await decision(question) {
       case .replace: existing = .replaceKeepingBackup
       case .merge: existing = .merge(prefer: .document)
       default:
