@@ -136,9 +136,6 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Its author is being retired, and not everybody has said how far they
     /// have applied it.
     public static let retiring = Reason(rawValue: "retiring")
-    /// Its author is retired, and nobody has applied it: it comes anew when
-    /// that device synchronizes again.
-    public static let retired = Reason(rawValue: "retired")
   }
 
   /// The author.

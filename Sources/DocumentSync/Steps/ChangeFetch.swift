@@ -106,16 +106,10 @@ final class ChangeFetch {
           "its author is being retired, and not everybody has said how much of it they have"
             + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
       case .settled(let number):
+        // What is beyond is not waited for: it comes anew from the client that
+        // its author becomes, or has become.
         authors[client, default: author].limit = number
-        guard author.announced > number else {
-          authors[client, default: author].announced = number
-          continue
-        }
         authors[client]?.announced = number
-        wait(
-          client, number + 1, .retired,
-          "its author was retired before anybody had it: it comes anew when that device "
-            + "synchronizes again", path: nil)
       }
     }
   }

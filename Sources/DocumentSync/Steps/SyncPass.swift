@@ -138,7 +138,7 @@ struct SyncPass {
     let state = try CommandSteps(files, store: store).fetch(seen, listing, &report)
     let steps = MemberSteps(files, store: store)
     let members = try steps.find(seen, listing, state)
-    let mustShow = try checkMembership(members)
+    let mustShow = try checkMembership(members, listing)
     try steps.forgetUnwanted(members, state)
 
     let fetch = try ChangeFetch(
@@ -305,16 +305,23 @@ struct SyncPass {
 
   /// Throws if this client is retired; says whether it is to show the others
   /// that it is there.
-  private func checkMembership(_ members: Members) throws -> Bool {
-    guard let retirement = members.retirements[store.binding.client] else { return false }
+  private func checkMembership(
+    _ members: Members, _ listing: MarkerSteps.Listing
+  ) throws -> Bool {
+    let client = store.binding.client
+    guard let retirement = members.retirements[client] else { return false }
     let isAllowed = try StoreRecords(store).rejoins()
     if retirement.reason == .removed, !isAllowed { throw stopped(retirement) }
-    if let cut = members.cuts[store.binding.client]?.number {
+    if let cut = members.cuts[client]?.number {
       throw Retired(retirement: retirement, cut: cut)
     }
     // It is not absent at all.
     if retirement.reason == .absent { return true }
-    throw stopped(retirement)
+    // Nobody need be waited for: what somebody has beyond is written anew with
+    // the stamps that it has there.
+    let known = try KnownMarkers(files, store: store).update(listing)
+    let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
+    throw Retired(retirement: retirement, cut: applied.max() ?? 0)
   }
 
   private func stopped(_ retirement: CommandState.Retirement) -> SyncError {

@@ -159,20 +159,22 @@ extension GenerationVerifier {
         .wholeStoreVector, path, "The whole store contains other change sets than it says.",
         detail: Self.text(vector) + "; named are " + Self.text(header.vector))
     }
-    if let state = found.commandState, !holds(state, header.commands, path) { return false }
+    if let state = found.commandState, !holds(state, header, path) { return false }
     return found.damage.isEmpty && found.vector == header.vector && found.schema == header.schema
   }
 
   /// Whether a whole store has processed the commands that it says.
   private func holds(
-    _ state: [UInt8], _ commands: VersionVector, _ path: RelativePath
+    _ state: [UInt8], _ header: WholeStoreHeader, _ path: RelativePath
   ) -> Bool {
     do {
-      let found = try JSONDecoder().decode(CommandState.self, from: Data(state)).commands
-      if found == commands { return true }
+      let state = try JSONDecoder().decode(CommandState.self, from: Data(state))
+      // What was processed in an earlier generation says nothing of this one.
+      let found = state.generation == header.generation ? state.commands : VersionVector()
+      if found == header.commands { return true }
       files.note(
         .wholeStoreVector, path, "The whole store has processed other commands than it says.",
-        detail: Self.text(found) + "; named are " + Self.text(commands))
+        detail: Self.text(found) + "; named are " + Self.text(header.commands))
     } catch {
       files.note(
         .wholeStoreDamaged, path, "What commands have come to in the whole store cannot be read.",

@@ -42,6 +42,9 @@ struct LifeRun {
     for (index, step) in plan.steps.enumerated() {
       do {
         try await world.carryOut(step)
+      } catch let error as SyncError where Self.passes(error.code) {
+        // Files that it needs have not arrived; a later step tries again.
+        continue
       } catch {
         var failure =
           error as? FleetFailure ?? FleetFailure(throwing: error, "step \(index + 1), \(step): ")
@@ -77,6 +80,11 @@ struct LifeRun {
           "device \(device.number):\n  " + found.map(\.description).joined(separator: "\n  "))
       }
     }
+  }
+
+  /// What a device may be told while files are late.
+  private static func passes(_ code: SyncError.Code) -> Bool {
+    [.wholeStoreMissing, .generationMissing, .clientRemoved].contains(code)
   }
 
   private func checkDigests() throws {
