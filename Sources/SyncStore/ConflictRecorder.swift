@@ -140,7 +140,7 @@ final class ConflictRecorder {
       localStamp: local.stamp, remoteStamp: remote.stamp, key: key(of: row),
       local: [(cell.column, local.value)], remote: [(cell.column, remote.value)])
     let isUnpublished = try session.isUnpublished(local.stamp)
-    if try supersede(entry, isUnpublished: isUnpublished) { return }
+    if try supersede(entry) { return }
     if let index = decisionIndex[cell] {
       // An earlier one of this transaction has come over the own value.
       if session.clients.precedes(decisions[index].remote.stamp, remote.stamp) {
@@ -174,14 +174,18 @@ final class ConflictRecorder {
 
   /// Whether a question is open for the cell or the row: then it goes on with
   /// what has come, and the journal keeps it as it was.
-  private func supersede(_ entry: ConflictJournal.Entry, isUnpublished: Bool) throws -> Bool {
+  private func supersede(_ entry: ConflictJournal.Entry) throws -> Bool {
     guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
     var history = open
     history.status = .superseded
     _ = try add(history)
-    if isUnpublished {
+    let isFromRemote = (entry.local ?? []).elementsEqual(open.remote ?? [], by: ==)
+    if entry.localStamp?.client == session.own {
       open.local = entry.local
       open.localStamp = entry.localStamp
+    } else if !isFromRemote {
+      // Somebody's later value, of which the question knows nothing.
+      _ = try add(entry)
     }
     open.remote = entry.remote
     open.remoteStamp = entry.remoteStamp
@@ -262,7 +266,7 @@ final class ConflictRecorder {
       edit = edit == .local ? .remote : .local
     }
     let isUnpublished = try entry.localStamp.map(session.isUnpublished) ?? false
-    if try supersede(entry, isUnpublished: isUnpublished) { return }
+    if try supersede(entry) { return }
     let policy = try session.policies(of: entry.row.table).existence
     guard isUnpublished else {
       _ = try add(entry)
