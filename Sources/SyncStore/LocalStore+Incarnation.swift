@@ -94,9 +94,12 @@ extension LocalStore {
     unannounced.append(incarnation)
     try Bookkeeping.setMeta("incarnations", to: Array(encoder.encode(unannounced)), database)
     _ = try clients.number(of: after.client)
-    try database.execute(
-      sql: "DELETE FROM docsync_outbox WHERE published = 1; "
-        + "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
+    // If nobody is the ancestor any more, its change sets are this store's to
+    // bring along into another generation.
+    if !isAncestorGone {
+      try database.execute(sql: "DELETE FROM docsync_outbox WHERE published = 1")
+    }
+    try database.execute(sql: "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
     try unsealCommands(database)
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)

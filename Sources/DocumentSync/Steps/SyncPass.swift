@@ -142,7 +142,7 @@ struct SyncPass {
     try steps.forgetUnwanted(members, state)
 
     let fetch = try ChangeFetch(
-      files, store: store, heads: seen.mapValues(\.changeHead), cuts: members.cuts,
+      files, store: store, heads: try heads(seen, listing), cuts: members.cuts,
       lowestKept: { [files, store] client in
         try KnownMarkers(files, store: store).lowestKept(of: client, listing)
       })
@@ -156,6 +156,25 @@ struct SyncPass {
     return Fetched(
       report: report, listing: listing, turn: turn, seen: seen, members: members,
       mustShow: mustShow)
+  }
+
+  /// The last change set of each client that is known to be there: by its own
+  /// marker, or since another has applied it. Who was never told of a client
+  /// that is gone by now finds its change sets so.
+  private func heads(
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing
+  ) throws -> [ClientIdentifier: UInt64] {
+    var heads = seen.mapValues(\.changeHead)
+    var known = try StoreRecords(store).readMarkers()
+    if known.isEmpty, !listing.newest.isEmpty {
+      known = try KnownMarkers(files, store: store).update(listing)
+    }
+    for marker in known.values {
+      for (client, entry) in marker.applied.entries where client != store.binding.client {
+        heads[client] = max(heads[client] ?? 0, entry.number)
+      }
+    }
+    return heads
   }
 
   /// The second half: publishes what was edited here, the answers to
