@@ -66,8 +66,13 @@ final class LifeDevice {
   // MARK: Editing
 
   /// Edits the store as a program does that knows nothing of syncing.
-  func edit(_ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger) throws {
+  func edit(
+    _ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger, clock: FleetClock
+  ) throws {
     let program = try FleetSQLite(path)
+    clock.time += 1
+    try program.override("julianday") { .real(clock.julianDay) }
+    try program.override("randomblob") { .blob(clock.bytes(16)) }
     try program.run("PRAGMA foreign_keys = ON")
     edits += 1
     let token = "\(lineage).\(edits).\(salt % 1000)"

@@ -113,7 +113,8 @@ final class LifeWorld {
     }
     guard let device = devices[step.device] else { return }
     switch step {
-    case .edit(_, let edit, let salt): try device.edit(edit, salt: salt, ledger)
+    case .edit(_, let edit, let salt):
+      try device.edit(edit, salt: salt, ledger, clock: clock(device.number))
     case .sync: _ = try await synchronize(device)
     case .arrive(_, let salt): device.directory.arrive(salt: salt)
     case .copy(_, let to, let isElsewhere):
@@ -317,6 +318,7 @@ final class LifeWorld {
   /// Gives the number of rounds.
   func settle() async throws -> Int {
     for device in devices.values { device.directory.isOpen = true }
+    try await retireWhoIsNoMore()
     let limit = 10 + 4 * devices.count
     var quiet = 0
     for round in 1...limit {
@@ -336,6 +338,24 @@ final class LifeWorld {
       return round
     }
     throw FleetFailure(.restless, "not at rest after \(limit) rounds")
+  }
+
+  /// Retires the members that no store is any more, as somebody does in time:
+  /// their states were restored over.
+  private func retireWhoIsNoMore() async throws {
+    let all = devices.values.sorted { $0.number < $1.number }
+    for _ in 0..<2 { for device in all { _ = try await synchronize(device) } }
+    guard let first = all.first else { return }
+    let alive = Set(all.map(\.manager.binding.client))
+    for client in try await first.manager.listClients()
+    where client.status == .member && !alive.contains(client.client) {
+      do {
+        try await first.manager.retire(.client(client.client, .absent))
+      } catch let error as SyncError where error.code == .clientUnknown {
+        // It is being retired already.
+        continue
+      }
+    }
   }
 
   /// A device that joins when everything is over.
