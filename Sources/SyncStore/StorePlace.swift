@@ -49,8 +49,8 @@ public struct StorePlaces: Sendable {
   }
 
   /// This machine, with tokens in the user's state folder:
-  /// `$XDG_STATE_HOME/docsync` or `~/.local/state/docsync`, on Apple's systems
-  /// in Application Support.
+  /// `$XDG_STATE_HOME/docsync` or else `~/.local/state/docsync`, on Apple's
+  /// systems in Application Support.
   ///
   /// <https://specifications.freedesktop.org/basedir-spec/latest/>
   public static var system: StorePlaces {
@@ -69,14 +69,14 @@ public struct StorePlaces: Sendable {
   }
 
   private static var systemFolder: String? {
+    let environment = ProcessInfo.processInfo.environment
+    if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
+      return state + "/docsync"
+    }
     #if canImport(Darwin)
       return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
         .first?.appendingPathComponent("docsync").path
     #else
-      let environment = ProcessInfo.processInfo.environment
-      if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
-        return state + "/docsync"
-      }
       guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
       return home + "/.local/state/docsync"
     #endif

@@ -38,6 +38,8 @@ struct Demo: Verb {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("docsync-demo-" + UUID().uuidString.prefix(8).lowercased()).path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    // What is kept beside stores goes with the demo.
+    setenv("XDG_STATE_HOME", folder + "/.state", 1)
     var story = DemoStory(folder: folder, isKept: keep, console: console)
     let devices: [Device]
     do {
