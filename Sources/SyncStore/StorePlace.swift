@@ -113,8 +113,9 @@ public struct StorePlaces: Sendable {
     }
   }
 
-  /// Keeps the tokens that a client's store may have, durably; none removes
-  /// the file. False where nothing can be kept.
+  /// Keeps the tokens that a client's store may have; none removes the file.
+  /// False where nothing can be kept. Should the disk forget them after a
+  /// power failure, the store becomes a new client, and nothing is lost.
   func keep(_ tokens: [String], of client: String) throws -> Bool {
     guard let folder else { return false }
     let path = file(client, in: folder)

@@ -33,22 +33,11 @@ struct Campaign {
 
   /// Runs all, and gives those that failed, in order of seed.
   mutating func run() async throws -> [Fleet.Report] {
-    var next = seeds.lowerBound
-    var isDone = false
-    try await withThrowingTaskGroup(of: Fleet.Report.self) { group in
-      func begin() {
-        guard !isDone else { return }
-        let seed = next
-        isDone = seed == seeds.upperBound
-        if !isDone { next += 1 }
-        group.addTask { [options] in try await Fleet.run(seed: seed, options: options) }
-      }
-      for _ in 0..<jobs { begin() }
-      while let report = try await group.next() {
-        take(report)
-        if failed.count >= maximumFailures || Date() >= deadline { isDone = true }
-        begin()
-      }
+    try await SeedRuns(seeds: seeds, jobs: jobs).run { [options] seed in
+      try await Fleet.run(seed: seed, options: options)
+    } take: { report in
+      take(report)
+      return failed.count < maximumFailures && Date() < deadline
     }
     return failed.sorted { $0.seed < $1.seed }
   }

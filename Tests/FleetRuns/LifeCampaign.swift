@@ -30,34 +30,24 @@ struct LifeCampaign {
 
   /// Runs all, and gives those that failed, in order of seed.
   mutating func run() async throws -> [Life.Report] {
-    var next = seeds.lowerBound
-    var isDone = false
-    try await withThrowingTaskGroup(of: Life.Report.self) { group in
-      func begin() {
-        guard !isDone else { return }
-        let seed = next
-        isDone = seed == seeds.upperBound
-        if !isDone { next += 1 }
-        group.addTask { [features, steps] in
-          try await Life.run(seed: seed, features: features, steps: steps)
-        }
-      }
-      for _ in 0..<jobs { begin() }
-      while let report = try await group.next() {
-        runs += 1
-        edits += report.edits
-        syncs += report.syncs
-        if let failure = report.failure {
-          failed.append(report)
-          let line = "Seed \(report.seed) fails: \(failure.kind), \(failure.details.prefix(100))"
-          FileHandle.standardError.write(
-            Data((line.replacingOccurrences(of: "\n", with: " ") + "\n").utf8))
-        }
-        if failed.count >= maximumFailures || Date() >= deadline { isDone = true }
-        begin()
-      }
+    try await SeedRuns(seeds: seeds, jobs: jobs).run { [features, steps] seed in
+      try await Life.run(seed: seed, features: features, steps: steps)
+    } take: { report in
+      take(report)
+      return failed.count < maximumFailures && Date() < deadline
     }
     return failed.sorted { $0.seed < $1.seed }
+  }
+
+  private mutating func take(_ report: Life.Report) {
+    runs += 1
+    edits += report.edits
+    syncs += report.syncs
+    guard let failure = report.failure else { return }
+    failed.append(report)
+    let line = "Seed \(report.seed) fails: \(failure.kind), \(failure.details.prefix(100))"
+    FileHandle.standardError.write(
+      Data((line.replacingOccurrences(of: "\n", with: " ") + "\n").utf8))
   }
 
   /// What was simulated, in one line.
