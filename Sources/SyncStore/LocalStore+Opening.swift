@@ -111,7 +111,7 @@ extension LocalStore {
         }
         // Before anything is sealed.
         let binding = try connection.queue.writeWithoutTransaction { database in
-          try checkPlace(database, stored, path: path, options)?.binding ?? stored
+          try checkPlaceIfWritable(database, stored, path: path, options)?.binding ?? stored
         }
         let store = LocalStore(
           connection: connection, options: options, binding: binding,

@@ -54,6 +54,20 @@ import Testing
     }
   }
 
+  @Test(.enabled(if: ReadOnlyFolder.isPossible))
+  func copyThatMayOnlyBeReadCanBeLookedAt() throws {
+    try scratch.makeTwoDevices()
+    let kept = scratch.path + "/kept"
+    try FileManager.default.createDirectory(atPath: kept, withIntermediateDirectories: false)
+    try FileManager.default.copyItem(atPath: scratch.path + "/b.db", toPath: kept + "/b.db")
+    let digest = try scratch.succeed("digest", "b.db", "--json").json()["visible"] as? String
+    try ReadOnlyFolder.with(kept) {
+      let copy = try scratch.succeed("digest", "kept/b.db", "--json").json()
+      #expect(copy["visible"] as? String == digest && digest != nil)
+      try scratch.succeed("status", "kept/b.db")
+    }
+  }
+
   // MARK: leave
 
   @Test func whoLeavesHasAnOrdinaryDatabaseAndTheOthersHaveItsEdits() throws {
