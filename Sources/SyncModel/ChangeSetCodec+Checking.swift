@@ -71,7 +71,7 @@ private struct TableChecker {
     guard table.times.count == count, table.rowShapes.count == count else {
       throw fail(.wrongCount, "times and shapes of rows")
     }
-    guard table.actions.allSatisfy({ $0 <= RowAction.delete.rawValue }) else {
+    guard table.actions.allSatisfy({ RowAction(rawValue: $0) != nil }) else {
       throw fail(.malformed, "action")
     }
     guard table.times.allSatisfy({ $0 <= .maximum }) else { throw fail(.malformed, "time") }
@@ -130,7 +130,8 @@ private struct TableChecker {
     var previous = -1
     for move in table.moves {
       guard move.row > previous, move.row < table.count,
-        table.actions[move.row] == RowAction.delete.rawValue, !move.destination.bytes.isEmpty
+        RowAction(rawValue: table.actions[move.row])?.isDeletion == true,
+        !move.destination.bytes.isEmpty
       else { throw fail(.malformed, "move") }
       previous = move.row
     }

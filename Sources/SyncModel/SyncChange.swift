@@ -4,8 +4,15 @@ public enum RowAction: UInt8, Sendable, CaseIterable {
   case insert = 0
   /// Some columns of a row have new values; its existence is not touched.
   case update = 1
-  /// The row exists no longer.
+  /// The row exists no longer. Its cells are kept: a row that refers to it
+  /// may bring it back.
   case delete = 2
+  /// The row exists no longer, nor its cells: of all that are older it is as
+  /// if nothing had been said.
+  case erase = 3
+
+  /// Whether the row exists no longer.
+  public var isDeletion: Bool { self == .delete || self == .erase }
 }
 
 /// What makes two rows of a table the same row on every device.
@@ -47,7 +54,7 @@ public struct TableChanges: Hashable, Sendable {
   /// Distinct sets of columns, each in ascending order.
   public var shapes: [[Int]] = []
   /// For each row the index of its set. A delete has the columns that were
-  /// changed before it, where the cells of deleted rows are kept.
+  /// changed before it; an erase has none.
   public var rowShapes: [UInt32] = []
   /// The values, one entry for each of ``columns``.
   public var cells: [ValueColumn]

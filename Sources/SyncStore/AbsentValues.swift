@@ -75,20 +75,18 @@ extension WorkingSet {
     }
   }
 
-  /// A deletion also says nothing of all the cells of its row that are older,
-  /// even if the row lives on: what comes after the deletion brings its own,
-  /// apart from columns that its author does not have. Where the cells of
-  /// deleted rows are kept, they keep their stamps as well.
-  func silence(_ row: WorkingRow, before stamp: LocalStamp) throws {
-    let table = session.schema[row.key.table]
+  /// A deletion that takes the cells along makes it as if nothing had been
+  /// said of all that are older, even if the row lives on: what comes after
+  /// the deletion brings its own, apart from columns that its author does not
+  /// have.
+  func silence(_ row: WorkingRow, before stamp: LocalStamp) {
     let precedes = session.clients.precedes
-    guard row.isLiving, !table.keepsDeleted, precedes(row.state.deletionStamp, stamp) else {
-      return
-    }
-    row.state.deletionStamp = stamp
+    guard precedes(row.state.silence, stamp) else { return }
+    row.state.silence = stamp
+    let table = session.schema[row.key.table]
     for position in table.cellPositions where precedes(row.state.stamp(of: position), stamp) {
       row.state.setStamp(stamp, of: position)
-      row.values[position] = try absentValues.values(of: table)[position]
+      if !table.columns[position].isIdentity { row.values[position] = nil }
     }
   }
 }

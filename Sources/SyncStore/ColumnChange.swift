@@ -56,8 +56,7 @@ struct ColumnChange {
         changed.setStamp(cell.stamp, of: place)
       }
       // Nothing was said of a new column: neither with the row, nor since.
-      let silence = table.keepsDeleted ? .zero : state.silence
-      for column in silent { changed.setStamp(silence, of: column) }
+      for column in silent { changed.setStamp(state.silence, of: column) }
       state = changed
     }
   }

@@ -81,10 +81,11 @@ final class ConflictRecorder {
   /// Notices what a change that is about to be merged into a row contradicts.
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
     switch (change.action, row.state.existence) {
-    case (.delete, .deleted): try noteCells(change, row)
-    case (.delete, .unsaid) where row.shown == nil && !row.wasKept:
+    case (.delete, .deleted), (.erase, .deleted): try noteCells(change, row)
+    case (.delete, .unsaid) where row.shown == nil && !row.wasKept,
+      (.erase, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForDelete, row)
-    case (.delete, _):
+    case (.delete, _), (.erase, _):
       try noteDeletion(change, row)
       // What its author had edited before, if the row is shown all the same.
       try noteCells(change, row)
@@ -100,7 +101,7 @@ final class ConflictRecorder {
           && session.clients.precedes(row.state.existenceStamp, change.stamp)
         // Its cells may lose against edits that are newer than the deletion,
         // or win over cells that are kept for the row to come back.
-        if returns || session.schema[row.key.table].keepsDeleted { try noteCells(change, row) }
+        if returns || !row.state.isErased { try noteCells(change, row) }
       }
     case (.update, .unsaid) where row.shown == nil && !row.wasKept:
       warnMissing(.rowMissingForUpdate, row)

@@ -268,9 +268,8 @@ final class ExistenceRule {
   /// Whether a row's cells are known, so that it can be shown.
   private func isKnown(_ row: WorkingRow) -> Bool {
     if row.isLiving { return true }
-    let table = session.schema[row.key.table]
-    guard row.isDead, table.keepsDeleted else { return false }
-    let cells = table.cellPositions
+    guard row.isDead, !row.state.isErased else { return false }
+    let cells = session.schema[row.key.table].cellPositions
     return cells.isEmpty || cells.contains { row.values[$0] != nil }
   }
 

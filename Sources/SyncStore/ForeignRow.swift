@@ -14,6 +14,9 @@ struct ForeignRow {
   /// Whether the row exists; `unsaid` where the store has its table.
   var existence = RowState.Existence.unsaid
   var existenceStamp = LocalStamp.zero
+  /// The newest deletion that took all older cells along; zero for none, or
+  /// where the store has the table.
+  var silence = LocalStamp.zero
   /// The key that the row has at its author's.
   var keyHint: Int64?
   /// Where a deleted row lives on.
@@ -26,6 +29,7 @@ struct ForeignRow {
 
   /// Takes over a value if it is newer.
   mutating func merge(_ cell: Cell, _ precedes: (LocalStamp, LocalStamp) -> Bool) {
+    if precedes(cell.stamp, silence) { return }
     let position = cells.firstIndex { $0.column >= cell.column } ?? cells.count
     guard position < cells.count, cells[position].column == cell.column else {
       return cells.insert(cell, at: position)
@@ -43,17 +47,27 @@ struct ForeignRow {
     existenceStamp = stamp
     self.destination = destination
   }
+
+  /// Forgets the cells that a deletion took along.
+  mutating func silence(
+    before stamp: LocalStamp, _ precedes: (LocalStamp, LocalStamp) -> Bool
+  ) {
+    guard precedes(silence, stamp) else { return }
+    silence = stamp
+    cells.removeAll { precedes($0.stamp, stamp) }
+  }
 }
 
 // MARK: - Bytes
 
 extension ForeignRow {
-  /// Bytes for bookkeeping: existence, its stamp, a key hint and one more
-  /// than it, a destination; the columns and stamps of the cells; their
-  /// values.
+  /// Bytes for bookkeeping: existence, its stamp, that of silence, whether
+  /// there is a key hint and the hint, likewise a destination; the number and
+  /// the stamps of the cells; their columns and values.
   var bytes: [UInt8] {
     var bytes: [UInt8] = [existence.rawValue]
     Self.append(existenceStamp, to: &bytes)
+    Self.append(silence, to: &bytes)
     bytes.append(keyHint == nil ? 0 : 1)
     if let keyHint { Self.append(UInt64(bitPattern: keyHint), to: &bytes) }
     bytes.append(destination == nil ? 0 : 1)
@@ -73,6 +87,7 @@ extension ForeignRow {
     }
     self.existence = existence
     existenceStamp = try Self.stamp(bytes, &index)
+    silence = try Self.stamp(bytes, &index)
     if try Self.byte(bytes, &index) == 1 {
       keyHint = Int64(bitPattern: try Self.varint(bytes, &index))
     }

@@ -63,10 +63,11 @@ final class ForeignRows {
       if columns == nil {
         switch RowAction(rawValue: changes.actions[row]) {
         case .insert: said.existence = .inserted
-        case .delete: said.existence = .deleted
-        default: break
+        case .delete, .erase: said.existence = .deleted
+        case .update, nil: break
         }
         said.existenceStamp = stamps[nil] ?? stamp
+        if changes.actions[row] == RowAction.erase.rawValue { said.silence = said.existenceStamp }
         said.destination = destination
         if changes.identity == .surrogate { said.keyHint = StoreSession.key(changes.keys[1][row]) }
       }
@@ -102,6 +103,7 @@ final class ForeignRows {
       row.merge(
         said.existence, said.existenceStamp, destination: said.destination, precedes)
     }
+    row.silence(before: said.silence, precedes)
     row.keyHint = said.keyHint ?? row.keyHint
     for cell in said.cells { row.merge(cell, precedes) }
     try store(row, identity, of: table.id)

@@ -148,11 +148,12 @@ final class IncomingChanges {
       }
       return (column, changes.cells[index][cell], stamp)
     }
+    let rowStamp = action == .update ? stamp(row) : said ?? stamp(row)
     return WorkingSet.Change(
-      action: action, stamp: action == .update ? stamp(row) : said ?? stamp(row),
+      action: action, stamp: rowStamp,
       cells: values,
       keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
       movedTo: destinations[row], replaces: action == .update ? said : nil,
-      concurrency: concurrency)
+      silence: action == .erase ? rowStamp : nil, concurrency: concurrency)
   }
 }

@@ -29,10 +29,10 @@ struct RowState: Hashable {
   var cellStamp: LocalStamp
   /// Cells with another stamp, in order of column.
   var exceptions: [Cell] = []
-  /// The stamp of the newest deletion of a row that is not deleted now; zero
-  /// for none. It says nothing of all cells that are older, so that an edit
-  /// that the deletion has overtaken never returns.
-  var deletionStamp = LocalStamp.zero
+  /// The stamp of the newest deletion that took the cells along; zero for
+  /// none. Of all cells that are older it is as if nothing had been said, so
+  /// that an edit that the deletion has overtaken never returns.
+  var silence = LocalStamp.zero
   /// Whether more is known of the row than its table shows: see ``KeptRow``.
   var isKept = false
   /// The key under which the row is or was in its table, for surrogates.
@@ -47,8 +47,9 @@ struct RowState: Hashable {
   static let unstamped = RowState(
     existence: .unsaid, existenceStamp: .zero, cellStamp: .zero)
 
-  /// The stamp of a cell of which nothing was ever said.
-  var silence: LocalStamp { existence == .deleted ? existenceStamp : deletionStamp }
+  /// Whether the row is deleted and its cells with it, so that nothing can
+  /// bring it back.
+  var isErased: Bool { existence == .deleted && silence == existenceStamp }
 
   /// Whether nothing was said of the row since syncing began.
   var isUnstamped: Bool {

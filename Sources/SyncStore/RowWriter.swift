@@ -206,8 +206,8 @@ final class RowWriter {
       let newer = table.cellPositions.filter {
         session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: $0))
       }
-      let cells = cells(row, table.keepsDeleted ? table.cellPositions : newer)
-      if !table.keepsDeleted, cells.isEmpty, row.movedTo == nil { return nil }
+      let cells = cells(row, row.state.isErased ? newer : table.cellPositions)
+      if row.state.isErased, cells.isEmpty, row.movedTo == nil { return nil }
       let hasNewer = cells.contains { newer.contains($0.column) }
       return KeptRow(
         reason: hasNewer ? .parked(.deleted) : .tombstone, movedTo: row.movedTo, cells: cells)

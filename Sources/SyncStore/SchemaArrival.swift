@@ -155,7 +155,8 @@ struct SchemaArrival {
       action: action, stamp: row.existenceStamp,
       cells: row.cells.compactMap { cell in
         place(cell).map { (column: $0, value: cell.value, stamp: cell.stamp) }
-      }, keyHint: row.keyHint, movedTo: row.destination)
+      }, keyHint: row.keyHint, movedTo: row.destination,
+      silence: row.silence == .zero ? nil : row.silence)
     _ = try set.merge(change, into: try set.row(RowKey(table: table.id, identity: known)))
     let rest = ForeignRow(cells: row.cells.filter { place($0) == nil })
     if known != identity { try session.foreign.store(ForeignRow(), identity, of: foreign.id) }

@@ -7,7 +7,9 @@ import SyncModel
 /// fingerprint's upper part as a varint, two bytes of its lower part, a byte
 /// of flags, and what the flags announce. A stamp is 0 if it is zero, and
 /// else the client's number and 1, then the time as the difference from the
-/// last one written: times without a count, as most are, in milliseconds.
+/// last one written: times without a count, as most are, in milliseconds. The
+/// stamp before which there is silence is left out where it is the plain one:
+/// that of the deletion for a deleted row, else zero.
 struct StampBlockCoding {
   private struct Flags {
     static let existence: UInt8 = 3
@@ -16,10 +18,10 @@ struct StampBlockCoding {
     static let hasCellStamp: UInt8 = 16
     static let hasExceptions: UInt8 = 32
     static let isUnstamped: UInt8 = 64
-    static let hasDeletionStamp: UInt8 = 128
+    static let hasSilence: UInt8 = 128
   }
 
-  private static let version: UInt8 = 2
+  private static let version: UInt8 = 3
   /// The bits of a time that count within a millisecond.
   private static let count: UInt64 = 0xFFFF
   private(set) var bytes: [UInt8] = [version]
@@ -32,6 +34,7 @@ struct StampBlockCoding {
 
   mutating func append(_ entry: StampBlocks.Entry) {
     let state = entry.state
+    let plainSilence = Self.plainSilence(state)
     put(varint: entry.fingerprint.high - previous)
     previous = entry.fingerprint.high
     let low = entry.fingerprint.low
@@ -43,18 +46,22 @@ struct StampBlockCoding {
     if state.cellStamp != state.existenceStamp { flags |= Flags.hasCellStamp }
     if !state.exceptions.isEmpty { flags |= Flags.hasExceptions }
     if state.existenceStamp == .zero { flags |= Flags.isUnstamped }
-    if state.deletionStamp != .zero { flags |= Flags.hasDeletionStamp }
+    if state.silence != plainSilence { flags |= Flags.hasSilence }
     bytes.append(flags)
     if let key = state.localKey { put(varint: Self.zigzag(key)) }
     if state.existenceStamp != .zero { put(state.existenceStamp) }
     if state.cellStamp != state.existenceStamp { put(state.cellStamp) }
-    if state.deletionStamp != .zero { put(state.deletionStamp) }
+    if state.silence != plainSilence { put(state.silence) }
     guard !state.exceptions.isEmpty else { return }
     put(varint: UInt64(state.exceptions.count))
     for cell in state.exceptions {
       put(varint: UInt64(cell.column))
       put(cell.stamp)
     }
+  }
+
+  private static func plainSilence(_ state: RowState) -> LocalStamp {
+    state.existence == .deleted ? state.existenceStamp : .zero
   }
 
   private mutating func put(_ stamp: LocalStamp) {
@@ -107,7 +114,8 @@ struct StampBlockCoding {
       if flags & Flags.isUnstamped == 0 { state.existenceStamp = try reader.stamp(&time) }
       state.cellStamp = state.existenceStamp
       if flags & Flags.hasCellStamp != 0 { state.cellStamp = try reader.stamp(&time) }
-      if flags & Flags.hasDeletionStamp != 0 { state.deletionStamp = try reader.stamp(&time) }
+      state.silence =
+        flags & Flags.hasSilence != 0 ? try reader.stamp(&time) : plainSilence(state)
       if flags & Flags.hasExceptions != 0 {
         let count = try reader.varint()
         guard count <= UInt64(content.count) else { throw Reader.damage }

@@ -100,9 +100,9 @@ final class TableApply {
       return try insert(row, exceptions, cells, &state)
     case .update:
       return try update(row, exceptions, cells, &state)
-    case .delete:
-      return try delete(row, &state)
-    case nil:
+    case .erase:
+      return try erase(row, exceptions, &state)
+    case .delete, nil:
       return false
     }
   }
@@ -184,7 +184,10 @@ final class TableApply {
     return true
   }
 
-  private func delete(_ row: Int, _ state: inout RowState?) throws -> Bool {
+  private func erase(
+    _ row: Int, _ exceptions: Range<Int>, _ state: inout RowState?
+  ) throws -> Bool {
+    guard exceptions.isEmpty else { return false }
     let stamp = batch.stamp(row)
     if let state {
       guard state.existence != .deleted, !state.isKept,
@@ -210,7 +213,8 @@ final class TableApply {
       // Nothing was there; the slow way says so.
       if state == nil, session.database.changesCount == 0 { return false }
     }
-    state = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+    state = RowState(
+      existence: .deleted, existenceStamp: stamp, cellStamp: stamp, silence: stamp)
     counts.deleted += 1
     return true
   }

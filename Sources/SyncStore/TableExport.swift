@@ -236,7 +236,9 @@ final class TableExport {
     // Where edits win, a deletion is just above what it knew of.
     let time = raise(table.mergeType == .editWins ? .zero : log.lastTime, aboveAllOf: old)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
-    var new = RowState(existence: .deleted, existenceStamp: stamp, cellStamp: stamp)
+    var new = RowState(
+      existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
+      silence: table.keepsDeleted ? old.silence : stamp)
     var shape: [Int] = []
     var cells: [(column: Int, value: Value)] = []
     if table.keepsDeleted {
@@ -258,7 +260,8 @@ final class TableExport {
       changes.moves.append(RowMove(row: changes.count, destination: destination))
     }
     appendKey(row, batch, identities)
-    changes.actions.append(RowAction.delete.rawValue)
+    let action: RowAction = table.keepsDeleted ? .delete : .erase
+    changes.actions.append(action.rawValue)
     changes.times.append(time)
     changes.rowShapes.append(self.shape(shape))
     let key = RowKey(table: table.id, identity: identities.identity(row))
@@ -295,9 +298,10 @@ final class TableExport {
   ) throws {
     let time = raise(log.insertTime ?? log.lastTime, aboveAllOf: state ?? .unstamped)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
-    var new = RowState(existence: .inserted, existenceStamp: stamp, cellStamp: stamp)
+    var new = RowState(
+      existence: .inserted, existenceStamp: stamp, cellStamp: stamp,
+      silence: state?.silence ?? .zero)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
-    if !table.keepsDeleted { new.deletionStamp = state?.silence ?? .zero }
     for (index, position) in cellPositions.enumerated() {
       try appendCell(position, to: index, cells)
       guard let edited = editTime(of: position, log), edited > time else { continue }

@@ -138,17 +138,12 @@ struct ClaimKey: Hashable {
 
 extension RowState {
   /// Brings the state into its one form: the stamp that says most as the
-  /// common one, and, unless the cells of deleted rows are kept, for a deleted
-  /// row only the cells that are newer than the deletion.
+  /// common one.
   mutating func normalize(
     of table: TableSchema, precedes: (LocalStamp, LocalStamp) -> Bool
   ) {
     let cells = table.cellPositions
-    if existence == .deleted {
-      deletionStamp = .zero
-      localKey = nil
-      if !table.keepsDeleted { return dropCells(cells, precedes: precedes) }
-    }
+    if existence == .deleted { localKey = nil }
     guard !exceptions.isEmpty else { return }
     let stamps = cells.map { stamp(of: $0) }
     var common = existenceStamp
@@ -163,21 +158,5 @@ extension RowState {
     exceptions = zip(cells, stamps).compactMap { column, stamp in
       stamp == common ? nil : Cell(column: Int32(column), stamp: stamp)
     }
-  }
-
-  private mutating func dropCells(
-    _ cells: [Int], precedes: (LocalStamp, LocalStamp) -> Bool
-  ) {
-    var newer: [Cell] = []
-    for cell in exceptions where precedes(existenceStamp, cell.stamp) { newer.append(cell) }
-    if precedes(existenceStamp, cellStamp) {
-      let named = Set(exceptions.map(\.column))
-      for column in cells where !named.contains(Int32(column)) {
-        newer.append(Cell(column: Int32(column), stamp: cellStamp))
-      }
-      newer.sort { $0.column < $1.column }
-    }
-    cellStamp = existenceStamp
-    exceptions = newer
   }
 }

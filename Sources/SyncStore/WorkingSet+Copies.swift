@@ -13,7 +13,7 @@ extension WorkingSet {
   /// makes the same copies, whatever came first.
   func keepVersions(_ change: Change, of row: WorkingRow) throws {
     let table = session.schema[row.key.table]
-    guard change.action != .delete, let first = table.cellPositions.first,
+    guard !change.action.isDeletion, let first = table.cellPositions.first,
       let incoming = change.cells.first(where: { $0.column == first })?.stamp
     else { return }
     if let replaced = change.replaces { try withdrawCopy(of: row.key, replaced) }

@@ -66,7 +66,9 @@ final class WorkingSet {
       values[cell.column] = cell.value
     }
     let hasCells = !(kept?.cells.isEmpty ?? true)
-    if state?.existence == .inserted || table.keepsDeleted && hasCells {
+    if state?.existence == .inserted
+      || hasCells && state?.existence == .deleted && state?.isErased == false
+    {
       try fillAbsent(&values, table)
     }
     let row = WorkingRow(
@@ -96,6 +98,8 @@ final class WorkingSet {
     var movedTo: RowIdentity?
     /// The version that an update replaces, where versions are kept.
     var replaces: LocalStamp?
+    /// The deletion that took all older cells of the row along.
+    var silence: LocalStamp?
     /// What its author had not seen.
     var concurrency = Concurrency.none
   }
@@ -106,17 +110,16 @@ final class WorkingSet {
     let table = session.schema[row.key.table]
     if table.mergeType == .keepBoth { try keepVersions(change, of: row) }
     switch change.action {
-    case .insert, .delete:
+    case .insert, .delete, .erase:
       let existence: RowState.Existence = change.action == .insert ? .inserted : .deleted
       if session.clients.precedes(row.state.existenceStamp, change.stamp) {
-        if !table.keepsDeleted { row.state.deletionStamp = row.state.silence }
         row.state.existence = existence
         row.state.existenceStamp = change.stamp
         row.movedTo = change.movedTo
       }
-      if existence == .deleted { try silence(row, before: change.stamp) }
     case .update: break
     }
+    if let stamp = change.silence { silence(row, before: stamp) }
     for cell in change.cells {
       if table.columns[cell.column].domain == .counter, try add(cell, to: row) { continue }
       if session.clients.precedes(row.state.stamp(of: cell.column), cell.stamp) {
@@ -127,13 +130,6 @@ final class WorkingSet {
     if let hint = change.keyHint { row.keyHint = hint }
     row.state.normalize(of: table, precedes: session.clients.precedes)
     row.isRevived = session.isRevived(row.state, table)
-    if row.isDead, !table.keepsDeleted {
-      // A later insertion may not know all columns.
-      for position in table.cellPositions where !table.columns[position].isIdentity {
-        let stamp = row.state.stamp(of: position)
-        if !session.clients.precedes(row.state.existenceStamp, stamp) { row.values[position] = nil }
-      }
-    }
     if row.isLiving { try fillAbsent(&row.values, table) }
   }
 

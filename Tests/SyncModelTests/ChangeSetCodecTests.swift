@@ -73,7 +73,7 @@ struct ChangeSetCodecTests {
     }
     refused(.malformed, "number 0") { $0.header.number = 0 }
     refused(.malformed, "no previous hash") { $0.header.previous = nil }
-    refused(.malformed, "action") { $0.tables[0].actions[0] = 3 }
+    refused(.malformed, "action") { $0.tables[0].actions[0] = 4 }
     refused(.wrongCount, "times") { $0.tables[0].times.removeLast() }
     refused(.wrongCount, "keys") { $0.tables[0].keys[0].appendNull() }
     refused(.wrongCount, "cells") { $0.tables[0].cells[1].appendNull() }

@@ -55,7 +55,7 @@ extension TableChanges {
         switch RowAction(rawValue: action) {
         case .insert: "i"
         case .update: "u"
-        case .delete: "d"
+        case .delete, .erase: "d"
         case nil: "?"
         }
       })

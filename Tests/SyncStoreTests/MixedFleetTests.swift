@@ -176,4 +176,63 @@ import Testing
     }
     #expect(try devices[0].store.digest().visible == devices[1].store.digest().visible)
   }
+
+  // MARK: - Parents that are deleted by who does not know of their children
+
+  private static let child = """
+    CREATE TABLE c (id TEXT PRIMARY KEY, k TEXT REFERENCES k, x);
+    """
+
+  @Test func whoDoesNotKnowTheReferenceTakesTheCellsAlongEverywhere() throws {
+    let devices = try scratch.devices(4, Self.schema)
+    for device in devices[1...2] { try device.run(Self.child) }
+    try exchange(devices)
+    // Neither has seen the other's.
+    try devices[0].run("DELETE FROM k")
+    _ = try devices[0].store.seal()
+    try devices[1].run("INSERT INTO c VALUES ('c', 'x', 1)")
+    try exchange(devices)
+    for device in [devices[0], devices[3]] { try device.run(Self.child) }
+    try converge(devices, "SELECT k FROM k UNION ALL SELECT id FROM c", [])
+    for device in devices {
+      #expect(try device.store.status().parked.map(\.reason) == [.parentMissing])
+    }
+    // When the parent is there again, so is the child.
+    try devices[3].run("INSERT INTO k VALUES ('X', 'new')")
+    try converge(devices, "SELECT c.id, v FROM c JOIN k ON k.k = c.k", ["c|new"])
+  }
+
+  @Test func whoKnowsTheReferenceLeavesTheCellsEverywhere() throws {
+    let devices = try scratch.devices(4, Self.schema)
+    for device in devices[1...2] { try device.run(Self.child) }
+    try exchange(devices)
+    try devices[2].run("DELETE FROM k")
+    _ = try devices[2].store.seal()
+    try devices[1].run("INSERT INTO c VALUES ('c', 'x', 1)")
+    // Two that do not have the table hear of the deletion first, and of the
+    // child only when they have it.
+    for device in [devices[0], devices[3]] { try device.receive(from: devices[2]) }
+    try devices[3].receive(from: devices[1])
+    for device in [devices[0], devices[3]] { try device.run(Self.child) }
+    try converge(devices, "SELECT c.id, v FROM c JOIN k ON k.k = c.k", ["c|1"])
+    #expect(try devices.map { try $0.store.status().parked } == [[], [], [], []])
+  }
+
+  @Test func aDeletionThatTakesTheCellsAlongOvertakesWhatAnUnknownTableHeld() throws {
+    let devices = try scratch.devices(3, Self.schema)
+    let table = "CREATE TABLE u (id TEXT PRIMARY KEY, a);"
+    for device in devices[0...1] { try device.run(table + "INSERT INTO u VALUES ('r', 'first')") }
+    try exchange(devices)
+    try devices[0].run("ALTER TABLE u ADD COLUMN b; UPDATE u SET b = 'old'")
+    _ = try devices[0].store.seal()
+    try devices[1].setClock(offset: 60)
+    try devices[1].run("DELETE FROM u")
+    _ = try devices[1].store.seal()
+    try devices[1].run("INSERT INTO u VALUES ('r', 'second')")
+    try exchange(devices)
+    for device in devices[1...] {
+      try device.run((device === devices[2] ? table : "") + "ALTER TABLE u ADD COLUMN b")
+    }
+    try converge(devices, "SELECT * FROM u", ["r|second|NULL"])
+  }
 }

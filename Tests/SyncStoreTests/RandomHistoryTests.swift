@@ -182,7 +182,7 @@ import Testing
     for device in devices {
       print(
         try device.rows(
-          "SELECT name, hex(identity), reason, hex(cells) FROM docsync_kept, docsync_table ON tbl = id"
+          "SELECT name, hex(docsync_kept.identity), reason, hex(cells) FROM docsync_kept, docsync_table ON tbl = id"
         ))
     }
   }

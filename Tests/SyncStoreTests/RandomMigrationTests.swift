@@ -151,7 +151,7 @@ import Testing
             }
             lines.append(
               "\(fingerprint.low) \(state.existence) \(text(state.existenceStamp)) "
-                + "d\(text(state.deletionStamp)) "
+                + "s\(text(state.silence)) "
                 + table.cellPositions.map {
                   "\(table.columns[$0].name):\(text(state.stamp(of: $0)))"
                 }.joined(separator: " "))

@@ -44,8 +44,11 @@ import Testing
           time: random.chance(50) ? random.next() : random.next() << 16,
           client: Int32(random.below(4)))
     }
-    var state = RowState(existence: .inserted, existenceStamp: stamp(), cellStamp: stamp())
-    if random.chance(20) { state.deletionStamp = stamp() }
+    var state = RowState(
+      existence: random.chance(50) ? .inserted : .deleted, existenceStamp: stamp(),
+      cellStamp: stamp())
+    if random.chance(20) { state.silence = state.existenceStamp }
+    if random.chance(20) { state.silence = stamp() }
     if random.chance(30) { state.localKey = Int64(random.below(1_000)) - 500 }
     for column in 0..<random.below(4) { state.setStamp(stamp(), of: column) }
     return state

@@ -46,14 +46,12 @@ private final class ShownComparison {
   private let verifier: StoreVerifier
   private let session: StoreSession
   private let set: WorkingSet
-  private let materializer: Materializer
   private let writer: RowWriter
 
   init(_ verifier: StoreVerifier, _ session: StoreSession) {
     self.verifier = verifier
     self.session = session
     set = WorkingSet(session: session)
-    materializer = Materializer(set: set)
     writer = RowWriter(set: set)
   }
 
@@ -74,6 +72,8 @@ private final class ShownComparison {
   }
 
   private func decide() throws {
+    // It remembers whom it has looked for: one for each batch.
+    let materializer = Materializer(set: set)
     var isSettled = false
     while !isSettled {
       try verifier.checkCancellation()

@@ -71,7 +71,9 @@ struct ChangeSetJSON: Encodable, Sendable {
         }
       }
       return Row(
-        action: RowAction(rawValue: table.actions[index]).map { "\($0)" } ?? "unknown",
+        action: RowAction(rawValue: table.actions[index]).map {
+          $0.isDeletion ? "delete" : "\($0)"
+        } ?? "unknown",
         identity: identity, key: key, values: values,
         milliseconds: table.times[index].milliseconds,
         movedTo: moves[index].map { hexadecimal($0.bytes) })

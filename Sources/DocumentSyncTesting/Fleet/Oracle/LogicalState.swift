@@ -23,6 +23,8 @@ struct LogicalState: Sendable {
 
     var existence = Existence.unsaid
     var existenceStamp: Stamp?
+    /// Of all older cells it is as if nothing had been said.
+    var silence: Stamp?
     /// Where the row lives on, whose key was changed.
     var moved: RowIdentity?
     /// By name of column.
@@ -93,8 +95,9 @@ struct LogicalState: Sendable {
         if row.existenceStamp.map({ $0 < stamp }) ?? true {
           row.existence = action == .insert ? .inserted : .deleted
           row.existenceStamp = stamp
-          row.moved = action == .delete ? moves[index] : nil
+          row.moved = action.isDeletion ? moves[index] : nil
         }
+        if action == .erase { row.silence = max(row.silence ?? stamp, stamp) }
       }
       for column in changes.shapes[Int(changes.rowShapes[index])] {
         let value = changes.cells[column][cursors[column]]
@@ -107,6 +110,9 @@ struct LogicalState: Sendable {
           let added = row.cells[name]?.added ?? [:]
           row.cells[name] = Cell(value: value, stamp: stamp, isCounter: isCounter, added: added)
         }
+      }
+      if let silence = row.silence {
+        row.cells = row.cells.filter { $0.value.stamp >= silence }
       }
       row.isRevived =
         schema.table(changes.table)?.mergeType == .editWins && row.existence == .deleted

@@ -41,7 +41,7 @@ struct LostValues {
       let key = changes.oracleKey(index, collations: collations)
       let exceptions = changes.exceptions.filter { $0.row == index }
       let stamp = Stamp(time: changes.times[index], client: author)
-      if changes.actions[index] == RowAction.delete.rawValue {
+      if RowAction(rawValue: changes.actions[index])?.isDeletion == true {
         deletions[key, default: []].append(set)
       }
       for column in changes.shapes[Int(changes.rowShapes[index])] {

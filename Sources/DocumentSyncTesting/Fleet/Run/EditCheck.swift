@@ -87,7 +87,7 @@ struct EditCheck {
   ) -> [String] {
     guard let table = schema.table(key.table) else { return [] }
     guard let now else {
-      return said.actions[key] == .delete ? [] : ["the deletion of \(key)"]
+      return said.actions[key]?.isDeletion == true ? [] : ["the deletion of \(key)"]
     }
     if before == nil, said.actions[key] != .insert { return ["the insertion of \(key)"] }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
@@ -131,7 +131,7 @@ private struct SaidChanges {
         let key = changes.oracleKey(index, collations: collations)
         actions[key] = RowAction(rawValue: changes.actions[index])
         if changes.identity == .surrogate, case .integer(let local) = changes.keys[1][index],
-          actions[key] != .delete
+          actions[key]?.isDeletion != true
         {
           identities[changes.table, default: [:]][local] = key.identity
         }
