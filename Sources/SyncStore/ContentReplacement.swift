@@ -38,6 +38,8 @@ public struct ContentReplacement: Hashable, Sendable {
   /// With another binding: the own change sets that have to be written anew.
   /// The store keeps them until ``LocalStore/forgetReturning()``.
   public var pendingOwn: [OwnChangeSet] = []
+  /// What became of the rows that the store had, where these were merged.
+  public var merged: MergedRows?
   /// Whether the tables took the schema of the whole store.
   public var changedSchema = false
   /// Rows that the exchange put into tables, and those that it took out.

@@ -2,8 +2,9 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Merges the rows of a database that knew nothing of the document, as edits
-/// of now: see Documentation/Lifecycle.md, “Join”.
+/// Merges the rows of a database that knew nothing of the document, or was a
+/// store of another one, as edits of now: see Documentation/Lifecycle.md,
+/// “Join”.
 ///
 /// Tables come in order of their references, so that where a row's reference
 /// leads is known before the row is looked at; within circles of references,
@@ -272,6 +273,8 @@ final class DatabaseMerge {
   ) throws -> [Value]? {
     let access = try session.access(table.id)
     if table.identity == .surrogate {
+      // Another device may have brought the row from where this one is.
+      if let key = try row.identity.flatMap(access.key), try access.row(key) != nil { return key }
       if let key = row.localKey, try access.row([key])?.values == values { return [key] }
     } else {
       let key = table.identityPositions.map { values[$0] }
@@ -354,8 +357,10 @@ final class DatabaseMerge {
     RowIdentity(bytes: Bits128(high: random(), low: random()).bytes)
   }
 
-  private func identity(_ values: [Value], _ table: TableSchema) throws -> RowIdentity {
-    guard table.identity != .surrogate else { return newIdentity() }
+  private func identity(
+    of row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
+  ) throws -> RowIdentity {
+    guard table.identity != .surrogate else { return row.identity ?? newIdentity() }
     return try session.access(table.id).identity(
       ofKey: table.identityPositions.map { values[$0] })
   }
@@ -388,7 +393,7 @@ final class DatabaseMerge {
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
   ) throws -> [Value] {
     let access = try session.access(table.id)
-    let identity = try identity(values, table)
+    let identity = try identity(of: row, values, table)
     let hint = try freeKey(row.localKey.flatMap(StoreSession.key), table)
     if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
     defer { access.formerKeys[identity] = nil }
@@ -406,7 +411,8 @@ final class DatabaseMerge {
       kind == .reference ? .reference : kind == .uniqueValue ? .uniqueValue : .condition
     try session.conflicts.journal.addSettled(
       ConflictJournal.Entry(
-        kind: kind, row: RowKey(table: table.id, identity: try identity(values, table)),
+        kind: kind,
+        row: RowKey(table: table.id, identity: try identity(of: row, values, table)),
         rule: rule, outcome: .remote, message: message,
         key: journalKey(values, row.localKey, table),
         local: try zip(values, table.columns).enumerated().map { position, cell in

@@ -3,7 +3,10 @@ import GRDB
 import SyncModel
 
 /// A database with rows that are to be merged into a document: what there is
-/// in it. Bookkeeping of ours, if there is any, is passed over.
+/// in it.
+///
+/// Of bookkeeping of ours, if there is any, only the identities of rows are
+/// of use: others who had the rows as well merge them by these.
 final class FormerDatabase {
   /// A table with rows.
   struct Table {
@@ -26,6 +29,8 @@ final class FormerDatabase {
   }
 
   let database: Database
+  /// What was synchronized in it, if it was under sync.
+  private let schema: StoreSchema?
   /// By name, in lower case.
   private(set) var tables: [String: Table] = [:]
   /// The names of virtual tables, in lower case.
@@ -34,8 +39,11 @@ final class FormerDatabase {
   /// were made.
   private(set) var entries: [Entry] = []
 
-  init(_ database: Database) throws {
+  /// - Parameter schema: The schema by which bookkeeping in it tells the
+  ///   identities of rows; `nil` if there is none.
+  init(_ database: Database, schema: StoreSchema? = nil) throws {
     self.database = database
+    self.schema = schema
     var types: [String: String] = [:]
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
       types[(row["name"] as String).lowercased()] = row["type"]
@@ -76,12 +84,18 @@ final class FormerDatabase {
     var localKey: Value?
     /// The values of columns that stay on the device, by name in lower case.
     var localValues: [String: Value]
+    /// The identity that it had in the database, where keys mean nothing
+    /// elsewhere.
+    var identity: RowIdentity?
   }
 
   /// Reads the rows of one table of the document.
   final class Reader {
     private let table: TableSchema
     private let excluded: [String]
+    /// The table as it was synchronized, where its rows have identities that
+    /// are not their keys.
+    private let surrogate: TableSchema?
     private let all: SQLStatement
     private let one: SQLStatement
 
@@ -89,9 +103,18 @@ final class FormerDatabase {
       self.table = table
       let here = former.table(named: table.name)
       excluded = table.excludedColumns.filter { here?.column($0) != nil }.sorted()
-      let names = table.columns.map(\.name) + [table.localKey].compactMap(\.self) + excluded
-      let selection =
-        "SELECT \(names.map(quoted).joined(separator: ", ")) FROM main.\(quoted(here?.name ?? table.name))"
+      surrogate = former.schema?.table(named: table.name).flatMap {
+        $0.identity == .surrogate && table.identity == .surrogate ? $0 : nil
+      }
+      let name = "main.\(quoted(here?.name ?? table.name))"
+      var terms =
+        (table.columns.map(\.name) + [table.localKey].compactMap(\.self) + excluded).map(quoted)
+      if let surrogate, let localKey = surrogate.localKey {
+        terms.append(
+          "(SELECT identity FROM main.\(surrogate.identityName) WHERE key = "
+            + "\(name).\(quoted(localKey)))")
+      }
+      let selection = "SELECT \(terms.joined(separator: ", ")) FROM \(name)"
       all = try SQLStatement(selection, on: former.database)
       one = try SQLStatement(
         "\(selection) WHERE \(TableAccess.match(key))", on: former.database)
@@ -117,7 +140,16 @@ final class FormerDatabase {
         localValues: Dictionary(
           uniqueKeysWithValues: excluded.enumerated().map { index, name in
             (name.lowercased(), statement.value(at: rest + index))
-          }))
+          }), identity: identity(statement, at: rest + excluded.count, key: count))
+    }
+
+    private func identity(_ statement: SQLStatement, at position: Int, key: Int) -> RowIdentity? {
+      guard let surrogate, surrogate.localKey != nil else { return nil }
+      guard statement.isNull(at: position) else {
+        return RowIdentity(bytes: statement.bytes(at: position))
+      }
+      let low = UInt64(bitPattern: statement.integer(at: key))
+      return RowIdentity(bytes: Bits128(high: surrogate.origin, low: low).bytes)
     }
   }
 }

@@ -34,8 +34,7 @@ extension LocalStore {
     do {
       let merged = try reading(other, options) { former in
         try store.merge(
-          try FormerDatabase(former), path: other, prefer: prefer, takesAlong: true,
-          checkCancellation)
+          try FormerDatabase(former), path: other, prefer: prefer, checkCancellation)
       }
       return (store, merged)
     } catch {
@@ -70,13 +69,13 @@ extension LocalStore {
   }
 
   private func merge(
-    _ former: FormerDatabase, path other: String, prefer: MergePreference, takesAlong: Bool,
+    _ former: FormerDatabase, path other: String, prefer: MergePreference,
     _ checkCancellation: @escaping () throws -> Void
   ) throws -> MergedRows {
     do {
       return try write { session in
         try merge(
-          former, path: other, prefer: prefer, takesAlong: takesAlong, session, checkCancellation)
+          former, path: other, prefer: prefer, isInPlace: false, session, checkCancellation)
       }
     } catch {
       forgetSchema()
@@ -85,8 +84,12 @@ extension LocalStore {
   }
 
   /// Merges within a transaction; `session` is of no use afterwards.
+  ///
+  /// - Parameter isInPlace: Whether the database is a copy of the store as it
+  ///   was before it took over the document, so that what stays on the device
+  ///   is here.
   func merge(
-    _ former: FormerDatabase, path other: String, prefer: MergePreference, takesAlong: Bool,
+    _ former: FormerDatabase, path other: String, prefer: MergePreference, isInPlace: Bool,
     _ session: StoreSession, _ checkCancellation: @escaping () throws -> Void
   ) throws -> MergedRows {
     let database = session.database
@@ -107,9 +110,22 @@ extension LocalStore {
     try merge.run()
     var report = merge.report
     report.newTables = names
-    if takesAlong { report.localTables = try local.takeAlong(merge.translate) }
+    report.localTables =
+      isInPlace ? try local.follow(merge.translate) : try local.takeAlong(merge.translate)
     try merge.end()
+    try raiseVersion(to: former, database)
     try session.conflicts.journal.finish()
     return report
+  }
+
+  /// The tables are those of both by now, so that an application has nothing
+  /// to migrate that it has migrated in one of them.
+  private func raiseVersion(to former: FormerDatabase, _ database: Database) throws {
+    let version = "PRAGMA main.user_version"
+    let (here, there) = (
+      try Int.fetchOne(database, sql: version) ?? 0,
+      try Int.fetchOne(former.database, sql: version) ?? 0
+    )
+    if there > here { try database.execute(sql: "\(version) = \(there)") }
   }
 }

@@ -50,8 +50,8 @@ extension LocalStore {
       try attach(snapshot)
       let replacing = Replacing(
         store: self, snapshot: snapshot, commandState: commandState,
-        binding: binding ?? self.binding,
-        isOtherGeneration: binding != nil, ownBytes: ownBytes, records: records,
+        binding: binding ?? self.binding, own: binding == nil ? .appliedAgain : .setAside,
+        ownBytes: ownBytes, records: records,
         checkCancellation: checkCancellation)
       do {
         var result = ContentReplacement(backup: backup)
@@ -82,7 +82,7 @@ extension LocalStore {
 
   // MARK: - Files
 
-  private func attach(_ snapshot: CheckedSnapshot) throws {
+  func attach(_ snapshot: CheckedSnapshot) throws {
     try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
         try database.execute(
@@ -91,7 +91,7 @@ extension LocalStore {
     }
   }
 
-  private func detach() throws {
+  func detach() throws {
     try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
         try database.execute(sql: "DETACH DATABASE \(KeyMapping.attached)")
@@ -101,7 +101,7 @@ extension LocalStore {
 
   /// Copies the file as it is to `<store>.before-<date>`, for those only who
   /// may read the store.
-  private func copyAside() throws -> String {
+  func copyAside() throws -> String {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.timeZone = TimeZone(identifier: "UTC")

@@ -54,7 +54,7 @@ struct LocalTables {
 
   /// Makes the tables that the document gets with the rows.
   func makeNewTables() throws {
-    for table in newTables {
+    for table in newTables where try !exists(table.name) {
       try database.execute(sql: table.sql)
       for entry in entries(of: table.name) { try database.execute(sql: entry.sql) }
     }
@@ -99,6 +99,61 @@ struct LocalTables {
       }
     }
     return localTables.map(\.name)
+  }
+
+  /// Has tables that stay on the device, and are where they were, refer to the
+  /// rows that they referred to, which may have other keys by now. Returns
+  /// their names.
+  func follow(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
+    -> [String]
+  {
+    for table in localTables where try exists(table.name) {
+      let references = try references(of: table)
+      guard !references.isEmpty, let key = try rowKey(of: table.name) else { continue }
+      let name = "main.\(quoted(table.name))"
+      let reading = try SQLStatement(
+        "SELECT \((table.columns.map(quoted) + key).joined(separator: ", ")) FROM \(name)",
+        on: database)
+      var moved: [(key: [Value], columns: [Int], values: [Value])] = []
+      var count = 0
+      while try reading.step() {
+        count += 1
+        if count % 1_000 == 0 { try checkCancellation() }
+        let before = table.columns.indices.map { reading.value(at: $0) }
+        let after = try translate(before, references)
+        let columns = before.indices.filter { before[$0] != after[$0] }
+        guard !columns.isEmpty else { continue }
+        moved.append(
+          (
+            key: key.indices.map { reading.value(at: table.columns.count + $0) },
+            columns: columns, values: columns.map { after[$0] }
+          ))
+      }
+      for (rowKey, columns, values) in moved {
+        let writing = try SQLStatement(
+          "UPDATE \(name) SET "
+            + columns.map { "\(quoted(table.columns[$0])) = ?" }.joined(separator: ", ")
+            + " WHERE " + key.map { "\($0) IS ?" }.joined(separator: " AND "), on: database)
+        for (index, value) in (values + rowKey).enumerated() { writing.bind(value, at: index + 1) }
+        try writing.run()
+      }
+    }
+    return localTables.map(\.name)
+  }
+
+  /// By what a row of a table that stays on the device is found; `nil` if by
+  /// nothing.
+  private func rowKey(of table: String) throws -> [String]? {
+    let columns = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
+    let isWithoutRowID = try Bool.fetchOne(
+      database,
+      sql: "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
+      arguments: [table])
+    guard isWithoutRowID == true else {
+      let names = Set(columns.map { ($0["name"] as String).lowercased() })
+      return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }.map { [$0] }
+    }
+    return columns.filter { ($0["pk"] as Int) > 0 }.map { quoted($0["name"]) }
   }
 
   private func exists(_ name: String) throws -> Bool {

@@ -6,11 +6,22 @@ import SyncModel
 /// within one transaction: see
 /// ``LocalStore/replaceContent(withSnapshotAt:binding:ownBytes:records:checkCancellation:)``.
 struct Replacing {
+  /// What becomes of what this device has and the whole store does not.
+  enum Own {
+    /// The own change sets are applied again, as they were sealed.
+    case appliedAgain
+    /// They are set aside, to be written anew for another generation.
+    case setAside
+    /// The rows of a copy of the store at a path are merged, as edits of a
+    /// new client: the whole store has nothing to do with this one.
+    case merged(FormerDatabase, path: String)
+  }
+
   let store: LocalStore
   let snapshot: CheckedSnapshot
   let commandState: (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]?
   let binding: StoreBinding
-  let isOtherGeneration: Bool
+  let own: Own
   let ownBytes: [UInt64: [UInt8]]
   let records: [String: [UInt8]?]
   let checkCancellation: () throws -> Void
@@ -37,6 +48,10 @@ struct Replacing {
 
     try checkCancellation()
     let schema = try newSchema(database)
+    if case .merged(let former, let path) = own {
+      try checkMerging(former, path, schema, session)
+      try enterParked(session)
+    }
     var mapping = KeyMapping(database: database, old: session.schema, new: schema)
     try mapping.build()
     let (rows, keys) = try exchangeRows(session, mapping, &result)
@@ -55,13 +70,18 @@ struct Replacing {
     try arrival.forgetClaims()
     try arrival.settle()
     try checkCancellation()
-    if isOtherGeneration {
+    switch own {
+    case .appliedAgain: try applyAgain(session, former, &result)
+    case .setAside:
       result.pendingOwn = try session.setAsideOwn(beyond: snapshot.vector, bytes: ownBytes)
-    } else {
-      try applyAgain(session, former, &result)
+    case .merged: break
     }
     try rows.putBack()
     try mapping.remove()
+    if case .merged(let former, let path) = own {
+      try session.conflicts.journal.finish()
+      result.merged = try merge(former, path, database)
+    }
     // Others that have the store open read all of it anew.
     try database.execute(
       sql: "CREATE TABLE docsync_renewed (n); DROP TABLE main.docsync_renewed")
@@ -82,6 +102,8 @@ struct Replacing {
         return table
       }, leftOut: snapshot.schema.leftOut)
   }
+
+  private var isSameGeneration: Bool { if case .appliedAgain = own { true } else { false } }
 
   // MARK: - Before
 
@@ -271,7 +293,7 @@ struct Replacing {
   private func writeOwn(_ former: Former, _ session: StoreSession) throws {
     let database = session.database
     try former.device.write(to: session)
-    for row in former.ranges where !isOtherGeneration {
+    for row in former.ranges where isSameGeneration {
       try database.execute(
         sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest, mixed) "
           + "VALUES (?, ?, ?, ?, ?, ?)",

@@ -1,0 +1,119 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// How often a program may write while a copy is made.
+  private static let copyAttempts = 5
+
+  /// Exchanges the store's content for that of a whole store of a document
+  /// that has nothing to do with its own, as
+  /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:checkCancellation:)``
+  /// does, and merges the rows that it had into it, as edits of now by a new
+  /// client, which are not published yet.
+  ///
+  /// Rows are told by the identities of the document, as in
+  /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:)``,
+  /// and by those that they had; what contradicts the document, and what was
+  /// kept and not shown, is entered in the conflict journal. What this device
+  /// had sealed and received of its former document is forgotten: the rows say
+  /// it. A copy of the file as it was is kept beside it.
+  ///
+  /// The other parameters are those of the other function. Throws
+  /// `schemasDiffer` if the tables differ in their columns, or if what stays
+  /// on this device would be shared; `busy` if other programs write all the
+  /// time. The rows are as they were then.
+  ///
+  /// - Parameter binding: What the store is bound to from then on, with the
+  ///   client that it has been.
+  public func replaceContent(
+    withSnapshotAt path: String, mergingInto binding: StoreBinding,
+    records: [String: [UInt8]?] = [:],
+    commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> ContentReplacement {
+    let snapshot = try CheckedSnapshot(path: path, busyTimeout: options.busyTimeout)
+    var attempt = 1
+    while true {
+      // What was edited is to have its identities before it is copied.
+      _ = try seal(checkCancellation: checkCancellation)
+      try read { _ in }
+      try checkCancellation()
+      let state = try writingState()
+      let backup = try copyAside()
+      do {
+        return try Self.reading(backup, options) { copy in
+          try checkCancellation()
+          let schema = try Self.schema(of: copy, configuration: configuration, path: backup)
+          return try goOver(
+            to: snapshot, binding, backup, FormerDatabase(copy, schema: schema), from: state,
+            records, commandState, checkCancellation)
+        }
+      } catch {
+        try FileManager.default.removeItem(atPath: backup)
+        guard error is EditedMeanwhile else { throw error }
+        guard attempt < Self.copyAttempts else {
+          throw StoreError(
+            .busy, path: self.path,
+            message: "Other programs write to the database all the time.",
+            remedy: "Close the programs that use it, then try again.")
+        }
+        attempt += 1
+      }
+    }
+  }
+
+  private func goOver(
+    to snapshot: CheckedSnapshot, _ binding: StoreBinding, _ backup: String,
+    _ former: FormerDatabase, from state: WritingState, _ records: [String: [UInt8]?],
+    _ commandState: @escaping ([UInt8]?, [UInt8]?) throws -> [UInt8]?,
+    _ checkCancellation: @escaping () throws -> Void
+  ) throws -> ContentReplacement {
+    let before = (self.binding, configuration)
+    let replacing = Replacing(
+      store: self, snapshot: snapshot, commandState: commandState, binding: binding,
+      own: .merged(former, path: path), ownBytes: [:], records: records,
+      checkCancellation: checkCancellation)
+    try attach(snapshot)
+    do {
+      var result = ContentReplacement(backup: backup)
+      try write { session in
+        guard try Self.writingState(session.database) == state else { throw EditedMeanwhile() }
+        try replacing.run(session, &result)
+      }
+      try detach()
+      return result
+    } catch {
+      let new = self.binding.client
+      setIdentity(before.0, before.1)
+      try detach()
+      // Nobody will be that client.
+      if new != before.0.client { _ = try options.places?.keep([], of: new.description) }
+      throw error
+    }
+  }
+
+  // MARK: - Whether somebody writes meanwhile
+
+  private struct EditedMeanwhile: Error {}
+
+  /// Two are equal if nobody wrote to the database in between.
+  private struct WritingState: Equatable {
+    /// Changes when another connection has written.
+    var version: Int?
+    /// How many rows this connection has written.
+    var own: Int?
+  }
+
+  private func writingState() throws -> WritingState {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { try Self.writingState($0) }
+    }
+  }
+
+  private static func writingState(_ database: Database) throws -> WritingState {
+    WritingState(
+      version: try Int.fetchOne(database, sql: "PRAGMA main.data_version"),
+      own: try Int.fetchOne(database, sql: "SELECT total_changes()"))
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// A store that goes over to a document that has nothing to do with its own,
+/// and takes its rows along.
+extension Replacing {
+  /// Throws `schemasDiffer` unless the rows can be merged, and nothing is
+  /// shared by it that stays on this device.
+  func checkMerging(
+    _ former: FormerDatabase, _ path: String, _ schema: StoreSchema, _ session: StoreSession
+  ) throws {
+    try LocalTables(
+      database: session.database, former: former, schema: schema,
+      checkCancellation: checkCancellation
+    ).check(path: path)
+    func names(_ names: some Sequence<String>) -> Set<String> {
+      Set(names.map { $0.lowercased() })
+    }
+    let leftOut = names(schema.leftOut.keys)
+    var shared: [String] = []
+    for (table, reason) in session.schema.leftOut where reason == "excluded" {
+      if former.table(named: table) != nil, !leftOut.contains(table.lowercased()) {
+        shared.append(table)
+      }
+    }
+    for table in session.schema.tables {
+      guard let other = schema.table(named: table.name) else { continue }
+      let missing = names(table.excludedColumns).subtracting(names(other.excludedColumns))
+      shared += missing.map { "\(table.name).\($0)" }
+    }
+    guard !shared.isEmpty else { return }
+    throw StoreError(
+      .schemasDiffer, path: path,
+      message: "What stays on this device would be shared in the other document: "
+        + shared.sorted().joined(separator: ", ") + ".",
+      remedy: "Have this store leave its document, and join the other one from it once what is "
+        + "to stay here is elsewhere.")
+  }
+
+  /// Enters rows in the journal that only bookkeeping holds: no table has
+  /// them, so that they are not among those that are merged.
+  func enterParked(_ session: StoreSession) throws {
+    for parked in try session.parkedRows() where parked.reason != .deleted {
+      guard let table = session.schema.table(named: parked.table) else { continue }
+      let row = RowKey(table: table.id, identity: parked.identity)
+      guard let kept = try session.kept(row) else { continue }
+      let (kind, rule): (Conflict.Kind, Conflict.Rule) =
+        switch parked.reason {
+        case .uniqueValueTaken: (.uniqueValue, .uniqueValue)
+        case .check, .notNull: (.condition, .condition)
+        case .parentMissing, .parentDeleted, .deleted, .rowMissing: (.reference, .reference)
+        }
+      try session.conflicts.journal.addSettled(
+        ConflictJournal.Entry(
+          kind: kind, row: row, rule: rule, outcome: .remote, message: parked.reason.rawValue,
+          local: kept.cells))
+    }
+    try session.conflicts.journal.finish()
+  }
+
+  /// Merges the rows, as edits of a client that the store was not before.
+  func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
+    // They belong to a document that the store has left.
+    for table in ["outbox", "inbox", "base"] {
+      try database.execute(sql: "DELETE FROM docsync_\(table)")
+    }
+    let options = store.options
+    let began = try LocalStore.begin(
+      ClientRegistry(database), binding, .begunAnew, isAncestorGone: false,
+      place: try options.places.map { try $0.place(of: store.path) }, options, database)
+    store.setIdentity(began.binding, snapshot.configuration)
+    return try store.merge(
+      former, path: path, prefer: .document, isInPlace: true, store.renewedSession(database),
+      checkCancellation)
+  }
+}
