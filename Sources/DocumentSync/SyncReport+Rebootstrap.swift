@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 extension SyncReport {
   /// The store's content was exchanged for that of a whole store.
@@ -34,6 +35,9 @@ extension SyncReport {
     /// Whether the tables took another schema, so that the application has to
     /// migrate as after a download.
     public var changedSchema: Bool
+    /// What became of the rows of the store, where these were merged into a
+    /// document that had nothing to do with its own; `nil` otherwise.
+    public var merged: MergedRows?
     /// Cells and rows for which edits of this device and the whole store
     /// contradict.
     public var conflicts: Int
@@ -44,7 +48,7 @@ extension SyncReport {
     public init(
       reason: Reason, backup: String, wholeStore: WholeStoreDescription,
       reappliedChangeSets: Int = 0, returningChangeSets: Int = 0, changedSchema: Bool = false,
-      conflicts: Int = 0, warnings: [SyncWarning] = []
+      conflicts: Int = 0, merged: MergedRows? = nil, warnings: [SyncWarning] = []
     ) {
       self.reason = reason
       self.backup = backup
@@ -53,6 +57,7 @@ extension SyncReport {
       self.returningChangeSets = returningChangeSets
       self.changedSchema = changedSchema
       self.conflicts = conflicts
+      self.merged = merged
       self.warnings = warnings
     }
   }

@@ -271,26 +271,6 @@ struct SetUpTests {
     #expect(try scratch.names().filter { $0.hasPrefix("b.db") && $0 != "b.db-docsync-lock" } == [])
   }
 
-  @Test func twoThatCreateTheDocumentAtOnceAgreeWhichCounts() async throws {
-    // Each sees nothing of the other until both are done.
-    let other = MemoryDirectory(seed: 2)
-    _ = try await create("a")
-    let second = try await DocumentSyncManager.create(
-      storeAt: try scratch.makeNotes("b", rows: 1), directory: other, application: "notes",
-      document: "main", client: "b", environment: world.environment)
-    directory.takeOver(other.items)
-    other.takeOver(directory.items)
-    let first = try await DocumentSyncManager.open(
-      storeAt: scratch.store("a"), directory: directory, environment: world.environment)
-    let managers = [first, second].sorted { $0.binding.generation < $1.binding.generation }
-    #expect(try await managers[0].synchronize().waiting.isEmpty)
-    let error = await syncError { try await managers[1].synchronize() }
-    #expect(error?.code == .generationReplaced)
-    let joined = try await join("c")
-    #expect(joined.binding.generation == managers[0].binding.generation)
-    #expect(joined.binding.root == managers[0].binding.root)
-  }
-
   @Test func whoLosesWhileCreatingHasTheDatabaseAsItWas() async throws {
     var (call, lost) = (0, 0)
     while true {

@@ -11,7 +11,8 @@ extension DocumentSyncManager {
   /// The delegate is asked where there is something to decide; see
   /// ``SyncQuestion`` for what is done without one. Of two devices that create
   /// the document at the same moment one finds the other's, and is asked as if
-  /// it had been there before. A store that is under sync is opened also while
+  /// it had been there before; if neither does, the next synchronization of one
+  /// takes over the other's, with the rows. A store that is under sync is opened also while
   /// the directory is away. Errors, besides those of
   /// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``
   /// and ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``:

@@ -65,26 +65,40 @@ extension DocumentSteps {
 }
 
 extension DocumentSteps {
-  /// The generation that counts, if its line of predecessors leads to that of
-  /// a binding: then the document was reset. `nil` if it does not, or if a
-  /// file of the line has not arrived.
-  func successor(of binding: StoreBinding) throws -> GenerationFile? {
+  /// What the generation that counts has to do with that of a store.
+  enum Lineage {
+    /// Its line of predecessors leads there: the document was reset.
+    case successor(GenerationFile)
+    /// It does not: somebody else has created the document.
+    case stranger(GenerationFile)
+    /// A file of the line has not arrived.
+    case unknown
+  }
+
+  /// What the generation that counts has to do with that of a binding, which
+  /// is another.
+  func lineage(of binding: StoreBinding) throws -> Lineage {
     let layout = DirectoryLayout.Document(binding.document)
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
     guard let counting = listing.counting, let found = try find(binding.document),
       found.file.generation == counting.key
-    else { return nil }
+    else { return .unknown }
     var file = found.file
     // Each is of a lower ordinal than the one after it.
     while let previous = file.previous {
-      if previous == binding.generation { return found.file }
+      if previous == binding.generation { return .successor(found.file) }
       guard
         let name = listing.generations.first(where: {
           $0.key == previous && $0.ordinal < file.ordinal
         })
-      else { return nil }
-      file = try files.read(layout.path(of: name), as: GenerationFile.self, .generation)
+      else { return .unknown }
+      do {
+        file = try files.read(layout.path(of: name), as: GenerationFile.self, .generation)
+      } catch let error where error.concernsOneFile {
+        files.context.environment.logger.notice("generation \(name): \(error)")
+        return .unknown
+      }
     }
-    return nil
+    return .stranger(found.file)
   }
 }

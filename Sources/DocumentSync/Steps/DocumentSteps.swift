@@ -291,8 +291,10 @@ struct DocumentSteps {
     context.error(
       .generationReplaced,
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
-      "The document “\(binding.documentIdentifier)” was begun anew on another device.",
-      remedy: "Join the document again, under another path; the store on this device is as it was.")
+      "The document “\(binding.documentIdentifier)” was begun on another device, too, and that "
+        + "one counts.",
+      remedy: "Sync again once the shared directory has arrived completely; the store on this "
+        + "device is as it was.")
   }
 
   private func missing(_ identifier: String?, among alive: [Found]) -> SyncError {

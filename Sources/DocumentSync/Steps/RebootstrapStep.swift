@@ -20,13 +20,21 @@ struct RebootstrapStep {
 
   /// Downloads the best whole store, and exchanges the content.
   ///
+  /// Errors, besides those of the directory: `wholeStoreMissing`; and
+  /// `generationReplaced` if the rows cannot be merged. The store is as it was
+  /// then.
+  ///
   /// - Parameter generation: The generation that the store goes over to;
   ///   `nil` for its own. Own change sets that the whole store does not
   ///   contain are set aside then, to be written anew
   ///   (``LocalStore/returning()``), and all that is remembered of other
   ///   clients' markers is forgotten.
+  /// - Parameter isStranger: Whether the generation has nothing to do with the
+  ///   store's, so that the rows are merged, by a new client, in place of the
+  ///   own change sets.
   func run(
-    _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil
+    _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil,
+    isStranger: Bool = false
   ) throws -> SyncReport.Rebootstrap {
     context.begin(.downloading)
     context.environment.logger.notice("re-bootstrap of \(store.path): \(reason.rawValue)")
@@ -37,26 +45,49 @@ struct RebootstrapStep {
       let steps = WholeStoreSteps(files)
       let checked = try steps.download(
         generation ?? ownGeneration, to: database, file: siblings.temporary("store"))
-      let missing = try ownBytes(beyond: checked.header.vector)
+      let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
       let records = try StoreRecords.rebootstrapped(
         from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil)
-      let replacement = try store.replaceContent(
-        withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
-        records: records, commandState: commandState(in: generation),
-        checkCancellation: context.checkCancellation)
+      let replacement =
+        if let generation, isStranger {
+          try merge(database, into: generation, records)
+        } else {
+          try store.replaceContent(
+            withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
+            records: records, commandState: commandState(in: generation),
+            checkCancellation: context.checkCancellation)
+        }
       try siblings.removeAll()
       let report = SyncReport.Rebootstrap(
         reason: reason, backup: replacement.backup, wholeStore: steps.description(checked),
         reappliedChangeSets: replacement.reapplied.count,
         returningChangeSets: replacement.pendingOwn.count,
         changedSchema: replacement.changedSchema, conflicts: replacement.conflicts,
-        warnings: replacement.warnings)
+        merged: replacement.merged, warnings: replacement.warnings)
       context.send(.rebootstrapped(report))
       return report
     } catch {
       try siblings.removeAll()
       throw error
+    }
+  }
+
+  private func merge(
+    _ database: String, into generation: GenerationFile, _ records: [String: [UInt8]?]
+  ) throws -> ContentReplacement {
+    do {
+      return try store.replaceContent(
+        withSnapshotAt: database, mergingInto: binding(generation), records: records,
+        commandState: commandState(in: generation), checkCancellation: context.checkCancellation)
+    } catch let error as StoreError where error.code == .schemasDiffer {
+      throw SyncError(
+        .generationReplaced, operation: context.verb, path: store.path,
+        message: "The document “\(generation.identifier)” was begun on another device, too, and "
+          + "that one counts; the rows here cannot be merged into it. \(error.message)",
+        remedy: "Bring both to the same version of the application, then sync again; or take this "
+          + "store out of sync and join the document under another path. The store is as it was.",
+        detail: error.detail, underlying: error)
     }
   }
 

@@ -76,18 +76,25 @@ struct SyncPass {
     var cut: UInt64
   }
 
-  /// Checks the binding, and goes over to the generation that takes the place
-  /// of the store's if the document was reset.
+  /// Checks the binding, and goes over to the generation that counts: if the
+  /// document was reset with what was edited here, and if it was created on
+  /// another device at the same time with the rows.
   private func goOver() throws -> SyncReport.Rebootstrap? {
     let documents = DocumentSteps(files)
     do {
       try documents.check(store.binding)
       return nil
     } catch let error as SyncError where error.code == .generationReplaced {
-      guard let successor = try documents.successor(of: store.binding) else { throw error }
-      let rebootstrap = try RebootstrapStep(files, store: store).run(.reset, into: successor)
-      try store.beginIncarnation(.begunAnew)
-      return rebootstrap
+      let step = RebootstrapStep(files, store: store)
+      switch try documents.lineage(of: store.binding) {
+      case .successor(let generation):
+        let rebootstrap = try step.run(.reset, into: generation)
+        try store.beginIncarnation(.begunAnew)
+        return rebootstrap
+      case .stranger(let generation):
+        return try step.run(.createdTwice, into: generation, isStranger: true)
+      case .unknown: throw error
+      }
     }
   }
 

@@ -91,30 +91,14 @@ struct Join: Verb {
         + "\(counted(result.rowCount, "row"))."
     ]
     if let backup = result.backup { lines.append("The file that was there is now \(backup).") }
-    if let merged = result.merged { lines += Self.lines(merged, store) }
+    if let merged = result.merged {
+      lines += merged.lines
+      if merged.refusedRows + merged.differingRows > 0 {
+        lines.append("What did not stand is listed by “docsync conflicts \(shellWord(store))”.")
+      }
+    }
     lines += ["", "Next, whenever something changed:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, text: lines.joined(separator: "\n"))
-  }
-
-  private static func lines(_ merged: MergedRows, _ store: String) -> [String] {
-    var lines = [
-      "Of its rows, \(merged.insertedRows) were new, \(merged.equalRows) the same, and "
-        + "\(merged.differingRows) had other values."
-    ]
-    if merged.movedRows > 0 {
-      lines.append("\(counted(merged.movedRows, "row")) got another key.")
-    }
-    if merged.refusedRows > 0 {
-      lines.append(
-        "\(counted(merged.refusedRows, "row")) could not be taken along; see "
-          + "“docsync conflicts \(shellWord(store))”.")
-    } else if merged.differingRows > 0 {
-      lines.append("What did not stand is listed by “docsync conflicts \(shellWord(store))”.")
-    }
-    if !merged.newTables.isEmpty {
-      lines.append("New in the document: \(merged.newTables.joined(separator: ", ")).")
-    }
-    return lines
   }
 }
 

@@ -172,12 +172,21 @@ struct Sync: Verb {
   }
 
   private static func text(_ rebootstrap: SyncReport.Rebootstrap) -> [String] {
-    var line =
-      "took over the whole database that is in the directory (\(rebootstrap.reason.rawValue))"
+    let why =
+      switch rebootstrap.reason {
+      case .gap: "what it needs has been cleared away"
+      case .reset: "the document was reset"
+      case .createdTwice: "another device has created the document as well"
+      case .begunAnew: "the document was deleted and created again"
+      default: rebootstrap.reason.rawValue
+      }
+    var line = "took over the whole database that is in the directory: \(why)"
     let own = rebootstrap.reappliedChangeSets + rebootstrap.returningChangeSets
     if own > 0 { line += ", with \(counted(own, "change set")) of this device beyond it" }
     if rebootstrap.changedSchema { line += "; its schema is another" }
-    return [line, "the file as it was is kept as \(rebootstrap.backup)"]
+    var lines = [line]
+    if let merged = rebootstrap.merged { lines += merged.lines }
+    return lines + ["the file as it was is kept as \(rebootstrap.backup)"]
       + rebootstrap.warnings.map { "warning: \($0.text)" }
   }
 
