@@ -75,8 +75,8 @@ struct Failure: Error, Sendable {
       "The database on this device is as it was, with all its edits. Go on as a new device with "
       + "“docsync sync --rejoin”, or take it out of sync with “docsync leave --abandon”.",
     .documentReplaced:
-      "The database on this device is as it was, with all its edits. Get the other document with "
-      + "“docsync join” under another path, or take this one out of sync with “docsync leave "
+      "The database on this device is as it was, with all its edits. Merge its rows into the other "
+      + "document with “docsync sync --merge”, or take it out of sync with “docsync leave "
       + "--abandon”.",
     .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
     .documentAmbiguous: "Choose one with --document.",

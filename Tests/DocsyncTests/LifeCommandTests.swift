@@ -188,6 +188,7 @@ import Testing
     try scratch.succeed("init", "c.db", "--directory", "shared", "--document", "notes")
     let replaced = try scratch.docsync("sync", "b.db")
     #expect(replaced.status == 5 && replaced.errors.contains("another was created"))
+    #expect(replaced.errors.contains("docsync sync --merge"))
     try scratch.succeed("leave", "b.db", "--abandon", "--yes")
     #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
   }
@@ -201,6 +202,14 @@ import Testing
     try scratch.succeed("join", "c.db", "--directory", "shared")
     #expect(try scratch.column("c.db", "SELECT title FROM notes").contains("\"kept\""))
     #expect(try scratch.docsync("sync", "a.db", "--recreate").status == 5)
+    // The other brings its rows along.
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('of a')")
+    let merged = try scratch.succeed("sync", "a.db", "--merge")
+    #expect(merged.output.contains("the document was deleted and created again"))
+    #expect(merged.output.contains("Of its rows, 1 were new"))
+    try scratch.succeed("sync", "b.db", "--merge")
+    let titles = try scratch.column("b.db", "SELECT title FROM notes ORDER BY title")
+    #expect(titles == ["\"kept\"", "\"of a\"", "\"one\"", "\"two\""])
   }
 
   @Test func removedDeviceIsToldAndCanLeave() throws {

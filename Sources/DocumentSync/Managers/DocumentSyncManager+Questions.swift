@@ -64,12 +64,18 @@ extension DocumentSyncManager {
         error, to: .documentDeleted(identifier: identifier, deletion, isUnderSync: true))
     case .createdAgain(let document):
       events.enter(.replaced)
-      try await answer(error, to: .documentReplaced(identifier: identifier, by: document))
+      try await answer(
+        error, to: .documentReplaced(identifier: identifier, by: document),
+        about: document.generation)
     case .outnumbered: throw error
     }
   }
 
-  private func answer(_ error: SyncError, to question: SyncQuestion) async throws {
+  /// - Parameter generation: What takes the place of the store's generation,
+  ///   if anything does.
+  private func answer(
+    _ error: SyncError, to question: SyncQuestion, about generation: IntegrityKey? = nil
+  ) async throws {
     let before = events.state
     let decision = await events.decision(
       of: delegate.withLock(\.self), on: question, before: before)
@@ -84,7 +90,13 @@ extension DocumentSyncManager {
         remedy: "Use it as the ordinary database that it is now.", underlying: error)
     case .rejoin:
       try await use("go on as a new device") { try StoreRecords($0).noteRejoins() }
-    case .stop, .merge, .replace: throw error
+    case .merge:
+      guard let generation else { throw error }
+      // The synchronization does it, and tells of it.
+      try await use("merge into the other document") {
+        try StoreRecords($0).noteMerging(into: generation)
+      }
+    case .stop, .replace: throw error
     }
   }
 

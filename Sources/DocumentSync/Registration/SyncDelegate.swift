@@ -24,7 +24,7 @@ public enum SyncQuestion: Hashable, Sendable {
   /// in the place where it is to be.
   case databaseInTheWay(identifier: String, path: String)
   /// The document that the store belongs to was deleted and created again
-  /// under the same name.
+  /// under the same name: are the rows that are here to be merged into it?
   case documentReplaced(identifier: String, by: DocumentDescription)
   /// This client was removed from the document.
   case clientRemoved(identifier: String)
@@ -36,7 +36,7 @@ public enum SyncQuestion: Hashable, Sendable {
     case .documentDeleted(_, _, let isUnderSync):
       isUnderSync ? [.stop, .create, .leave] : [.stop, .create]
     case .databaseInTheWay: [.stop, .merge, .replace]
-    case .documentReplaced: [.stop, .leave]
+    case .documentReplaced: [.stop, .merge, .leave]
     case .clientRemoved: [.stop, .rejoin, .leave]
     }
   }

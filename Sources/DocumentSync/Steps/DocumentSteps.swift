@@ -283,8 +283,8 @@ struct DocumentSteps {
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
       "The document “\(binding.documentIdentifier)” was deleted, and another was created under "
         + "the same name.",
-      remedy: "The store on this device is as it was, with all its edits. Join the other document "
-        + "under another path, or let this store leave.")
+      remedy: "The store on this device is as it was, with all its edits. Decide whether its rows "
+        + "shall be merged into the other document, or let it leave.")
   }
 
   private func replaced(_ binding: StoreBinding) -> SyncError {

@@ -21,8 +21,8 @@ struct RebootstrapStep {
   /// Downloads the best whole store, and exchanges the content.
   ///
   /// Errors, besides those of the directory: `wholeStoreMissing`; and
-  /// `generationReplaced` if the rows cannot be merged. The store is as it was
-  /// then.
+  /// `generationReplaced` or `documentReplaced` if the rows cannot be merged.
+  /// The store is as it was then.
   ///
   /// - Parameter generation: The generation that the store goes over to;
   ///   `nil` for its own. Own change sets that the whole store does not
@@ -51,7 +51,7 @@ struct RebootstrapStep {
         from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil)
       let replacement =
         if let generation, isStranger {
-          try merge(database, into: generation, records)
+          try merge(database, into: generation, reason, records)
         } else {
           try store.replaceContent(
             withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
@@ -74,17 +74,23 @@ struct RebootstrapStep {
   }
 
   private func merge(
-    _ database: String, into generation: GenerationFile, _ records: [String: [UInt8]?]
+    _ database: String, into generation: GenerationFile, _ reason: SyncReport.Rebootstrap.Reason,
+    _ records: [String: [UInt8]?]
   ) throws -> ContentReplacement {
     do {
       return try store.replaceContent(
         withSnapshotAt: database, mergingInto: binding(generation), records: records,
         commandState: commandState(in: generation), checkCancellation: context.checkCancellation)
     } catch let error as StoreError where error.code == .schemasDiffer {
+      let isTwice = reason == .createdTwice
       throw SyncError(
-        .generationReplaced, operation: context.verb, path: store.path,
-        message: "The document “\(generation.identifier)” was begun on another device, too, and "
-          + "that one counts; the rows here cannot be merged into it. \(error.message)",
+        isTwice ? .generationReplaced : .documentReplaced, operation: context.verb,
+        path: store.path,
+        message: "The document “\(generation.identifier)” was "
+          + (isTwice
+            ? "begun on another device, too, and that one counts"
+            : "deleted, and another was created under the same name")
+          + "; the rows here cannot be merged into it. \(error.message)",
         remedy: "Bring both to the same version of the application, then sync again; or take this "
           + "store out of sync and join the document under another path. The store is as it was.",
         detail: error.detail, underlying: error)

@@ -50,7 +50,7 @@ struct StoreRecords {
 
   private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
-      reset
+      reset, mergesInto
     // Those of the client go when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
@@ -150,6 +150,13 @@ struct StoreRecords {
   /// Notes that this client may go on as a new one although it was removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
+  /// The generation that the rows of the store may be merged into, although
+  /// its document was deleted.
+  func mergesInto() throws -> IntegrityKey? { try value(.mergesInto) }
+
+  /// Notes that the rows of the store may be merged into a generation.
+  func noteMerging(into generation: IntegrityKey) throws { try keep(generation, .mergesInto) }
+
   /// A reset of the document that was begun here and is not complete.
   func reset() throws -> SyncCommand.Reset? { try value(.reset) }
 
@@ -216,6 +223,7 @@ struct StoreRecords {
       reason(.readMarkers, [String: RecentSyncFile].self),
       reason(.retiredKept, [String: Kept].self), reason(.absences, [String: Absence].self),
       reason(.unverified, [String: Int].self), reason(.reset, SyncCommand.Reset.self),
+      reason(.mergesInto, IntegrityKey.self),
       reason(.kept, Kept.self), reason(.segments, [RecentSyncFile.Segment].self),
       reason(.housekeeping, Housekeeping.self),
     ].compactMap(\.self)

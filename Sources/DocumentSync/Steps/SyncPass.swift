@@ -78,7 +78,8 @@ struct SyncPass {
 
   /// Checks the binding, and goes over to the generation that counts: if the
   /// document was reset with what was edited here, and if it was created on
-  /// another device at the same time with the rows.
+  /// another device at the same time with the rows. So it does if it was
+  /// deleted and created again, and somebody has decided so.
   private func goOver() throws -> SyncReport.Rebootstrap? {
     let documents = DocumentSteps(files)
     do {
@@ -95,6 +96,12 @@ struct SyncPass {
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
       }
+    } catch let error as SyncError where error.code == .documentReplaced {
+      guard let found = try documents.find(store.binding.document), !found.isDeleted,
+        try StoreRecords(store).mergesInto() == found.file.generation
+      else { throw error }
+      return try RebootstrapStep(files, store: store).run(
+        .begunAnew, into: found.file, isStranger: true)
     }
   }
 

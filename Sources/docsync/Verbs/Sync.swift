@@ -20,6 +20,12 @@ struct Sync: Verb {
   @Flag(help: "If the document was deleted, create it again from this database.")
   var recreate = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "If the document was deleted and another was created under its name, merge this database "
+        + "into that one."))
+  var merge = false
+
   @Flag(help: "If this device was removed from the document, go on as a new device.")
   var rejoin = false
 
@@ -77,7 +83,7 @@ struct Sync: Verb {
     try await withManager(store, directory: place.directory) { manager in
       let bar = ProgressBar()
       defer { bar.clear() }
-      manager.setDelegate(Answers(recreates: recreate, rejoins: rejoin))
+      manager.setDelegate(Answers(recreates: recreate, merges: merge, rejoins: rejoin))
       let report =
         thorough
         ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
@@ -199,11 +205,13 @@ struct Sync: Verb {
 /// What the options say to what a synchronization may ask.
 private struct Answers: SyncDelegate {
   var recreates: Bool
+  var merges: Bool
   var rejoins: Bool
 
   func decide(_ question: SyncQuestion) async -> SyncDecision {
     switch question {
     case .documentDeleted where recreates: .create
+    case .documentReplaced where merges: .merge
     case .clientRemoved where rejoins: .rejoin
     default: question.usualDecision
     }
