@@ -68,7 +68,8 @@ struct LostValues {
       let isGone = row.existence == .deleted && !shown.contains(key)
       return columns.sorted { $0.key < $1.key }.flatMap { name, said -> [Loss] in
         // What is added to a counter loses against nothing.
-        if row.cells[name]?.isCounter == true { return [] }
+        let column = schema.table(key.table)?.columns.first { $0.name == name }
+        if column?.isCounter == true { return [] }
         return said.filter { isLost($0, among: said, row.cells[name]?.value, isGone: isGone, key) }
           .map {
             Loss(row: key, column: name, value: $0.value)
