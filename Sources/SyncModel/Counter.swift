@@ -4,10 +4,31 @@
 /// The sums are kept apart, never as one, so that a client's later sum takes
 /// the place of its earlier one and nothing counts twice.
 public struct Counter: Hashable, Sendable {
+  /// All that a client has added until a time.
+  public struct Sum: Hashable, Sendable {
+    /// The sum; a real or an integer.
+    public var value: Value
+    /// When the last of it was added.
+    public var time: HybridTime
+
+    /// Makes a sum.
+    public init(_ value: Value, at time: HybridTime) {
+      self.value = value
+      self.time = time
+    }
+
+    /// Whether another sum of the same client takes this one's place: of two
+    /// states of one client the order is the same everywhere.
+    func precedes(_ other: Sum) -> Bool {
+      if time != other.time { return time < other.time }
+      return Counter.real(value) < Counter.real(other.value)
+    }
+  }
+
   /// The number that was set; a real or an integer.
   public var base: Value
   /// What each client has added to it.
-  public var sums: [ClientIdentifier: Value] = [:]
+  public var sums: [ClientIdentifier: Sum] = [:]
 
   /// A counter to which nothing was added. `nil` for what is no number.
   public init?(base: Value) {
@@ -18,26 +39,41 @@ public struct Counter: Hashable, Sendable {
   /// The number that is shown. Integers that do not fit stop at the limits.
   public var total: Value {
     // In one order everywhere: sums of reals depend on it.
-    let sums = self.sums.sorted { $0.key < $1.key }.map(\.value)
+    let sums = self.sums.sorted { $0.key < $1.key }.map(\.value.value)
     return Self.sum([base] + sums)
   }
 
   /// Adds the difference between two numbers to a client's sum; false, and
   /// nothing is added, if one of them is no number.
+  ///
+  /// - Parameter time: When it was added. The sum's time is later than that
+  ///   of the one before, whatever this is.
   public mutating func add(
-    from old: Value, to new: Value, by client: ClientIdentifier
+    from old: Value, to new: Value, by client: ClientIdentifier, at time: HybridTime
   ) -> Bool {
-    guard Self.isNumber(old), Self.isNumber(new) else { return false }
-    let difference: Value
-    switch (old, new) {
-    case (.integer(let old), .integer(let new)):
-      let (result, overflows) = new.subtractingReportingOverflow(old)
-      difference = .integer(overflows ? (new < 0 ? .min : .max) : result)
-    default:
-      difference = .real(Self.real(new) - Self.real(old))
-    }
-    sums[client] = Self.sum([sums[client] ?? .integer(0), difference])
+    guard let difference = Self.difference(from: old, to: new) else { return false }
+    let before = sums[client]
+    sums[client] = Sum(
+      Self.sum([before?.value ?? .integer(0), difference]),
+      at: max(time, before?.time.next ?? .zero))
     return true
+  }
+
+  /// Takes over a client's sum, unless a later one of it is known.
+  public mutating func merge(_ sum: Sum, of client: ClientIdentifier) {
+    if let known = sums[client], !known.precedes(sum) { return }
+    sums[client] = sum
+  }
+
+  /// What has to be added to a number so that it is another; `nil` if one of
+  /// them is none.
+  public static func difference(from old: Value, to new: Value) -> Value? {
+    guard isNumber(old), isNumber(new) else { return nil }
+    if case .integer(let old) = old, case .integer(let new) = new {
+      let (result, overflows) = new.subtractingReportingOverflow(old)
+      return .integer(overflows ? (new < 0 ? .min : .max) : result)
+    }
+    return .real(real(new) - real(old))
   }
 
   static func isNumber(_ value: Value) -> Bool {
@@ -80,8 +116,9 @@ public enum CounterValue: Hashable, Sendable {
   /// The counter is set to a value, a number or not.
   case plain(Value)
   /// A client's sum of what it has added since the value with a stamp was
-  /// set.
-  case added(sum: Value, since: Stamp)
+  /// set, and the sum that it had said before. The sum's time is that of the
+  /// cell.
+  case added(sum: Value, before: Counter.Sum?, since: Stamp)
   /// A counter to which something was added.
   case counter(Counter)
 
@@ -101,18 +138,19 @@ public enum CounterValue: Hashable, Sendable {
     switch self {
     case .plain(.blob(let bytes)): return .blob([Tag.blob.rawValue] + bytes)
     case .plain(let value): return value
-    case .added(let sum, let stamp):
+    case .added(let sum, let before, let stamp):
       var bytes = [Tag.added.rawValue]
       bytes.append(bigEndian: stamp.time.rawValue)
       bytes += stamp.client.bits.bytes
       bytes.append(number: sum)
+      if let before { bytes.append(before) }
       return .blob(bytes)
     case .counter(let counter):
       var bytes = [Tag.counter.rawValue]
       bytes.append(number: counter.base)
       for (client, sum) in counter.sums.sorted(by: { $0.key < $1.key }) {
         bytes += client.bits.bytes
-        bytes.append(number: sum)
+        bytes.append(sum)
       }
       return .blob(bytes)
     }
@@ -129,25 +167,31 @@ public enum CounterValue: Hashable, Sendable {
     switch tag {
     case .blob: self = .plain(.blob(Array(content)))
     case .added:
-      guard content.count == 33, let time = content.prefix(8).bigEndianWord,
+      guard content.count == 33 || content.count == 50,
+        let time = content.prefix(8).bigEndianWord,
         let client = Bits128(bytes: content.dropFirst(8).prefix(16)),
-        let sum = Value(number: content.dropFirst(24))
+        let sum = Value(number: content.dropFirst(24).prefix(9))
       else { return nil }
+      var before: Counter.Sum?
+      if content.count == 50 {
+        guard let known = Counter.Sum(content.dropFirst(33)) else { return nil }
+        before = known
+      }
       self = .added(
-        sum: sum,
+        sum: sum, before: before,
         since: Stamp(
           time: HybridTime(rawValue: time), client: ClientIdentifier(bits: client)))
     case .counter:
-      guard content.count % 25 == 9, let base = Value(number: content.prefix(9)),
+      guard content.count % 33 == 9, let base = Value(number: content.prefix(9)),
         var counter = Counter(base: base)
       else { return nil }
       var rest = content.dropFirst(9)
       while !rest.isEmpty {
         guard let client = Bits128(bytes: rest.prefix(16)),
-          let sum = Value(number: rest.dropFirst(16).prefix(9))
+          let sum = Counter.Sum(rest.dropFirst(16).prefix(17))
         else { return nil }
         counter.sums[ClientIdentifier(bits: client)] = sum
-        rest = rest.dropFirst(25)
+        rest = rest.dropFirst(33)
       }
       self = .counter(counter)
     }
@@ -157,6 +201,12 @@ public enum CounterValue: Hashable, Sendable {
 extension Array where Element == UInt8 {
   fileprivate mutating func append(bigEndian word: UInt64) {
     Swift.withUnsafeBytes(of: word.bigEndian) { append(contentsOf: $0) }
+  }
+
+  /// A number and eight bytes.
+  fileprivate mutating func append(_ sum: Counter.Sum) {
+    append(number: sum.value)
+    append(bigEndian: sum.time.rawValue)
   }
 
   /// A kind byte and eight bytes.
@@ -173,6 +223,15 @@ extension Array where Element == UInt8 {
 extension ArraySlice where Element == UInt8 {
   fileprivate var bigEndianWord: UInt64? {
     count == 8 ? reduce(0) { $0 << 8 | UInt64($1) } : nil
+  }
+}
+
+extension Counter.Sum {
+  fileprivate init?(_ bytes: ArraySlice<UInt8>) {
+    guard bytes.count == 17, let value = Value(number: bytes.prefix(9)),
+      let time = bytes.dropFirst(9).bigEndianWord
+    else { return nil }
+    self.init(value, at: HybridTime(rawValue: time))
   }
 }
 

@@ -16,6 +16,17 @@ public struct Incarnation: Hashable, Sendable, Codable {
     case begunAnew
   }
 
+  /// What others have of a change set that the store has sealed as the client
+  /// that it was.
+  public enum Standing: Hashable, Sendable {
+    /// Everybody has it, or will.
+    case common
+    /// Some may have it. It is no longer one of the former client's.
+    case known
+    /// Nobody can have it: the former client's is another.
+    case unknown
+  }
+
   /// The client that it was.
   public var ancestor: ClientIdentifier
   /// The client that it is.

@@ -7,28 +7,40 @@ import SyncModel
 ///
 /// Each row and cell keeps its stamp, as an exception, the former client
 /// included. So whoever has merged them in one form or the other, or in both,
-/// has the same state.
+/// has the same state. What was added to counters becomes a sum of the new
+/// client's where nobody knows it yet: see ``CounterBranch``.
 struct IncarnationBranch {
+  /// One of the change sets.
+  struct Part {
+    var changeSet: SyncChangeSet
+    /// Whether others may have it.
+    var isKnown: Bool
+  }
+
   let session: StoreSession
   let former: StoreBinding
   let new: StoreBinding
 
   /// Moves the change sets, which are the last ones of the former client.
-  func move(_ changeSets: [SyncChangeSet]) throws {
-    guard let first = changeSets.first?.header else { return }
+  func move(_ parts: [Part]) throws {
+    guard let first = parts.first?.changeSet.header else { return }
     let common = first.previous.flatMap { hash in
       first.number > 1 ? VersionVector.Entry(number: first.number - 1, hash: hash) : nil
     }
     try takeBack(to: common)
     let author = try session.clients.number(of: new.client)
+    let counters = CounterBranch(session: session, former: former.client, new: new.client)
     var previous = first.previous
-    for (index, changeSet) in changeSets.enumerated() {
-      var moved = changeSet
+    for (index, part) in parts.enumerated() {
+      var moved = part.changeSet
       moved.header.client = new.client
       moved.header.number = UInt64(index) + 1
       moved.header.previous = previous
       moved.dependencies[former.client] = common
-      moved.tables = changeSet.tables.map { $0.keepingStamps(of: former.client) }
+      moved.tables = try moved.tables.map { changes in
+        let kept = changes.keepingStamps(of: former.client)
+        return part.isKnown ? kept : try counters.move(kept)
+      }
       let bytes = try ChangeSetCodec.encode(moved)
       let entry = VersionVector.Entry(
         number: moved.header.number, hash: ContentHash(of: bytes))
@@ -39,6 +51,7 @@ struct IncarnationBranch {
         client: author, entry: entry, rowCount: moved.rowCount, byteCount: bytes.count)
       previous = entry.hash
     }
+    try counters.settle()
   }
 
   /// The numbers are the other state's.

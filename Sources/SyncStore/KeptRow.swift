@@ -118,6 +118,16 @@ extension StoreSession {
     }
   }
 
+  /// Keeps other values of a row that is kept, in order of column.
+  func replaceCells(of row: RowKey, with cells: [(column: Int, value: Value)]) throws {
+    let replacing = try access(row.table).statement(
+      "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?")
+    replacing.bind(blob: KeptCells.encode(cells), at: 1)
+    replacing.bind(Int64(row.table), at: 2)
+    replacing.bind(blob: row.identity.bytes, at: 3)
+    try replacing.run()
+  }
+
   /// Forgets what is kept of a row.
   func forgetKept(_ row: RowKey) throws {
     remember(row, isRescued: false)

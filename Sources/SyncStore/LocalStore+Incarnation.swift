@@ -7,30 +7,35 @@ extension LocalStore {
   ///
   /// What was sealed before belongs to the client that it was, and is kept
   /// until it is published for that one (``ancestralChangeSets()``), apart
-  /// from the change sets that `isOwnBranch` tells: these another state of the
-  /// client does not have. They are written anew as change sets of the new
-  /// client, each value with the stamp that it had, so that merging them where
-  /// they are known changes nothing.
+  /// from the change sets that are no longer that one's: they are written anew
+  /// as change sets of the new client, each value with the stamp that it had,
+  /// so that merging them where they are known changes nothing.
   ///
   /// Small values of the layer above under keys that begin `client.` are
   /// forgotten.
   ///
-  /// - Parameter isOwnBranch: Told of each change set of the present client,
-  ///   in order; from the first for which it is true on, all are written anew.
+  /// - Parameter standing: Asked of each change set of the present client, in
+  ///   order; from the first that is not common on, all are written anew.
   @discardableResult
   public func beginIncarnation(
     _ reason: Incarnation.Reason, isAncestorGone: Bool = false,
-    isOwnBranch: (SealedChangeSet) throws -> Bool = { _ in false }
+    standing: (SealedChangeSet) throws -> Incarnation.Standing = { _ in .common }
   ) throws -> Incarnation {
     let sealed = try sealedChangeSets()
-    let branch = try sealed.firstIndex(where: isOwnBranch).map { Array(sealed[$0...]) } ?? []
-    let kept = try branch.map { try ChangeSetCodec.decode(sealedBytes($0.number)) }
+    var branch: [IncarnationBranch.Part] = []
+    for sealed in sealed {
+      let standing = try standing(sealed)
+      guard standing != .common || !branch.isEmpty else { continue }
+      let changeSet = try ChangeSetCodec.decode(sealedBytes(sealed.number))
+      branch.append(
+        IncarnationBranch.Part(changeSet: changeSet, isKnown: standing != .unknown))
+    }
     let before = binding
     let (incarnation, after) = try write { session in
       let began = try Self.begin(
         session.clients, before, reason, isAncestorGone: isAncestorGone,
         place: try options.places.map { try $0.place(of: path) }, options, session.database)
-      try IncarnationBranch(session: session, former: before, new: began.binding).move(kept)
+      try IncarnationBranch(session: session, former: before, new: began.binding).move(branch)
       return (began.incarnation, began.binding)
     }
     adopt(after)

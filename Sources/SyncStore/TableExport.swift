@@ -330,11 +330,14 @@ final class TableExport {
     if table.mergeType == .keepBoth { appendReplaced(old) }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
-      if let counter = try counter(at: position, log, batch, kept) {
+      if let counter = try counter(at: position, log, batch, kept, at: time) {
         guard let sum = counter.sums[session.ownClient], counter != counterBefore else { continue }
-        let since = session.clients.stamp(old.stamp(of: position))
-        changes.cells[index].append(CounterValue.added(sum: sum, since: since).encoded)
+        let added = CounterValue.added(
+          sum: sum.value, before: counterBefore?.sums[session.ownClient],
+          since: session.clients.stamp(old.stamp(of: position)))
+        changes.cells[index].append(added.encoded)
         shape.append(index)
+        note(sum.time, of: index, &rowTime)
         continue
       }
       // Where edits win, above a deletion by someone who knew as much.
@@ -351,11 +354,7 @@ final class TableExport {
           batch.olds[position][base], of: position,
           RowKey(table: table.id, identity: identities.identity(row)))
       }
-      if let rowTime, rowTime != time {
-        appendException(row: changes.count, column: index, time: time)
-      } else {
-        rowTime = time
-      }
+      note(time, of: index, &rowTime)
       new.setStamp(LocalStamp(time: time.rawValue, client: session.own), of: position)
     }
     guard !shape.isEmpty else { return false }
@@ -367,11 +366,22 @@ final class TableExport {
     return true
   }
 
+  /// Notes when a cell of an update was edited: the first one says it for the
+  /// row.
+  private func note(_ time: HybridTime, of column: Int, _ rowTime: inout HybridTime?) {
+    if let rowTime, rowTime != time {
+      appendException(row: changes.count, column: column, time: time)
+    } else {
+      rowTime = time
+    }
+  }
+
   /// The counter in a column with what was added to it since the last
   /// sealing; `nil` if the column is none, or was set to or from something
   /// else than a number.
   private func counter(
-    at position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
+    at position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?,
+    at time: HybridTime
   ) throws -> Counter? {
     guard table.columns[position].domain == .counter else { return nil }
     let now = batch.cells[position][cellRows[position]]
@@ -380,7 +390,7 @@ final class TableExport {
       known.flatMap { CounterValue($0.value)?.counter }
       ?? log.bases[position].flatMap { Counter(base: batch.olds[position][$0]) }
     guard var counter = before,
-      counter.add(from: counter.total, to: now, by: session.ownClient)
+      counter.add(from: counter.total, to: now, by: session.ownClient, at: time)
     else { return nil }
     counterBefore = before
     if !counter.sums.isEmpty {

@@ -17,13 +17,15 @@ extension WorkingSet {
         message: "A change set has a damaged value for the counter \(quoted(column.name)).",
         remedy: "Update docsync on all devices.")
     }
-    guard case .added(let sum, let stamp) = value else { return false }
+    guard case .added(let sum, _, let stamp) = value else { return false }
     let since = LocalStamp(
       time: stamp.time.rawValue, client: try session.clients.number(of: stamp.client))
     guard since == row.state.stamp(of: cell.column),
       var counter = row.values[cell.column].flatMap(CounterValue.init)?.counter
     else { return true }
-    counter.sums[session.clients.client(cell.stamp.client)] = sum
+    counter.merge(
+      Counter.Sum(sum, at: HybridTime(rawValue: cell.stamp.time)),
+      of: session.clients.client(cell.stamp.client))
     row.values[cell.column] = CounterValue.counter(counter).encoded
     return true
   }

@@ -82,7 +82,7 @@ public final class LeaveOperation: SyncOperation<LeaveReport>, @unchecked Sendab
         return try describe(files, &report)
       }
       // Nobody takes anything more from who has left.
-      try store.beginIncarnation(.retired) { !$0.isPublished }
+      try store.beginIncarnation(.retired) { $0.isPublished ? .common : .known }
       commands = CommandSteps(files, store: store)
     }
     let synchronization = try pass.run()

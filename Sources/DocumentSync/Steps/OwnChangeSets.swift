@@ -76,13 +76,13 @@ struct OwnChangeSets {
     try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self)
   }
 
-  /// Tells the change sets of this store that are a branch of its own, once
-  /// the directory was seen to know more of the client than the store.
+  /// Tells of the change sets of this store which are a branch of its own,
+  /// once the directory was seen to know more of the client than the store.
   ///
   /// What is listed under its hash is common to both states. Of two that
   /// claim one number the lower hash counts; one that nobody can have seen
   /// gives way.
-  func branch() throws -> (SealedChangeSet) -> Bool {
+  func standing() throws -> (SealedChangeSet) -> Incarnation.Standing {
     var claims: [UInt64: Set<HashFragment>] = [:]
     for case .changeSet(let name) in try listAll() {
       claims[name.number, default: []].insert(name.hash)
@@ -91,8 +91,8 @@ struct OwnChangeSets {
       let own = HashFragment(sealed.hash)
       let others = (claims[sealed.number] ?? []).subtracting([own])
       let isListed = claims[sealed.number]?.contains(own) ?? false
-      guard isListed || sealed.isPublished else { return true }
-      return others.contains { $0.description < own.description }
+      guard isListed || sealed.isPublished else { return .unknown }
+      return others.contains { $0.description < own.description } ? .known : .common
     }
   }
 

@@ -54,13 +54,13 @@ struct SyncPass {
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
-        let branch = try OwnChangeSets(files, store: store).branch()
-        try store.beginIncarnation(.forked, isOwnBranch: branch)
+        let standing = try OwnChangeSets(files, store: store).standing()
+        try store.beginIncarnation(.forked, standing: standing)
       } catch let retired as Retired where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("retired at change set \(retired.cut)")
         // Nobody has what is beyond, and nobody will take it from this client.
-        try store.beginIncarnation(.retired) { $0.number > retired.cut }
+        try store.beginIncarnation(.retired) { $0.number > retired.cut ? .known : .common }
       } catch let fork as Fork {
         throw forked(fork)
       } catch let retired as Retired {

@@ -41,7 +41,7 @@ struct LogicalState: Sendable {
     var stamp: Stamp
     var isCounter = false
     /// What was added, by whom, since it was set with a stamp.
-    var added: [Stamp: [ClientIdentifier: Value]] = [:]
+    var added: [Stamp: [ClientIdentifier: Counter.Sum]] = [:]
   }
 
   private let schema: FleetSchema
@@ -105,7 +105,7 @@ struct LogicalState: Sendable {
         let stamp = exceptions.first { $0.column == column }?.stamp ?? stamp
         let name = changes.columns[column]
         let isCounter = isCounter(name, changes.table)
-        if isCounter, merge(value, at: stamp, by: author, into: &row.cells[name]) { continue }
+        if isCounter, merge(value, at: stamp, into: &row.cells[name]) { continue }
         if row.cells[name].map({ $0.stamp < stamp }) ?? true {
           let added = row.cells[name]?.added ?? [:]
           row.cells[name] = Cell(value: value, stamp: stamp, isCounter: isCounter, added: added)
@@ -132,19 +132,22 @@ extension LogicalState {
   /// Merges what was said of a counter; false if it is to be merged like any
   /// other cell.
   private func merge(
-    _ value: Value, at stamp: Stamp, by author: ClientIdentifier, into cell: inout Cell?
+    _ value: Value, at stamp: Stamp, into cell: inout Cell?
   ) -> Bool {
     switch CounterValue(value) {
-    case .added(let sum, let since):
+    case .added(let sum, _, let since):
       var counter = cell ?? Cell(value: .null, stamp: .zero, isCounter: true)
-      counter.added[since, default: [:]][author] = sum
+      let known = counter.added[since]?[stamp.client]
+      if known.map({ $0.time < stamp.time }) ?? true {
+        counter.added[since, default: [:]][stamp.client] = Counter.Sum(sum, at: stamp.time)
+      }
       cell = counter
       return true
     case .counter(let whole):
       if cell.map({ $0.stamp < stamp }) ?? true {
         var counter = Cell(
           value: whole.base, stamp: stamp, isCounter: true, added: cell?.added ?? [:])
-        counter.added[stamp, default: [:]].merge(whole.sums) { known, _ in known }
+        counter.added[stamp, default: [:]].merge(whole.sums) { $0.time < $1.time ? $1 : $0 }
         cell = counter
       }
       return true
@@ -157,7 +160,7 @@ extension LogicalState.Cell {
   /// What is shown of it: with a counter, all sums since it was set.
   var shown: Value {
     guard isCounter, let sums = added[stamp], !sums.isEmpty else { return value }
-    let numbers = [value] + sums.sorted { $0.key < $1.key }.map(\.value)
+    let numbers = [value] + sums.sorted { $0.key < $1.key }.map(\.value.value)
     let integers = numbers.compactMap {
       if case .integer(let integer) = $0 { integer } else { nil }
     }
