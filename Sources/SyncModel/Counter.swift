@@ -52,6 +52,7 @@ public struct Counter: Hashable, Sendable {
     from old: Value, to new: Value, by client: ClientIdentifier, at time: HybridTime
   ) -> Bool {
     guard let difference = Self.difference(from: old, to: new) else { return false }
+    if old == new { return true }
     let before = sums[client]
     sums[client] = Sum(
       Self.sum([before?.value ?? .integer(0), difference]),

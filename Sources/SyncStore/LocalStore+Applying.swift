@@ -123,6 +123,11 @@ extension LocalStore {
     }
   }
 
+  /// What has been applied, change sets of this client among it.
+  public func vector() throws -> VersionVector {
+    try read { try $0.clients.vector() }
+  }
+
   /// The hash of a change set that was applied or sealed here; `nil` if it
   /// was not, or too long ago.
   public func hash(of client: ClientIdentifier, _ number: UInt64) throws -> ContentHash? {

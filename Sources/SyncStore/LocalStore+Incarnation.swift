@@ -54,30 +54,71 @@ extension LocalStore {
     try write { session in
       let returning = try session.returning()
       guard !returning.isEmpty else { return 0 }
-      _ = try seal(session, checkCancellation: checkCancellation)
-      let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
-      for own in returning {
-        try checkCancellation()
-        let former = try ChangeSetCodec.decode(own.bytes)
-        let head = try session.ownHead()
-        var changeSet = former
-        changeSet.header = SyncChangeSet.Header(
-          root: binding.root, document: binding.document, generation: binding.generation,
-          client: binding.client, number: (head?.number ?? 0) + 1, previous: head?.hash)
-        changeSet.dependencies = try session.clients.vector()
-        changeSet.dependencies[binding.client] = nil
-        changeSet.tables = former.tables.map { $0.keepingStamps(of: former.header.client) }
-        let bytes = try ChangeSetCodec.encode(changeSet)
-        let entry = VersionVector.Entry(
-          number: changeSet.header.number, hash: ContentHash(of: bytes))
-        try ChangeSetBuilder.write(
-          bytes, entry, rowCount: changeSet.rowCount, session.own, session)
-        _ = try apply.apply(changeSet, hash: entry.hash, byteCount: bytes.count)
-      }
-      try apply.finish()
+      try writeAnew(
+        returning.map { try ChangeSetCodec.decode($0.bytes) }, session,
+        checkCancellation: checkCancellation)
       try session.forgetReturning()
       return returning.count
     }
+  }
+
+  /// Writes change sets anew that nobody applies as they are, as those of this
+  /// client, and applies them: others' that were left behind in an earlier
+  /// generation, or former states' of this store. Each value keeps the stamp
+  /// that it had.
+  ///
+  /// One of which everything is here already, in whichever way it came, is
+  /// passed over, so that of several devices that find the same files one
+  /// writes them anew.
+  ///
+  /// - Parameters:
+  ///   - changeSets: In causal order.
+  ///   - records: Values of ``setRecord(_:to:)`` to set in the same
+  ///     transaction; `nil` removes one.
+  ///
+  /// Returns how many were written.
+  @discardableResult
+  public func writeAnew(
+    _ changeSets: [SyncChangeSet], records: [String: [UInt8]?] = [:],
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> Int {
+    try write { session in
+      let count = try writeAnew(changeSets, session, checkCancellation: checkCancellation)
+      try Self.set(records, session.database)
+      return count
+    }
+  }
+
+  @discardableResult
+  private func writeAnew(
+    _ changeSets: [SyncChangeSet], _ session: StoreSession,
+    checkCancellation: @escaping () throws -> Void
+  ) throws -> Int {
+    _ = try seal(session, checkCancellation: checkCancellation)
+    var count = 0
+    for former in changeSets {
+      try checkCancellation()
+      let head = try session.ownHead()
+      var changeSet = former
+      changeSet.header = SyncChangeSet.Header(
+        root: binding.root, document: binding.document, generation: binding.generation,
+        client: binding.client, number: (head?.number ?? 0) + 1, previous: head?.hash)
+      changeSet.dependencies = try session.clients.vector()
+      changeSet.dependencies[binding.client] = nil
+      changeSet.tables = former.tables.map { $0.keepingStamps(of: former.header.client) }
+      guard try !session.contains(changeSet) else { continue }
+      let bytes = try ChangeSetCodec.encode(changeSet)
+      let entry = VersionVector.Entry(
+        number: changeSet.header.number, hash: ContentHash(of: bytes))
+      try ChangeSetBuilder.write(bytes, entry, rowCount: changeSet.rowCount, session.own, session)
+      // Settled one by one: what the next one is compared with is in the
+      // tables.
+      let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
+      _ = try apply.apply(changeSet, hash: entry.hash, byteCount: bytes.count)
+      try apply.finish()
+      count += 1
+    }
+    return count
   }
 
   /// Makes the database that of a new client: the binding, and what is kept
@@ -108,9 +149,30 @@ extension LocalStore {
     try unsealCommands(database)
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)
-      if isAncestorGone { _ = try options.places?.keep([], of: binding.client.description) }
+      if isAncestorGone {
+        try options.places?.keep(
+          successor: after.client.description, of: binding.client.description)
+      }
     }
     return (incarnation, after)
+  }
+
+  /// The clients that stores of a client have become on this machine, one
+  /// after the other, when nobody was left of it: what they have done is this
+  /// store's own, although it may be an older state that knows nothing of
+  /// them.
+  public func successors(of client: ClientIdentifier) throws -> [ClientIdentifier] {
+    guard let places = options.places else { return [] }
+    var found: [ClientIdentifier] = []
+    var open = [client]
+    while let next = open.popLast() {
+      let successors = try places.successors(of: next.description).compactMap {
+        ClientIdentifier($0)
+      }.filter { $0 != client && !found.contains($0) }
+      found += successors
+      open += successors
+    }
+    return found
   }
 
   // MARK: - Announcing

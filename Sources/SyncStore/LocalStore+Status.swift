@@ -77,15 +77,17 @@ extension LocalStore {
 
   /// Keeps a value for the layer above, durably; `nil` removes it.
   public func setRecord(_ key: String, to value: [UInt8]?) throws {
-    try write { session in
-      if let value {
-        try session.database.execute(
-          sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
-          arguments: [key, Data(value)])
-      } else {
-        try session.database.execute(
-          sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
-      }
+    try write { session in try Self.set([key: value], session.database) }
+  }
+
+  /// Keeps values within a transaction; `nil` removes one.
+  static func set(_ records: [String: [UInt8]?], _ database: Database) throws {
+    for (key, value) in records {
+      try database.execute(sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
+      guard let value else { continue }
+      try database.execute(
+        sql: "INSERT INTO docsync_record (key, value) VALUES (?, ?)",
+        arguments: [key, Data(value)])
     }
   }
 

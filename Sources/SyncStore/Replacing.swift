@@ -302,13 +302,7 @@ struct Replacing {
           row["greatest"] as Int64, row["mixed"] as Int64,
         ])
     }
-    for (key, value) in records {
-      try database.execute(sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
-      guard let value else { continue }
-      try database.execute(
-        sql: "INSERT INTO docsync_record (key, value) VALUES (?, ?)",
-        arguments: [key, Data(value)])
-    }
+    try LocalStore.set(records, database)
   }
 
   // MARK: - Own change sets

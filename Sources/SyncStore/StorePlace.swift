@@ -100,8 +100,29 @@ public struct StorePlaces: Sendable {
   }
 
   /// The tokens that a client's store may have: one, or two while it is being
-  /// changed. `nil` if none are kept.
+  /// changed; none if it has become another client. `nil` if nothing is kept.
   func tokens(of client: String) throws -> [String]? {
+    try lines(of: client)?.filter { !$0.hasPrefix(Self.successor) }
+  }
+
+  /// The clients that stores of a client have become on this machine, when
+  /// nobody was left of it.
+  func successors(of client: String) throws -> [String] {
+    (try lines(of: client) ?? []).filter { $0.hasPrefix(Self.successor) }.map {
+      String($0.dropFirst(Self.successor.count))
+    }
+  }
+
+  /// Keeps that the store of a client has become another one, so that an
+  /// older state of it knows that, and which.
+  func keep(successor: String, of client: String) throws {
+    let known = try successors(of: client).filter { $0 != successor }
+    _ = try keep((known + [successor]).map { Self.successor + $0 }, of: client)
+  }
+
+  private static let successor = "successor "
+
+  private func lines(of client: String) throws -> [String]? {
     guard let folder, FileManager.default.fileExists(atPath: file(client, in: folder)) else {
       return nil
     }

@@ -1,0 +1,70 @@
+import SyncModel
+
+/// Telling whether what a change set says is here already.
+extension StoreSession {
+  /// Whether each value of a change set is here under its stamp, or was
+  /// replaced: then merging it changes nothing.
+  ///
+  /// False where that is not plain, such as for tables and columns that are
+  /// not here. It may be merged once more then, which changes nothing either.
+  func contains(_ changeSet: SyncChangeSet) throws -> Bool {
+    let author = try clients.number(of: changeSet.header.client)
+    for changes in changeSet.tables {
+      guard let table = schema.table(wireName: changes.table), table.knowsRows(as: changes),
+        table.mergeType != .keepBoth
+      else { return false }
+      let batch = try IncomingChanges(
+        changes, table: table, author: author, concurrency: .none, session: self)
+      guard batch.foreignColumns.isEmpty else { return false }
+      let states = try batch.states()
+      for row in states.indices {
+        let change = batch.change(row)
+        let key = RowKey(table: table.id, identity: batch.identity(row))
+        guard let state = states[row], try contains(change, state, key) else { return false }
+      }
+    }
+    return true
+  }
+
+  private func contains(
+    _ change: WorkingSet.Change, _ state: RowState, _ key: RowKey
+  ) throws -> Bool {
+    switch change.action {
+    case .insert, .delete, .erase:
+      if clients.precedes(state.existenceStamp, change.stamp) { return false }
+    case .update: break
+    }
+    if let silence = change.silence, clients.precedes(state.silence, silence) { return false }
+    for cell in change.cells {
+      if case .added(let sum, _, let since) = counterValue(cell, key) {
+        guard try contains(sum, since: since, cell.column, at: cell.stamp, state, key) else {
+          return false
+        }
+      } else if clients.precedes(state.stamp(of: cell.column), cell.stamp) {
+        return false
+      }
+    }
+    return true
+  }
+
+  private func counterValue(
+    _ cell: (column: Int, value: Value, stamp: LocalStamp), _ key: RowKey
+  ) -> CounterValue? {
+    guard schema[key.table].columns[cell.column].domain == .counter else { return nil }
+    return CounterValue(cell.value)
+  }
+
+  /// Whether what a client has added to a counter is in its sum, or void.
+  private func contains(
+    _ sum: Value, since: Stamp, _ column: Int, at stamp: LocalStamp, _ state: RowState,
+    _ key: RowKey
+  ) throws -> Bool {
+    let set = LocalStamp(time: since.time.rawValue, client: try clients.number(of: since.client))
+    let current = state.stamp(of: column)
+    guard set == current else { return clients.precedes(set, current) }
+    guard state.isKept, let cell = try kept(key)?.cells.first(where: { $0.column == column }),
+      let known = CounterValue(cell.value)?.counter?.sums[clients.client(stamp.client)]
+    else { return false }
+    return known.time.rawValue >= stamp.time
+  }
+}

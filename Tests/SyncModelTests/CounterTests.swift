@@ -1,0 +1,31 @@
+import SyncModel
+import Testing
+
+/// Sums of counters.
+struct CounterTests {
+  private let client = ClientIdentifier(bits: Bits128(high: 1, low: 1))
+
+  private func time(_ milliseconds: Int64) -> HybridTime {
+    HybridTime(milliseconds: milliseconds)
+  }
+
+  @Test func earlierSumOfAClientChangesNothing() throws {
+    var counter = try #require(Counter(base: .integer(10)))
+    counter.merge(Counter.Sum(.integer(5), at: time(2)), of: client)
+    counter.merge(Counter.Sum(.integer(3), at: time(1)), of: client)
+    #expect(counter.total == .integer(15))
+    counter.merge(Counter.Sum(.integer(-1), at: time(3)), of: client)
+    #expect(counter.total == .integer(9))
+  }
+
+  @Test func sumsAreKeptWithTheirTimes() throws {
+    var counter = try #require(Counter(base: .real(0.5)))
+    let isAdded = counter.add(from: .integer(1), to: .integer(4), by: client, at: time(7))
+    let other = ClientIdentifier(bits: Bits128(high: 2, low: 2))
+    let isAddedToo = counter.add(from: .integer(1), to: .real(0.5), by: other, at: time(8))
+    #expect(isAdded && isAddedToo)
+    let read = try #require(CounterValue(CounterValue.counter(counter).encoded))
+    #expect(read == .counter(counter))
+    #expect(counter.sums[client]?.time == time(7))
+  }
+}
