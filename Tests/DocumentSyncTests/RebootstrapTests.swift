@@ -89,4 +89,91 @@ import Testing
     #expect(try fleet[1].notes().first == "n=2")
     try fleet.expectEqual()
   }
+
+  // MARK: - Gaps that not every whole store closes
+
+  /// Two whole stores, of which each lacks what the other device has done:
+  /// the greater one lacks what was cleared away.
+  private func makeFleetWithTwoWholeStores() async throws -> TestFleet {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let before = fleet.memory.items
+    try fleet[1].put("a", "cleared away")
+    try await fleet[1].synchronize()
+    try await fleet[1].uploadWholeStore()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    for number in 1...5 {
+      try fleet[2].put("b\(number)", "loose")
+      try await fleet[2].synchronize()
+    }
+    try await fleet[2].uploadWholeStore()
+    fleet.memory.takeOver(after)
+    try StoreRecords(fleet[1].store).keep(StoreRecords.Kept(changeSets: 2))
+    try await fleet[1].synchronize()
+    for path in fleet.changeSets(of: 1) { try fleet.memory.remove(path) }
+    return fleet
+  }
+
+  @Test func aGapIsClosedByTheWholeStoreThatContainsIt() async throws {
+    let fleet = try await makeFleetWithTwoWholeStores()
+    let report = try await fleet[0].synchronize()
+    #expect(report.rebootstrap?.wholeStore.client == fleet[1].binding.client)
+    #expect(report.waiting == [])
+    #expect(try await fleet[0].synchronize().rebootstrap == nil)
+    try await fleet[2].synchronize()
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().first == "a=cleared away")
+  }
+
+  @Test func whoJoinsTakesTheWholeStoreThatLacksNothingThatWasClearedAway() async throws {
+    let fleet = try await makeFleetWithTwoWholeStores()
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
+      environment: fleet.environment)
+    #expect(try late.notes().first == "a=cleared away")
+    let report = try await late.synchronize()
+    #expect(report.rebootstrap == nil && report.waiting == [])
+    #expect(try late.notes() == fleet[1].notes())
+  }
+
+  @Test func whereNoWholeStoreClosesAGapOneIsAskedFor() async throws {
+    let fleet = try await makeFleetWithTwoWholeStores()
+    for path in fleet.paths(where: {
+      $0.components.contains("WholeStore")
+        && $0.components.contains(fleet[1].binding.client.description)
+    }) { try fleet.memory.remove(path) }
+    let report = try await fleet[0].synchronize()
+    #expect(report.rebootstrap == nil)
+    #expect(report.waiting.map(\.reason) == [.clearedAway])
+    #expect(report.sentCommands == 1)
+    // Once is enough.
+    #expect(try await fleet[0].synchronize().sentCommands == 0)
+    #expect(try await fleet[1].synchronize().uploadedWholeStore)
+    #expect(try await !fleet[1].synchronize().uploadedWholeStore)
+    #expect(try await fleet[0].synchronize().rebootstrap?.reason == .gap)
+    try await fleet[2].synchronize()
+    try await fleet.settle()
+    try fleet.expectEqual()
+  }
+
+  @Test func theFirstChangeSetIsFetchedAlthoughTheSecondIsKeptAlready() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    for number in 1...2 {
+      try fleet[1].put("n\(number)", "x")
+      _ = try fleet[1].store.seal()
+    }
+    let bytes = try fleet[1].store.sealedBytes(2)
+    _ = try fleet[0].store.apply([
+      ReceivedChangeSet(
+        changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
+    ])
+    #expect(try fleet[0].store.waiting().map(\.number) == [2])
+    try await fleet[1].synchronize()
+    #expect(try await fleet[0].synchronize().waiting == [])
+    try fleet.expectEqual()
+  }
 }

@@ -51,6 +51,7 @@ struct RetirementTests {
     #expect(try marker(fleet, 0).retired.first?.lowestKept == 2)
     let idle = try await fleet[0].synchronize()
     #expect(idle.isIdle && idle.waiting.isEmpty)
+    #expect(try await fleet[0].verify().findings.filter { $0.severity != .note } == [])
   }
 
   @Test func retiredClientThatReturnsIsANewOneAndItsEditsArrive() async throws {

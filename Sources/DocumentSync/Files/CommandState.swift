@@ -42,6 +42,9 @@ struct CommandState: Hashable, Codable {
   var retirements: [Retirement] = []
   /// The generation that takes this one's place, once a command said so.
   var reset: SyncCommand.Reset?
+  /// The change sets of which others need a whole store that contains them.
+  /// A set; `nil` for none.
+  var wanted: Set<SyncCommand.Upload>?
   /// The greatest stamp of a command that was processed.
   var latest = HybridTime.zero
 
@@ -76,6 +79,9 @@ struct CommandState: Hashable, Codable {
     }
     if let other = file.command.reset, reset.map({ $0.ordinal < other.ordinal }) ?? true {
       reset = other
+    }
+    if let upload = file.command.upload, file.client != own.client {
+      wanted = (wanted ?? []).union([upload])
     }
   }
 

@@ -1,4 +1,5 @@
 import SyncModel
+import SyncStore
 
 /// `generation.<ordinal>.<integrity key>.json`: one life of a document.
 struct GenerationFile: Hashable, Codable {
@@ -29,4 +30,14 @@ struct TombstoneFile: Hashable, Codable {
   /// What the client is called.
   var clientDescription: String?
   var deletedMilliseconds: Int64
+}
+
+extension GenerationFile {
+  /// What a binding says of its generation.
+  init(of binding: StoreBinding) {
+    self.init(
+      root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
+      generation: binding.generation, ordinal: UInt64(binding.generationOrdinal), description: "",
+      creator: binding.client, createdMilliseconds: 0)
+  }
 }

@@ -36,6 +36,14 @@ struct SyncCommand: Hashable, Codable {
     var ordinal: UInt64
   }
 
+  /// The author needs a change set that was cleared away, and no whole store
+  /// gives it. Who has all that was cleared away uploads one.
+  struct Upload: Hashable, Codable {
+    /// The client whose change set it is.
+    var client: ClientIdentifier
+    var number: UInt64
+  }
+
   /// Something that means something to the application.
   struct Application: Hashable, Codable {
     /// The most bytes that go with one.
@@ -49,12 +57,13 @@ struct SyncCommand: Hashable, Codable {
 
   /// The names of the kinds.
   enum Kind: String {
-    case retire, reset, application
+    case retire, reset, upload, application
   }
 
   var kind: String
   var retire: Retire?
   var reset: Reset?
+  var upload: Upload?
   var application: Application?
 
   init(_ retire: Retire) {
@@ -67,6 +76,11 @@ struct SyncCommand: Hashable, Codable {
     self.reset = reset
   }
 
+  init(_ upload: Upload) {
+    kind = Kind.upload.rawValue
+    self.upload = upload
+  }
+
   init(_ application: Application) {
     kind = Kind.application.rawValue
     self.application = application
@@ -77,12 +91,13 @@ struct SyncCommand: Hashable, Codable {
 
   /// Whether it has what its kind needs, within bounds.
   var isWellFormed: Bool {
-    let parts = [retire != nil, reset != nil, application != nil]
+    let parts = [retire != nil, reset != nil, upload != nil, application != nil]
     guard let kind = Kind(rawValue: kind) else { return true }
     guard parts.filter(\.self).count == 1 else { return false }
     switch kind {
     case .retire: return retire != nil
     case .reset: return reset != nil
+    case .upload: return upload != nil
     case .application:
       guard let application else { return false }
       return application.payload.count <= Application.payloadLimit

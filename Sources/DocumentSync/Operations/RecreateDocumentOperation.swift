@@ -73,6 +73,6 @@ public final class RecreateDocumentOperation: SyncOperation<StoreBinding>, @unch
       client, as: binding.clientDescription, ancestor: binding.ancestor,
       userInfo: descriptions.clientInfo, document: binding.document)
     try checkCancellation()
-    try store.beginAnew(as: binding, forgetting: StoreRecords.ofOneGeneration)
+    try store.beginAnew(as: binding, forgetting: StoreRecords.ofOneLife)
   }
 }

@@ -70,6 +70,9 @@ public final class ResetOperation: SyncOperation<StoreBinding>, @unchecked Senda
     _ = try pass.send(fetched)
     guard let reset else { return }
     try checkCancellation()
+    let leftBehind = LeftBehind(files, store: store)
+    try records.keep(
+      leftBehind.formerGenerations(beside: try leftBehind.present(containing: store.vector())))
     var binding = store.binding
     binding.ancestor = binding.client
     binding.client = .random(using: &generator)

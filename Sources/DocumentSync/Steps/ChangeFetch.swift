@@ -78,7 +78,10 @@ final class ChangeFetch {
       authors[client, default: Author()].lastHash = entry.hash
     }
     let waiting = try store.waiting()
-    for waiting in waiting where waiting.number > authors[waiting.client]?.has ?? 0 {
+    // One that waits for an earlier one of its author does not make that one
+    // known: the store's content may have been exchanged since.
+    for waiting in waiting.sorted(by: { $0.number < $1.number })
+    where waiting.number == (authors[waiting.client]?.has ?? 0) + 1 {
       authors[waiting.client, default: Author()].has = waiting.number
       authors[waiting.client]?.lastHash = waiting.hash
     }

@@ -33,17 +33,31 @@ extension Housekeeping {
   // MARK: Uploading
 
   /// Uploads a whole store if the next device that joins would have to fetch
-  /// too much beyond the best that is there.
+  /// too much beyond the best that is there, or could not join, since each
+  /// that is there lacks something that was cleared away.
   func uploadIfWorthIt(_ findings: inout Findings) throws {
-    let best = try listed(findings).max { left, right in
-      (left.vector.sum, left.commands.sum) < (right.vector.sum, right.commands.sum)
+    var cleared = ClearedAway(findings.known.values)
+    let kept = try records.kept()
+    cleared.add(client, kept.changeSets, kept.commands)
+    for (client, kept) in try records.retiredKept() {
+      cleared.add(client, kept.changeSets, kept.commands)
     }
+    func isComplete(_ store: RecentSyncFile.WholeStore) -> Bool {
+      cleared.isContained(in: store.vector, commands: store.commands)
+    }
+    func rank(_ store: RecentSyncFile.WholeStore) -> (Int, UInt64, UInt64) {
+      (isComplete(store) ? 1 : 0, store.vector.sum, store.commands.sum)
+    }
+    let best = try listed(findings).max { rank($0) < rank($1) }
     var vector = try store.appliedVector()
     vector[client] = try store.head()
     let rank = members.all.sorted().firstIndex(of: client) ?? 0
-    let isWorthIt = try WholeStoreDecision(
+    var isWorthIt = try WholeStoreDecision(
       best: best.map { ($0.vector, $0.byteCount) }, vector: vector, rank: rank
     ).isWorthIt { try store.historyByteCount(beyond: $0) }
+    if let best, !isComplete(best) {
+      isWorthIt = cleared.isContained(in: vector, commands: commands.commands)
+    }
     guard isWorthIt else { return }
     do {
       _ = try WholeStoreSteps(files).upload(store)

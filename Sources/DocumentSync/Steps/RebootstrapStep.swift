@@ -24,17 +24,20 @@ struct RebootstrapStep {
   /// `generationReplaced` or `documentReplaced` if the rows cannot be merged.
   /// The store is as it was then.
   ///
-  /// - Parameter generation: The generation that the store goes over to;
+  /// - Parameters:
+  ///   - generation: The generation that the store goes over to;
   ///   `nil` for its own. Own change sets that the whole store does not
   ///   contain are set aside then, to be written anew
   ///   (``LocalStore/returning()``), and all that is remembered of other
   ///   clients' markers is forgotten.
-  /// - Parameter isStranger: Whether the generation has nothing to do with the
-  ///   store's, so that the rows are merged, by a new client, in place of the
-  ///   own change sets.
+  ///   - isStranger: Whether the generation has nothing to do with the
+  ///     store's, so that the rows are merged, by a new client, in place of
+  ///     the own change sets.
+  ///   - isWanted: Tells the whole stores that will do.
   func run(
     _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil,
-    isStranger: Bool = false
+    isStranger: Bool = false,
+    where isWanted: (WholeStoreSteps.Candidate) -> Bool = { _ in true }
   ) throws -> SyncReport.Rebootstrap {
     context.begin(.downloading)
     context.environment.logger.notice("re-bootstrap of \(store.path): \(reason.rawValue)")
@@ -44,11 +47,20 @@ struct RebootstrapStep {
       let database = siblings.temporary("database")
       let steps = WholeStoreSteps(files)
       let checked = try steps.download(
-        generation ?? ownGeneration, to: database, file: siblings.temporary("store"))
+        generation ?? GenerationFile(of: store.binding), to: database,
+        file: siblings.temporary("store"), where: isWanted)
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
+      let leftBehind = LeftBehind(files, store: store)
+      let former = try generation.flatMap { _ in
+        isStranger
+          ? nil
+          : try leftBehind.formerGenerations(
+            beside: try leftBehind.present(containing: checked.header.vector))
+      }
       let records = try StoreRecords.rebootstrapped(
-        from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil)
+        from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil,
+        former: former)
       let replacement =
         if let generation, isStranger {
           try merge(database, into: generation, reason, records)
@@ -109,14 +121,6 @@ struct RebootstrapStep {
         try CommandState.decoded(whole, generation: generation, client: client))
       return try state.encoded()
     }
-  }
-
-  private var ownGeneration: GenerationFile {
-    let binding = store.binding
-    return GenerationFile(
-      root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
-      generation: binding.generation, ordinal: UInt64(binding.generationOrdinal), description: "",
-      creator: binding.client, createdMilliseconds: 0)
   }
 
   private func binding(_ generation: GenerationFile) -> StoreBinding {

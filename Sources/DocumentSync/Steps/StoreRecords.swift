@@ -48,9 +48,34 @@ struct StoreRecords {
     var last: Int64
   }
 
+  /// A generation that this store was in, where clients may have left what
+  /// nobody applies any more.
+  struct FormerGeneration: Codable, Hashable {
+    var generation: IntegrityKey
+    /// By client, the number up to which all that it has published there is
+    /// in the present generation, as far as it is known here.
+    var contained: [String: UInt64]
+    /// By client, the least number that was not cleared away.
+    var lowestKept: [String: UInt64]
+    /// By client that was removed, the number beyond which nothing of it is
+    /// taken.
+    var cuts: [String: UInt64]
+    /// Whether its folder was looked through.
+    var isLookedThrough = false
+  }
+
+  /// The clients of this generation that this store was before.
+  struct Ancestors: Codable, Hashable {
+    var clients: [ClientIdentifier] = []
+    /// By client, the number up to which all that it has published is here.
+    var contained: [String: UInt64] = [:]
+    /// Those whose folders were looked through.
+    var lookedThrough: [ClientIdentifier] = []
+  }
+
   private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
-      reset, mergesInto
+      reset, mergesInto, ancestors, formerGenerations, asked
     // Those of the client go when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
@@ -59,8 +84,13 @@ struct StoreRecords {
     case housekeeping = "client.housekeeping"
   }
 
+  /// What a store forgets that begins another life of its document.
+  static var ofOneLife: [String] { Key.allCases.map(\.rawValue) }
+
   /// What a store forgets that begins another generation.
-  static var ofOneGeneration: [String] { Key.allCases.map(\.rawValue) }
+  static var ofOneGeneration: [String] {
+    ofOneLife.filter { $0 != Key.formerGenerations.rawValue }
+  }
 
   let store: LocalStore
 
@@ -166,10 +196,34 @@ struct StoreRecords {
     try keep(reset, .reset)
   }
 
-  /// Forgets everything that is about the files of one generation, when the
-  /// store goes over to another.
-  func forgetGeneration() throws {
-    for key in Key.allCases where key != .setUp { try store.setRecord(key.rawValue, to: nil) }
+  /// The change sets for which a whole store was asked for, by client.
+  func asked() throws -> [String: UInt64] { try value(.asked) ?? [:] }
+
+  /// Keeps for which change sets a whole store was asked for.
+  func keep(asked: [String: UInt64]) throws { try keep(asked, .asked) }
+
+  /// The clients of this generation that this store was before.
+  func ancestors() throws -> Ancestors { try value(.ancestors) ?? Ancestors() }
+
+  /// Keeps which clients of this generation this store was before.
+  func keep(_ ancestors: Ancestors) throws { try keep(ancestors, .ancestors) }
+
+  /// What sets them, for a transaction that does more.
+  static func record(of ancestors: Ancestors) throws -> [String: [UInt8]?] {
+    [Key.ancestors.rawValue: try encoded(ancestors)]
+  }
+
+  /// The generations that this store was in before this one, in order.
+  func formerGenerations() throws -> [FormerGeneration] { try value(.formerGenerations) ?? [] }
+
+  /// Keeps which generations this store was in before.
+  func keep(_ generations: [FormerGeneration]) throws {
+    try keep(generations, .formerGenerations)
+  }
+
+  /// What sets them, for a transaction that does more.
+  static func record(of generations: [FormerGeneration]) throws -> [String: [UInt8]?] {
+    [Key.formerGenerations.rawValue: try encoded(generations)]
   }
 
   /// The whole stores that this store has found whole.
@@ -183,10 +237,13 @@ struct StoreRecords {
   /// The records of a store that has taken over a whole store, which counts
   /// as found whole.
   ///
-  /// - Parameter others: What it has found whole before; `nil` if the whole
-  ///   store is of another generation, in which nothing is known of anybody.
+  /// - Parameters:
+  ///   - others: What it has found whole before; `nil` if the whole store is
+  ///     of another generation, in which nothing is known of anybody.
+  ///   - former: The generations that it was in before.
   static func rebootstrapped(
-    from checked: WholeStoreFile.Checked, keeping others: [RecentSyncFile.WholeStore]?
+    from checked: WholeStoreFile.Checked, keeping others: [RecentSyncFile.WholeStore]?,
+    former: [FormerGeneration]? = nil
   ) throws -> [String: [UInt8]?] {
     let header = checked.header
     let found = RecentSyncFile.WholeStore(
@@ -201,6 +258,7 @@ struct StoreRecords {
         records.updateValue(nil, forKey: key.rawValue)
       }
     }
+    if let former { records[Key.formerGenerations.rawValue] = try encoded(former) }
     return records
   }
 
@@ -225,7 +283,9 @@ struct StoreRecords {
       reason(.unverified, [String: Int].self), reason(.reset, SyncCommand.Reset.self),
       reason(.mergesInto, IntegrityKey.self),
       reason(.kept, Kept.self), reason(.segments, [RecentSyncFile.Segment].self),
-      reason(.housekeeping, Housekeeping.self),
+      reason(.housekeeping, Housekeeping.self), reason(.ancestors, Ancestors.self),
+      reason(.formerGenerations, [FormerGeneration].self),
+      reason(.asked, [String: UInt64].self),
     ].compactMap(\.self)
   }
 

@@ -16,7 +16,7 @@ struct SyncPass {
   /// Whether to clear away what nobody needs, due or not.
   var clearsAway = false
 
-  private var context: OperationContext { files.context }
+  var context: OperationContext { files.context }
 
   /// What the first half hands to the second.
   struct Fetched: Sendable {
@@ -50,7 +50,7 @@ struct SyncPass {
         return fetched
       } catch let gap as Gap {
         context.environment.logger.notice("change set \(gap.number) of \(gap.client) is gone")
-        rebootstrap = try RebootstrapStep(files, store: store).run(.gap)
+        rebootstrap = try GapSteps(files, store: store).close(gap)
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
@@ -74,64 +74,6 @@ struct SyncPass {
   private struct Retired: Error {
     var retirement: CommandState.Retirement
     var cut: UInt64
-  }
-
-  /// Checks the binding, and goes over to the generation that counts: if the
-  /// document was reset with what was edited here, and if it was created on
-  /// another device at the same time with the rows. So it does if it was
-  /// deleted and created again, and somebody has decided so.
-  private func goOver() throws -> SyncReport.Rebootstrap? {
-    let documents = DocumentSteps(files)
-    do {
-      try documents.check(store.binding)
-      return nil
-    } catch let error as SyncError where error.code == .generationReplaced {
-      let step = RebootstrapStep(files, store: store)
-      switch try documents.lineage(of: store.binding) {
-      case .successor(let generation):
-        let rebootstrap = try step.run(.reset, into: generation)
-        try store.beginIncarnation(.begunAnew)
-        return rebootstrap
-      case .stranger(let generation):
-        return try step.run(.createdTwice, into: generation, isStranger: true)
-      case .unknown: throw error
-      }
-    } catch let error as SyncError where error.code == .documentReplaced {
-      guard let found = try documents.find(store.binding.document), !found.isDeleted,
-        try StoreRecords(store).mergesInto() == found.file.generation
-      else { throw error }
-      return try RebootstrapStep(files, store: store).run(
-        .begunAnew, into: found.file, isStranger: true)
-    }
-  }
-
-  /// Writes anew what the store has brought along from another generation,
-  /// also after an interruption.
-  private func bringAlong() throws {
-    let returning = try store.returning()
-    guard !returning.isEmpty else { return }
-    if returning.contains(where: { $0.client == store.binding.client }) {
-      try store.beginIncarnation(.begunAnew)
-    }
-    _ = try store.writeReturningAnew(checkCancellation: context.checkCancellation)
-  }
-
-  /// A change set that this store needs was cleared away, and a whole store
-  /// contains it.
-  private struct Gap: Error {
-    var client: ClientIdentifier
-    var number: UInt64
-  }
-
-  /// Whether a whole store in the directory contains a change set.
-  private func isContained(_ gap: Gap) throws -> Bool {
-    let binding = store.binding
-    return try WholeStoreSteps(files).candidates(
-      GenerationFile(
-        root: binding.root, document: binding.document, identifier: binding.documentIdentifier,
-        generation: binding.generation, ordinal: UInt64(binding.generationOrdinal),
-        description: "", creator: binding.client, createdMilliseconds: 0)
-    ).contains { $0.vector?.number(of: gap.client) ?? 0 >= gap.number }
   }
 
   private func forked(_ fork: Fork) -> SyncError {
@@ -160,13 +102,19 @@ struct SyncPass {
       lowestKept: { [files, store] client in
         try KnownMarkers(files, store: store).lowestKept(of: client, listing)
       })
-    let turn = try takeTurn(own: own, fetch: fetch, &report)
+    let leftBehind = LeftBehind(files, store: store)
+    let turn = try takeTurn(
+      own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members), &report)
     try announce(&report)
     try fetch.run(&report)
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
-      if try isContained(gap) { throw gap }
+      let steps = GapSteps(files, store: store)
+      if try steps.canClose(gap) { throw gap }
+      try steps.ask(for: gap)
     }
+    // What was found by others has come with their change sets by now.
+    try leftBehind.bring(members, isTurn: turn.looksBehind, &report)
     return Fetched(
       report: report, listing: listing, turn: turn, seen: seen, members: members,
       mustShow: mustShow)
@@ -223,6 +171,9 @@ struct SyncPass {
     try acknowledged.replace(lost, &report)
     try acknowledged.forget(kept, fetched.listing)
 
+    if try GapSteps(files, store: store).uploadIfAsked(fetched.listing) {
+      report.uploadedWholeStore = true
+    }
     report.publishedMarker = try tell(
       fetched, waiting: report.waiting, isForced: fetched.mustShow)
     if try Housekeeping.isDue(store) || clearsAway {
@@ -251,6 +202,7 @@ struct SyncPass {
       context.send(
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
     }
+    try LeftBehind(files, store: store).note(incarnations)
     let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
     let records = StoreRecords(store)
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
@@ -375,21 +327,26 @@ struct SyncPass {
     case own(OwnChangeSets.Listed)
     /// Someone else's, or the folder of all.
     case other
+    /// The folders in which something may have been left behind.
+    case behind
+
+    var looksBehind: Bool { if case .behind = self { true } else { false } }
   }
 
   /// Lists one folder that no marker asked for: that of one client, itself
   /// included, or the folder of all clients, where one may be found whose
   /// only marker was lost.
   private func takeTurn(
-    own: OwnChangeSets, fetch: ChangeFetch, _ report: inout SyncReport
+    own: OwnChangeSets, fetch: ChangeFetch, looksBehind: Bool, _ report: inout SyncReport
   ) throws -> Turn {
     let others = fetch.knownClients.sorted()
-    let index = turns.take(of: others.count + 2)
+    let index = turns.take(of: others.count + (looksBehind ? 3 : 2))
     if index < others.count {
       try fetch.look(at: others[index])
       return .other
     }
     if index == others.count { return .own(try own.list(&report)) }
+    if index > others.count + 1 { return .behind }
     try fetch.lookForClients()
     return .other
   }

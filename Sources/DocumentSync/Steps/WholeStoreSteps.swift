@@ -13,6 +13,10 @@ struct WholeStoreSteps {
     var vector: VersionVector?
     /// The commands that it has processed, likewise.
     var commands: VersionVector?
+    /// The clients of which it lacks what was cleared away.
+    var lacking: Set<ClientIdentifier> = []
+    /// Whether it lacks nothing that was cleared away, commands included.
+    var isComplete = false
   }
 
   /// The greatest file that is read.
@@ -91,11 +95,14 @@ struct WholeStoreSteps {
 
   /// The whole stores of a document, the one first that contains most.
   ///
-  /// If one contains all that another does, and more, the sum of its numbers
-  /// is greater, so that it comes before.
+  /// Those come first that contain all that was cleared away. If one contains
+  /// all that another does, and more, the sum of its numbers is greater, so
+  /// that it comes before.
   func candidates(_ document: GenerationFile) throws -> [Candidate] {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
-    let known = try announced(layout)
+    let markers = try self.markers(layout)
+    let known = markers.flatMap(\.wholeStores)
+    let cleared = ClearedAway(markers)
     var candidates: [Candidate] = []
     for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
       for name in try files.listIfPresent(
@@ -104,8 +111,13 @@ struct WholeStoreSteps {
         let said = known.first {
           $0.client == client && $0.number == name.number && name.hash.matches($0.hash)
         }
-        candidates.append(
-          Candidate(client: client, name: name, vector: said?.vector, commands: said?.commands))
+        var candidate = Candidate(
+          client: client, name: name, vector: said?.vector, commands: said?.commands)
+        if let said {
+          candidate.lacking = cleared.clients(lackedBy: said.vector)
+          candidate.isComplete = cleared.isContained(in: said.vector, commands: said.commands)
+        }
+        candidates.append(candidate)
       }
     }
     func sum(_ vector: VersionVector?) -> UInt64 {
@@ -113,8 +125,8 @@ struct WholeStoreSteps {
     }
     func rank(_ candidate: Candidate) -> (Int, UInt64, UInt64, UInt64) {
       (
-        candidate.vector == nil ? 0 : 1, sum(candidate.vector), sum(candidate.commands),
-        candidate.name.number
+        candidate.vector == nil ? 0 : candidate.isComplete ? 2 : 1, sum(candidate.vector),
+        sum(candidate.commands), candidate.name.number
       )
     }
     return candidates.sorted { rank($0) > rank($1) }
@@ -123,12 +135,15 @@ struct WholeStoreSteps {
   /// Gets the best whole store that is whole into a new local file.
   ///
   /// One that is damaged is passed over; `wholeStoreMissing` if none is left.
+  ///
+  /// - Parameter isWanted: Tells those that will do.
   func download(
-    _ document: GenerationFile, to database: String, file: String
+    _ document: GenerationFile, to database: String, file: String,
+    where isWanted: (Candidate) -> Bool = { _ in true }
   ) throws -> WholeStoreFile.Checked {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     var failures: [String] = []
-    for candidate in try candidates(document) {
+    for candidate in try candidates(document) where isWanted(candidate) {
       let path = layout.path(of: candidate.name, by: candidate.client)
       do {
         for leftover in [file, database] { try Self.removeIfPresent(leftover) }
@@ -166,18 +181,15 @@ struct WholeStoreSteps {
     else { throw CodecError(.wrongType, "whole store of another document, client or number") }
   }
 
-  /// What the markers say of whole stores.
-  private func announced(
-    _ layout: DirectoryLayout.Generation
-  ) throws -> [RecentSyncFile.WholeStore] {
+  /// All markers that can be read.
+  private func markers(_ layout: DirectoryLayout.Generation) throws -> [RecentSyncFile] {
     let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
-    return try names.flatMap { name in
+    return try names.compactMap { name in
       do {
         return try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
-          .wholeStores
       } catch let error where error.concernsOneFile {
         context.environment.logger.notice("marker \(name): \(error)")
-        return []
+        return nil
       }
     }
   }

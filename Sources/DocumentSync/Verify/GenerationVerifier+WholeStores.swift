@@ -29,7 +29,9 @@ extension GenerationVerifier {
             "It contains another content of change set \(entry.number) of \(client) than is there.",
             detail: "it names \(entry.hash.nameFragment)")
         }
-        let head = max(found.greatest, facts.markers[client]?.file.changeHead?.number ?? 0)
+        let head = max(
+          found.greatest, facts.markers[client]?.file.changeHead?.number ?? 0,
+          facts.lowestKept(of: client) - 1)
         let isCleared = facts.changes[client] == nil && facts.markers[client] == nil
         guard entry.number > head, !isCleared else { continue }
         files.note(

@@ -319,7 +319,8 @@ final class LifeWorld {
   func settle() async throws -> Int {
     for device in devices.values { device.directory.isOpen = true }
     try await retireWhoIsNoMore()
-    let limit = 10 + 4 * devices.count
+    let patience = try roundsUntilEverythingWasLookedAt()
+    let limit = 10 + 4 * devices.count + patience
     var quiet = 0
     for round in 1...limit {
       var isIdle = true
@@ -331,13 +332,23 @@ final class LifeWorld {
       }
       // Each client looks into the folder of every other in turn.
       quiet = isIdle ? quiet + 1 : 0
-      guard quiet > devices.count + 2 || (quiet > 1 && waiting.isEmpty) else { continue }
+      guard quiet > max(patience, devices.count + 2) || (quiet > patience && waiting.isEmpty)
+      else { continue }
       if let first = waiting.first {
         throw FleetFailure(.unexplained, "waits in the end: \(first)")
       }
       return round
     }
     throw FleetFailure(.restless, "not at rest after \(limit) rounds")
+  }
+
+  /// How often everybody has to synchronize until all folders were looked at
+  /// of which no marker tells: those of generations that are no more.
+  private func roundsUntilEverythingWasLookedAt() throws -> Int {
+    let generations = memory.items.keys.filter { $0.name.hasPrefix("generation.") }
+    guard generations.count > 1 else { return 1 }
+    // One in turn, the own one and two others beside those of clients.
+    return try devices.values.map { try $0.manager.store.vector().entries.count + 4 }.max() ?? 1
   }
 
   /// Retires the members that no store is any more, as somebody does in time:

@@ -1,0 +1,100 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// A change set that a store needs and that was cleared away.
+struct Gap: Error, Hashable {
+  var client: ClientIdentifier
+  var number: UInt64
+
+  /// Whether a whole store contains it, and opens no other gap: of two that
+  /// each lack what the other has, and that was cleared away, none would do
+  /// for long.
+  ///
+  /// - Parameter vector: What the store has.
+  func isClosed(by candidate: WholeStoreSteps.Candidate, for vector: VersionVector) -> Bool {
+    guard let contained = candidate.vector, contained.number(of: client) >= number else {
+      return false
+    }
+    return candidate.lacking.allSatisfy { vector.number(of: $0) <= contained.number(of: $0) }
+  }
+}
+
+/// Closing gaps: this store's, by a whole store, and others', for which
+/// there is none.
+struct GapSteps {
+  let files: SharedFiles
+  let store: LocalStore
+  private let records: StoreRecords
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    records = StoreRecords(store)
+  }
+
+  /// Whether a whole store in the directory closes a gap.
+  func canClose(_ gap: Gap) throws -> Bool {
+    let vector = try store.vector()
+    return try WholeStoreSteps(files).candidates(GenerationFile(of: store.binding)).contains {
+      gap.isClosed(by: $0, for: vector)
+    }
+  }
+
+  /// Exchanges the content of the store for that of a whole store that closes
+  /// a gap.
+  func close(_ gap: Gap) throws -> SyncReport.Rebootstrap {
+    let vector = try store.vector()
+    return try RebootstrapStep(files, store: store).run(.gap) {
+      gap.isClosed(by: $0, for: vector)
+    }
+  }
+
+  /// Asks the others for a whole store that closes a gap, once.
+  func ask(for gap: Gap) throws {
+    var asked = try records.asked()
+    guard asked[gap.client.description] != gap.number else { return }
+    context.environment.logger.notice(
+      "no whole store contains change set \(gap.number) of \(gap.client): asking for one")
+    asked[gap.client.description] = gap.number
+    try CommandSteps.enqueue(
+      SyncCommand(SyncCommand.Upload(client: gap.client, number: gap.number)), in: store)
+    try records.keep(asked: asked)
+  }
+
+  /// Uploads a whole store if others have asked for one and none that is
+  /// there has all that was cleared away, as this store does. Says whether
+  /// it has.
+  func uploadIfAsked(_ listing: MarkerSteps.Listing) throws -> Bool {
+    let commands = CommandSteps(files, store: store)
+    var state = try commands.state()
+    guard let wanted = state.wanted, !wanted.isEmpty else { return false }
+    let vector = try store.vector()
+    let possible = wanted.filter { vector.number(of: $0.client) >= $0.number }
+    guard !possible.isEmpty else { return false }
+    let candidates = try WholeStoreSteps(files).candidates(GenerationFile(of: store.binding))
+    let open = possible.filter { upload in
+      !candidates.contains {
+        $0.isComplete && $0.vector?.number(of: upload.client) ?? 0 >= upload.number
+      }
+    }
+    var isUploaded = false
+    if !open.isEmpty {
+      let cleared = ClearedAway(try KnownMarkers(files, store: store).update(listing).values)
+      guard cleared.isContained(in: vector, commands: state.commands) else { return false }
+      do {
+        _ = try WholeStoreSteps(files).upload(store)
+        isUploaded = true
+      } catch let error as StoreError where error.code == .unpublishedEdits {
+        // Edited meanwhile: the next synchronization tries again.
+        context.environment.logger.notice("\(error)")
+        return false
+      }
+    }
+    state.wanted = wanted.subtracting(possible)
+    if state.wanted?.isEmpty ?? true { state.wanted = nil }
+    try store.process(state: try state.encoded())
+    return isUploaded
+  }
+}

@@ -1,0 +1,196 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Change sets in the directory that nobody applies as they are: what clients
+/// have published in a generation of which another has taken the place,
+/// without its containing them, and what this store, as a former client, has
+/// published before it knew that it was retired.
+///
+/// Whoever was in the former generation writes them anew in the present one,
+/// each value with the stamp that it had: their authors may be gone. Files
+/// may arrive at any time, so the folders are looked through in turn, as
+/// those of the present generation are.
+struct LeftBehind {
+  /// The most change sets that are written at once.
+  private static let windowCount = 64
+
+  let files: SharedFiles
+  let store: LocalStore
+  private let records: StoreRecords
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    records = StoreRecords(store)
+  }
+
+  // MARK: Going over
+
+  /// The generations that a store was in that goes over to another.
+  func formerGenerations(
+    beside present: StoreRecords.FormerGeneration
+  ) throws -> [StoreRecords.FormerGeneration] {
+    try records.formerGenerations().filter { $0.generation != present.generation } + [present]
+  }
+
+  /// What is known of the generation that the store is in, of which another
+  /// takes the place that contains the change sets of `vector`.
+  ///
+  /// What the store itself has made is set aside when it goes over.
+  func present(containing vector: VersionVector) throws -> StoreRecords.FormerGeneration {
+    let binding = store.binding
+    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let listing = MarkerSteps.Listing(
+      try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
+    let known = try KnownMarkers(files, store: store).update(listing)
+    var contained = vector.entries.mapValues(\.number)
+    contained[binding.client] = max(
+      contained[binding.client] ?? 0, try store.head()?.number ?? 0)
+    var lowest = known.mapValues(\.lowestKept)
+    for retired in known.values.flatMap(\.retired) {
+      lowest[retired.client] = max(lowest[retired.client] ?? 1, retired.lowestKept)
+    }
+    return StoreRecords.FormerGeneration(
+      generation: binding.generation, contained: Self.byText(contained),
+      lowestKept: Self.byText(lowest), cuts: Self.byText(try cuts(known)))
+  }
+
+  /// Beyond which numbers nothing is taken of those who were removed. What is
+  /// this store's own it takes all the same.
+  private func cuts(
+    _ known: [ClientIdentifier: RecentSyncFile]
+  ) throws -> [ClientIdentifier: UInt64] {
+    let binding = store.binding
+    let state = try CommandSteps(files, store: store).state()
+    let seen = try records.seenMarkers()
+    let members = try MemberSteps(files, store: store).members(seen, known, state, needs: [])
+    let own = try Set(
+      records.ancestors().clients + store.unannouncedIncarnations().map(\.ancestor)
+        + [binding.client])
+    let applied = try store.appliedVector()
+    var cuts: [ClientIdentifier: UInt64] = [:]
+    for (client, retirement) in members.retirements
+    where retirement.reason == .removed && !own.contains(client) {
+      cuts[client] = members.cuts[client]?.number ?? applied.number(of: client)
+    }
+    return cuts
+  }
+
+  /// Notes that the store was another client in this generation.
+  func note(_ incarnations: [Incarnation]) throws {
+    // Another state of a store that was copied goes on by itself.
+    let clients = incarnations.filter {
+      $0.reason != .begunAnew && ($0.reason != .copied || $0.isAncestorGone)
+    }.map(\.ancestor)
+    var ancestors = try records.ancestors()
+    let before = ancestors
+    for client in try clients.flatMap({ try [$0] + store.successors(of: $0) })
+    where client != store.binding.client && !ancestors.clients.contains(client) {
+      ancestors.clients.append(client)
+    }
+    if ancestors != before { try records.keep(ancestors) }
+  }
+
+  // MARK: Looking
+
+  /// Whether there are folders to be looked through from time to time.
+  func isNeeded(_ members: Members) throws -> Bool {
+    try !records.formerGenerations().isEmpty || !retired(records.ancestors(), members).isEmpty
+  }
+
+  /// Writes anew what is there. Does nothing if it is not `isTurn`, but for
+  /// folders that were never looked through.
+  func bring(_ members: Members, isTurn: Bool, _ report: inout SyncReport) throws {
+    try bringOfFormerGenerations(isTurn: isTurn, &report)
+    try bringOfAncestors(members, isTurn: isTurn, &report)
+  }
+
+  private func bringOfFormerGenerations(isTurn: Bool, _ report: inout SyncReport) throws {
+    let count = try records.formerGenerations().count
+    for index in 0..<count {
+      var all = try records.formerGenerations()
+      guard isTurn || !all[index].isLookedThrough else { continue }
+      let former = all[index]
+      let layout = DirectoryLayout.Document(store.binding.document).generation(former.generation)
+      let clients = try files.listIfPresent(layout.syncChanges, as: ClientIdentifier.self)
+      let reader = LeftBehindReader(
+        files, binding: store.binding, generation: former.generation,
+        contained: Self.byClient(former.contained), lowestKept: Self.byClient(former.lowestKept),
+        limits: Self.byClient(former.cuts))
+      try reader.look(at: clients)
+      try write(reader, &report) { contained in
+        all[index].contained = Self.byText(contained)
+        return try StoreRecords.record(of: all)
+      }
+      guard !former.isLookedThrough else { continue }
+      all = try records.formerGenerations()
+      all[index].isLookedThrough = true
+      try records.keep(all)
+    }
+  }
+
+  private func retired(
+    _ ancestors: StoreRecords.Ancestors, _ members: Members
+  ) -> [ClientIdentifier] {
+    ancestors.clients.filter { members.cuts[$0]?.number != nil }
+  }
+
+  private func bringOfAncestors(
+    _ members: Members, isTurn: Bool, _ report: inout SyncReport
+  ) throws {
+    var ancestors = try records.ancestors()
+    let wanted = retired(ancestors, members).filter {
+      isTurn || !ancestors.lookedThrough.contains($0)
+    }
+    guard !wanted.isEmpty else { return }
+    var contained = try store.vector().entries.mapValues(\.number)
+    contained[store.binding.client] = try store.head()?.number
+    for client in wanted {
+      contained[client] = max(
+        contained[client] ?? 0, members.cuts[client]?.number ?? 0,
+        Self.byClient(ancestors.contained)[client] ?? 0)
+    }
+    let reader = LeftBehindReader(
+      files, binding: store.binding, generation: store.binding.generation, contained: contained,
+      lowestKept: [:], limits: [:])
+    try reader.look(at: wanted)
+    try write(reader, &report) { contained in
+      for client in wanted { ancestors.contained[client.description] = contained[client] }
+      return try StoreRecords.record(of: ancestors)
+    }
+    let new = wanted.filter { !ancestors.lookedThrough.contains($0) }
+    guard !new.isEmpty else { return }
+    ancestors.lookedThrough += new
+    try records.keep(ancestors)
+  }
+
+  private func write(
+    _ reader: LeftBehindReader, _ report: inout SyncReport,
+    _ record: ([ClientIdentifier: UInt64]) throws -> [String: [UInt8]?]
+  ) throws {
+    while true {
+      try context.checkCancellation()
+      let window = try reader.next(
+        Self.windowCount, bytes: context.environment.fetchWindowBytes)
+      guard !window.isEmpty else { break }
+      let count = try store.writeAnew(
+        window, records: try record(reader.contained),
+        checkCancellation: context.checkCancellation)
+      context.environment.logger.notice(
+        "\(window.count) change sets were left behind, \(count) of them written anew")
+    }
+    report.waiting += reader.waiting
+  }
+
+  private static func byText(_ numbers: [ClientIdentifier: UInt64]) -> [String: UInt64] {
+    Dictionary(uniqueKeysWithValues: numbers.map { ($0.key.description, $0.value) })
+  }
+
+  private static func byClient(_ numbers: [String: UInt64]) -> [ClientIdentifier: UInt64] {
+    Dictionary(
+      numbers.compactMap { text, number in ClientIdentifier(text).map { ($0, number) } },
+      uniquingKeysWith: max)
+  }
+}

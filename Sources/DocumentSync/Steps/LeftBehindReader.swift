@@ -1,0 +1,143 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Reads the change sets of some clients' folders that are beyond what is
+/// known, in causal order.
+final class LeftBehindReader {
+  private struct Folder {
+    var claims: [UInt64: [ChangeSetName]] = [:]
+    var segments: [SegmentName] = []
+    /// The last number that was read.
+    var last: ContentHash?
+    /// The next one, as soon as it is read.
+    var next: ReceivedChangeSet?
+    /// Why it cannot be read.
+    var wait: SyncWait?
+  }
+
+  private let files: SharedFiles
+  private let layout: DirectoryLayout.Generation
+  private let reader: ChangeFileReader
+  private let lowestKept: [ClientIdentifier: UInt64]
+  private let limits: [ClientIdentifier: UInt64]
+  private var folders: [ClientIdentifier: Folder] = [:]
+
+  /// By client, the number up to which everything was read or known before.
+  private(set) var contained: [ClientIdentifier: UInt64]
+
+  /// - Parameters:
+  ///   - lowestKept: The least number of a client that was not cleared away.
+  ///     What was is not waited for.
+  ///   - limits: Beyond which number nothing is read.
+  init(
+    _ files: SharedFiles, binding: StoreBinding, generation: IntegrityKey,
+    contained: [ClientIdentifier: UInt64], lowestKept: [ClientIdentifier: UInt64],
+    limits: [ClientIdentifier: UInt64]
+  ) {
+    self.files = files
+    self.contained = contained
+    self.lowestKept = lowestKept
+    self.limits = limits
+    layout = DirectoryLayout.Document(binding.document).generation(generation)
+    let header = SyncChangeSet.Header(
+      root: binding.root, document: binding.document, generation: generation,
+      client: binding.client, number: 0, previous: nil)
+    reader = ChangeFileReader(
+      files, header: header, layout: layout,
+      segments: SegmentReader(files, header: header, layout: layout))
+  }
+
+  /// Lists the folders of clients.
+  func look(at clients: [ClientIdentifier]) throws {
+    for client in clients {
+      var folder = Folder()
+      for name in try files.listIfPresent(
+        layout.syncChanges(of: client), as: ChangeFileName.self)
+      where name.numbers.upperBound > contained[client] ?? 0 {
+        switch name {
+        case .changeSet(let name): folder.claims[name.number, default: []].append(name)
+        case .segment(let name): folder.segments.append(name)
+        }
+      }
+      if !folder.claims.isEmpty || !folder.segments.isEmpty { folders[client] = folder }
+    }
+  }
+
+  /// The next change sets, each after those that it depends on; none if no
+  /// more can be read.
+  func next(_ count: Int, bytes: Int) throws -> [SyncChangeSet] {
+    var found: [SyncChangeSet] = []
+    var size = 0
+    var isStuck = false
+    while !isStuck {
+      isStuck = true
+      for client in folders.keys.sorted() {
+        while found.count < count, size < bytes, let next = try next(of: client),
+          missing(next.changeSet).isEmpty
+        {
+          found.append(next.changeSet)
+          size += next.bytes.count
+          contained[client] = next.changeSet.header.number
+          folders[client]?.last = next.hash
+          folders[client]?.next = nil
+          isStuck = false
+        }
+      }
+      if found.count >= count || size >= bytes { break }
+    }
+    return found
+  }
+
+  /// What is there and cannot be taken yet.
+  var waiting: [SyncWait] {
+    folders.sorted { $0.key < $1.key }.compactMap { client, folder in
+      guard let next = folder.next else { return folder.wait }
+      let missing = missing(next.changeSet).sorted { $0.key < $1.key }
+        .map { "change set \($0.value) of \($0.key)" }
+      return SyncWait(
+        client: client, number: next.changeSet.header.number, reason: .dependencies,
+        message: "needs \(missing.joined(separator: ", "))",
+        path: layout.syncChanges(of: client).description)
+    }
+  }
+
+  private func missing(_ changeSet: SyncChangeSet) -> [ClientIdentifier: UInt64] {
+    var missing: [ClientIdentifier: UInt64] = [:]
+    for (client, entry) in changeSet.dependencies.entries
+    where contained[client] ?? 0 < entry.number
+      && entry.number >= lowestKept[client] ?? 1 && entry.number <= limits[client] ?? .max
+    {
+      missing[client] = entry.number
+    }
+    return missing
+  }
+
+  private func next(of client: ClientIdentifier) throws -> ReceivedChangeSet? {
+    guard var folder = folders[client] else { return nil }
+    if let next = folder.next { return next }
+    var number = (contained[client] ?? 0) + 1
+    func segments() -> [SegmentName] { folder.segments.filter { $0.numbers.contains(number) } }
+    while number < lowestKept[client] ?? 1, folder.claims[number] == nil, segments().isEmpty {
+      number += 1
+      folder.last = nil
+    }
+    let names = folder.claims[number, default: []].sorted()
+    guard number <= limits[client] ?? .max, !names.isEmpty || !segments().isEmpty else {
+      return nil
+    }
+    let outcome = try reader.read([
+      ChangeFetchQueue.Item(client: client, number: number, names: names, segments: segments())
+    ]).first
+    let intact = (outcome?.intact ?? []).filter { received in
+      folder.last == nil || received.changeSet.header.previous == folder.last
+    }
+    // Of several the one of the lower hash counts, as anywhere.
+    folder.next = intact.min {
+      HashFragment($0.hash).description < HashFragment($1.hash).description
+    }
+    folder.wait = folder.next == nil ? outcome?.failure : nil
+    folders[client] = folder
+    return folder.next
+  }
+}

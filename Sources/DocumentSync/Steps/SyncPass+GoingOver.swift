@@ -1,0 +1,59 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Going over to the generation that counts, where that is another.
+extension SyncPass {
+  /// Checks the binding, and goes over to the generation that counts: if the
+  /// document was reset with what was edited here, and if it was created on
+  /// another device at the same time with the rows. So it does if it was
+  /// deleted and created again, and somebody has decided so.
+  func goOver() throws -> SyncReport.Rebootstrap? {
+    let documents = DocumentSteps(files)
+    do {
+      try documents.check(store.binding)
+      return nil
+    } catch let error as SyncError where error.code == .generationReplaced {
+      let step = RebootstrapStep(files, store: store)
+      switch try documents.lineage(of: store.binding) {
+      case .successor(let generation):
+        let rebootstrap = try goOver(to: generation)
+        try store.beginIncarnation(.begunAnew)
+        return rebootstrap
+      case .stranger(let generation):
+        return try step.run(.createdTwice, into: generation, isStranger: true)
+      case .unknown: throw error
+      }
+    } catch let error as SyncError where error.code == .documentReplaced {
+      guard let found = try documents.find(store.binding.document), !found.isDeleted,
+        try StoreRecords(store).mergesInto() == found.file.generation
+      else { throw error }
+      return try RebootstrapStep(files, store: store).run(
+        .begunAnew, into: found.file, isStranger: true)
+    }
+  }
+
+  private func goOver(to successor: GenerationFile) throws -> SyncReport.Rebootstrap {
+    do {
+      return try RebootstrapStep(files, store: store).run(.reset, into: successor)
+    } catch let error as StoreError where error.code == .fork {
+      // The whole store has more of this client than its store: it is an older
+      // state of itself, and what it has made since is its own.
+      context.environment.logger.notice("\(error)")
+      try store.beginIncarnation(
+        .forked, isOwnBranch: try OwnChangeSets(files, store: store).branch())
+      return try RebootstrapStep(files, store: store).run(.reset, into: successor)
+    }
+  }
+
+  /// Writes anew what the store has brought along from another generation,
+  /// also after an interruption.
+  func bringAlong() throws {
+    let returning = try store.returning()
+    guard !returning.isEmpty else { return }
+    if returning.contains(where: { $0.client == store.binding.client }) {
+      try store.beginIncarnation(.begunAnew)
+    }
+    _ = try store.writeReturningAnew(checkCancellation: context.checkCancellation)
+  }
+}
