@@ -41,7 +41,7 @@ extension SyncPass {
       // state of itself, and what it has made since is its own.
       context.environment.logger.notice("\(error)")
       try store.beginIncarnation(
-        .forked, isOwnBranch: try OwnChangeSets(files, store: store).branch())
+        .forked, standing: try OwnChangeSets(files, store: store).standing())
       return try RebootstrapStep(files, store: store).run(.reset, into: successor)
     }
   }
