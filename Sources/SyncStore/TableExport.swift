@@ -10,22 +10,15 @@ final class TableExport {
   /// For each column its index among the cells; -1 for none.
   private let cellIndexes: [Int]
   private let hasReferences: Bool
-  private let parentChecks: [(key: ForeignKey, statement: SQLStatement)]
-  private let hasKeptDependents: Bool
-  private let isReferredTo: Bool
-  private let referredColumns: Set<Int>
+  private let dependents: ExportedDependents
   private let moves: KeyMoves
 
-  private var changes: TableChanges
-  private var shapes: [[Int]: UInt32] = [:]
+  private var rows: ExportedRows
   /// Of the row at hand, the counters to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
   /// For the row at hand, by column, where its values are.
   private var cellRows: [Int]
-  /// The bytes of content when it was last asked whether there are enough.
-  private var checkedContent = 0
-  private static let largeContent = 1 << 18
 
   init(session: StoreSession, table: TableSchema) throws {
     self.session = session
@@ -36,53 +29,14 @@ final class TableExport {
     for (index, position) in cellPositions.enumerated() { indexes[position] = index }
     cellIndexes = indexes
     hasReferences = table.columns.contains { $0.domain != .plain }
-    parentChecks = try table.foreignKeys.map { key in
-      let parent = session.schema[key.parent]
-      return (
-        key,
-        try SQLStatement(
-          "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
-          on: session.database)
-      )
-    }
-    let inbound = session.schema.inbound(to: table)
-    isReferredTo = !inbound.isEmpty
-    referredColumns = Set(
-      inbound.flatMap(\.parentColumns).compactMap { name in
-        table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
-      })
-    hasKeptDependents =
-      try Bool.fetchOne(
-        session.database,
-        sql: """
-          SELECT EXISTS (SELECT 1 FROM docsync_kept_reference WHERE parent = \(table.id)) \
-          OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
-          """) ?? false
+    dependents = try ExportedDependents(access: access, session: session)
     moves = try KeyMoves(access: access)
-    changes = Self.emptyChanges(table)
+    rows = ExportedRows(of: table, session: session)
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
 
-  private static func emptyChanges(_ table: TableSchema) -> TableChanges {
-    TableChanges(
-      table: table.wireName, identity: table.identity.kind, keyColumns: table.wireKeyColumns,
-      columns: table.cellPositions.map { table.columns[$0].wireName })
-  }
-
-  /// The bytes of text and blobs gathered so far.
-  private var contentCount: Int {
-    var count = 0
-    for index in changes.cells.indices { count += changes.cells[index].bytes.count }
-    return count
-  }
-
   /// Hands over what remains.
-  func finish(_ builder: ChangeSetBuilder) throws {
-    try builder.add(changes)
-    changes = Self.emptyChanges(table)
-    shapes = [:]
-    checkedContent = 0
-  }
+  func finish(_ builder: ChangeSetBuilder) throws { try rows.finish(builder) }
 
   func export(
     _ batch: EditLog.Batch, to builder: ChangeSetBuilder, suspects: inout ChangeExport.Suspects
@@ -113,17 +67,11 @@ final class TableExport {
         suspects.changed.append((key.table, key.identity))
       }
       if let outcome {
-        try note(outcome, row, batch, identities, &suspects)
-        // Many rows weigh what is expected of them; a few may hold large values.
-        if count & 255 == 255 || changes.count >= builder.remainingRows
-          || contentCount - checkedContent > Self.largeContent
-        {
-          checkedContent = contentCount
-          if builder.isFull(with: changes) { try finish(builder) }
-        }
+        try dependents.note(outcome, row, batch, identities, &suspects)
+        try rows.finishIfFull(builder, afterRow: count)
       }
     }
-    if builder.isFull(with: changes) { try finish(builder) }
+    try rows.finishIfFull(builder)
     try access.stamps.store(
       order.compactMap { isChanged[$0] ? (identities.fingerprints[$0], states[$0]) : nil })
   }
@@ -217,17 +165,6 @@ final class TableExport {
     return log.first != .insert
   }
 
-  private func appendKey(_ row: Int, _ batch: EditLog.Batch, _ identities: Identities) {
-    if table.identity == .surrogate {
-      changes.keys[0].append(.blob(identities.identity(row).bytes))
-      changes.keys[1].append(batch.keys[0], at: row)
-    } else if let logical = identities.logicalKeys {
-      for index in logical.indices { changes.keys[index].append(logical[index], at: row) }
-    } else {
-      for index in batch.keys.indices { changes.keys[index].append(batch.keys[index], at: row) }
-    }
-  }
-
   private func appendDeletion(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ kept: KeptRow?, _ state: inout RowState?
@@ -250,20 +187,16 @@ final class TableExport {
           continue
         }
         new.setStamp(stamp, of: position)
-        changes.cells[index].append(cell.value)
+        rows.appendCell(cell.value, to: index)
         shape.append(index)
       }
       new.normalize(of: table, precedes: session.clients.precedes)
     }
     let destination = try moves.destination(of: batch.keys.map { $0[row] })
-    if let destination {
-      changes.moves.append(RowMove(row: changes.count, destination: destination))
-    }
-    appendKey(row, batch, identities)
-    let action: RowAction = table.keepsDeleted ? .delete : .erase
-    changes.actions.append(action.rawValue)
-    changes.times.append(time)
-    changes.rowShapes.append(self.shape(shape))
+    if let destination { rows.appendMove(to: destination) }
+    rows.appendRow(
+      row, of: batch, identities, action: table.keepsDeleted ? .delete : .erase, time: time,
+      cells: shape)
     let key = RowKey(table: table.id, identity: identities.identity(row))
     if kept != nil { try session.forgetKept(key) }
     if table.keepsDeleted || destination != nil {
@@ -303,15 +236,13 @@ final class TableExport {
       silence: state?.silence ?? .zero)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
     for (index, position) in cellPositions.enumerated() {
-      try appendCell(position, to: index, cells)
+      try rows.appendCell(cells[position], at: cellRows[position], of: position, to: index)
       guard let edited = editTime(of: position, log), edited > time else { continue }
       new.setStamp(LocalStamp(time: edited.rawValue, client: session.own), of: position)
-      appendException(row: changes.count, column: index, time: edited)
+      rows.appendException(column: index, time: edited)
     }
-    appendKey(row, batch, identities)
-    changes.actions.append(RowAction.insert.rawValue)
-    changes.times.append(time)
-    changes.rowShapes.append(shape(Array(cellPositions.indices)))
+    rows.appendRow(
+      row, of: batch, identities, action: .insert, time: time, cells: Array(cellPositions.indices))
     state = new
   }
 
@@ -327,7 +258,9 @@ final class TableExport {
     if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
-    if table.mergeType == .keepBoth { appendReplaced(old) }
+    if table.mergeType == .keepBoth, let first = cellPositions.first {
+      rows.appendReplaced(old.stamp(of: first))
+    }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
       if let counter = try counter(at: position, log, batch, kept, at: time) {
@@ -335,7 +268,7 @@ final class TableExport {
         let added = CounterValue.added(
           sum: sum.value, before: counterBefore?.sums[session.ownClient],
           since: session.clients.stamp(old.stamp(of: position)))
-        changes.cells[index].append(added.encoded)
+        rows.appendCell(added.encoded, to: index)
         shape.append(index)
         note(sum.time, of: index, &rowTime)
         continue
@@ -347,7 +280,8 @@ final class TableExport {
           time = raise(time, above: old.stamp(of: other))
         }
       }
-      try appendCell(position, to: index, batch.cells)
+      try rows.appendCell(
+        batch.cells[position], at: cellRows[position], of: position, to: index)
       shape.append(index)
       if let base = log.bases[position], table.policyColumns.contains(position) {
         try session.keepBase(
@@ -358,10 +292,8 @@ final class TableExport {
       new.setStamp(LocalStamp(time: time.rawValue, client: session.own), of: position)
     }
     guard !shape.isEmpty else { return false }
-    appendKey(row, batch, identities)
-    changes.actions.append(RowAction.update.rawValue)
-    changes.times.append(rowTime ?? log.lastTime)
-    changes.rowShapes.append(self.shape(shape))
+    rows.appendRow(
+      row, of: batch, identities, action: .update, time: rowTime ?? log.lastTime, cells: shape)
     state = new
     return true
   }
@@ -370,7 +302,7 @@ final class TableExport {
   /// row.
   private func note(_ time: HybridTime, of column: Int, _ rowTime: inout HybridTime?) {
     if let rowTime, rowTime != time {
-      appendException(row: changes.count, column: column, time: time)
+      rows.appendException(column: column, time: time)
     } else {
       rowTime = time
     }
@@ -399,32 +331,6 @@ final class TableExport {
     return counter
   }
 
-  /// Names the version that an update replaces.
-  private func appendReplaced(_ old: RowState) {
-    guard let first = cellPositions.first else { return }
-    changes.exceptions.append(
-      StampException(
-        row: changes.count, column: nil,
-        stamp: session.clients.stamp(old.stamp(of: first))))
-  }
-
-  private func appendCell(_ position: Int, to index: Int, _ cells: [ValueColumn]) throws {
-    let column = table.columns[position]
-    if column.domain == .plain {
-      changes.cells[index].append(cells[position], at: cellRows[position])
-    } else {
-      changes.cells[index].append(
-        try session.exported(cells[position][cellRows[position]], column))
-    }
-  }
-
-  private func appendException(row: Int, column: Int, time: HybridTime) {
-    changes.exceptions.append(
-      StampException(
-        row: row, column: column,
-        stamp: Stamp(time: time, client: session.clients.client(session.own))))
-  }
-
   /// When a column was last updated, by the log.
   private func editTime(
     of position: Int, _ log: EditLog.Row
@@ -444,63 +350,5 @@ final class TableExport {
     var time = raise(raise(time, above: state.existenceStamp), above: state.cellStamp)
     for cell in state.exceptions { time = raise(time, above: cell.stamp) }
     return time
-  }
-
-  private func shape(_ columns: [Int]) -> UInt32 {
-    if let shape = shapes[columns] { return shape }
-    let shape = UInt32(changes.shapes.count)
-    changes.shapes.append(columns)
-    shapes[columns] = shape
-    return shape
-  }
-
-  // MARK: - What other rows may have to do with it
-
-  private func note(
-    _ action: RowAction, _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
-    _ suspects: inout ChangeExport.Suspects
-  ) throws {
-    if action == .delete {
-      if isReferredTo || hasKeptDependents { suspects.diminished.insert(table.id) }
-      if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
-      if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
-        suspects.freedKeys.append((table.id, key, identities.identity(row)))
-      }
-      return
-    }
-    if isReferredTo, !referredColumns.isEmpty {
-      // A row that was replaced may have other values as well.
-      if action == .insert, batch.rows[row].first != .insert {
-        suspects.diminished.insert(table.id)
-      }
-      let updates = batch.rows[row].updates
-      if updates.contains(where: { update in
-        referredColumns.contains { update.columns.contains($0) }
-      }
-      ) {
-        suspects.diminished.insert(table.id)
-      }
-    }
-    if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
-    for check in parentChecks where try isDangling(check, row, batch) {
-      suspects.dangling.append((table.id, identities.identity(row)))
-      break
-    }
-  }
-
-  private func isDangling(
-    _ check: (key: ForeignKey, statement: SQLStatement), _ row: Int, _ batch: EditLog.Batch
-  ) throws -> Bool {
-    let found = try access.select { statement in
-      for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
-    }
-    guard let found else { return false }
-    defer { found.reset() }
-    for (index, column) in check.key.columns.enumerated() {
-      if found.isNull(at: column) { return false }
-      check.statement.bind(found.value(at: column), at: index + 1)
-    }
-    defer { check.statement.reset() }
-    return try !check.statement.step()
   }
 }

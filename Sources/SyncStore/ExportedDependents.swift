@@ -1,0 +1,90 @@
+import GRDB
+import SyncModel
+
+/// What other rows may have to do with the exported edits of a table: rows
+/// that refer to its, that they refer to, and that are hidden because of them.
+struct ExportedDependents {
+  private let table: TableSchema
+  private let access: TableAccess
+  private let parentChecks: [(key: ForeignKey, statement: SQLStatement)]
+  private let hasKeptDependents: Bool
+  private let isReferredTo: Bool
+  private let referredColumns: Set<Int>
+
+  init(access: TableAccess, session: StoreSession) throws {
+    self.access = access
+    let table = access.table
+    self.table = table
+    parentChecks = try table.foreignKeys.map { key in
+      let parent = session.schema[key.parent]
+      return (
+        key,
+        try SQLStatement(
+          "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
+          on: session.database)
+      )
+    }
+    let inbound = session.schema.inbound(to: table)
+    isReferredTo = !inbound.isEmpty
+    referredColumns = Set(
+      inbound.flatMap(\.parentColumns).compactMap { name in
+        table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+      })
+    hasKeptDependents =
+      try Bool.fetchOne(
+        session.database,
+        sql: """
+          SELECT EXISTS (SELECT 1 FROM docsync_kept_reference WHERE parent = \(table.id)) \
+          OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
+          """) ?? false
+  }
+
+  /// Notes them after an edit of a row was exported.
+  func note(
+    _ action: RowAction, _ row: Int, _ batch: EditLog.Batch, _ identities: TableExport.Identities,
+    _ suspects: inout ChangeExport.Suspects
+  ) throws {
+    if action == .delete {
+      if isReferredTo || hasKeptDependents { suspects.diminished.insert(table.id) }
+      if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
+      if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
+        suspects.freedKeys.append((table.id, key, identities.identity(row)))
+      }
+      return
+    }
+    if isReferredTo, !referredColumns.isEmpty {
+      // A row that was replaced may have other values as well.
+      if action == .insert, batch.rows[row].first != .insert {
+        suspects.diminished.insert(table.id)
+      }
+      let updates = batch.rows[row].updates
+      if updates.contains(where: { update in
+        referredColumns.contains { update.columns.contains($0) }
+      }
+      ) {
+        suspects.diminished.insert(table.id)
+      }
+    }
+    if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
+    for check in parentChecks where try isDangling(check, row, batch) {
+      suspects.dangling.append((table.id, identities.identity(row)))
+      break
+    }
+  }
+
+  private func isDangling(
+    _ check: (key: ForeignKey, statement: SQLStatement), _ row: Int, _ batch: EditLog.Batch
+  ) throws -> Bool {
+    let found = try access.select { statement in
+      for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
+    }
+    guard let found else { return false }
+    defer { found.reset() }
+    for (index, column) in check.key.columns.enumerated() {
+      if found.isNull(at: column) { return false }
+      check.statement.bind(found.value(at: column), at: index + 1)
+    }
+    defer { check.statement.reset() }
+    return try !check.statement.step()
+  }
+}

@@ -1,0 +1,121 @@
+import SyncModel
+
+/// The changes of a table that are gathered for a change set, row by row: the
+/// cells of a row first, then the row.
+struct ExportedRows {
+  private let table: TableSchema
+  private let session: StoreSession
+  private var changes: TableChanges
+  private var shapes: [[Int]: UInt32] = [:]
+  /// The bytes of content when it was last asked whether there are enough.
+  private var checkedContent = 0
+
+  private static let largeContent = 1 << 18
+
+  init(of table: TableSchema, session: StoreSession) {
+    self.table = table
+    self.session = session
+    changes = Self.emptyChanges(table)
+  }
+
+  private static func emptyChanges(_ table: TableSchema) -> TableChanges {
+    TableChanges(
+      table: table.wireName, identity: table.identity.kind, keyColumns: table.wireKeyColumns,
+      columns: table.cellPositions.map { table.columns[$0].wireName })
+  }
+
+  // MARK: - One row
+
+  /// Appends a cell of the row at hand.
+  mutating func appendCell(_ value: Value, to index: Int) { changes.cells[index].append(value) }
+
+  /// Appends the cell of the row at hand that is in a row of the local values
+  /// of a column.
+  mutating func appendCell(
+    _ values: ValueColumn, at row: Int, of position: Int, to index: Int
+  ) throws {
+    let column = table.columns[position]
+    if column.domain == .plain {
+      changes.cells[index].append(values, at: row)
+    } else {
+      changes.cells[index].append(try session.exported(values[row], column))
+    }
+  }
+
+  /// Says when a cell of the row at hand was edited, if not with the row.
+  mutating func appendException(column: Int, time: HybridTime) {
+    changes.exceptions.append(
+      StampException(
+        row: changes.count, column: column,
+        stamp: Stamp(time: time, client: session.clients.client(session.own))))
+  }
+
+  /// Names the version that an update, the row at hand, replaces.
+  mutating func appendReplaced(_ stamp: LocalStamp) {
+    changes.exceptions.append(
+      StampException(row: changes.count, column: nil, stamp: session.clients.stamp(stamp)))
+  }
+
+  /// Says where the row at hand lives on.
+  mutating func appendMove(to destination: RowIdentity) {
+    changes.moves.append(RowMove(row: changes.count, destination: destination))
+  }
+
+  /// Appends the row of which the given cells were appended.
+  mutating func appendRow(
+    _ row: Int, of batch: EditLog.Batch, _ identities: TableExport.Identities,
+    action: RowAction, time: HybridTime, cells: [Int]
+  ) {
+    if table.identity == .surrogate {
+      changes.keys[0].append(.blob(identities.identity(row).bytes))
+      changes.keys[1].append(batch.keys[0], at: row)
+    } else if let logical = identities.logicalKeys {
+      for index in logical.indices { changes.keys[index].append(logical[index], at: row) }
+    } else {
+      for index in batch.keys.indices { changes.keys[index].append(batch.keys[index], at: row) }
+    }
+    changes.actions.append(action.rawValue)
+    changes.times.append(time)
+    changes.rowShapes.append(shape(cells))
+  }
+
+  private mutating func shape(_ columns: [Int]) -> UInt32 {
+    if let shape = shapes[columns] { return shape }
+    let shape = UInt32(changes.shapes.count)
+    changes.shapes.append(columns)
+    shapes[columns] = shape
+    return shape
+  }
+
+  // MARK: - Handing over
+
+  /// Hands over what is enough for a change set. After the row of a number,
+  /// it looks only if that may be so: many rows weigh what is expected of
+  /// them; a few may hold large values.
+  mutating func finishIfFull(_ builder: ChangeSetBuilder, afterRow count: Int? = nil) throws {
+    if let count {
+      let content = contentCount
+      guard
+        count & 255 == 255 || changes.count >= builder.remainingRows
+          || content - checkedContent > Self.largeContent
+      else { return }
+      checkedContent = content
+    }
+    if builder.isFull(with: changes) { try finish(builder) }
+  }
+
+  /// The bytes of text and blobs gathered so far.
+  private var contentCount: Int {
+    var count = 0
+    for index in changes.cells.indices { count += changes.cells[index].bytes.count }
+    return count
+  }
+
+  /// Hands over what remains.
+  mutating func finish(_ builder: ChangeSetBuilder) throws {
+    try builder.add(changes)
+    changes = Self.emptyChanges(table)
+    shapes = [:]
+    checkedContent = 0
+  }
+}
