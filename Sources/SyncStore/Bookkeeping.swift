@@ -127,7 +127,8 @@ enum Bookkeeping {
 
   static func meta(_ key: String, _ database: Database) throws -> [UInt8]? {
     try Row.fetchOne(
-      database, sql: "SELECT value FROM docsync_meta WHERE key = ?", arguments: [key]
+      database.cachedStatement(sql: "SELECT value FROM docsync_meta WHERE key = ?"),
+      arguments: [key]
     ).map { ($0["value"] as Data?).map(Array.init) ?? [] }
   }
 

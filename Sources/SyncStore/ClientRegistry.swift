@@ -11,7 +11,8 @@ final class ClientRegistry {
 
   init(_ database: Database) throws {
     self.database = database
-    for row in try Row.fetchAll(database, sql: "SELECT id, client FROM docsync_client") {
+    let statement = try database.cachedStatement(sql: "SELECT id, client FROM docsync_client")
+    for row in try Row.fetchAll(statement) {
       guard let bits = Bits128(bytes: row["client"] as Data) else { continue }
       let number = Int32(row["id"] as Int)
       numbers[ClientIdentifier(bits: bits)] = number
@@ -49,9 +50,9 @@ final class ClientRegistry {
   /// What has been applied of every client, this one included.
   func vector() throws -> VersionVector {
     var vector = VersionVector()
-    let rows = try Row.fetchAll(
-      database, sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
-    for row in rows {
+    let statement = try database.cachedStatement(
+      sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
+    for row in try Row.fetchAll(statement) {
       guard let bits = Bits128(bytes: row["client"] as Data),
         let hash = ContentHash(bytes: row["hash"] as Data)
       else {

@@ -68,10 +68,14 @@ extension LocalStore {
 
   /// A value that the layer above keeps in the store; `nil` if unset.
   public func record(_ key: String) throws -> [UInt8]? {
-    try read { session in
-      try Data.fetchOne(
-        session.database, sql: "SELECT value FROM docsync_record WHERE key = ?", arguments: [key]
-      ).map(Array.init)
+    try StoreError.mapping(path) {
+      // Whatever the schema is by now.
+      try connection.queue.writeWithoutTransaction { database in
+        try Data.fetchOne(
+          database.cachedStatement(sql: "SELECT value FROM docsync_record WHERE key = ?"),
+          arguments: [key]
+        ).map(Array.init)
+      }
     }
   }
 

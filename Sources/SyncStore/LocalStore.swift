@@ -206,7 +206,7 @@ public final class LocalStore: Sendable {
   }
 
   private func version(_ database: Database) throws -> Int {
-    try Int.fetchOne(database, sql: "PRAGMA main.schema_version") ?? 0
+    try Int.fetchOne(database.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
   }
 
   /// Whenever the schema may have changed, so may what the store is bound to,
