@@ -18,8 +18,13 @@ struct LifeChecks {
     let alive = world.devices.values.reduce(into: Set<Int>()) { $0.formUnion($1.log) }
     let deleted = world.ledger.deletedNotes
     var last: [String: [String]] = [:]
+    var possible: [String: Set<String>] = [:]
     var total: Int64 = 0
     for (index, edit) in edits.enumerated() where edit.isPublished || alive.contains(index) {
+      if edit.isUncertain, !alive.contains(index) {
+        if case .own(let id) = edit.subject { possible[id, default: []].insert(edit.token) }
+        continue
+      }
       switch edit.subject {
       case .own(let id): last[id, default: []].append(edit.token)
       case .row(let token, let note):
@@ -32,7 +37,9 @@ struct LifeChecks {
       }
     }
     for (id, tokens) in last.sorted(by: { $0.key < $1.key }) {
-      guard let body = bodies[id], hasBadClocks ? tokens.contains(body) : tokens.last == body
+      guard let body = bodies[id],
+        (hasBadClocks ? tokens.contains(body) : tokens.last == body)
+          || possible[id]?.contains(body) ?? false
       else { throw lost("\(id) is \(bodies[id] ?? "not there") instead of \(tokens.last ?? "")") }
     }
     try checkShared(notes)

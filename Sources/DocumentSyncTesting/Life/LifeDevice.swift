@@ -29,6 +29,10 @@ final class LifeDevice {
   /// What is in the table that stays on the device.
   var localTokens: [String] = []
   var backup: Backup?
+  /// Edits that it has published as a client that was removed, before it knew
+  /// that. They come with its own store and nobody else: if the whole machine
+  /// is rolled back, nothing is left that could bring them.
+  var unaware: Set<Int> = []
   private var edits = 0
 
   init(
@@ -44,10 +48,15 @@ final class LifeDevice {
   }
 
   /// What every store is made of.
+  ///
+  /// No key is used again on its device: what is deleted and inserted again
+  /// within one sealing under one key is one row, so that whoever deletes it
+  /// elsewhere, later, deletes what was inserted. That it is in the conflict
+  /// journal then is what ``Fleet`` checks.
   static let schema = [
     "CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT, shared TEXT)",
     """
-    CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT NOT NULL REFERENCES note (id) \
+    CREATE TABLE item (id INTEGER PRIMARY KEY AUTOINCREMENT, note TEXT NOT NULL REFERENCES note (id) \
     ON DELETE CASCADE, token TEXT NOT NULL UNIQUE)
     """,
     "CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL)",

@@ -23,6 +23,8 @@ final class LifeLedger: Sendable {
     var amount: Int64 = 0
     /// Whether it is known to be in the shared directory.
     var isPublished = false
+    /// Whether it may be lost, or not: see ``LifeDevice/unaware``.
+    var isUncertain = false
   }
 
   private struct State {
@@ -48,6 +50,16 @@ final class LifeLedger: Sendable {
 
   func notePublished(_ indices: some Sequence<Int>) {
     state.withLock { state in for index in indices { state.edits[index].isPublished = true } }
+  }
+
+  /// Notes that nobody need have these.
+  func noteUncertain(_ indices: some Sequence<Int>) {
+    state.withLock { state in
+      for index in indices {
+        state.edits[index].isUncertain = true
+        if state.edits[index].subject == .tally { state.isTallyUncertain = true }
+      }
+    }
   }
 
   func noteDeletion(ofNote id: String) { state.withLock { _ = $0.deletedNotes.insert(id) } }

@@ -61,18 +61,19 @@ struct LifeRun {
     if let violation = world.ledger.violations(in: world.memory).first {
       throw FleetFailure(.changedFile, violation)
     }
-    try await verify()
-    _ = try await world.joinAtTheEnd()
+    try await verify(world.devices.values.sorted { $0.number < $1.number })
+    // The others' stores stay as they are.
+    let late = try await world.joinAtTheEnd()
     try checkDigests()
-    try await verify()
+    try await verify([late])
     outcome.result = try world.devices.values.first.map { "\(try $0.manager.store.digest())" } ?? ""
   }
 
   /// Whether verifying finds anything wrong, in a store or in the directory.
   /// What may stay for a while, such as files that are not cleared away yet,
   /// is none of that.
-  private func verify() async throws {
-    for device in world.devices.values.sorted(by: { $0.number < $1.number }) {
+  private func verify(_ devices: [LifeDevice]) async throws {
+    for device in devices {
       let found = try await device.manager.verify().findings.filter { $0.severity != .note }
       guard found.isEmpty else {
         throw FleetFailure(

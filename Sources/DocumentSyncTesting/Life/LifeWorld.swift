@@ -15,6 +15,7 @@ final class LifeWorld {
   private let folder: String
   private let random: FleetClock
   private var clocks: [Int: FleetClock] = [:]
+  private var removed: Set<ClientIdentifier> = []
   private var machines = 0
   private var paths = 0
 
@@ -107,7 +108,10 @@ final class LifeWorld {
 
   func carryOut(_ step: LifeStep) async throws {
     guard allows(step) else { return }
-    if case .join(let number) = step { return try await join(number) }
+    if case .join(let number) = step {
+      try await join(number)
+      return
+    }
     if case .joinMerging(let number, let salt) = step {
       return try await joinMerging(number, salt: salt)
     }
@@ -142,12 +146,24 @@ final class LifeWorld {
     let edits = device.log
     let report = try await device.manager.synchronize()
     syncs += 1
-    device.sealed = edits.count
-    ledger.notePublished(edits)
+    notePublished(edits, by: device)
     return report
   }
 
-  private func join(_ number: Int) async throws {
+  /// Notes that edits of a device are in the directory.
+  private func notePublished(_ edits: [Int], by device: LifeDevice) {
+    let known = ledger.edits
+    if removed.contains(device.manager.binding.client) {
+      device.unaware.formUnion(edits.filter { !known[$0].isPublished })
+    } else {
+      device.unaware = []
+    }
+    device.sealed = edits.count
+    ledger.notePublished(edits)
+  }
+
+  @discardableResult
+  private func join(_ number: Int) async throws -> LifeDevice {
     let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
     machines += 1
     let environment = environment(number, machine: machines)
@@ -168,6 +184,7 @@ final class LifeWorld {
     directory.arrive(salt: .max)
     directory.isOpen = memory.items.isEmpty
     devices[number] = device
+    return device
   }
 
   /// Joins with rows that were there before: some that nobody has, under
@@ -256,8 +273,11 @@ final class LifeWorld {
     try handle.truncate(atOffset: 0)
     try handle.write(contentsOf: backup.content)
     try handle.close()
-    if withToken, let token = backup.token.content {
-      try token.write(to: URL(fileURLWithPath: backup.token.client))
+    if withToken {
+      if let token = backup.token.content {
+        try token.write(to: URL(fileURLWithPath: backup.token.client))
+      }
+      ledger.noteUncertain(device.unaware.subtracting(backup.log))
     }
     device.log = backup.log
     device.sealed = backup.sealed
@@ -270,36 +290,34 @@ final class LifeWorld {
   private func upload(_ device: LifeDevice) async throws {
     let edits = device.log
     try await device.manager.uploadWholeStore()
-    device.sealed = edits.count
-    ledger.notePublished(edits)
+    notePublished(edits, by: device)
   }
 
   private func vacuum(_ device: LifeDevice) async throws {
     let edits = device.log
     _ = try await device.manager.vacuum()
-    device.sealed = edits.count
-    ledger.notePublished(edits)
+    notePublished(edits, by: device)
   }
 
   private func retire(_ other: LifeDevice?, by device: LifeDevice) async throws {
     guard let other else { return }
     let edits = device.log
     do {
-      _ = try await device.manager.retire(.client(other.manager.binding.client, .removed))
+      let client = other.manager.binding.client
+      _ = try await device.manager.retire(.client(client, .removed))
+      removed.insert(client)
     } catch let error as SyncError where error.code == .clientUnknown {
       // Nobody has seen it yet, or it is retired.
       return
     }
-    device.sealed = edits.count
-    ledger.notePublished(edits)
+    notePublished(edits, by: device)
   }
 
   private func reset(_ device: LifeDevice) async throws {
     // What has not arrived is brought along by those who have it.
     let edits = device.log
     try await device.manager.reset()
-    device.sealed = edits.count
-    ledger.notePublished(edits)
+    notePublished(edits, by: device)
   }
 
   private func leave(_ device: LifeDevice) async throws {
@@ -370,11 +388,10 @@ final class LifeWorld {
   }
 
   /// A device that joins when everything is over.
-  func joinAtTheEnd() async throws -> LifeDevice? {
-    let number = LifePlan.maximum + 1
-    try await join(number)
-    devices[number]?.directory.isOpen = true
-    return devices[number]
+  func joinAtTheEnd() async throws -> LifeDevice {
+    let device = try await join(LifePlan.maximum + 1)
+    device.directory.isOpen = true
+    return device
   }
 }
 
