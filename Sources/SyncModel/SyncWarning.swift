@@ -32,6 +32,10 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     /// A trigger of the application that follows changes failed, and was
     /// passed over; ``table`` is the one that it is on.
     public static let triggerFailed = Code(rawValue: "triggerFailed")
+    /// Commands were cleared away before this device, which nobody waited
+    /// for, came back. Those among them that are for the application it never
+    /// gets.
+    public static let commandsMissed = Code(rawValue: "commandsMissed")
   }
 
   /// What was noticed.

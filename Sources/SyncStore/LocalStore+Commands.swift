@@ -166,14 +166,7 @@ extension LocalStore {
   ) throws {
     try write { session in
       try Bookkeeping.setMeta(Self.stateKey, to: state, session.database)
-      for event in events {
-        try session.database.execute(
-          sql: "INSERT OR IGNORE INTO docsync_event (client, number, name, payload) "
-            + "VALUES (?, ?, ?, ?)",
-          arguments: [
-            Data(event.client.bits.bytes), Int64(event.number), event.name, Data(event.payload),
-          ])
-      }
+      try Self.queue(events, session.database)
       for (client, number) in limits {
         try session.database.execute(
           sql: "DELETE FROM docsync_inbox WHERE client = ? AND number > ?",
@@ -183,6 +176,19 @@ extension LocalStore {
   }
 
   // MARK: The application's queue
+
+  /// Puts commands into the queue that were not put there before. For use
+  /// within a transaction.
+  static func queue(_ events: [CommandEvent], _ database: Database) throws {
+    for event in events {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO docsync_event (client, number, name, payload) "
+          + "VALUES (?, ?, ?, ?)",
+        arguments: [
+          Data(event.client.bits.bytes), Int64(event.number), event.name, Data(event.payload),
+        ])
+    }
+  }
 
   /// The commands that the application has not acknowledged, in order.
   public func pendingEvents() throws -> [CommandEvent] {

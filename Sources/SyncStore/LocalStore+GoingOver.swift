@@ -8,7 +8,7 @@ extension LocalStore {
 
   /// Exchanges the store's content for that of a whole store of a document
   /// that has nothing to do with its own, as
-  /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:checkCancellation:)``
+  /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:)``
   /// does, and merges the rows that it had into it, as edits of now by a new
   /// client, which are not published yet.
   ///
@@ -72,7 +72,7 @@ extension LocalStore {
     let before = (self.binding, configuration)
     let replacing = Replacing(
       store: self, snapshot: snapshot, commandState: commandState, binding: binding,
-      own: .merged(former, path: path), ownBytes: [:], records: records,
+      own: .merged(former, path: path), ownBytes: [:], records: records, events: [],
       checkCancellation: checkCancellation)
     try attach(snapshot)
     do {

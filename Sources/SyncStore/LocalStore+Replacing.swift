@@ -30,6 +30,8 @@ extension LocalStore {
   ///     transaction; `nil` removes one.
   ///   - commandState: Makes one of what this store, and what the whole store,
   ///     has processed of commands (``commandState()``).
+  ///   - events: Commands among these that are for the application, and that
+  ///     it has not been told of.
   ///   - checkCancellation: Called between steps. What it throws is thrown,
   ///     and nothing is changed then.
   ///
@@ -40,6 +42,7 @@ extension LocalStore {
     withSnapshotAt path: String, binding: StoreBinding? = nil,
     ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
     commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
+    events: [CommandEvent] = [],
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> ContentReplacement {
     let snapshot = try CheckedSnapshot(path: path, busyTimeout: options.busyTimeout)
@@ -51,7 +54,7 @@ extension LocalStore {
       let replacing = Replacing(
         store: self, snapshot: snapshot, commandState: commandState,
         binding: binding ?? self.binding, own: binding == nil ? .appliedAgain : .setAside,
-        ownBytes: ownBytes, records: records,
+        ownBytes: ownBytes, records: records, events: events,
         checkCancellation: checkCancellation)
       do {
         var result = ContentReplacement(backup: backup)

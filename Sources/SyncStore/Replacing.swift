@@ -24,6 +24,7 @@ struct Replacing {
   let own: Own
   let ownBytes: [UInt64: [UInt8]]
   let records: [String: [UInt8]?]
+  let events: [CommandEvent]
   let checkCancellation: () throws -> Void
 
   /// What has to be remembered of the store as it was.
@@ -182,6 +183,7 @@ struct Replacing {
     if let state = try commandState(own, whole.map(Array.init)) {
       try Bookkeeping.setMeta(LocalStore.stateKey, to: state, database)
     }
+    try LocalStore.queue(events, database)
     try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
     for table in mapping.new.tables {
       if try !database.tableExists(table.stampsName, in: "main") {

@@ -69,12 +69,13 @@ struct CommandState: Hashable, Codable {
     if file.client == own.client { own.sealed = entry } else { processed[file.client] = entry }
     latest = max(latest, file.stamp)
     if let retire = file.command.retire {
-      retirements.append(
-        Retirement(
-          client: retire.client, reason: retire.reason, lastRevision: retire.lastRevision,
-          author: file.client, number: file.number, stamp: file.stamp,
-          changeHead: retire.client == file.client || retire.reason == .replaced
-            ? retire.changeHead : nil))
+      let retirement = Retirement(
+        client: retire.client, reason: retire.reason, lastRevision: retire.lastRevision,
+        author: file.client, number: file.number, stamp: file.stamp,
+        changeHead: retire.client == file.client || retire.reason == .replaced
+          ? retire.changeHead : nil)
+      // A whole store that was taken over may have said so before.
+      if !retirements.contains(retirement) { retirements.append(retirement) }
       retirements.sort { $0.precedes($1) }
     }
     if let other = file.command.reset, reset.map({ $0.ordinal < other.ordinal }) ?? true {
@@ -86,10 +87,19 @@ struct CommandState: Hashable, Codable {
   }
 
   /// Takes in what another store of the generation has processed.
-  mutating func formUnion(_ other: CommandState) {
+  ///
+  /// - Parameter lowestKept: The least number of a client's commands that was
+  ///   not cleared away. Where the next one to process is still there, or is
+  ///   about to come, it is left to be processed. `nil` if all that the other
+  ///   has processed counts.
+  mutating func formUnion(
+    _ other: CommandState, lowestKept: ((ClientIdentifier) -> UInt64)? = nil
+  ) {
     guard other.generation == generation else { return }
-    for (client, entry) in other.processed.entries
-    where entry.number > processed.number(of: client) {
+    for (client, entry) in other.processed.entries {
+      let next = processed.number(of: client) + 1
+      guard entry.number >= next else { continue }
+      if let lowestKept, lowestKept(client) <= next { continue }
       processed[client] = entry
     }
     retirements = Set(retirements + other.retirements).sorted { $0.precedes($1) }

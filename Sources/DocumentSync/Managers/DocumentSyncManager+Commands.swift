@@ -11,7 +11,9 @@ extension DocumentSyncManager {
   /// synchronization.
   ///
   /// Each of them gets it once, before the changes that are sent with it or
-  /// later. A device that joins afterwards does not get it. Throws
+  /// later. A device that joins afterwards does not get it, nor does one that
+  /// comes back after it was retired and the command was cleared away, which
+  /// its report warns of. Throws
   /// `commandTooLarge`.
   ///
   /// - Parameters:

@@ -109,19 +109,32 @@ struct CommandSteps {
   /// not processed. Gives what all come to.
   ///
   /// A file that is missing or does not check out holds up its author's later
-  /// commands, and nothing else; the report says so.
+  /// commands, and nothing else; the report says so. One that was cleared away
+  /// takes a whole store (`clearedAway`).
   func fetch(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing,
     _ report: inout SyncReport
   ) throws -> CommandState {
     var state = try state()
-    let ahead = seen.filter { client, marker in
-      client != binding.client && marker.commandHead > state.processed.number(of: client)
-    }.keys.sorted()
-    for client in ahead {
-      try fetch(client, through: seen[client]?.commandHead ?? 0, listing, &state, &report)
+    for (client, head) in try heads(seen).sorted(by: { $0.key < $1.key })
+    where client != binding.client && head > state.processed.number(of: client) {
+      try fetch(client, through: head, listing, &state, &report)
     }
     return state
+  }
+
+  /// The last command of each client that is known to be there: by its own
+  /// marker, or since another has processed it.
+  func heads(
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
+  ) throws -> [ClientIdentifier: UInt64] {
+    var heads = seen.mapValues(\.commandHead)
+    for marker in try StoreRecords(store).readMarkers().values {
+      for (client, entry) in marker.commandsApplied.entries {
+        heads[client] = max(heads[client] ?? 0, entry.number)
+      }
+    }
+    return heads
   }
 
   private func fetch(
@@ -145,6 +158,17 @@ struct CommandSteps {
     }
     while state.processed.number(of: client) < last {
       let number = state.processed.number(of: client) + 1
+      if names[number] == nil,
+        try KnownMarkers(files, store: store).kept(of: client, listing).commands > number
+      {
+        try keep()
+        report.waiting.append(
+          SyncWait(
+            client: client, number: number, reason: .clearedAway,
+            message: "it was cleared away, and this device has not processed it",
+            path: layout.syncCommands(of: client).description, isCommand: true))
+        return
+      }
       switch try read(client, number, names[number, default: []], state) {
       case .success(let (file, hash)):
         state.process(file, hash: hash)

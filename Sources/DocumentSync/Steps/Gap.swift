@@ -2,10 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// A change set that a store needs and that was cleared away.
+/// A change set or a command that a store needs and that was cleared away.
 struct Gap: Error, Hashable {
   var client: ClientIdentifier
   var number: UInt64
+  var isCommand = false
+  /// The least numbers of the others' commands that were not cleared away.
+  var keptCommands: [ClientIdentifier: UInt64] = [:]
 
   /// Whether a whole store contains it, and opens no other gap: of two that
   /// each lack what the other has, and that was cleared away, none would do
@@ -13,9 +16,9 @@ struct Gap: Error, Hashable {
   ///
   /// - Parameter vector: What the store has.
   func isClosed(by candidate: WholeStoreSteps.Candidate, for vector: VersionVector) -> Bool {
-    guard let contained = candidate.vector, contained.number(of: client) >= number else {
-      return false
-    }
+    guard let contained = candidate.vector,
+      (isCommand ? candidate.commands : contained)?.number(of: client) ?? 0 >= number
+    else { return false }
     return candidate.lacking.allSatisfy { vector.number(of: $0) <= contained.number(of: $0) }
   }
 }
@@ -46,9 +49,22 @@ struct GapSteps {
   /// a gap.
   func close(_ gap: Gap) throws -> SyncReport.Rebootstrap {
     let vector = try store.vector()
-    return try RebootstrapStep(files, store: store).run(.gap) {
+    return try RebootstrapStep(files, store: store).run(.gap, keptCommands: gap.keptCommands) {
       gap.isClosed(by: $0, for: vector)
     }
+  }
+
+  /// A gap with what is left of the others' commands, as far as markers say.
+  func noting(
+    keptIn listing: MarkerSteps.Listing, of seen: [ClientIdentifier: StoreRecords.SeenMarker],
+    _ gap: Gap
+  ) throws -> Gap {
+    var gap = gap
+    for client in try CommandSteps(files, store: store).heads(seen).keys {
+      gap.keptCommands[client] = try KnownMarkers(files, store: store).kept(of: client, listing)
+        .commands
+    }
+    return gap
   }
 
   /// Asks the others for a whole store that closes a gap, once.

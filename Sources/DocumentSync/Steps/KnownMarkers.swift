@@ -32,14 +32,17 @@ struct KnownMarkers {
     return known
   }
 
-  /// The least number of a client's change sets that was not cleared away, by
-  /// its own newest marker, or by those that say what is left of it.
-  func lowestKept(
+  /// The least numbers of a client's files that were not cleared away, by its
+  /// own newest marker, or by those that say what is left of it.
+  func kept(
     of client: ClientIdentifier, _ listing: MarkerSteps.Listing
-  ) throws -> UInt64 {
+  ) throws -> StoreRecords.Kept {
     let known = try update(listing) { $0 == client || listing.newest[client] == nil }
-    let left = known.values.flatMap(\.retired).filter { $0.client == client }.map(\.lowestKept)
-    return (left + [known[client]?.lowestKept ?? 1]).max() ?? 1
+    let left = known.values.flatMap(\.retired).filter { $0.client == client }
+    return StoreRecords.Kept(
+      changeSets: (left.map(\.lowestKept) + [known[client]?.lowestKept ?? 1]).max() ?? 1,
+      commands: (left.map(\.lowestKeptCommand) + [known[client]?.lowestKeptCommand ?? 1]).max()
+        ?? 1)
   }
 
   private func read(_ name: MarkerName) throws -> RecentSyncFile? {

@@ -30,13 +30,16 @@ struct RebootstrapStep {
   ///   contain are set aside then, to be written anew
   ///   (``LocalStore/returning()``), and all that is remembered of other
   ///   clients' markers is forgotten.
+  ///   - keptCommands: The least numbers of the others' commands that were not
+  ///     cleared away. Of those that were, and that the whole store had
+  ///     processed, this client gets none any more; the others it gets.
   ///   - isStranger: Whether the generation has nothing to do with the
   ///     store's, so that the rows are merged, by a new client, in place of
   ///     the own change sets.
   ///   - isWanted: Tells the whole stores that will do.
   func run(
     _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil,
-    isStranger: Bool = false,
+    keptCommands: [ClientIdentifier: UInt64] = [:], isStranger: Bool = false,
     where isWanted: (WholeStoreSteps.Candidate) -> Bool = { _ in true }
   ) throws -> SyncReport.Rebootstrap {
     context.begin(.downloading)
@@ -61,22 +64,27 @@ struct RebootstrapStep {
       let records = try StoreRecords.rebootstrapped(
         from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil,
         former: former)
+      let missed =
+        generation == nil
+        ? try CommandSteps(files, store: store).missed(
+          until: checked.header.commands, kept: keptCommands) : CommandSteps.Missed()
       let replacement =
         if let generation, isStranger {
           try merge(database, into: generation, reason, records)
         } else {
           try store.replaceContent(
             withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
-            records: records, commandState: commandState(in: generation),
-            checkCancellation: context.checkCancellation)
+            records: records, commandState: commandState(in: generation, kept: keptCommands),
+            events: missed.events, checkCancellation: context.checkCancellation)
         }
+      for event in missed.events { context.send(.commandReceived(event)) }
       try siblings.removeAll()
       let report = SyncReport.Rebootstrap(
         reason: reason, backup: replacement.backup, wholeStore: steps.description(checked),
         reappliedChangeSets: replacement.reapplied.count,
         returningChangeSets: replacement.pendingOwn.count,
         changedSchema: replacement.changedSchema, conflicts: replacement.conflicts,
-        merged: replacement.merged, warnings: replacement.warnings)
+        merged: replacement.merged, warnings: replacement.warnings + missed.warnings)
       context.send(.rebootstrapped(report))
       return report
     } catch {
@@ -92,7 +100,8 @@ struct RebootstrapStep {
     do {
       return try store.replaceContent(
         withSnapshotAt: database, mergingInto: binding(generation), records: records,
-        commandState: commandState(in: generation), checkCancellation: context.checkCancellation)
+        commandState: commandState(in: generation, kept: nil),
+        checkCancellation: context.checkCancellation)
     } catch let error as StoreError where error.code == .schemasDiffer {
       let isTwice = reason == .createdTwice
       throw SyncError(
@@ -109,16 +118,21 @@ struct RebootstrapStep {
     }
   }
 
-  /// A command counts as processed if it is in either.
+  /// A command counts as processed if it is in either, unless it is still to
+  /// be had by a member of the document.
+  ///
+  /// - Parameter kept: The least numbers of commands that were not cleared
+  ///   away; `nil` for a store that joins, which none of them are for.
   private func commandState(
-    in generation: GenerationFile?
+    in generation: GenerationFile?, kept: [ClientIdentifier: UInt64]?
   ) -> (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? {
     let client = store.binding.client
     let generation = generation?.generation ?? store.binding.generation
     return { own, whole in
       var state = try CommandState.decoded(own, generation: generation, client: client)
       state.formUnion(
-        try CommandState.decoded(whole, generation: generation, client: client))
+        try CommandState.decoded(whole, generation: generation, client: client),
+        lowestKept: kept.map { kept in { kept[$0] ?? 1 } })
       return try state.encoded()
     }
   }

@@ -75,7 +75,8 @@ struct StoreRecords {
 
   private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
-      reset, mergesInto, ancestors, formerGenerations, asked
+      reset, mergesInto, ancestors, formerGenerations, asked,
+      rebootstrap
     // Those of the client go when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
@@ -180,6 +181,15 @@ struct StoreRecords {
   /// Notes that this client may go on as a new one although it was removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
+  /// That the content was exchanged, as long as nobody has been told.
+  func rebootstrap() throws -> SyncReport.Rebootstrap? { try value(.rebootstrap) }
+
+  /// Keeps that the content was exchanged; `nil` once it was told.
+  func keep(_ rebootstrap: SyncReport.Rebootstrap?) throws {
+    guard let rebootstrap else { return try store.setRecord(Key.rebootstrap.rawValue, to: nil) }
+    try keep(rebootstrap, .rebootstrap)
+  }
+
   /// The generation that the rows of the store may be merged into, although
   /// its document was deleted.
   func mergesInto() throws -> IntegrityKey? { try value(.mergesInto) }
@@ -282,6 +292,7 @@ struct StoreRecords {
       reason(.retiredKept, [String: Kept].self), reason(.absences, [String: Absence].self),
       reason(.unverified, [String: Int].self), reason(.reset, SyncCommand.Reset.self),
       reason(.mergesInto, IntegrityKey.self),
+      reason(.rebootstrap, SyncReport.Rebootstrap.self),
       reason(.kept, Kept.self), reason(.segments, [RecentSyncFile.Segment].self),
       reason(.housekeeping, Housekeeping.self), reason(.ancestors, Ancestors.self),
       reason(.formerGenerations, [FormerGeneration].self),

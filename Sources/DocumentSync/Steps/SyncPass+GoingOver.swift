@@ -17,6 +17,7 @@ extension SyncPass {
       let step = RebootstrapStep(files, store: store)
       switch try documents.lineage(of: store.binding) {
       case .successor(let generation):
+        try processLastCommands()
         let rebootstrap = try goOver(to: generation)
         try store.beginIncarnation(.begunAnew)
         return rebootstrap
@@ -43,6 +44,21 @@ extension SyncPass {
       try store.beginIncarnation(
         .forked, standing: try OwnChangeSets(files, store: store).standing())
       return try RebootstrapStep(files, store: store).run(.reset, into: successor)
+    }
+  }
+
+  /// Processes the commands that there are in a generation that the store is
+  /// about to leave: each is for every member.
+  private func processLastCommands() throws {
+    let markers = MarkerSteps(files, store: store)
+    do {
+      let listing = try markers.list()
+      var report = SyncReport()
+      _ = try CommandSteps(files, store: store).fetch(markers.seen(listing), listing, &report)
+      for wait in report.waiting { context.environment.logger.notice("\(wait)") }
+    } catch let fork as Fork {
+      // Another state of it goes over as well, and has them.
+      context.environment.logger.notice("\(fork.path): \(fork.detail)")
     }
   }
 

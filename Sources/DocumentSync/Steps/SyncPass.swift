@@ -41,16 +41,19 @@ struct SyncPass {
     // Before anything is sealed or published.
     try store.checkPlace()
     var rebootstrap = try goOver()
+    try note(rebootstrap)
     try bringAlong()
     var attempt = 1
     while true {
       do {
         var fetched = try fetchAsIs(mendsGaps: rebootstrap == nil)
-        fetched.report.rebootstrap = rebootstrap
+        fetched.report.rebootstrap = try StoreRecords(store).rebootstrap() ?? rebootstrap
         return fetched
       } catch let gap as Gap {
-        context.environment.logger.notice("change set \(gap.number) of \(gap.client) is gone")
+        context.environment.logger.notice(
+          "\(gap.isCommand ? "command" : "change set") \(gap.number) of \(gap.client) is gone")
         rebootstrap = try GapSteps(files, store: store).close(gap)
+        try note(rebootstrap)
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
@@ -67,6 +70,12 @@ struct SyncPass {
         throw stopped(retired.retirement)
       }
     }
+  }
+
+  /// Keeps what was exchanged until a synchronization has come to its end and
+  /// tells of it.
+  private func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
+    if let rebootstrap { try StoreRecords(store).keep(rebootstrap) }
   }
 
   /// The store is that of a client that is retired, of which the others have
@@ -92,6 +101,14 @@ struct SyncPass {
     let seen = try markers.seen(listing)
     let own = OwnChangeSets(files, store: store)
     let state = try CommandSteps(files, store: store).fetch(seen, listing, &report)
+    if mendsGaps,
+      let wait = report.waiting.first(where: { $0.isCommand && $0.reason == .clearedAway })
+    {
+      // Before anything else: it may say who is a member.
+      let gap = Gap(client: wait.client, number: wait.number, isCommand: true)
+      let steps = GapSteps(files, store: store)
+      if try steps.canClose(gap) { throw try steps.noting(keptIn: listing, of: seen, gap) }
+    }
     let steps = MemberSteps(files, store: store)
     let members = try steps.find(seen, listing, state)
     let mustShow = try checkMembership(members, listing)
@@ -100,7 +117,7 @@ struct SyncPass {
     let fetch = try ChangeFetch(
       files, store: store, heads: try heads(seen, listing), cuts: members.cuts,
       lowestKept: { [files, store] client in
-        try KnownMarkers(files, store: store).lowestKept(of: client, listing)
+        try KnownMarkers(files, store: store).kept(of: client, listing).changeSets
       })
     let leftBehind = LeftBehind(files, store: store)
     let turn = try takeTurn(
@@ -110,7 +127,7 @@ struct SyncPass {
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
       let steps = GapSteps(files, store: store)
-      if try steps.canClose(gap) { throw gap }
+      if try steps.canClose(gap) { throw try steps.noting(keptIn: listing, of: seen, gap) }
       try steps.ask(for: gap)
     }
     // What was found by others has come with their change sets by now.
@@ -181,6 +198,9 @@ struct SyncPass {
     }
     report.openConflicts = try store.openConflictCount()
     report.pendingCommands = try store.pendingEvents().count
+    if report.rebootstrap != nil {
+      try StoreRecords(store).keep(nil as SyncReport.Rebootstrap?)
+    }
     let hint = files.directory.hint
     if binding.directory != hint { try store.setDirectory(hint) }
     let counts = files.counts

@@ -1,0 +1,83 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Commands that were cleared away while nobody waited for this client.
+extension CommandSteps {
+  /// What becomes of commands that a whole store had processed and that this
+  /// store has not.
+  struct Missed {
+    /// Those for the application whose files are still there, in order.
+    var events: [CommandEvent] = []
+    /// Tell of those that are not.
+    var warnings: [SyncWarning] = []
+  }
+
+  /// Looks for what is left of commands that this store will not process one
+  /// by one.
+  ///
+  /// From the last one that the whole store had processed each says which one
+  /// it continues, so that those are found, and no others, that it had
+  /// processed.
+  ///
+  /// - Parameters:
+  ///   - commands: What the whole store had processed.
+  ///   - kept: The least number of a client's commands that was not cleared
+  ///     away.
+  func missed(
+    until commands: VersionVector, kept: [ClientIdentifier: UInt64]
+  ) throws -> Missed {
+    let state = try state()
+    var missed = Missed()
+    for (client, last) in commands.entries.sorted(by: { $0.key < $1.key })
+    where client != store.binding.client {
+      let next = state.processed.number(of: client) + 1
+      guard last.number >= next, kept[client] ?? 1 > next else { continue }
+      let (events, lowest) = try left(of: client, from: last, downTo: next)
+      missed.events += events
+      guard lowest > next else { continue }
+      var warning = SyncWarning(
+        .commandsMissed,
+        message: "a command was cleared away before this device came back, and does not reach it")
+      warning.client = client
+      warning.count = Int(clamping: lowest - next)
+      missed.warnings.append(warning)
+    }
+    return missed
+  }
+
+  /// The commands for the application among those that are still there, and
+  /// the least number that is.
+  private func left(
+    of client: ClientIdentifier, from last: VersionVector.Entry, downTo first: UInt64
+  ) throws -> (events: [CommandEvent], lowest: UInt64) {
+    let layout = DirectoryLayout.Document(store.binding.document).generation(
+      store.binding.generation)
+    let names = try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
+    var events: [CommandEvent] = []
+    var number = last.number
+    var hash: ContentHash? = last.hash
+    while number >= first, let wanted = hash,
+      let name = names.first(where: { $0.number == number && $0.hash.matches(wanted) })
+    {
+      do {
+        let bytes = try files.read(
+          layout.path(of: name, by: client), limit: CodecLimits.small.fileBytes)
+        guard ContentHash(of: bytes) == wanted else { break }
+        let file = try Envelope.decodeJSON(SyncCommandFile.self, from: bytes, type: .syncCommand)
+        if let application = file.command.application {
+          events.append(
+            CommandEvent(
+              client: client, number: number, name: application.name,
+              payload: Array(application.payload)))
+        }
+        hash = file.previous
+        number -= 1
+      } catch let error where error.concernsOneFile {
+        files.context.environment.logger.notice("command \(number) of \(client): \(error)")
+        break
+      }
+    }
+    return (events.reversed(), number + 1)
+  }
+}
