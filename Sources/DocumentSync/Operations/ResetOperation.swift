@@ -81,6 +81,7 @@ public final class ResetOperation: SyncOperation<StoreBinding>, @unchecked Senda
     try ApplicationSteps(files).describe(
       binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
       document: binding.document)
+    try FormerLives(files, store: store).noteLeaving()
     try store.beginAnew(
       as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true)
   }

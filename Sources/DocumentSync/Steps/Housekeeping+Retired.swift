@@ -10,10 +10,7 @@ extension Housekeeping {
     try forgetMarkers()
     for (retired, retirement) in members.retirements.sorted(by: { $0.key < $1.key }) {
       guard let cut = members.cuts[retired]?.number else { continue }
-      let responsible =
-        members.remaining.contains(retirement.author)
-        ? retirement.author : members.remaining.min()
-      guard responsible == client else { continue }
+      guard members.responsible(for: retirement) == client else { continue }
       try clearMarkers(of: retired, &findings)
       try clearChangeSets(of: retired, cut: cut, &findings)
       try clearCommands(of: retired, &findings)

@@ -3,7 +3,8 @@ import SyncModel
 import SyncStore
 
 /// Clearing away what nobody needs any more: vacuum, compaction, whole
-/// stores, and what retired clients left.
+/// stores, what retired clients left, and what this client left in former
+/// generations.
 ///
 /// It reads the newest marker of each member, and removes nothing on the word
 /// of a name alone. What it is about to remove is in its own marker before
@@ -56,6 +57,8 @@ struct Housekeeping {
     var own: [ChangeFileName]
     /// What can be removed once the marker is out.
     var removals: [Removal] = []
+    /// Generations of which all that this store has left is among these.
+    var formerLives: [FormerLives.Leftovers] = []
     var report = VacuumReport()
   }
 
@@ -83,6 +86,7 @@ struct Housekeeping {
     try vacuumWholeStores(&findings)
     try vacuumCommands(&findings)
     try clearAfterRetired(&findings)
+    try clearFormerLives(&findings)
     _ = try tell()
     try remove(&findings)
     try records.keep(Self.standing(store))
@@ -219,11 +223,15 @@ struct Housekeeping {
         } catch let error as DirectoryError {
           // What stays does no harm; the next time tries again.
           removed.count -= 1
+          findings.formerLives.removeAll { $0.files.contains { $0.paths.contains(path) } }
           context.environment.logger.notice("clearing away \(path): \(error)")
         }
         context.report { $0.completedCount += 1 }
       }
       if removed.count > 0 { findings.report.removed.append(removed) }
+    }
+    for leftovers in findings.formerLives {
+      try FormerLives(files, store: store).finish(leftovers)
     }
   }
 }

@@ -73,10 +73,25 @@ struct StoreRecords {
     var lookedThrough: [ClientIdentifier] = []
   }
 
+  /// A generation that the store has left, and what it left in it.
+  struct FormerLife: Codable, Hashable {
+    var document: DocumentName
+    var generation: IntegrityKey
+    /// What the store was in it.
+    var client: ClientIdentifier
+    /// The others who were members.
+    var members: [ClientIdentifier]
+    /// The clients that were retired.
+    var retired: [ClientIdentifier]
+    /// Those of them after whom this one clears up, and the numbers up to which
+    /// their change sets count.
+    var clearing: [String: UInt64]
+  }
+
   private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
       reset, mergesInto, ancestors, formerGenerations, asked,
-      rebootstrap
+      rebootstrap, formerLives
     // Those of the client go when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
@@ -90,7 +105,9 @@ struct StoreRecords {
 
   /// What a store forgets that begins another generation.
   static var ofOneGeneration: [String] {
-    ofOneLife.filter { $0 != Key.formerGenerations.rawValue }
+    ofOneLife.filter { key in
+      ![Key.formerGenerations, .formerLives].contains { $0.rawValue == key }
+    }
   }
 
   let store: LocalStore
@@ -181,6 +198,13 @@ struct StoreRecords {
   /// Notes that this client may go on as a new one although it was removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
+  /// The generations that the store has left, with files that it has not
+  /// cleared away.
+  func formerLives() throws -> [FormerLife] { try value(.formerLives) ?? [] }
+
+  /// Keeps which generations the store has left.
+  func keep(_ lives: [FormerLife]) throws { try keep(lives, .formerLives) }
+
   /// That the content was exchanged, as long as nobody has been told.
   func rebootstrap() throws -> SyncReport.Rebootstrap? { try value(.rebootstrap) }
 
@@ -264,7 +288,7 @@ struct StoreRecords {
       Key.wholeStores.rawValue: try encoded(kept + [found])
     ]
     if others == nil {
-      for key in Key.allCases where ![.setUp, .wholeStores].contains(key) {
+      for key in Key.allCases where ![.setUp, .wholeStores, .formerLives].contains(key) {
         records.updateValue(nil, forKey: key.rawValue)
       }
     }
@@ -293,6 +317,7 @@ struct StoreRecords {
       reason(.unverified, [String: Int].self), reason(.reset, SyncCommand.Reset.self),
       reason(.mergesInto, IntegrityKey.self),
       reason(.rebootstrap, SyncReport.Rebootstrap.self),
+      reason(.formerLives, [FormerLife].self),
       reason(.kept, Kept.self), reason(.segments, [RecentSyncFile.Segment].self),
       reason(.housekeeping, Housekeeping.self), reason(.ancestors, Ancestors.self),
       reason(.formerGenerations, [FormerGeneration].self),

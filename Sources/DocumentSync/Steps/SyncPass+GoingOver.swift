@@ -18,10 +18,12 @@ extension SyncPass {
       switch try documents.lineage(of: store.binding) {
       case .successor(let generation):
         try processLastCommands()
+        try FormerLives(files, store: store).noteLeaving()
         let rebootstrap = try goOver(to: generation)
         try store.beginIncarnation(.begunAnew)
         return rebootstrap
       case .stranger(let generation):
+        try FormerLives(files, store: store).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
       }

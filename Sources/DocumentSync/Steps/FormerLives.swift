@@ -1,0 +1,211 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// What a store has left in generations in which it is no more: each client
+/// clears its own files away, once everybody has gone over.
+struct FormerLives {
+  let files: SharedFiles
+  let store: LocalStore
+  private let records: StoreRecords
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    records = StoreRecords(store)
+  }
+
+  // MARK: Leaving one
+
+  /// Notes that the store is about to leave its generation, and who was a
+  /// member of it. Repeating it changes nothing.
+  func noteLeaving() throws {
+    let binding = store.binding
+    let seen = try records.seenMarkers()
+    let state = try CommandSteps(files, store: store).state()
+    let members = try MemberSteps(files, store: store).members(
+      seen, try records.readMarkers(), state, needs: [])
+    let life = StoreRecords.FormerLife(
+      document: binding.document, generation: binding.generation, client: binding.client,
+      members: members.remaining.subtracting([binding.client]).sorted(),
+      retired: members.retirements.keys.sorted(),
+      clearing: Dictionary(
+        uniqueKeysWithValues: members.retirements.compactMap { client, retirement in
+          guard members.responsible(for: retirement) == binding.client else { return nil }
+          return members.cuts[client]?.number.map { (client.description, $0) }
+        }))
+    let lives = try records.formerLives()
+    let others = lives.filter { $0.generation != life.generation || $0.client != life.client }
+    if others + [life] != lives { try records.keep(others + [life]) }
+  }
+
+  // MARK: Clearing up
+
+  /// Files that a store has left in one generation.
+  struct Leftovers {
+    var life: StoreRecords.FormerLife
+    /// Of each kind, by whom.
+    var files: [(files: VacuumReport.Files, paths: [RelativePath])] = []
+    /// The folders that they are in, those within others first.
+    var folders: [RelativePath] = []
+    /// Somebody who has not gone over, as far as can be seen.
+    var missing: ClientIdentifier?
+    /// Whether nothing is left once these have gone.
+    var isLast = true
+  }
+
+  /// What the store has left, generation by generation.
+  ///
+  /// - Parameter current: The clients that are, or were, in the store's
+  ///   generation.
+  func leftovers(_ current: Set<ClientIdentifier>) throws -> [Leftovers] {
+    // It is noted before the store goes over.
+    let lives = try records.formerLives().filter { $0.generation != store.binding.generation }
+    guard !lives.isEmpty else { return [] }
+    let clients = try ApplicationSteps(files).clients()
+    return try lives.map { life in
+      let layout = DirectoryLayout.Document(life.document).generation(life.generation)
+      let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+      var leftovers = Leftovers(life: life)
+      let members = Set(life.members).union(markers.map(\.client)).subtracting(life.retired)
+        .subtracting([life.client])
+      leftovers.missing = members.subtracting(Self.arrived(current, members, clients)).min()
+      try add(
+        life.client, layout, markers.filter { $0.client == life.client }, through: .max,
+        to: &leftovers)
+      let contained = try records.formerGenerations().first {
+        $0.generation == life.generation
+      }?.contained
+      for (text, cut) in life.clearing.sorted(by: { $0.key < $1.key }) {
+        guard let client = ClientIdentifier(text) else { continue }
+        try add(
+          client, layout, markers.filter { $0.client == client },
+          through: max(cut, contained?[text] ?? 0), to: &leftovers)
+      }
+      leftovers.folders += [
+        layout.syncChanges, layout.syncCommands, layout.wholeStores, layout.recentSyncs,
+        layout.folder,
+      ]
+      return leftovers
+    }
+  }
+
+  /// Those of the members of a former generation who have gone over: somebody
+  /// who is, or was, in the store's stems from them, in a line without another
+  /// member, who may be a copy. Who has left or was removed has gone, too.
+  private static func arrived(
+    _ current: Set<ClientIdentifier>, _ members: Set<ClientIdentifier>,
+    _ clients: [ClientDescription]
+  ) -> Set<ClientIdentifier> {
+    let ancestors = Dictionary(
+      clients.compactMap { client in client.ancestor.map { (client.client, $0) } },
+      uniquingKeysWith: { first, _ in first })
+    let gone = clients.filter { [.left, .removed].contains($0.status) }.map(\.client)
+    var arrived: Set<ClientIdentifier> = []
+    for client in current.union(gone) {
+      var line: Set<ClientIdentifier> = []
+      var next: ClientIdentifier? = client
+      while let one = next, line.insert(one).inserted {
+        guard !members.contains(one) else {
+          arrived.insert(one)
+          break
+        }
+        next = ancestors[one]
+      }
+    }
+    return arrived
+  }
+
+  /// - Parameter last: The number up to which all that the client has
+  ///   published is in the present generation.
+  private func add(
+    _ client: ClientIdentifier, _ layout: DirectoryLayout.Generation, _ markers: [MarkerName],
+    through last: UInt64, to leftovers: inout Leftovers
+  ) throws {
+    func add(_ kind: VacuumReport.Files.Kind, _ found: [(ClosedRange<UInt64>, RelativePath)]) {
+      guard let first = found.map(\.0.lowerBound).min(),
+        let last = found.map(\.0.upperBound).max()
+      else { return }
+      leftovers.files.append(
+        (
+          VacuumReport.Files(
+            kind: kind, client: client, first: first, last: last, count: found.count,
+            reason: Self.reason), found.map(\.1)
+        ))
+    }
+    let all = try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self)
+    let changes = all.filter { $0.numbers.upperBound <= last }
+      .sorted { $0.numbers.lowerBound < $1.numbers.lowerBound }
+    if changes.count < all.count { leftovers.isLast = false }
+    for kind in [VacuumReport.Files.Kind.changeSets, .segments] {
+      add(
+        kind,
+        changes.filter { name in
+          if case .segment = name { kind == .segments } else { kind == .changeSets }
+        }.map { ($0.numbers, layout.path(of: $0, by: client)) })
+    }
+    add(
+      .commands,
+      try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self).sorted()
+        .map { ($0.number...$0.number, layout.path(of: $0, by: client)) })
+    add(
+      .wholeStores,
+      try files.listIfPresent(layout.wholeStores(of: client), as: WholeStoreName.self).sorted()
+        .map { ($0.number...$0.number, layout.path(of: $0, by: client)) })
+    // Last, so that it shows as long as something is left.
+    add(.markers, markers.map { ($0.revision...$0.revision, layout.path(of: $0)) })
+    leftovers.folders += [
+      layout.syncChanges(of: client), layout.syncCommands(of: client),
+      layout.wholeStores(of: client),
+    ]
+  }
+
+  private static let reason = "everybody has gone over to the generation that took its place"
+
+  /// Removes the folders that are empty by now, and forgets the generation if
+  /// nothing of this client is left in it.
+  func finish(_ leftovers: Leftovers) throws {
+    for folder in leftovers.folders {
+      do {
+        try files.removeIfEmpty(folder)
+      } catch let error as DirectoryError {
+        // An empty folder does no harm.
+        files.context.environment.logger.debug("folder \(folder): \(error)")
+      }
+    }
+    let lives = try records.formerLives()
+    try records.keep(lives.filter { $0 != leftovers.life })
+  }
+}
+
+extension Members {
+  /// Who clears up after a client that is retired: who has carried that out,
+  /// or the first of the members if that one is none.
+  func responsible(for retirement: CommandState.Retirement) -> ClientIdentifier? {
+    remaining.contains(retirement.author) ? retirement.author : remaining.min()
+  }
+}
+
+extension Housekeeping {
+  /// Notes what this store has left in generations in which it is no more, and
+  /// that may go.
+  func clearFormerLives(_ findings: inout Findings) throws {
+    let lives = FormerLives(files, store: store)
+    let current = Set(listing.newest.keys).union(members.retirements.keys).union([client])
+    for leftovers in try lives.leftovers(current) {
+      guard let missing = leftovers.missing else {
+        for (files, paths) in leftovers.files {
+          findings.removals.append(Removal(files: files, paths: paths))
+        }
+        if leftovers.isLast { findings.formerLives.append(leftovers) }
+        continue
+      }
+      for (files, _) in leftovers.files {
+        var kept = files
+        kept.reason = "it has not gone over to the generation that took the place of theirs"
+        kept.member = missing
+        findings.report.kept.append(kept)
+      }
+    }
+  }
+}
