@@ -8,11 +8,16 @@ struct RandomPlan {
   private var time: Int64 = 1_700_000_000_000
   /// How far each device's clock is off.
   private var offsets: [Int: Int64] = [:]
+  /// Whether devices exchange often what they have done, so that most change
+  /// sets depend on others, or work for long without hearing of one another.
+  private let isLively: Bool
 
   init(seed: UInt64, options: Fleet.Options) {
     self.seed = seed
     self.options = options
     dice = Dice(seed: seed)
+    var moods = Dice(seed: ~seed)
+    isLively = moods.chance(50)
   }
 
   mutating func draw() -> FleetPlan {
@@ -42,10 +47,11 @@ struct RandomPlan {
 
   private mutating func append(to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit) {
     let device = dice.pick(devices)
-    switch dice.below(100) {
+    let event = dice.below(100)
+    switch isLively ? Self.lively(event) : event {
     case 0..<62:
       // Somebody works for a while.
-      for _ in 0..<(1 + dice.below(4)) {
+      for _ in 0..<(1 + dice.below(isLively ? 2 : 4)) {
         steps.append(.edit(device: device, edit(device, edits)))
       }
     case 62..<80:
@@ -58,6 +64,9 @@ struct RandomPlan {
     default: offsets[device] = skew()
     }
   }
+
+  /// Of the events in which somebody works, many become exchanges.
+  private static func lively(_ event: Int) -> Int { event < 31 ? event + 49 : event }
 
   private mutating func edit(_ device: Int, _ edits: RandomEdit) -> FleetEdit {
     FleetEdit(
