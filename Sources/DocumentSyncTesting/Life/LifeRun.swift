@@ -89,16 +89,39 @@ struct LifeRun {
   }
 
   private func checkDigests() throws {
-    var first: (device: Int, digest: StoreDigest)?
+    var first: (device: LifeDevice, digest: StoreDigest)?
     for device in world.devices.values.sorted(by: { $0.number < $1.number }) {
       let digest = try device.manager.store.digest()
       guard let known = first else {
-        first = (device.number, digest)
+        first = (device, digest)
         continue
       }
-      let differing = "devices \(known.device) and \(device.number)"
-      if known.digest.visible != digest.visible { throw FleetFailure(.visible, differing) }
+      let differing = "devices \(known.device.number) and \(device.number)"
+      if known.digest.visible != digest.visible {
+        let difference = try Self.difference(known.device, device)
+        throw FleetFailure(.visible, "\(differing)\n  \(difference)")
+      }
       if known.digest != digest { throw FleetFailure(.logical, differing) }
     }
+  }
+
+  /// The rows that only one of two devices shows, a few of them.
+  private static func difference(_ left: LifeDevice, _ right: LifeDevice) throws -> String {
+    func rows(_ device: LifeDevice) throws -> Set<String> {
+      let program = try FleetSQLite(device.path)
+      let rows = try program.rows(
+        "SELECT 'note ' || quote(id) || quote(body) || quote(shared) FROM note UNION "
+          + "SELECT 'item ' || quote(note) || quote(token) FROM item UNION "
+          + "SELECT 'tally ' || quote(name) || quote(n) FROM tally")
+      return Set(
+        rows.compactMap { row in
+          if case .text(let text) = row[0] { String(decoding: text, as: UTF8.self) } else { nil }
+        })
+    }
+    let (here, there) = (try rows(left), try rows(right))
+    return
+      (here.subtracting(there).sorted().prefix(3).map { "device \(left.number): \($0)" }
+      + there.subtracting(here).sorted().prefix(3).map { "device \(right.number): \($0)" })
+      .joined(separator: "\n  ")
   }
 }
