@@ -168,6 +168,26 @@ struct RetirementTests {
     #expect(try fleet[1].notes() == late.notes())
   }
 
+  @Test func whoJoinsFindsTheCommandsOfThoseWhoAreGone() async throws {
+    let fleet = try await TestFleet(4)
+    try fleet[2].put("x", "of a device that is removed")
+    try fleet[3].put("y", "of a device that leaves")
+    try await fleet.settle()
+    let gone = fleet[3].binding.client.description
+    try await fleet[3].leave()
+    try await settle(fleet, [0, 1, 2], rounds: 3)
+    try await fleet[0].retire(.client(fleet[2].binding.client, .removed))
+    try await settle(fleet, [0, 1], rounds: 3)
+    for index in [0, 1] { _ = try await fleet[index].vacuum() }
+    #expect(fleet.paths { $0.name.hasPrefix(gone) && $0.components.contains("RecentSyncs") } == [])
+    // From the first whole store, which knows nothing of all that.
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
+      environment: fleet.environment)
+    #expect(try await late.synchronize().waiting == [])
+    #expect(try late.notes() == fleet[0].notes())
+  }
+
   @Test func clientIsRetiredAfterItWasNotSeenForTheSetTime() async throws {
     let fleet = try await TestFleet(3) { $0.retireAfter = 5 * Self.day }
     try await fleet.settle()

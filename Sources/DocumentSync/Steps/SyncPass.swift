@@ -100,6 +100,11 @@ struct SyncPass {
     let listing = try markers.list()
     let seen = try markers.seen(listing)
     let own = OwnChangeSets(files, store: store)
+    if try StoreRecords(store).readMarkers().isEmpty, !listing.newest.isEmpty {
+      // Who was never told of a client that is gone by now finds what it has
+      // left by what others say: its commands first.
+      try KnownMarkers(files, store: store).update(listing)
+    }
     let state = try CommandSteps(files, store: store).fetch(seen, listing, &report)
     if mendsGaps,
       let wait = report.waiting.first(where: { $0.isCommand && $0.reason == .clearedAway })
@@ -115,7 +120,7 @@ struct SyncPass {
     try steps.forgetUnwanted(members, state)
 
     let fetch = try ChangeFetch(
-      files, store: store, heads: try heads(seen, listing), cuts: members.cuts,
+      files, store: store, heads: try heads(seen), cuts: members.cuts,
       lowestKept: { [files, store] client in
         try KnownMarkers(files, store: store).kept(of: client, listing).changeSets
       })
@@ -141,14 +146,10 @@ struct SyncPass {
   /// marker, or since another has applied it. Who was never told of a client
   /// that is gone by now finds its change sets so.
   private func heads(
-    _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {
     var heads = seen.mapValues(\.changeHead)
-    var known = try StoreRecords(store).readMarkers()
-    if known.isEmpty, !listing.newest.isEmpty {
-      known = try KnownMarkers(files, store: store).update(listing)
-    }
-    for marker in known.values {
+    for marker in try StoreRecords(store).readMarkers().values {
       for (client, entry) in marker.applied.entries where client != store.binding.client {
         heads[client] = max(heads[client] ?? 0, entry.number)
       }
