@@ -222,6 +222,33 @@ import Testing
     #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
   }
 
+  @Test func removedDeviceGoesOnAsANewOneIfItIsToldTo() throws {
+    try scratch.makeTwoDevices()
+    // Where nothing was removed it says nothing.
+    let idle = try scratch.succeed("sync", "b.db", "--rejoin")
+    #expect(!idle.output.contains("new device"))
+    try scratch.sql("b.db", "INSERT INTO notes (title) VALUES ('kept')")
+    try scratch.succeed("remove-client", "a.db", "B", "--yes")
+    #expect(try scratch.docsync("sync", "b.db").status == 5)
+    let returned = try scratch.succeed("sync", "b.db", "--rejoin", "--json").json()
+    let store = try #require((returned["stores"] as? [[String: Any]])?.first)
+    let report = try #require(store["report"] as? [String: Any])
+    let incarnations = try #require(report["incarnations"] as? [[String: Any]])
+    #expect(incarnations.map { $0["reason"] as? String } == ["retired"])
+    #expect((report["sent"] as? [Any])?.count == 1)
+    try scratch.succeed("sync", "a.db")
+    #expect(try scratch.column("a.db", "SELECT title FROM notes").contains("\"kept\""))
+    // From then on it is a device like any other.
+    try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('for all')")
+    try scratch.succeed("sync", "a.db")
+    try scratch.succeed("sync", "b.db")
+    #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"for all\""))
+    let clients = try scratch.succeed("clients", "a.db", "--json").json()["clients"]
+    let states = try #require(clients as? [[String: Any]]).map { $0["status"] as? String }
+    #expect(states.filter { $0 == "member" }.count == 2)
+    #expect(states.filter { $0 == "removed" }.count == 1)
+  }
+
   @Test func documentThatIsNotThereIsNotDeleted() throws {
     try scratch.makeTwoDevices()
     try scratch.expectFailure(

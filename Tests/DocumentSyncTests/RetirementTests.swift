@@ -118,6 +118,35 @@ struct RetirementTests {
     #expect(try fleet[0].notes().contains("x=kept"))
   }
 
+  @Test func rejoiningThatIsStruckAtAnyCallIsCompletedByTheNextSync() async throws {
+    var call = 0
+    while true {
+      call += 1
+      let fleet = try await TestFleet(2, seed: UInt64(call))
+      try await fleet.settle()
+      let before = fleet[1].binding.client
+      try fleet[1].put("x", "kept")
+      try await fleet[0].removeClient(before)
+      let delegate = Answering(.rejoin)
+      fleet[1].setDelegate(delegate)
+      fleet.directories[1].script(
+        FaultyDirectory.Fault(call % 2 == 0 ? .stop : .stopAfterwards, occurrence: call))
+      do {
+        try await fleet[1].synchronize()
+      } catch {
+        fleet.directories[1].restart()
+      }
+      guard !fleet.directories[1].firedFaults.isEmpty else { break }
+      try await fleet.settle()
+      #expect(delegate.questions.count == 1, "call \(call)")
+      #expect(fleet[1].binding.client != before && fleet[1].binding.ancestor == before)
+      #expect(fleet[1].state == .registered)
+      try fleet.expectEqual()
+      #expect(try fleet[0].notes().contains("x=kept"))
+    }
+    #expect(call > 10)
+  }
+
   @Test func nobodyGoesOnWithARetiredClientBeforeAllHaveStopped() async throws {
     let fleet = try await TestFleet(4)
     try await fleet.settle()
