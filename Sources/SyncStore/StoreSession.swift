@@ -109,7 +109,7 @@ final class StoreSession {
   func imported(_ value: Value, _ column: ColumnSchema) throws -> Value? {
     switch column.domain {
     case .plain: return value
-    case .counter: return CounterValue(value)?.shown ?? .null
+    case .counter: return column.number(value)
     case .key(let table):
       guard case .identity(let row) = value else { return value }
       return try access(table).localKey(of: row).map { .integer($0) }

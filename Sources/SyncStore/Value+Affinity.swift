@@ -17,6 +17,22 @@ extension Value {
     }
   }
 
+  /// The number as a column with an affinity keeps it.
+  ///
+  /// <https://www.sqlite.org/datatype3.html>, sections 2 and 3.1: a real that
+  /// is an integer becomes one, if it is not at the limits.
+  func stored(with affinity: ColumnSchema.Affinity) -> Value {
+    switch (affinity, self) {
+    case (.integer, .real(let real)), (.numeric, .real(let real)):
+      guard let integer = Int64(exactly: real), integer != .min, integer != .max else {
+        return self
+      }
+      return .integer(integer)
+    case (.real, .integer(let integer)): return .real(Double(integer))
+    default: return self
+    }
+  }
+
   private static func number(_ text: [UInt8]) -> Value? {
     let trimmed = String(decoding: text, as: UTF8.self)
       .trimmingCharacters(in: CharacterSet(charactersIn: " \t\n\u{B}\u{C}\r"))

@@ -31,6 +31,13 @@ extension WorkingSet {
   }
 }
 
+extension ColumnSchema {
+  /// What a table shows of a counter's value.
+  func number(_ value: Value) -> Value {
+    (CounterValue(value)?.shown ?? .null).stored(with: affinity)
+  }
+}
+
 extension CounterValue {
   /// The counter that a value is, or begins.
   var counter: Counter? {

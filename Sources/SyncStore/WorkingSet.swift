@@ -159,7 +159,7 @@ final class WorkingSet {
   /// What a column holds as far as it must be unique: of a counter the number.
   private static func claimed(_ value: Value?, _ column: ColumnSchema) -> Value {
     guard let value, column.domain == .counter else { return value ?? .null }
-    return CounterValue(value)?.shown ?? .null
+    return column.number(value)
   }
 
   /// The terms of an index over expressions, or with a condition, evaluated

@@ -173,6 +173,16 @@ import Testing
     try converge(devices, "SELECT stock FROM article WHERE id = 1", ["9223372036854775807"])
   }
 
+  @Test func aSumOfRealsThatIsAnIntegerIsShownAsTheColumnKeepsIt() throws {
+    let devices = try counters(2)
+    try devices[0].run("UPDATE article SET stock = stock + 0.5 WHERE id = 1")
+    try devices[1].run("UPDATE article SET stock = stock - 0.5 WHERE id = 1")
+    try converge(devices, "SELECT stock, typeof(stock) FROM article WHERE id = 1", ["10|integer"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
   @Test func aCounterInARowThatIsInsertedBeginsAnew() throws {
     let devices = try counters(2)
     try devices[0].run("INSERT INTO article VALUES (7, 'c', 3)")
