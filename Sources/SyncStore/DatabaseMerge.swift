@@ -16,6 +16,8 @@ final class DatabaseMerge {
   private let random: () -> UInt64
   private let checkCancellation: () throws -> Void
 
+  /// When the rows were edited, if that can be compared.
+  private let stamps: FormerStamps?
   private let keys: MergedKeys
   private var readers: [Int: FormerDatabase.Reader] = [:]
   /// The tables that take part in circles of references.
@@ -32,12 +34,13 @@ final class DatabaseMerge {
   init(
     session: StoreSession, former: FormerDatabase, prefer: MergePreference,
     random: @escaping () -> UInt64, checkCancellation: @escaping () throws -> Void
-  ) {
+  ) throws {
     self.session = session
     self.former = former
     self.prefer = prefer
     self.random = random
     self.checkCancellation = checkCancellation
+    stamps = try former.session.flatMap { try FormerStamps($0, other: session.database) }
     keys = MergedKeys(session.database)
     circular = session.schema.tablesInCircles
   }
@@ -229,6 +232,10 @@ final class DatabaseMerge {
       try keep(row, at: present, table, formerKey)
       return
     }
+    if try isDeleted(row, values, table) {
+      try keys.note(.nowhere, of: formerKey, in: table)
+      return try refuse(values, row, table, .existence, "it was deleted there since")
+    }
     do {
       let key = try insert(values, row, table)
       for reference in open { unfinished.append((table.id, key, reference, row.values)) }
@@ -332,23 +339,47 @@ final class DatabaseMerge {
       )
     }
     let state = try access.stamps.state(of: access.fingerprint(row.identity))
+    let local = try cells.filter { cell in
+      guard let stamps else { return prefer == .local }
+      let column = table.columns[cell.column]
+      let stamp = try stamps.stamp(of: row.identity, table, column: column.name)
+      // What was added to a counter has no order.
+      return column.domain != .counter
+        && session.clients.stamp(state?.stamp(of: cell.column) ?? .zero) < stamp
+    }
     var refusal: LocalEdits.Refusal?
-    if prefer == .local {
+    if !local.isEmpty {
       do {
-        try LocalEdits(session: session).set(cells.map { ($0.column, $0.local) }, of: row)
+        try LocalEdits(session: session).set(local.map { ($0.column, $0.local) }, of: row)
       } catch let refused as LocalEdits.Refusal {
         refusal = refused
       }
     }
     for cell in cells {
+      let isLocal = refusal == nil && local.contains { $0.column == cell.column }
       try session.conflicts.journal.addSettled(
         ConflictJournal.Entry(
           kind: .cell, row: row, column: cell.column, rule: .join,
-          outcome: prefer == .local && refusal == nil ? .local : .remote,
+          outcome: isLocal ? .local : .remote,
           remoteStamp: state?.stamp(of: cell.column), message: refusal?.message,
           key: journalKey(shown.values, shown.localKey.map(Value.integer), table),
           local: [(cell.column, cell.local)], remote: [(cell.column, cell.remote)]))
     }
+  }
+
+  /// Whether the document knows of a row that it was deleted after all that
+  /// was said of it here.
+  private func isDeleted(
+    _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
+  ) throws -> Bool {
+    guard let stamps else { return false }
+    let access = try session.access(table.id)
+    let identity = try identity(of: row, values, table)
+    guard let state = try access.stamps.state(of: access.fingerprint(identity)),
+      state.existence == .deleted
+    else { return false }
+    let deletion = session.clients.stamp(state.existenceStamp)
+    return try stamps.latest(of: identity, table) < deletion
   }
 
   // MARK: - Rows that are new
@@ -408,7 +439,12 @@ final class DatabaseMerge {
   ) throws {
     report.refusedRows += 1
     let rule: Conflict.Rule =
-      kind == .reference ? .reference : kind == .uniqueValue ? .uniqueValue : .condition
+      switch kind {
+      case .reference: .reference
+      case .uniqueValue: .uniqueValue
+      case .existence: .deleteWins
+      case .condition, .cell: .condition
+      }
     try session.conflicts.journal.addSettled(
       ConflictJournal.Entry(
         kind: kind,

@@ -5,8 +5,9 @@ import SyncModel
 /// A database with rows that are to be merged into a document: what there is
 /// in it.
 ///
-/// Of bookkeeping of ours, if there is any, only the identities of rows are
-/// of use: others who had the rows as well merge them by these.
+/// Of bookkeeping of ours, if there is any, the identities of rows are of use:
+/// others who had the rows as well merge them by these. Stamps are if both
+/// documents stem from one.
 final class FormerDatabase {
   /// A table with rows.
   struct Table {
@@ -29,8 +30,8 @@ final class FormerDatabase {
   }
 
   let database: Database
-  /// What was synchronized in it, if it was under sync.
-  private let schema: StoreSchema?
+  /// What tells of it, if it was under sync.
+  let session: StoreSession?
   /// By name, in lower case.
   private(set) var tables: [String: Table] = [:]
   /// The names of virtual tables, in lower case.
@@ -39,11 +40,11 @@ final class FormerDatabase {
   /// were made.
   private(set) var entries: [Entry] = []
 
-  /// - Parameter schema: The schema by which bookkeeping in it tells the
+  /// - Parameter session: Reads the bookkeeping in it, which tells the
   ///   identities of rows; `nil` if there is none.
-  init(_ database: Database, schema: StoreSchema? = nil) throws {
+  init(_ database: Database, session: StoreSession? = nil) throws {
     self.database = database
-    self.schema = schema
+    self.session = session
     var types: [String: String] = [:]
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
       types[(row["name"] as String).lowercased()] = row["type"]
@@ -103,7 +104,7 @@ final class FormerDatabase {
       self.table = table
       let here = former.table(named: table.name)
       excluded = table.excludedColumns.filter { here?.column($0) != nil }.sorted()
-      surrogate = former.schema?.table(named: table.name).flatMap {
+      surrogate = former.session?.schema.table(named: table.name).flatMap {
         $0.identity == .surrogate && table.identity == .surrogate ? $0 : nil
       }
       let name = "main.\(quoted(here?.name ?? table.name))"

@@ -15,7 +15,8 @@ extension LocalStore {
   /// Rows are told by the identities of the document, as in
   /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:)``,
   /// and by those that they had; what contradicts the document, and what was
-  /// kept and not shown, is entered in the conflict journal. What this device
+  /// kept and not shown, is entered in the conflict journal. If both documents
+  /// stem from one, what was said later stands. What this device
   /// had sealed and received of its former document is forgotten: the rows say
   /// it. A copy of the file as it was is kept beside it.
   ///
@@ -45,8 +46,10 @@ extension LocalStore {
         return try Self.reading(backup, options) { copy in
           try checkCancellation()
           let schema = try Self.schema(of: copy, configuration: configuration, path: backup)
+          let former = try StoreSession(
+            database: copy, schema: schema, client: self.binding.client, now: 0)
           return try goOver(
-            to: snapshot, binding, backup, FormerDatabase(copy, schema: schema), from: state,
+            to: snapshot, binding, backup, FormerDatabase(copy, session: former), from: state,
             records, commandState, checkCancellation)
         }
       } catch {

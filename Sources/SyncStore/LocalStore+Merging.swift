@@ -104,7 +104,7 @@ extension LocalStore {
       try session.conflicts.journal.finish()
       session = try renewedSession(database)
     }
-    let merge = DatabaseMerge(
+    let merge = try DatabaseMerge(
       session: session, former: former, prefer: prefer, random: options.random,
       checkCancellation: checkCancellation)
     try merge.run()

@@ -46,10 +46,8 @@ import Testing
     #expect(delegate.questions.count == 2)
     let notes = try fleet[0].notes()
     for note in ["x=sealed", "y=not sealed", "z=of 2"] { #expect(notes.contains(note)) }
-    let values = try fleet[1].store.conflicts().flatMap { $0.local.cells ?? [] }.map(\.value)
-    #expect(
-      notes.contains("seed-0=changed here")
-        || values.contains(.text(Array("changed here".utf8))))
+    // It was said later than what the document has.
+    #expect(notes.contains("seed-0=changed here"))
     try await fleet[1].close()
     let heard = await names(of: events)
     #expect(

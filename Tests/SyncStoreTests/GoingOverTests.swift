@@ -168,6 +168,61 @@ import Testing
     try converge([winner, loser, member], "SELECT count(*) FROM orders WHERE total = 21", ["1"])
   }
 
+  /// As after a deletion, when another device has created the document again.
+  @Test func whatWasSaidLaterStandsIfBothStemFromOneDocument() throws {
+    var options = configuration
+    options.columnMergeTypes = ["orders": ["total": .counter]]
+    let devices = try scratch.devices(
+      2,
+      Self.shop + """
+        INSERT INTO customer (id, name, city) VALUES (1, 'Ann', 'Rome'), (2, 'Bob', 'Oslo'), (3, 'Cid', 'Bern');
+        INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20), (3, 3, 30);
+        INSERT INTO tag VALUES ('red', 'old'), ('blue', 'old'), ('gone', 'old'), ('kept', 'old');
+        """, configuration: options)
+    let (winner, loser) = (devices[0], devices[1])
+    try loser.setClock(milliseconds: 1_700_000_001_000)
+    try loser.run(
+      """
+      UPDATE tag SET color = 'earlier' WHERE name = 'red'; UPDATE customer SET city = 'Paris' WHERE id = 1;
+      UPDATE orders SET total = total + 5 WHERE id = 1;
+      UPDATE customer SET city = 'unseen' WHERE id = 3;
+      """)
+    try winner.setClock(milliseconds: 1_700_000_002_000)
+    try winner.run(
+      """
+      UPDATE tag SET color = 'later' WHERE name = 'red'; UPDATE customer SET name = 'Anna' WHERE id = 1;
+      DELETE FROM tag WHERE name IN ('gone', 'kept'); DELETE FROM orders WHERE id = 3;
+      DELETE FROM customer WHERE id = 3; UPDATE orders SET total = total + 1 WHERE id = 1;
+      """)
+    try loser.setClock(milliseconds: 1_700_000_003_000)
+    try loser.run("UPDATE tag SET color = 'late' WHERE name IN ('blue', 'kept')")
+    _ = try winner.outgoing()
+    var binding = winner.store.binding
+    binding.generation = .random()
+    binding.client = .random()
+    try winner.store.beginAnew(as: binding, forgetting: [])
+    let result = try goOver(loser, to: winner)
+    #expect(result.merged?.refusedRows == 3)
+    try converge(
+      devices, "SELECT name, color FROM tag ORDER BY 1",
+      ["blue|late", "kept|late", "red|later"])
+    #expect(
+      try winner.rows("SELECT name, city FROM customer ORDER BY 1") == ["Anna|Paris", "Bob|Oslo"])
+    #expect(try winner.rows("SELECT total FROM orders ORDER BY 1") == ["11", "20"])
+    // What did not stand is in the journal, on whichever side it was.
+    let entries = try loser.store.conflicts()
+    let texts = entries.flatMap { ($0.local.cells ?? []) + ($0.remote.cells ?? []) }.map(\.value)
+    for text in ["earlier", "old", "unseen", "Ann"] {
+      #expect(texts.contains(.text(Array(text.utf8))), "\(text)")
+    }
+    #expect(texts.contains(.integer(15)))
+    let deleted = entries.filter { $0.kind == .existence }
+    #expect(Set(deleted.map(\.table)) == ["tag", "customer"])
+    let gone = try #require(deleted.first { $0.table == "tag" })
+    try loser.store.restoreConflict(gone.number)
+    try converge(devices, "SELECT count(*) FROM tag WHERE name = 'gone'", ["1"])
+  }
+
   @Test(arguments: [
     "ALTER TABLE tag ADD COLUMN rank INTEGER", "ALTER TABLE tag RENAME color TO colour",
     "DROP TABLE tag; CREATE VIEW tag AS SELECT 1 AS name",

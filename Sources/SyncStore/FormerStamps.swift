@@ -1,0 +1,46 @@
+import GRDB
+import SyncModel
+
+/// When everything was said of the rows of a store that is merged into a
+/// document that stems from the same one as its own.
+///
+/// Two documents have nothing to do with one another unless they share the
+/// secret by which rows are found among the stamps.
+struct FormerStamps {
+  private let session: StoreSession
+
+  /// `nil` if the store's document and that of `other` have nothing to do with
+  /// one another.
+  init?(_ former: StoreSession, other: Database) throws {
+    guard
+      let key = try Bookkeeping.meta("fingerprintKey", former.database),
+      try Bookkeeping.meta("fingerprintKey", other) == key
+    else { return nil }
+    session = former
+  }
+
+  private func state(_ row: RowIdentity, _ table: TableSchema) throws -> RowState? {
+    guard let here = session.schema.table(named: table.name),
+      here.identityDescription == table.identityDescription
+    else { return nil }
+    let access = try session.access(here.id)
+    return try access.stamps.state(of: access.fingerprint(row))
+  }
+
+  /// When a cell was said, by the name of its column.
+  func stamp(of row: RowIdentity, _ table: TableSchema, column: String) throws -> Stamp {
+    guard let state = try state(row, table),
+      let position = session.schema.table(named: table.name)?.columns.firstIndex(where: {
+        $0.name.lowercased() == column.lowercased()
+      })
+    else { return .zero }
+    return session.clients.stamp(state.stamp(of: position))
+  }
+
+  /// When something was said last of a row.
+  func latest(of row: RowIdentity, _ table: TableSchema) throws -> Stamp {
+    guard let state = try state(row, table) else { return .zero }
+    let stamps = [state.existenceStamp, state.cellStamp] + state.exceptions.map(\.stamp)
+    return stamps.map(session.clients.stamp).max() ?? .zero
+  }
+}
