@@ -188,6 +188,39 @@ import Testing
     try await pair.expectOneDocument()
   }
 
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func twoThatResetItAtOneMomentEndWithOneGeneration(seed: UInt64) async throws {
+    let fleet = try await TestFleet(3, seed: seed)
+    try await fleet.settle()
+    let before = fleet.memory.items
+    var reset: [MemoryDirectory] = []
+    for index in [0, 1] {
+      try fleet[index].put("of \(index)", "published")
+      try await fleet[index].reset()
+      let apart = MemoryDirectory(seed: seed)
+      apart.takeOver(fleet.memory.items)
+      reset.append(apart)
+      for path in fleet.memory.items.keys where before[path] == nil { fleet.memory.take(path) }
+      fleet.memory.takeOver(before)
+    }
+    for apart in reset { fleet.memory.takeOver(apart.items) }
+    #expect(fleet[0].binding.generation != fleet[1].binding.generation)
+    try fleet[2].put("of 2", "not sent")
+    for index in [0, 1] { try fleet[index].put("later of \(index)", "1") }
+    fleet.world.advance(1_000)
+    try fleet[0].put("seed-0", "of 0")
+    fleet.world.advance(1_000)
+    try fleet[1].put("seed-0", "of 1")
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(Set(fleet.managers.map(\.binding.generation)).count == 1)
+    let notes = try fleet[0].notes()
+    let wanted = [
+      "later of 0=1", "later of 1=1", "of 0=published", "of 1=published", "of 2=not sent",
+    ]
+    for note in wanted { #expect(notes.contains(note), "\(note)") }
+  }
+
   @Test func goingOverThatIsStruckAtAnyCallIsCompletedByTheNextSync() async throws {
     var call = 0
     while true {
