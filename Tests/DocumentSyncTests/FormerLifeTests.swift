@@ -135,6 +135,34 @@ import Testing
     #expect(files(fleet, in: former) == [])
   }
 
+  /// A file never arrived at a device, and its author has cleared it away.
+  @Test func whatItsAuthorHasBroughtAlongIsNotWaitedForForEver() async throws {
+    let fleet = try await TestFleet(4)
+    try await fleet.settle()
+    let before = fleet.memory.items
+    try fleet[2].put("x", "1")
+    try await fleet[2].synchronize()
+    let missing = try #require(fleet.changeSets(of: 2).last)
+    try await fleet[3].synchronize()
+    try fleet[3].put("x", "2")
+    try await fleet[3].leave()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    try await fleet[0].reset()
+    fleet.memory.takeOver(after)
+    fleet.memory.take(missing)
+    let waiting = try await fleet[1].synchronize().waiting
+    #expect(waiting.map(\.reason) == [.dependencies])
+    for index in [2, 0, 2, 0] { try await fleet[index].synchronize() }
+    _ = try await vacuum(fleet, [2, 0])
+    for index in [1, 0, 2, 1] { try await fleet[index].synchronize() }
+    for index in 0..<3 {
+      #expect(try fleet[index].notes().contains("x=2"))
+      for _ in 0..<8 { #expect(try await fleet[index].synchronize().waiting == []) }
+    }
+  }
+
   @Test func whoLeftOrWasRemovedIsNotWaitedFor() async throws {
     let fleet = try await TestFleet(4)
     try await fleet.settle()

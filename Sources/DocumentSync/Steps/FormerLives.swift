@@ -39,6 +39,21 @@ struct FormerLives {
     if others + [life] != lives { try records.keep(others + [life]) }
   }
 
+  /// Members of a former generation who have gone over with all that they had
+  /// published, and have cleared it away.
+  func departed(from generation: IntegrityKey) throws -> Set<ClientIdentifier> {
+    guard let life = try records.formerLives().first(where: { $0.generation == generation }) else {
+      return []
+    }
+    let markers = try files.listIfPresent(
+      DirectoryLayout.Document(life.document).generation(generation).recentSyncs,
+      as: MarkerName.self
+    ).map(\.client)
+    let current = Set(try records.seenMarkers().keys).union([store.binding.client])
+    return Self.arrived(current, Set(life.members), try ApplicationSteps(files).clients())
+      .subtracting(markers)
+  }
+
   // MARK: Clearing up
 
   /// Files that a store has left in one generation.
@@ -93,7 +108,7 @@ struct FormerLives {
   /// Those of the members of a former generation who have gone over: somebody
   /// who is, or was, in the store's stems from them, in a line without another
   /// member, who may be a copy. Who has left or was removed has gone, too.
-  private static func arrived(
+  static func arrived(
     _ current: Set<ClientIdentifier>, _ members: Set<ClientIdentifier>,
     _ clients: [ClientDescription]
   ) -> Set<ClientIdentifier> {

@@ -120,10 +120,19 @@ struct LeftBehind {
         contained: Self.byClient(former.contained), lowestKept: Self.byClient(former.lowestKept),
         limits: Self.byClient(former.cuts))
       try reader.look(at: clients)
-      try write(reader, &report) { contained in
-        all[index].contained = Self.byText(contained)
-        return try StoreRecords.record(of: all)
+      func write() throws {
+        try self.write(reader, &report) { contained in
+          all[index].contained = Self.byText(contained)
+          return try StoreRecords.record(of: all)
+        }
       }
+      try write()
+      if reader.waiting.contains(where: { $0.reason == .dependencies }) {
+        // What its author has brought along itself comes from there.
+        reader.departed = try FormerLives(files, store: store).departed(from: former.generation)
+        if !reader.departed.isEmpty { try write() }
+      }
+      report.waiting += reader.waiting
       guard !former.isLookedThrough else { continue }
       all = try records.formerGenerations()
       all[index].isLookedThrough = true
@@ -160,6 +169,7 @@ struct LeftBehind {
       for client in wanted { ancestors.contained[client.description] = contained[client] }
       return try StoreRecords.record(of: ancestors)
     }
+    report.waiting += reader.waiting
     let new = wanted.filter { !ancestors.lookedThrough.contains($0) }
     guard !new.isEmpty else { return }
     ancestors.lookedThrough += new
@@ -181,7 +191,6 @@ struct LeftBehind {
       context.environment.logger.notice(
         "\(window.count) change sets were left behind, \(count) of them written anew")
     }
-    report.waiting += reader.waiting
   }
 
   private static func byText(_ numbers: [ClientIdentifier: UInt64]) -> [String: UInt64] {

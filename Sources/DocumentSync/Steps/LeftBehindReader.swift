@@ -25,6 +25,8 @@ final class LeftBehindReader {
 
   /// By client, the number up to which everything was read or known before.
   private(set) var contained: [ClientIdentifier: UInt64]
+  /// Clients of whom nothing is waited for any more.
+  var departed: Set<ClientIdentifier> = []
 
   /// - Parameters:
   ///   - lowestKept: The least number of a client that was not cleared away.
@@ -105,7 +107,7 @@ final class LeftBehindReader {
   private func missing(_ changeSet: SyncChangeSet) -> [ClientIdentifier: UInt64] {
     var missing: [ClientIdentifier: UInt64] = [:]
     for (client, entry) in changeSet.dependencies.entries
-    where contained[client] ?? 0 < entry.number
+    where !departed.contains(client) && contained[client] ?? 0 < entry.number
       && entry.number >= lowestKept[client] ?? 1 && entry.number <= limits[client] ?? .max
     {
       missing[client] = entry.number
