@@ -104,7 +104,7 @@ private final class ShownComparison {
     if let shown = row.shown {
       for (position, column) in table.columns.enumerated() {
         guard let value = row.shownValue(position),
-          try set.local(value, column) != shown.values[position]
+          try set.local(value, column).stored(with: column.affinity) != shown.values[position]
         else { continue }
         note(
           .shownDiffers, "A row shows another value than it should.", ", column \(column.name)")
