@@ -45,6 +45,8 @@ final class ConflictRecorder {
     var row: RowKey
     var policy: ConflictPolicy
     var number: Int64
+    /// When the side that brings it back was said.
+    var stamp: LocalStamp
     var cells: [ConflictJournal.Entry.Cell]
   }
 
@@ -287,6 +289,7 @@ final class ConflictRecorder {
       rebirths.append(
         Rebirth(
           row: entry.row, policy: policy, number: number,
+          stamp: (edit == .local ? entry.localStamp : entry.remoteStamp) ?? .zero,
           cells: (edit == .local ? entry.local : entry.remote) ?? []))
     }
   }

@@ -10,12 +10,21 @@ extension LocalStore {
     guard !recorder.decisions.isEmpty || !recorder.rebirths.isEmpty else { return }
     try recorder.journal.writePending()
     let edits = LocalEdits(session: session)
-    for rebirth in recorder.rebirths {
+    for (row, rebirths) in reborn(recorder.rebirths, session) {
       // Others may have held it.
-      if try session.isShown(rebirth.row) { continue }
-      let refusal = try refusal(session) { try edits.insert(rebirth.cells, as: rebirth.row) }
-      try note(rebirth.number, by: rebirth.policy, refusal, session) { entry in
-        entry.outcome = rebirth.policy == .localWins ? .local : .remote
+      if try session.isShown(row) { continue }
+      // Of each cell the newest that came.
+      var cells: [Int: Value] = [:]
+      for rebirth in rebirths {
+        for cell in rebirth.cells { cells[cell.column] = cell.value }
+      }
+      let refusal = try refusal(session) {
+        try edits.insert(cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, as: row)
+      }
+      for rebirth in rebirths {
+        try note(rebirth.number, by: rebirth.policy, refusal, session) { entry in
+          entry.outcome = rebirth.policy == .localWins ? .local : .remote
+        }
       }
     }
     for group in registers(recorder.decisions, session) {
@@ -24,6 +33,22 @@ extension LocalStore {
     recorder.removeDecisions()
     _ = try seal(session, checkCancellation: checkCancellation)
     session.forgetUnpublished()
+  }
+
+  /// The rows that are to come back, each with what brings it back, the
+  /// newest last: several changes may at once.
+  private func reborn(
+    _ rebirths: [ConflictRecorder.Rebirth], _ session: StoreSession
+  ) -> [(row: RowKey, rebirths: [ConflictRecorder.Rebirth])] {
+    var rows: [RowKey] = []
+    var groups: [RowKey: [ConflictRecorder.Rebirth]] = [:]
+    for rebirth in rebirths {
+      if groups[rebirth.row] == nil { rows.append(rebirth.row) }
+      groups[rebirth.row, default: []].append(rebirth)
+    }
+    return rows.map { row in
+      (row, groups[row, default: []].sorted { session.clients.precedes($0.stamp, $1.stamp) })
+    }
   }
 
   /// The decisions, those of one register together: only all of its columns

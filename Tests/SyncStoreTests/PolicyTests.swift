@@ -378,6 +378,25 @@ extension Device {
     }
   }
 
+  @Test(arguments: [[1, 2], [2, 1]], ["INTEGER PRIMARY KEY", "TEXT PRIMARY KEY"])
+  func severalEditsBringBackOneRowWithTheNewestCells(order: [Int], key: String) throws {
+    let scratch = try Scratch()
+    let devices = try scratch.devices(
+      3, "CREATE TABLE t (id \(key), a, b, c); INSERT INTO t (id) VALUES (5)")
+    try devices[1].run("INSERT INTO t VALUES (1, 2, 'b', 'c')")
+    try exchange(devices)
+    try devices[0].setPolicy(.remoteWins)
+    try devices[2].run("UPDATE t SET a = 'older', b = 'two' WHERE a = 2")
+    _ = try devices[2].store.seal()
+    try devices[1].setClock(offset: 60)
+    try devices[1].run("UPDATE t SET a = 'newer', c = 'one' WHERE a = 2")
+    _ = try devices[1].store.seal()
+    try devices[0].setClock(offset: 120)
+    try devices[0].run("DELETE FROM t WHERE a = 2")
+    try devices[0].receive(from: devices[order[0]], devices[order[1]])
+    try converge(devices, "SELECT a, b, c FROM t WHERE a IS NOT NULL", ["newer|two|one"])
+  }
+
   /// Exchanges until nobody makes a change set any more.
   private func rest(_ devices: [Device], seed: UInt64) throws {
     func heads() throws -> [UInt64] { try devices.map { try $0.store.head()?.number ?? 0 } }
