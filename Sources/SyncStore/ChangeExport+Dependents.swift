@@ -59,7 +59,8 @@ extension ChangeExport {
   }
 
   /// Logs the deletion of rows that are not shown and refer to a row that was
-  /// deleted: they would bring it back, or never be seen again.
+  /// deleted, be it by way of others: they would bring it back, or never be
+  /// seen again.
   func logHiddenDeletions() throws {
     var done: Set<RowKey> = []
     var parents = try deletedRows()
@@ -72,8 +73,12 @@ extension ChangeExport {
           key: table.referenceKey(
             try table.referredValues(of: parent.identity, by: reference), reference))
         for child in try session.keptRows(referringBy: key) where done.insert(child).inserted {
-          guard case .parked = try session.kept(child)?.reason else { continue }
-          try logHiddenDeletion(of: child, at: time)
+          switch try session.kept(child)?.reason {
+          case .parked: try logHiddenDeletion(of: child, at: time)
+          // It is deleted, and another that is not shown holds it.
+          case .tombstone: break
+          case .rescued, .overlaid, nil: continue
+          }
           parents[child] = time
         }
       }
