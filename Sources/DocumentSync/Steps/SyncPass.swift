@@ -38,6 +38,8 @@ struct SyncPass {
   /// The first half: fetches and applies what is new.
   func fetch() throws -> Fetched {
     context.begin(.listing)
+    // Of an exchange of content that was done when its process ended.
+    try LocalSiblings(store: store.path, operation: context.verb).removeAll()
     // Before anything is sealed or published.
     try store.checkPlace()
     var rebootstrap = try goOver()
