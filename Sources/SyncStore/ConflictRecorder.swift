@@ -45,9 +45,8 @@ final class ConflictRecorder {
     var row: RowKey
     var policy: ConflictPolicy
     var number: Int64
-    /// When the side that brings it back was said.
-    var stamp: LocalStamp
-    var cells: [ConflictJournal.Entry.Cell]
+    /// The cells that are known on the side that brings it back.
+    var cells: [(column: Int, value: Value, stamp: LocalStamp)]
   }
 
   init(session: StoreSession) {
@@ -221,7 +220,7 @@ final class ConflictRecorder {
         rule: isRevived ? .editWins : isDeleted ? .deleteWins : .latestWins,
         outcome: isDeleted ? .remote : .local, localStamp: newest, remoteStamp: change.stamp,
         key: key(of: row), local: knownCells(row)),
-      edit: .local)
+      edit: .local, of: row)
     warn(.deletionOfEditedRow, .deletionOfReferringRow, edited, table)
   }
 
@@ -249,16 +248,17 @@ final class ConflictRecorder {
         rule: isRevived ? .editWins : returns ? .latestWins : .deleteWins,
         outcome: returns || isRevived ? .remote : .local, localStamp: row.state.existenceStamp,
         remoteStamp: newest, key: key(of: row), remote: Self.cells(cells)),
-      edit: .remote)
+      edit: .remote, of: row, changing: change.cells)
     if !returns {
       warn(.editOfDeletedRow, .referenceOfDeletedRow, change.cells.map(\.column), table)
     }
   }
 
   /// Enters a conflict about a row's existence; `edit` is the side that did
-  /// not delete it.
+  /// not delete it, and `changes` what it changes in the row as it is here.
   private func noteExistence(
-    _ entry: ConflictJournal.Entry, edit: Conflict.Outcome
+    _ entry: ConflictJournal.Entry, edit: Conflict.Outcome, of row: WorkingRow,
+    changing changes: [(column: Int, value: Value, stamp: LocalStamp)] = []
   ) throws {
     var entry = entry
     var edit = edit
@@ -286,11 +286,15 @@ final class ConflictRecorder {
       policy == .localWins ? .local : policy == .remoteWins ? .remote : nil
     // A deletion has won already; an edit has to bring the row back.
     if wanted == edit, entry.outcome != edit {
+      let stamps = Dictionary(
+        changes.map { ($0.column, $0.stamp) }, uniquingKeysWith: { first, _ in first })
+      let cells = (edit == .local ? entry.local : entry.remote) ?? []
       rebirths.append(
         Rebirth(
           row: entry.row, policy: policy, number: number,
-          stamp: (edit == .local ? entry.localStamp : entry.remoteStamp) ?? .zero,
-          cells: (edit == .local ? entry.local : entry.remote) ?? []))
+          cells: cells.map { column, value in
+            (column, value, stamps[column] ?? row.state.stamp(of: column))
+          }))
     }
   }
 

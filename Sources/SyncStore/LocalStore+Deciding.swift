@@ -10,16 +10,20 @@ extension LocalStore {
     guard !recorder.decisions.isEmpty || !recorder.rebirths.isEmpty else { return }
     try recorder.journal.writePending()
     let edits = LocalEdits(session: session)
-    for (row, rebirths) in reborn(recorder.rebirths, session) {
+    for (row, rebirths) in reborn(recorder.rebirths) {
       // Others may have held it.
       if try session.isShown(row) { continue }
-      // Of each cell the newest that came.
-      var cells: [Int: Value] = [:]
-      for rebirth in rebirths {
-        for cell in rebirth.cells { cells[cell.column] = cell.value }
+      // Of each cell the newest that is known.
+      var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
+      for cell in rebirths.flatMap(\.cells) {
+        if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {
+          continue
+        }
+        cells[cell.column] = (cell.value, cell.stamp)
       }
       let refusal = try refusal(session) {
-        try edits.insert(cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }, as: row)
+        try edits.insert(
+          cells.sorted { $0.key < $1.key }.map { ($0.key, $0.value.value) }, as: row)
       }
       for rebirth in rebirths {
         try note(rebirth.number, by: rebirth.policy, refusal, session) { entry in
@@ -35,10 +39,10 @@ extension LocalStore {
     session.forgetUnpublished()
   }
 
-  /// The rows that are to come back, each with what brings it back, the
-  /// newest last: several changes may at once.
+  /// The rows that are to come back, each with what brings it back: several
+  /// changes may at once.
   private func reborn(
-    _ rebirths: [ConflictRecorder.Rebirth], _ session: StoreSession
+    _ rebirths: [ConflictRecorder.Rebirth]
   ) -> [(row: RowKey, rebirths: [ConflictRecorder.Rebirth])] {
     var rows: [RowKey] = []
     var groups: [RowKey: [ConflictRecorder.Rebirth]] = [:]
@@ -46,9 +50,7 @@ extension LocalStore {
       if groups[rebirth.row] == nil { rows.append(rebirth.row) }
       groups[rebirth.row, default: []].append(rebirth)
     }
-    return rows.map { row in
-      (row, groups[row, default: []].sorted { session.clients.precedes($0.stamp, $1.stamp) })
-    }
+    return rows.map { ($0, groups[$0, default: []]) }
   }
 
   /// The decisions, those of one register together: only all of its columns

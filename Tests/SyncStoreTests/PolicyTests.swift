@@ -378,7 +378,11 @@ extension Device {
     }
   }
 
-  @Test(arguments: [[1, 2], [2, 1]], ["INTEGER PRIMARY KEY", "TEXT PRIMARY KEY"])
+  /// With and without a table that refers to it, for the sake of which the
+  /// cells of deleted rows are kept.
+  @Test(
+    arguments: [[1, 2], [2, 1]],
+    ["INTEGER PRIMARY KEY", "TEXT PRIMARY KEY", "TEXT PRIMARY KEY REFERENCES t"])
   func severalEditsBringBackOneRowWithTheNewestCells(order: [Int], key: String) throws {
     let scratch = try Scratch()
     let devices = try scratch.devices(

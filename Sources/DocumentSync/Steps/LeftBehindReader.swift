@@ -8,7 +8,7 @@ final class LeftBehindReader {
   private struct Folder {
     var claims: [UInt64: [ChangeSetName]] = [:]
     var segments: [SegmentName] = []
-    /// The last number that was read.
+    /// The hash of the last one that was read.
     var last: ContentHash?
     /// The next one, as soon as it is read.
     var next: ReceivedChangeSet?
