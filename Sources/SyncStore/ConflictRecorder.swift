@@ -45,7 +45,7 @@ final class ConflictRecorder {
     var row: RowKey
     var policy: ConflictPolicy
     var number: Int64
-    /// The cells that are known on the side that brings it back.
+    /// Its cells as far as they are known, and what the edit changes.
     var cells: [(column: Int, value: Value, stamp: LocalStamp)]
   }
 
@@ -286,15 +286,9 @@ final class ConflictRecorder {
       policy == .localWins ? .local : policy == .remoteWins ? .remote : nil
     // A deletion has won already; an edit has to bring the row back.
     if wanted == edit, entry.outcome != edit {
-      let stamps = Dictionary(
-        changes.map { ($0.column, $0.stamp) }, uniquingKeysWith: { first, _ in first })
-      let cells = (edit == .local ? entry.local : entry.remote) ?? []
+      let known = knownCells(row).map { ($0, $1, row.state.stamp(of: $0)) }
       rebirths.append(
-        Rebirth(
-          row: entry.row, policy: policy, number: number,
-          cells: cells.map { column, value in
-            (column, value, stamps[column] ?? row.state.stamp(of: column))
-          }))
+        Rebirth(row: entry.row, policy: policy, number: number, cells: known + changes))
     }
   }
 

@@ -13,7 +13,7 @@ extension LocalStore {
     for (row, rebirths) in reborn(recorder.rebirths) {
       // Others may have held it.
       if try session.isShown(row) { continue }
-      // Of each cell the newest that is known.
+      // Of each cell the newest.
       var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
       for cell in rebirths.flatMap(\.cells) {
         if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {

@@ -381,12 +381,19 @@ extension Device {
   /// With and without a table that refers to it, for the sake of which the
   /// cells of deleted rows are kept.
   @Test(
-    arguments: [[1, 2], [2, 1]],
-    ["INTEGER PRIMARY KEY", "TEXT PRIMARY KEY", "TEXT PRIMARY KEY REFERENCES t"])
-  func severalEditsBringBackOneRowWithTheNewestCells(order: [Int], key: String) throws {
+    arguments: ["", "CREATE TABLE u (id INTEGER PRIMARY KEY, t REFERENCES t);"],
+    ["INTEGER PRIMARY KEY", "TEXT PRIMARY KEY"])
+  func severalEditsBringBackOneRowWithTheNewestCells(
+    referring: String, key: String
+  ) throws {
+    for order in [[1, 2], [2, 1]] {
+      try bringBack(after: order, "CREATE TABLE t (id \(key), a, b, c); \(referring)")
+    }
+  }
+
+  private func bringBack(after order: [Int], _ schema: String) throws {
     let scratch = try Scratch()
-    let devices = try scratch.devices(
-      3, "CREATE TABLE t (id \(key), a, b, c); INSERT INTO t (id) VALUES (5)")
+    let devices = try scratch.devices(3, schema + "INSERT INTO t (id) VALUES (5)")
     try devices[1].run("INSERT INTO t VALUES (1, 2, 'b', 'c')")
     try exchange(devices)
     try devices[0].setPolicy(.remoteWins)
