@@ -31,4 +31,33 @@ import Testing
     }
     #expect(accepted > refused)
   }
+
+  @Test(arguments: UInt64(1)...6)
+  func nothingIsLostInALife(seed: UInt64) async throws {
+    let report = try await Life.run(seed: seed)
+    #expect(report.failure == nil)
+  }
+
+  @Test func aSeedGivesTheSameLifeEachTime() async throws {
+    let first = try await Life.run(seed: 3)
+    let second = try await Life.run(seed: 3)
+    #expect(first.edits > 0)
+    #expect(first.edits == second.edits)
+    #expect(first.syncs == second.syncs)
+    #expect(first.rounds == second.rounds)
+  }
+
+  /// The tables that are made up are edited, and nothing else changes with them.
+  @Test func livesHaveTablesThatAreMadeUp() async throws {
+    let seeds = UInt64(1)...4
+    func edits(_ features: LifeFeatures) async throws -> Int {
+      var edits = 0
+      for seed in seeds { edits += try await Life.run(seed: seed, features: features).edits }
+      return edits
+    }
+    let all = try await edits(.all)
+    let without = try await edits(.all.subtracting(.schemas))
+    #expect(without > 0)
+    #expect(all > without)
+  }
 }

@@ -2,8 +2,9 @@
 /// that are copied, moved and restored, files that arrive late and are cleared
 /// away, devices that are retired and return; everything from one seed.
 ///
-/// The schema is always the same. What the devices show is compared with what
-/// was edited; that merging is right for every schema is what ``Fleet`` shows.
+/// Some tables are the same in every history; what devices show of them is
+/// compared with what was edited. Beside them most histories have tables that
+/// were made up as ``Fleet`` does, on which all devices have to agree.
 public enum Life {
   /// What came of one history.
   public struct Report: Sendable {
@@ -58,7 +59,11 @@ public enum Life {
       length = max(length / 2, 1)
     }
     let lines = plan.steps.enumerated().map { "\($0 + 1). \($1)" }
-    return (["\(plan.devices) devices"] + lines + ["\(failure.kind): \(failure.details)"])
+    let schema = plan.schema.script(filledBy: plan.start)
+    return
+      (schema + FleetScript.lines(plan.policies) + ["\(plan.devices) devices"] + lines + [
+        "\(failure.kind): \(failure.details)"
+      ])
       .joined(separator: "\n")
   }
 }

@@ -47,7 +47,7 @@ final class LifeDevice {
     lineage = "\(number)"
   }
 
-  /// What every store is made of.
+  /// What every store is made of, beside what a history makes up.
   ///
   /// No key is used again on its device: what is deleted and inserted again
   /// within one sealing under one key is one row, so that whoever deletes it
@@ -65,23 +65,36 @@ final class LifeDevice {
     "INSERT INTO tally VALUES ('all', 0)",
   ]
 
-  static var configuration: StoreConfiguration {
-    var configuration = StoreConfiguration()
-    configuration.excludedTables = ["local"]
-    configuration.columnMergeTypes = ["tally": ["n": .counter]]
+  /// How a store is put under sync.
+  static func configuration(_ schema: FleetSchema) -> StoreConfiguration {
+    var configuration = schema.configuration
+    configuration.excludedTables.insert("local")
+    configuration.columnMergeTypes["tally"] = ["n": .counter]
     return configuration
   }
 
   // MARK: Editing
 
-  /// Edits the store as a program does that knows nothing of syncing.
-  func edit(
-    _ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger, clock: FleetClock
-  ) throws {
+  /// The store as a program sees it that knows nothing of syncing.
+  private func program(_ clock: FleetClock) throws -> FleetSQLite {
     let program = try FleetSQLite(path)
     clock.time += 1
     try program.override("julianday") { .real(clock.julianDay) }
     try program.override("randomblob") { .blob(clock.bytes(16)) }
+    return program
+  }
+
+  /// Edits the tables that were made up. Gives how many statements were
+  /// accepted.
+  func work(_ statements: [String], hasForeignKeys: Bool, clock: FleetClock) throws -> Int {
+    try program(clock).edit(statements, hasForeignKeys: hasForeignKeys).count
+  }
+
+  /// Edits the store as a program does that knows nothing of syncing.
+  func edit(
+    _ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger, clock: FleetClock
+  ) throws {
+    let program = try program(clock)
     try program.run("PRAGMA foreign_keys = ON")
     edits += 1
     let token = "\(lineage).\(edits).\(salt % 1000)"

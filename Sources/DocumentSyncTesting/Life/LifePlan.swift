@@ -1,8 +1,16 @@
+import SyncModel
+
 /// A history: the devices that are there from the beginning, and what happens.
-struct LifePlan: Hashable, Sendable {
+struct LifePlan: Sendable {
   var seed: UInt64
   /// Devices 0, 1 … are there at the beginning.
   var devices: Int
+  /// The tables that were made up, beside those that are always there.
+  var schema = FleetSchema(tables: [])
+  /// What fills them before syncing begins.
+  var start: [String] = []
+  /// How devices decide conflicts, where they do not leave that to stamps.
+  var policies: [Int: SyncPolicies] = [:]
   var steps: [LifeStep]
 
   /// The greatest number of stores in one history.
@@ -67,6 +75,43 @@ struct LifePlan: Hashable, Sendable {
       default: break
       }
     }
+    if features.contains(.schemas) { plan.addSchema() }
     return plan
+  }
+
+  /// What fills the tables that were made up, where a store with rows joins.
+  func rows(salt: UInt64) -> [String] {
+    guard !schema.tables.isEmpty else { return [] }
+    var dice = Dice(seed: salt)
+    let edits = RandomEdit(schema: schema, features: .all)
+    return (0..<dice.below(10)).map { _ in edits.insertion(&dice) }
+  }
+
+  /// Makes tables up, and lets programs edit them between the other steps;
+  /// with dice of their own, so that the rest stays as it is.
+  private mutating func addSchema() {
+    var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c69_6665)
+    guard dice.chance(60) else { return }
+    var schemas = RandomSchema(seed: dice.word(), features: .all)
+    schema = schemas.draw()
+    var merging = RandomMerging(seed: dice.word(), features: .all)
+    merging.drawTypes(&schema)
+    policies = merging.policies(of: Array(0..<Self.maximum), schema)
+    start = rows(salt: dice.word())
+    let edits = RandomEdit(schema: schema, features: .all)
+    var known = devices
+    var all: [LifeStep] = []
+    for step in steps {
+      all.append(step)
+      switch step {
+      case .join(let device), .joinMerging(let device, _), .copy(_, let device, _):
+        known = max(known, device + 1)
+      default: break
+      }
+      guard dice.chance(50) else { continue }
+      all.append(
+        .work(device: dice.below(known), edits.draw(&dice), hasForeignKeys: dice.chance(88)))
+    }
+    steps = all
   }
 }

@@ -31,7 +31,7 @@ struct LifeRun {
       outcome.failure = FleetFailure(throwing: error)
     }
     outcome.syncs = world.syncs
-    outcome.edits = world.ledger.edits.count
+    outcome.edits = world.ledger.edits.count + world.statements
     try await world.close()
     return outcome
   }
@@ -98,7 +98,7 @@ struct LifeRun {
       }
       let differing = "devices \(known.device.number) and \(device.number)"
       if known.digest.visible != digest.visible {
-        let difference = try Self.difference(known.device, device)
+        let difference = try difference(known.device, device)
         throw FleetFailure(.visible, "\(differing)\n  \(difference)")
       }
       if known.digest != digest { throw FleetFailure(.logical, differing) }
@@ -106,13 +106,18 @@ struct LifeRun {
   }
 
   /// The rows that only one of two devices shows, a few of them.
-  private static func difference(_ left: LifeDevice, _ right: LifeDevice) throws -> String {
+  private func difference(_ left: LifeDevice, _ right: LifeDevice) throws -> String {
+    let made = world.plan.schema.synchronized.map { table in
+      let columns = table.shared.map { "coalesce(quote(\(table.columns[$0].name)), '?')" }
+      return " UNION SELECT '\(table.name) ' || \(columns.joined(separator: " || ' ' || ")) "
+        + "FROM \(table.name)"
+    }.joined()
     func rows(_ device: LifeDevice) throws -> Set<String> {
       let program = try FleetSQLite(device.path)
       let rows = try program.rows(
         "SELECT 'note ' || quote(id) || quote(body) || quote(shared) FROM note UNION "
           + "SELECT 'item ' || quote(note) || quote(token) FROM item UNION "
-          + "SELECT 'tally ' || quote(name) || quote(n) FROM tally")
+          + "SELECT 'tally ' || quote(name) || quote(n) FROM tally" + made)
       return Set(
         rows.compactMap { row in
           if case .text(let text) = row[0] { String(decoding: text, as: UTF8.self) } else { nil }

@@ -7,6 +7,8 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
 
   /// A program edits a store.
   case edit(device: Int, Edit, salt: UInt64)
+  /// A program edits the tables that were made up.
+  case work(device: Int, [String], hasForeignKeys: Bool)
   /// A device synchronizes.
   case sync(device: Int)
   /// Some of what the others have published arrives at a device.
@@ -43,7 +45,8 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   /// The device that acts.
   var device: Int {
     switch self {
-    case .edit(let device, _, _), .sync(let device), .arrive(let device, _), .join(let device),
+    case .edit(let device, _, _), .work(let device, _, _), .sync(let device),
+      .arrive(let device, _), .join(let device),
       .joinMerging(let device, _), .copy(let device, _, _), .move(let device),
       .backUp(let device), .restore(let device), .rollBack(let device), .upload(let device),
       .vacuum(let device), .retire(let device, _), .reset(let device), .leave(let device),
@@ -55,6 +58,10 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   var description: String {
     switch self {
     case .edit(let device, let edit, let salt): "device \(device): \(edit) (\(salt))"
+    case .work(let device, let statements, let hasForeignKeys):
+      "device \(device)\(hasForeignKeys ? "" : " (foreign keys off)"): "
+        + (statements.count == 1 ? statements : ["BEGIN"] + statements + ["COMMIT"])
+        .joined(separator: "; ")
     case .sync(let device): "device \(device) syncs"
     case .arrive(let device, let salt): "files arrive at device \(device) (\(salt))"
     case .join(let device): "device \(device) joins"
@@ -99,13 +106,15 @@ public struct LifeFeatures: OptionSet, Hashable, Sendable {
   public static let clocks = Self(rawValue: 1 << 6)
   /// Devices with rows join.
   public static let merges = Self(rawValue: 1 << 7)
+  /// Beside the tables that are always there are some that were made up.
+  public static let schemas = Self(rawValue: 1 << 8)
 
   /// All kinds.
-  public static let all = Self(rawValue: 1 << 8 - 1)
+  public static let all = Self(rawValue: 1 << 9 - 1)
   /// Their names.
   public static let names: [(name: String, feature: Self)] = [
     ("joins", .joins), ("copies", .copies), ("restores", .restores),
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
-    ("clocks", .clocks), ("merges", .merges),
+    ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),
   ]
 }

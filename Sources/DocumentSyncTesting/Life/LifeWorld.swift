@@ -12,6 +12,8 @@ final class LifeWorld {
   let ledger = LifeLedger()
   private(set) var devices: [Int: LifeDevice] = [:]
   private(set) var syncs = 0
+  /// How many statements were accepted by the tables that were made up.
+  private(set) var statements = 0
   private let folder: String
   private let random: FleetClock
   private var clocks: [Int: FleetClock] = [:]
@@ -80,15 +82,29 @@ final class LifeWorld {
     "\(tokenFolder(device.machine))/\(device.manager.binding.client).token"
   }
 
-  private func program(_ path: String) throws {
+  /// A store as it is before it is put under sync.
+  private func makeStore(_ path: String, filledBy statements: [String]) throws -> FleetSQLite {
     let program = try FleetSQLite(path)
     for statement in LifeDevice.schema { try program.run(statement) }
+    try plan.schema.make(in: program, filledBy: statements)
+    return program
   }
 
   private func reopen(_ device: LifeDevice) async throws {
     device.manager = try await DocumentSyncManager.open(
       storeAt: device.path, directory: device.directory, delegate: Returning(),
       environment: environment(device.number, machine: device.machine))
+    for (name, resolver) in RandomMerging.resolvers {
+      device.manager.store.setResolver(name, resolver)
+    }
+  }
+
+  /// A device that is new decides conflicts in its own way.
+  private func add(_ device: LifeDevice) throws {
+    let store = device.manager.store
+    for (name, resolver) in RandomMerging.resolvers { store.setResolver(name, resolver) }
+    if let policies = plan.policies[device.number] { try store.setPolicies { $0 = policies } }
+    devices[device.number] = device
   }
 
   // MARK: - Steps
@@ -119,6 +135,9 @@ final class LifeWorld {
     switch step {
     case .edit(_, let edit, let salt):
       try device.edit(edit, salt: salt, ledger, clock: clock(device.number))
+    case .work(_, let statements, let hasForeignKeys):
+      self.statements += try device.work(
+        statements, hasForeignKeys: hasForeignKeys, clock: clock(device.number))
     case .sync: _ = try await synchronize(device)
     case .arrive(_, let salt): device.directory.arrive(salt: salt)
     case .copy(_, let to, let isElsewhere):
@@ -170,10 +189,11 @@ final class LifeWorld {
     let path = newPath(number)
     let manager: DocumentSyncManager
     if devices.isEmpty, memory.items.isEmpty {
-      try program(path)
+      _ = try makeStore(path, filledBy: plan.start)
       manager = try await DocumentSyncManager.create(
         storeAt: path, directory: directory, document: "life", client: "device \(number)",
-        configuration: LifeDevice.configuration, delegate: Returning(), environment: environment)
+        configuration: LifeDevice.configuration(plan.schema), delegate: Returning(),
+        environment: environment)
     } else {
       manager = try await DocumentSyncManager.join(
         storeAt: path, directory: directory, client: "device \(number)", delegate: Returning(),
@@ -183,7 +203,7 @@ final class LifeWorld {
       number: number, directory: directory, path: path, machine: machines, manager: manager)
     directory.arrive(salt: .max)
     directory.isOpen = memory.items.isEmpty
-    devices[number] = device
+    try add(device)
     return device
   }
 
@@ -193,8 +213,7 @@ final class LifeWorld {
     let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
     machines += 1
     let path = newPath(number)
-    try program(path)
-    let program = try FleetSQLite(path)
+    let program = try makeStore(path, filledBy: plan.rows(salt: salt))
     let prefersDocument = salt % 3 > 0
     // Then the counter is set to what it is here.
     if !prefersDocument { ledger.isTallyUncertain = true }
@@ -221,7 +240,7 @@ final class LifeWorld {
     device.localTokens = ["local \(number)"]
     directory.isOpen = false
     directory.arrive(salt: .max)
-    devices[number] = device
+    try add(device)
   }
 
   private func copy(_ device: LifeDevice, to number: Int, isElsewhere: Bool) async throws {
@@ -243,7 +262,7 @@ final class LifeWorld {
     copy.log = device.log
     copy.sealed = device.sealed
     copy.localTokens = device.localTokens
-    devices[number] = copy
+    try add(copy)
   }
 
   private func move(_ device: LifeDevice) async throws {

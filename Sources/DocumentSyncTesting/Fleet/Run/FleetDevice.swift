@@ -61,31 +61,7 @@ final class FleetDevice {
     clock.time = edit.time
     clock.reseed(edit.salt)
     if !edit.hasForeignKeys { wasEditedFreely = true }
-    try program.run("PRAGMA foreign_keys = \(edit.hasForeignKeys ? "ON" : "OFF")")
-    guard edit.statements.count > 1 else { return accepted(edit.statements) }
-    try program.run("BEGIN")
-    let statements = accepted(edit.statements)
-    guard program.isInTransaction else { return [] }
-    do {
-      try program.run("COMMIT")
-      return statements
-    } catch is FleetSQLite.Refusal {
-      // A deferred foreign key; the program gives up.
-      try program.run("ROLLBACK")
-      return []
-    }
-  }
-
-  private func accepted(_ statements: [String]) -> [String] {
-    statements.filter { statement in
-      do {
-        try program.run(statement)
-        return true
-      } catch {
-        // Refused by the schema, as many are.
-        return false
-      }
-    }
+    return try program.edit(edit.statements, hasForeignKeys: edit.hasForeignKeys)
   }
 
   // MARK: - Synchronizing

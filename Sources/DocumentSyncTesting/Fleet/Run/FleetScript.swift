@@ -1,15 +1,12 @@
+import SyncModel
+
 /// A history as text that one can read and repeat by hand.
 struct FleetScript {
   let plan: FleetPlan
   let failure: FleetFailure
 
   var text: String {
-    var lines = plan.schema.sql.map { $0 + ";" }
-    lines += merging
-    if !plan.start.isEmpty {
-      lines.append("-- before syncing began:")
-      lines += plan.start.map { $0 + ";" }
-    }
+    var lines = plan.schema.script(filledBy: plan.start) + Self.lines(plan.policies)
     let devices = plan.devices.map { "\($0)" }.joined(separator: ", ")
     lines.append(
       "-- devices \(devices), "
@@ -25,19 +22,12 @@ struct FleetScript {
     return lines.joined(separator: "\n")
   }
 
-  private var merging: [String] {
-    let tables = plan.schema.tables.filter { $0.mergeType != .latestWins }.map {
-      "\($0.name) \($0.mergeType)"
+  /// How devices decide, a line for each.
+  static func lines(_ policies: [Int: SyncPolicies]) -> [String] {
+    policies.sorted { $0.key < $1.key }.map { device, policies in
+      let others = policies.tables.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }
+      return "-- device \(device) decides by \(policies.document)\(others.joined())"
     }
-    let columns = plan.schema.tables.flatMap { table in
-      table.columns.filter(\.isCounter).map { "\(table.name).\($0.name) counter" }
-    }
-    let types = (tables + columns).joined(separator: ", ")
-    return (types.isEmpty ? [] : ["-- merge types: \(types)"])
-      + plan.policies.sorted { $0.key < $1.key }.map { device, policies in
-        let others = policies.tables.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }
-        return "-- device \(device) decides by \(policies.document)\(others.joined())"
-      }
   }
 
   private func description(of step: FleetStep) -> [String] {
@@ -53,5 +43,22 @@ struct FleetScript {
     case .see(_, let file): return [" sees \(file)"]
     case .hide: return [" no longer sees one of the files"]
     }
+  }
+}
+
+extension FleetSchema {
+  /// The schema and what fills it, a statement a line.
+  func script(filledBy start: [String]) -> [String] {
+    let filling = start.isEmpty ? [] : ["-- before syncing began:"] + start.map { $0 + ";" }
+    return sql.map { $0 + ";" } + mergeTypes + filling
+  }
+
+  private var mergeTypes: [String] {
+    let others = tables.filter { $0.mergeType != .latestWins }.map { "\($0.name) \($0.mergeType)" }
+    let counters = tables.flatMap { table in
+      table.columns.filter(\.isCounter).map { "\(table.name).\($0.name) counter" }
+    }
+    let types = (others + counters).joined(separator: ", ")
+    return types.isEmpty ? [] : ["-- merge types: \(types)"]
   }
 }

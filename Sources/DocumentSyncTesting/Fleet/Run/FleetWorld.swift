@@ -49,44 +49,9 @@ final class FleetWorld {
 
   // MARK: - Set-up
 
-  private var configuration: StoreConfiguration {
-    var configuration = StoreConfiguration()
-    for table in plan.schema.tables {
-      if table.isLocal { configuration.excludedTables.insert(table.name) }
-      let local = table.columns.filter(\.isLocal).map(\.name)
-      if !table.isLocal, !local.isEmpty { configuration.excludedColumns[table.name] = Set(local) }
-      if table.mergeType != .latestWins {
-        configuration.tableMergeTypes[table.name] = table.mergeType
-      }
-      for column in table.columns where column.isCounter {
-        configuration.columnMergeTypes[table.name, default: [:]][column.name] = .counter
-      }
-    }
-    return configuration
-  }
-
-  private func fillStore(at path: String) throws {
-    let database = try FleetSQLite(path)
-    try database.run("PRAGMA foreign_keys = ON")
-    for statement in plan.schema.sql { try database.run(statement) }
-    for statement in plan.start {
-      try database.run("SAVEPOINT start")
-      do {
-        try database.run(statement)
-        // A trigger's REPLACE can leave references that lead nowhere, with
-        // which no store is put under sync.
-        let isSound = try database.rows("PRAGMA foreign_key_check").isEmpty
-        try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
-      } catch is FleetSQLite.Refusal {
-        // Refused by the schema.
-        try database.run("ROLLBACK TO start; RELEASE start")
-      }
-    }
-  }
-
   private func makeDevices() async throws {
     guard let first = plan.devices.first else { return }
-    try fillStore(at: path(first))
+    try plan.schema.make(in: FleetSQLite(path(first)), filledBy: plan.start)
     var state: LogicalState?
     for number in plan.devices {
       let clock = FleetClock(
@@ -131,7 +96,8 @@ final class FleetWorld {
     if number == plan.devices.first {
       return try await DocumentSyncManager.create(
         storeAt: path(number), directory: directory, document: "fleet",
-        client: "device \(number)", configuration: configuration, environment: environment)
+        client: "device \(number)", configuration: plan.schema.configuration,
+        environment: environment)
     }
     return try await DocumentSyncManager.join(
       storeAt: path(number), directory: directory, client: "device \(number)",
@@ -153,7 +119,8 @@ final class FleetWorld {
       client: .random(using: &own), clientDescription: "device \(number)")
     guard let first = plan.devices.first, first != number, let source = devices[first] else {
       return try LocalStore.create(
-        at: path(number), binding: binding, configuration: configuration, options: options)
+        at: path(number), binding: binding, configuration: plan.schema.configuration,
+        options: options)
     }
     _ = try source.store.snapshot(to: path(number))
     return try LocalStore.adopt(snapshotAt: path(number), binding: binding, options: options)

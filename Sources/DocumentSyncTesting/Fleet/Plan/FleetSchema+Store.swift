@@ -1,0 +1,40 @@
+import SyncStore
+
+extension FleetSchema {
+  /// How a store with this schema is put under sync.
+  var configuration: StoreConfiguration {
+    var configuration = StoreConfiguration()
+    for table in tables {
+      if table.isLocal { configuration.excludedTables.insert(table.name) }
+      let local = table.columns.filter(\.isLocal).map(\.name)
+      if !table.isLocal, !local.isEmpty { configuration.excludedColumns[table.name] = Set(local) }
+      if table.mergeType != .latestWins {
+        configuration.tableMergeTypes[table.name] = table.mergeType
+      }
+      for column in table.columns where column.isCounter {
+        configuration.columnMergeTypes[table.name, default: [:]][column.name] = .counter
+      }
+    }
+    return configuration
+  }
+
+  /// Makes the tables and fills them, before there is any syncing. Statements
+  /// that the schema refuses are passed over.
+  func make(in database: FleetSQLite, filledBy statements: [String]) throws {
+    try database.run("PRAGMA foreign_keys = ON")
+    for statement in sql { try database.run(statement) }
+    for statement in statements {
+      try database.run("SAVEPOINT start")
+      do {
+        try database.run(statement)
+        // A trigger's REPLACE can leave references that lead nowhere, with
+        // which no store is put under sync.
+        let isSound = try database.rows("PRAGMA foreign_key_check").isEmpty
+        try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
+      } catch is FleetSQLite.Refusal {
+        // Refused by the schema.
+        try database.run("ROLLBACK TO start; RELEASE start")
+      }
+    }
+  }
+}
