@@ -128,19 +128,23 @@ extension LocalStore {
     try read { try $0.clients.vector() }
   }
 
-  /// The hash of a change set that was applied or sealed here; `nil` if it
-  /// was not, or too long ago.
-  public func hash(of client: ClientIdentifier, _ number: UInt64) throws -> ContentHash? {
+  /// The hashes of a client's change sets that were applied or sealed here, by
+  /// their numbers, from `first` on; without those of too long ago.
+  public func hashes(
+    of client: ClientIdentifier, from first: UInt64
+  ) throws -> [UInt64: ContentHash] {
     try read { session in
-      if let last = try session.clients.vector()[client], last.number == number {
-        return last.hash
-      }
-      return try Data.fetchOne(
+      let rows = try Row.fetchCursor(
         session.database,
-        sql: "SELECT hash FROM docsync_history WHERE client = ? AND number = ? "
-          + "ORDER BY seq DESC LIMIT 1",
-        arguments: [session.clients.number(of: client), Int64(number)]
-      ).map(Self.hash)
+        sql: "SELECT number, hash FROM docsync_history WHERE client = ? AND number >= ? "
+          + "ORDER BY seq",
+        arguments: [session.clients.number(of: client), Int64(first)])
+      var hashes: [UInt64: ContentHash] = [:]
+      while let row = try rows.next() { hashes[UInt64(row[0] as Int64)] = try Self.hash(row[1]) }
+      if let last = try session.clients.vector()[client], last.number >= first {
+        hashes[last.number] = last.hash
+      }
+      return hashes
     }
   }
 

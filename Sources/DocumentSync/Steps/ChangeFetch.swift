@@ -228,13 +228,16 @@ final class ChangeFetch {
     for case .changeSet(let name) in listed where name.number <= author.has {
       claims[name.number, default: []].append(name)
     }
+    guard let first = claims.keys.min() else { return }
+    // The one before it as well, for its successor to go on from.
+    let hashes = try store.hashes(of: client, from: max(first, 2) - 1)
     for (number, names) in claims.sorted(by: { $0.key < $1.key }) {
       guard let name = names.min(by: { $0.hash.description < $1.hash.description }),
-        let applied = try store.hash(of: client, number),
+        let applied = hashes[number],
         name.hash.description < HashFragment(applied).description
       else { continue }
       let item = ChangeFetchQueue.Item(client: client, number: number, names: [name])
-      let before = number > 1 ? try store.hash(of: client, number - 1) : nil
+      let before = hashes[number - 1]
       let outcome = try ChangeFileReader(
         files, header: header, layout: layout, segments: segments
       ).read([item])
