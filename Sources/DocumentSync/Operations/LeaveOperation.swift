@@ -9,13 +9,10 @@ import SyncStore
 /// nobody need wait for this client. Then everything of ours goes in one
 /// transaction. Interrupted before that, the store is under sync as before,
 /// and the next call completes it.
-public final class LeaveOperation: SyncOperation<LeaveReport>, @unchecked Sendable {
+public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Sendable {
   /// How often edits that are made meanwhile may come in between.
   private static let attempts = 5
 
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
   private let abandons: Bool
   private let isConfirmed: Bool
 
@@ -31,47 +28,42 @@ public final class LeaveOperation: SyncOperation<LeaveReport>, @unchecked Sendab
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, abandons: Bool = false,
     isConfirmed: Bool = false, environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
     self.abandons = abandons
     self.isConfirmed = isConfirmed
-    super.init("leave the document", environment: environment)
+    super.init(
+      "leave the document", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Leaves. The store can only be closed afterwards.
   public override func perform() async throws -> LeaveReport {
-    try await blocking { [self] in
-      try StoreLock.hold(store: store.path, operation: verb) {
-        begin(.listing)
-        var report = LeaveReport(
-          binding: store.binding, synchronization: nil, loss: RemovalLoss(), hasToldOthers: false)
-        try confirm(try store.removalLoss())
-        var attempt = 1
-        while true {
-          do {
-            if !abandons { try sayFarewell(&report) }
-            try checkCancellation()
-            try store.removeBookkeeping { loss in
-              try confirm(loss)
-              if !abandons, loss.hasUnpublishedEdits { throw unpublished }
-              report.loss = loss
-            }
-            return report
-          } catch let error as SyncError
-            where error.code == .unpublishedEdits && attempt < Self.attempts
-          {
-            attempt += 1
+    try await holdingStore { [self] files in
+      begin(.listing)
+      var report = LeaveReport(
+        binding: store.binding, synchronization: nil, loss: RemovalLoss(), hasToldOthers: false)
+      try confirm(try store.removalLoss())
+      var attempt = 1
+      while true {
+        do {
+          if !abandons { try sayFarewell(files, &report) }
+          try checkCancellation()
+          try store.removeBookkeeping { loss in
+            try confirm(loss)
+            if !abandons, loss.hasUnpublishedEdits { throw unpublished }
+            report.loss = loss
           }
+          return report
+        } catch let error as SyncError
+          where error.code == .unpublishedEdits && attempt < Self.attempts
+        {
+          attempt += 1
         }
       }
     }
   }
 
   /// Publishes what is not, and tells the others.
-  private func sayFarewell(_ report: inout LeaveReport) throws {
-    let context = OperationContext(self)
-    let files = SharedFiles(directory, context: context)
+  private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
     var commands = CommandSteps(files, store: store)
     let pass = SyncPass(store: store, files: files, turns: turns)

@@ -8,10 +8,7 @@ import SyncStore
 /// The store becomes a new client in a generation with the next ordinal.
 /// Interrupted, the next call completes it. Throws `documentReplaced` if
 /// somebody else has created it again, and nothing is changed then.
-public final class RecreateDocumentOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
+public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   private let descriptions: SyncDescriptions
 
   /// Names the store and the directory.
@@ -20,32 +17,16 @@ public final class RecreateDocumentOperation: SyncOperation<StoreBinding>, @unch
     descriptions: SyncDescriptions = SyncDescriptions(),
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
     self.descriptions = descriptions
-    super.init("create the document again", environment: environment)
+    super.init(
+      "create the document again", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Creates.
   public override func perform() async throws -> StoreBinding {
-    try await blocking { [self] in
-      begin(.listing)
-      let files = SharedFiles(directory, context: OperationContext(self))
-      try directory.check(for: .writing)
-      return try StoreLock.hold(store: store.path, operation: verb) {
-        let isSetUp = try StoreRecords(store).isSetUp()
-        if isSetUp { try beginAnew(files) }
-        try DocumentBeginning(
-          store: store, files: files, turns: turns, descriptions: descriptions
-        ).complete()
-        let binding = store.binding
-        if isSetUp, let ancestor = binding.ancestor {
-          send(.newIncarnation(client: binding.client, ancestor: ancestor))
-        }
-        send(.registered(binding))
-        return binding
-      }
+    try await holdingStore { [self] files in
+      try begin(described: descriptions, files) { try beginAnew(files) }
     }
   }
 

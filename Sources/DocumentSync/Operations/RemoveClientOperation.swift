@@ -8,10 +8,8 @@ import SyncStore
 /// What it has published stays. Should it return, it is told, and goes on as
 /// a new client, with what it had not published. Repeating it changes
 /// nothing.
-public final class RemoveClientOperation: SyncOperation<ClientDescription>, @unchecked Sendable {
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
+public final class RemoveClientOperation: DocumentOperation<ClientDescription>, @unchecked Sendable
+{
   private let client: ClientIdentifier
 
   /// Names the store whose client removes, and the client that is removed.
@@ -19,53 +17,48 @@ public final class RemoveClientOperation: SyncOperation<ClientDescription>, @unc
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     client: ClientIdentifier, environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
     self.client = client
-    super.init("remove the client", environment: environment)
+    super.init(
+      "remove the client", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Removes.
   public override func perform() async throws -> ClientDescription {
-    try await blocking { [self] in
+    try await holdingStore { [self] files in
       begin(.listing)
       try directory.check(for: .writing)
-      let context = OperationContext(self)
-      let files = SharedFiles(directory, context: context)
-      return try StoreLock.hold(store: store.path, operation: verb) {
-        let binding = store.binding
-        try DocumentSteps(files).check(binding)
-        guard client != binding.client else {
-          throw context.error(
-            .clientMissing, path: store.path, "This is the client that the store itself is.",
-            remedy: "Take the store out of sync instead.")
-        }
-        let applications = ApplicationSteps(files)
-        let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-        let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
-        var described = try applications.clients().first { $0.client == client }
-        if described == nil, markers.contains(where: { $0.client == client }) {
-          described = ClientDescription(client: client)
-        }
-        guard var described else {
-          throw context.error(
-            .clientMissing, path: files.userPath(DirectoryLayout.clientDevices),
-            "There is no client \(client) in the shared directory.",
-            remedy: "List the clients, and name one of them.")
-        }
-        // Somebody else may have said so before.
-        let pass = SyncPass(store: store, files: files, turns: turns)
-        _ = try pass.run()
-        let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
-        if try retire(lastRevision: lastRevision) { _ = try pass.run() }
-        begin(.uploading, count: 1)
-        try applications.noteRemoval(
-          of: client, by: binding.client, described: binding.clientDescription)
-        report { $0.completedCount = 1 }
-        described.status = .removed
-        return described
+      let binding = store.binding
+      try DocumentSteps(files).check(binding)
+      guard client != binding.client else {
+        throw files.context.error(
+          .clientMissing, path: store.path, "This is the client that the store itself is.",
+          remedy: "Take the store out of sync instead.")
       }
+      let applications = ApplicationSteps(files)
+      let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+      let markers = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+      var described = try applications.clients().first { $0.client == client }
+      if described == nil, markers.contains(where: { $0.client == client }) {
+        described = ClientDescription(client: client)
+      }
+      guard var described else {
+        throw files.context.error(
+          .clientMissing, path: files.userPath(DirectoryLayout.clientDevices),
+          "There is no client \(client) in the shared directory.",
+          remedy: "List the clients, and name one of them.")
+      }
+      // Somebody else may have said so before.
+      let pass = SyncPass(store: store, files: files, turns: turns)
+      _ = try pass.run()
+      let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
+      if try retire(lastRevision: lastRevision) { _ = try pass.run() }
+      begin(.uploading, count: 1)
+      try applications.noteRemoval(
+        of: client, by: binding.client, described: binding.clientDescription)
+      report { $0.completedCount = 1 }
+      described.status = .removed
+      return described
     }
   }
 

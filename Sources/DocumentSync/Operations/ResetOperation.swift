@@ -8,41 +8,21 @@ import SyncStore
 /// Publishes what was edited here first, and says in the present generation
 /// which one takes its place. The others go over to it with what they have
 /// edited. Interrupted, the next call completes it.
-public final class ResetOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
-
+public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   /// Names the store and the directory.
   public init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
-    super.init("begin the document anew", environment: environment)
+    super.init(
+      "begin the document anew", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Begins the document anew.
   public override func perform() async throws -> StoreBinding {
-    try await blocking { [self] in
-      begin(.listing)
-      try directory.check(for: .writing)
-      let files = SharedFiles(directory, context: OperationContext(self))
-      return try StoreLock.hold(store: store.path, operation: verb) {
-        let isSetUp = try StoreRecords(store).isSetUp()
-        if isSetUp { try goOver(files) }
-        try DocumentBeginning(
-          store: store, files: files, turns: turns, descriptions: SyncDescriptions()
-        ).complete()
-        let binding = store.binding
-        if isSetUp, let ancestor = binding.ancestor {
-          send(.newIncarnation(client: binding.client, ancestor: ancestor))
-        }
-        send(.registered(binding))
-        return binding
-      }
+    try await holdingStore { [self] files in
+      try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }
   }
 

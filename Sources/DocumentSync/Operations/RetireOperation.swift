@@ -6,7 +6,7 @@ import SyncStore
 ///
 /// Synchronizes before, so that it knows who is there, and after. It takes
 /// effect when all other members have synchronized.
-public final class RetireOperation: SyncOperation<[ClientIdentifier]>, @unchecked Sendable {
+public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unchecked Sendable {
   /// Whom to retire.
   public enum Selection: Hashable, Sendable {
     /// One client, for a reason.
@@ -16,9 +16,6 @@ public final class RetireOperation: SyncOperation<[ClientIdentifier]>, @unchecke
     case notSeen(milliseconds: Int64)
   }
 
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
   private let selection: Selection
 
   /// Names the store, the directory and whom to retire.
@@ -27,29 +24,24 @@ public final class RetireOperation: SyncOperation<[ClientIdentifier]>, @unchecke
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.selection = selection
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
-    super.init("retire clients", environment: environment)
+    super.init(
+      "retire clients", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Retires; gives those for whom a command was sent.
   ///
   /// Throws `clientUnknown` if there is no such member, or if it is this one.
   public override func perform() async throws -> [ClientIdentifier] {
-    try await blocking { [self] in
-      let context = OperationContext(self)
-      return try StoreLock.hold(store: store.path, operation: verb) {
-        let files = SharedFiles(directory, context: context)
-        let pass = SyncPass(store: store, files: files, turns: turns)
-        let fetched = try pass.fetch()
-        let retirement = Retirement(store: store, context: context)
-        let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
-        _ = try pass.send(fetched)
-        // What it means is worked out at once, with a fresh look.
-        if !chosen.isEmpty { _ = try SyncPass(store: store, files: files, turns: turns).run() }
-        return chosen
-      }
+    try await holdingStore { [self] files in
+      let pass = SyncPass(store: store, files: files, turns: turns)
+      let fetched = try pass.fetch()
+      let retirement = Retirement(store: store, context: files.context)
+      let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
+      _ = try pass.send(fetched)
+      // What it means is worked out at once, with a fresh look.
+      if !chosen.isEmpty { _ = try SyncPass(store: store, files: files, turns: turns).run() }
+      return chosen
     }
   }
 }

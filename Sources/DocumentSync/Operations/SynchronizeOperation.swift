@@ -8,10 +8,7 @@ import SyncStore
 /// and publishes local edits, and tells the others; see ``SyncReport``. One
 /// at a time per store (`storeInUse`). Interrupted at any point, the next
 /// one continues.
-public final class SynchronizeOperation: SyncOperation<SyncReport>, @unchecked Sendable {
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
+public final class SynchronizeOperation: DocumentOperation<SyncReport>, @unchecked Sendable {
   private let checksOwnFiles: Bool
   private let decider: ConflictDecider?
 
@@ -31,11 +28,10 @@ public final class SynchronizeOperation: SyncOperation<SyncReport>, @unchecked S
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.decider = decider
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
     self.checksOwnFiles = checksOwnFiles
-    super.init("synchronize", environment: environment)
+    super.init(
+      "synchronize", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Synchronizes.

@@ -7,32 +7,22 @@ import SyncStore
 ///
 /// Synchronizes before. A client clears away its own files only, and what
 /// retired clients left; see ``VacuumReport``.
-public final class VacuumOperation: SyncOperation<VacuumReport>, @unchecked Sendable {
-  private let store: LocalStore
-  private let directory: any SharedDirectory
-  private let turns: SyncTurns
-
+public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked Sendable {
   /// Names the store and the directory.
   public init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.store = store
-    self.directory = environment.retrying(directory)
-    self.turns = turns
-    super.init("clear away what nobody needs", environment: environment)
+    super.init(
+      "clear away what nobody needs", store: store, directory: directory, turns: turns,
+      environment: environment)
   }
 
   /// Clears away.
   public override func perform() async throws -> VacuumReport {
-    try await blocking { [self] in
-      let context = OperationContext(self)
-      return try StoreLock.hold(store: store.path, operation: verb) {
-        let pass = SyncPass(
-          store: store, files: SharedFiles(directory, context: context), turns: turns,
-          clearsAway: true)
-        return try pass.run().housekeeping ?? VacuumReport()
-      }
+    try await holdingStore { [self] files in
+      try SyncPass(store: store, files: files, turns: turns, clearsAway: true)
+        .run().housekeeping ?? VacuumReport()
     }
   }
 }

@@ -1,0 +1,61 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The base of operations on a document that a store of this device belongs
+/// to.
+///
+/// Only one works on a store at a time, in one process or in several; another
+/// throws `storeInUse`.
+public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchecked Sendable {
+  /// The store that belongs to the document.
+  final let store: LocalStore
+  /// The shared directory, tried again as the environment says.
+  final let directory: any SharedDirectory
+  /// Kept from one operation on the store to the next.
+  final let turns: SyncTurns
+
+  /// An operation that does `verb`.
+  init(
+    _ verb: String, store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    environment: SyncEnvironment
+  ) {
+    self.store = store
+    self.directory = environment.retrying(directory)
+    self.turns = turns
+    super.init(verb, environment: environment)
+  }
+
+  /// Runs work that blocks, as ``SyncOperation/blocking(_:)`` does, while
+  /// nothing else synchronizes the store.
+  final func holdingStore<Value: Sendable>(
+    _ work: @escaping @Sendable (SharedFiles) throws -> Value
+  ) async throws -> Value {
+    try await blocking { [self] in
+      let files = SharedFiles(directory, context: OperationContext(self))
+      return try StoreLock.hold(store: store.path, operation: verb) { try work(files) }
+    }
+  }
+}
+
+extension DocumentOperation<StoreBinding> {
+  /// Binds the store to another generation by `goOver`, unless that was done
+  /// and interrupted, and begins the generation in the directory.
+  final func begin(
+    described descriptions: SyncDescriptions, _ files: SharedFiles, goOver: () throws -> Void
+  ) throws -> StoreBinding {
+    begin(.listing)
+    try directory.check(for: .writing)
+    let isSetUp = try StoreRecords(store).isSetUp()
+    if isSetUp { try goOver() }
+    try DocumentBeginning(
+      store: store, files: files, turns: turns, descriptions: descriptions
+    ).complete()
+    let binding = store.binding
+    if isSetUp, let ancestor = binding.ancestor {
+      send(.newIncarnation(client: binding.client, ancestor: ancestor))
+    }
+    send(.registered(binding))
+    return binding
+  }
+}
