@@ -218,9 +218,15 @@ struct SyncPass {
     let incarnations = try store.unannouncedIncarnations()
     guard !incarnations.isEmpty else { return }
     let binding = store.binding
-    try ApplicationSteps(files).describe(
-      binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
-      document: binding.document)
+    let applications = ApplicationSteps(files)
+    // Of those that the store was in between, others hear only if something
+    // was sealed as them.
+    let heard = Set(try store.ancestralChangeSets().map(\.client)).union([binding.client])
+    for incarnation in incarnations where heard.contains(incarnation.client) {
+      try applications.describe(
+        incarnation.client, as: binding.clientDescription, ancestor: incarnation.ancestor,
+        document: binding.document)
+    }
     for incarnation in incarnations {
       context.send(
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
