@@ -59,15 +59,20 @@ final class ChangeExport {
   /// Rows of which the log's first word is an insert, apart from updates by a
   /// cascade, which come before the insertion that a changed key is, are new, and take the
   /// identity that was drawn when they were inserted. The others keep theirs,
-  /// so that REPLACE does.
+  /// so that REPLACE does, and rows that were deleted too often to be new: the
+  /// trigger of a foreign key may insert a row under a key that has changed
+  /// before the log says that.
   private func assignIdentities(_ table: TableSchema) throws {
+    typealias Entry = CaptureTriggers.Entry
     try session.database.execute(
       sql: """
         INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
         SELECT k0, identity FROM \
-        (SELECT k0, identity, op, min(seq) FROM \(table.logName) \
-        WHERE op <> \(CaptureTriggers.Entry.update.rawValue) GROUP BY k0) \
-        WHERE op = \(CaptureTriggers.Entry.insert.rawValue)
+        (SELECT k0, identity, op, min(seq), \
+        sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+        FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+        WHERE op = \(Entry.insert.rawValue) AND (balance > 0 OR (balance = 0 AND NOT EXISTS \
+        (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)))
         """)
   }
 

@@ -12,7 +12,14 @@ struct EditLog {
   /// All that one batch says of one row.
   struct Row {
     /// The kind of the oldest entry.
-    var first: CaptureTriggers.Entry
+    ///
+    /// Where that cannot be, the row was there before: the entries of a
+    /// deletion and of a changed key come after what their foreign keys and
+    /// the triggers of those do.
+    var first: CaptureTriggers.Entry { insertions < (isPresent ? 1 : 0) ? .delete : oldest }
+    fileprivate var oldest: CaptureTriggers.Entry
+    /// How much more often it was inserted than deleted.
+    fileprivate var insertions = 0
     /// When the row was last inserted; `nil` if it was not, or was deleted
     /// after that.
     var insertTime: HybridTime?
@@ -140,7 +147,7 @@ struct EditLog {
         for index in collations.indices {
           statement.append(at: 4 + index, to: &batch.keys[index])
         }
-        var row = Row(first: try kind(), isPresent: statement.integer(at: 3) != 0)
+        var row = Row(oldest: try kind(), isPresent: statement.integer(at: 3) != 0)
         try add(to: &row, &batch.cells, &batch.olds)
         batch.rows.append(row)
       }
@@ -168,11 +175,12 @@ struct EditLog {
     if kind != .update {
       // A cascade updates a row under its new key before the triggers of the
       // changed key say that it is inserted.
-      if row.hasOnlyUpdates { row.first = kind }
+      if row.hasOnlyUpdates { row.oldest = kind }
       row.hasOnlyUpdates = false
     }
     switch kind {
     case .insert:
+      row.insertions += 1
       row.insertTime = time
       row.updates.removeAll()
       row.bases.removeAll()
@@ -193,6 +201,7 @@ struct EditLog {
     case .delete:
       // The log has deletions after what their foreign keys and the triggers
       // of those do: a row that is there now was inserted again meanwhile.
+      row.insertions -= 1
       row.insertTime = row.isPresent ? time : nil
       if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
       row.bases.removeAll()

@@ -196,8 +196,9 @@ final class RowWriter {
     }
     switch row.state.existence {
     case _ where row.isLiving:
-      return KeptRow(
-        reason: .parked(reason(row)), movedTo: row.movedTo, cells: cells(row, table.cellPositions))
+      // Where it lived while it was deleted is of no account any more, in
+      // whatever order its deletion and the edit that won came.
+      return KeptRow(reason: .parked(reason(row)), cells: cells(row, table.cellPositions))
     case .inserted: return nil
     case .unsaid:
       let cells = cells(row, table.cellPositions)

@@ -188,4 +188,62 @@ import Testing
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
     }
   }
+
+  /// The foreign key updates a row, whose trigger inserts another under the
+  /// old key, before the trigger of the changed key logs that it has gone.
+  @Test(arguments: ["TEXT", "INTEGER"])
+  func aKeyThatIsUsedAgainWhileItChangesAndThenDeletedIsGone(type: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k \(type) PRIMARY KEY, a);
+      CREATE TABLE u (id INTEGER PRIMARY KEY, r \(type) REFERENCES t ON UPDATE CASCADE);
+      CREATE TRIGGER again AFTER UPDATE ON u BEGIN INSERT INTO t VALUES (2, 'again'); END;
+      INSERT INTO t VALUES (2, 'before');
+      INSERT INTO u VALUES (1, 2)
+      """)
+    try devices[0].run(
+      "PRAGMA foreign_keys = ON; BEGIN; UPDATE t SET k = 1 WHERE k = 2; DELETE FROM t WHERE k = 2; "
+        + "COMMIT")
+    try converge(devices, "SELECT k, a FROM t", ["1|before"])
+  }
+
+  @Test(arguments: ["TEXT", "INTEGER"])
+  func aKeyThatIsUsedAgainWhileItChangesIsThere(type: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k \(type) PRIMARY KEY, a);
+      CREATE TABLE u (id INTEGER PRIMARY KEY, r \(type) REFERENCES t ON UPDATE CASCADE);
+      CREATE TRIGGER again AFTER UPDATE ON u BEGIN INSERT INTO t VALUES (2, 'again'); END;
+      INSERT INTO t VALUES (2, 'before');
+      INSERT INTO u VALUES (1, 2)
+      """)
+    try devices[0].run("PRAGMA foreign_keys = ON; UPDATE t SET k = 1 WHERE k = 2")
+    try converge(devices, "SELECT k, a FROM t ORDER BY k", ["1|before", "2|again"])
+  }
+
+  /// An edit wins over the deletion of the row under its old key, before or
+  /// after which it comes, and then the row has to give way to another.
+  @Test(arguments: [true, false])
+  func whereARowLivedIsForgottenOnceAnEditBringsItBack(isDeletionFirst: Bool) throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["t": .editWins]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, c TEXT UNIQUE, \
+      r TEXT REFERENCES t (c) ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED);
+      INSERT INTO t VALUES (1, 'A', 'A')
+      """, configuration: configuration)
+    for device in devices { try device.run("PRAGMA foreign_keys = ON") }
+    try devices[1].run("UPDATE t SET id = 2 WHERE id = 1")
+    let deletion = try devices[1].outgoing()
+    try devices[0].setClock(offset: -3_600)
+    try devices[0].run("UPDATE t SET c = 'a' WHERE id = 1")
+    try devices[1].setClock(offset: 60)
+    try devices[1].run("INSERT INTO t VALUES (3, 'a', 'A')")
+    if isDeletionFirst { _ = try devices[0].store.apply(deletion) }
+    try converge(devices, "SELECT id, c, r FROM t ORDER BY id", ["2|A|A", "3|a|A"])
+  }
 }
