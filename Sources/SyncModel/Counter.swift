@@ -19,7 +19,7 @@ public struct Counter: Hashable, Sendable {
 
     /// Whether another sum of the same client takes this one's place: of two
     /// states of one client the order is the same everywhere.
-    func precedes(_ other: Sum) -> Bool {
+    public func precedes(_ other: Sum) -> Bool {
       if time != other.time { return time < other.time }
       return Counter.real(value) < Counter.real(other.value)
     }

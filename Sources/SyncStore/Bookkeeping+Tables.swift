@@ -83,6 +83,7 @@ extension Bookkeeping {
         INSERT OR IGNORE INTO docsync_lost (wire, col) \
         SELECT wire, '' FROM docsync_table WHERE id = \(id);
         DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id);
+        DELETE FROM docsync_early WHERE tbl = \(id); \
         DELETE FROM docsync_kept WHERE tbl = \(id); DELETE FROM docsync_claim WHERE tbl = \(id);
         DELETE FROM docsync_kept_reference WHERE tbl = \(id) OR parent = \(id);
         DROP TABLE IF EXISTS main.docsync_log_\(id); DROP TABLE IF EXISTS main.docsync_id_\(id);

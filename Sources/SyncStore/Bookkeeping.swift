@@ -12,7 +12,7 @@ enum Bookkeeping {
   /// device's own. Those of single tables are not among them.
   static let documentTables = [
     "table", "column", "foreign_table", "foreign_column", "foreign", "lost", "client", "kept",
-    "kept_reference", "claim", "range",
+    "kept_reference", "claim", "range", "early",
   ]
 
   /// The keys of `docsync_meta` of which the same is true.
@@ -102,6 +102,13 @@ enum Bookkeeping {
     CREATE TABLE docsync_range (client INTEGER, last INTEGER, first INTEGER NOT NULL, \
     least INTEGER NOT NULL, greatest INTEGER NOT NULL, mixed INTEGER NOT NULL DEFAULT 0, \
     PRIMARY KEY (client, last)) WITHOUT ROWID
+    """,
+    // What clients have added to counters before the value came that they were
+    // set to.
+    """
+    CREATE TABLE docsync_early (tbl INTEGER, identity BLOB, col INTEGER, since INTEGER, \
+    setter INTEGER, client INTEGER, sum BLOB NOT NULL, at INTEGER NOT NULL, \
+    PRIMARY KEY (tbl, identity, col, since, setter, client)) WITHOUT ROWID
     """,
     // What cells held before edits that are not published, where a policy asks.
     """

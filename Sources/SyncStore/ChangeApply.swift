@@ -57,7 +57,8 @@ final class ChangeApply {
         report.unknownNames.formUnion(
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
-      if entangled.contains(table.id) {
+      let hasEarly = try !table.counters.isEmpty && session.hasEarlyAdditions()
+      if entangled.contains(table.id) || hasEarly {
         try merge(batch)
       } else {
         let apply = try TableApply(batch, session: session, set: set)

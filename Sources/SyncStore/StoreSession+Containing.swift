@@ -20,7 +20,7 @@ extension StoreSession {
       for row in states.indices {
         let change = batch.change(row)
         let key = RowKey(table: table.id, identity: batch.identity(row))
-        guard let state = states[row], try contains(change, state, key) else { return false }
+        guard try contains(change, states[row] ?? .unstamped, key) else { return false }
       }
     }
     return true
@@ -54,14 +54,19 @@ extension StoreSession {
     return CounterValue(cell.value)
   }
 
-  /// Whether what a client has added to a counter is in its sum, or void.
+  /// Whether what a client has added to a counter is in its sum, or void, or
+  /// kept until the counter is set.
   private func contains(
     _ sum: Value, since: Stamp, _ column: Int, at stamp: LocalStamp, _ state: RowState,
     _ key: RowKey
   ) throws -> Bool {
     let set = LocalStamp(time: since.time.rawValue, client: try clients.number(of: since.client))
     let current = state.stamp(of: column)
-    guard set == current else { return clients.precedes(set, current) }
+    guard set == current else {
+      if clients.precedes(set, current) { return true }
+      let early = try earlySum(of: stamp.client, since: set, column, key)
+      return early.map { $0.time.rawValue >= stamp.time } ?? false
+    }
     guard state.isKept, let cell = try kept(key)?.cells.first(where: { $0.column == column }),
       let known = CounterValue(cell.value)?.counter?.sums[clients.client(stamp.client)]
     else { return false }

@@ -14,6 +14,8 @@ final class StoreSession {
   let now: Int64
 
   /// Notices conflicts and keeps the journal.
+  /// See ``hasEarlyAdditions()``; `nil` as long as nobody has asked.
+  var knowsEarlyAdditions: Bool?
   private(set) lazy var conflicts = ConflictRecorder(session: self)
   let policyCache = PolicyCache()
 

@@ -20,14 +20,32 @@ extension WorkingSet {
     guard case .added(let sum, _, let stamp) = value else { return false }
     let since = LocalStamp(
       time: stamp.time.rawValue, client: try session.clients.number(of: stamp.client))
-    guard since == row.state.stamp(of: cell.column),
-      var counter = row.values[cell.column].flatMap(CounterValue.init)?.counter
-    else { return true }
-    counter.merge(
-      Counter.Sum(sum, at: HybridTime(rawValue: cell.stamp.time)),
-      of: session.clients.client(cell.stamp.client))
-    row.values[cell.column] = CounterValue.counter(counter).encoded
+    let said = Counter.Sum(sum, at: HybridTime(rawValue: cell.stamp.time))
+    let known = row.state.stamp(of: cell.column)
+    if session.clients.precedes(known, since) {
+      try session.keepEarly(
+        said, of: cell.stamp.client, since: since, cell.column, row.key)
+    } else if since == known {
+      merge([cell.stamp.client: said], into: cell.column, of: row)
+    }
     return true
+  }
+
+  /// Adds to a counter that was set what came before it.
+  func addEarly(to column: Int, of row: WorkingRow) throws {
+    merge(
+      try session.takeEarlySums(since: row.state.stamp(of: column), column, row.key),
+      into: column, of: row)
+  }
+
+  /// Merges the sums of clients into a counter; nothing adds to what is no
+  /// number.
+  private func merge(_ sums: [Int32: Counter.Sum], into column: Int, of row: WorkingRow) {
+    guard !sums.isEmpty,
+      var counter = row.values[column].flatMap(CounterValue.init)?.counter
+    else { return }
+    for (client, sum) in sums { counter.merge(sum, of: session.clients.client(client)) }
+    row.values[column] = CounterValue.counter(counter).encoded
   }
 }
 

@@ -121,10 +121,12 @@ final class WorkingSet {
     }
     if let stamp = change.silence { silence(row, before: stamp) }
     for cell in change.cells {
-      if table.columns[cell.column].domain == .counter, try add(cell, to: row) { continue }
+      let isCounter = table.columns[cell.column].domain == .counter
+      if isCounter, try add(cell, to: row) { continue }
       if session.clients.precedes(row.state.stamp(of: cell.column), cell.stamp) {
         row.values[cell.column] = cell.value
         row.state.setStamp(cell.stamp, of: cell.column)
+        if isCounter { try addEarly(to: cell.column, of: row) }
       }
     }
     if let hint = change.keyHint { row.keyHint = hint }

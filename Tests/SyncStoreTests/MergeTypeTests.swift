@@ -153,6 +153,28 @@ import Testing
     try converge(devices, "SELECT stock FROM article WHERE id = 1", ["13"])
   }
 
+  /// What is written anew does not say what its author had seen.
+  @Test func whatIsAddedCountsAlsoIfItComesBeforeTheValue() throws {
+    let devices = try counters(4)
+    try devices[0].run("INSERT INTO article (id, stock) VALUES (7, 10)")
+    try devices[1].receive(from: devices[0])
+    try devices[1].run("UPDATE article SET stock = stock + 2 WHERE id = 7")
+    let additions = try devices[1].outgoing().map(\.changeSet)
+    #expect(try devices[2].store.writeAnew(additions) == 1)
+    #expect(try devices[2].store.writeAnew(additions) == 0)
+    try devices[3].receive(from: devices[2])
+    #expect(try devices[3].rows("SELECT stock FROM article WHERE id = 7") == [])
+    try devices[3].receive(from: devices[0])
+    #expect(try devices[3].rows("SELECT stock FROM article WHERE id = 7") == ["12"])
+    #expect(try devices[3].rows("SELECT * FROM docsync_early") == [])
+    try converge(devices, "SELECT stock FROM article WHERE id = 7", ["12"])
+    #expect(try devices.allSatisfy { try $0.sealsNothing() })
+    // Who sets it says how much it is.
+    try devices[0].run("UPDATE article SET stock = NULL WHERE id = 7")
+    try devices[0].run("UPDATE article SET stock = 5 WHERE id = 7")
+    try converge(devices, "SELECT stock FROM article WHERE id = 7", ["5"])
+  }
+
   @Test func aCounterThatIsSetAnewForgetsWhatWasAddedBefore() throws {
     let devices = try counters(2)
     try devices[0].run("UPDATE article SET stock = 5 WHERE id = 2")
