@@ -159,6 +159,36 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// Each of two whole stores lacks what the other's author has cleared away.
+  @Test func aWholeStoreIsUploadedWhereNobodyCouldJoinAnyMore() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let before = fleet.memory.items
+    try fleet[0].put("a", "of 0")
+    try await fleet[0].uploadWholeStore()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    try fleet[1].put("b", "of 1")
+    try await fleet[1].uploadWholeStore()
+    fleet.memory.takeOver(after)
+    try await fleet.settle()
+    for index in 0...1 {
+      for path in fleet.changeSets(of: index) { try fleet.memory.remove(path) }
+      try StoreRecords(fleet[index].store).keep(StoreRecords.Kept(changeSets: 2))
+      try fleet[index].put("c", "\(index)")
+    }
+    try await fleet.settle()
+    for _ in 0..<4 { for manager in fleet.managers { try await manager.synchronize() } }
+    let findings = try await fleet[0].verify().findings
+    #expect(!findings.contains { $0.kind == .nobodyCanJoin })
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
+      environment: fleet.environment)
+    #expect(try await late.synchronize().waiting == [])
+    #expect(try late.notes() == fleet[0].notes())
+  }
+
   @Test func theFirstChangeSetIsFetchedAlthoughTheSecondIsKeptAlready() async throws {
     let fleet = try await TestFleet(2)
     try await fleet.settle()

@@ -7,6 +7,8 @@ struct ClearedAway: Hashable {
   private(set) var changeSets: [ClientIdentifier: UInt64] = [:]
   /// The same of commands.
   private(set) var commands: [ClientIdentifier: UInt64] = [:]
+  /// Beyond which change sets of retired clients nobody needs any.
+  private var cuts: [ClientIdentifier: UInt64] = [:]
 
   /// What markers say of their clients, and of those that are retired.
   init(_ markers: some Sequence<RecentSyncFile>) {
@@ -14,6 +16,7 @@ struct ClearedAway: Hashable {
       add(marker.client, marker.lowestKept, marker.lowestKeptCommand)
       for retired in marker.retired {
         add(retired.client, retired.lowestKept, retired.lowestKeptCommand)
+        if let number = retired.cut { cut(retired.client, after: number) }
       }
     }
   }
@@ -28,9 +31,17 @@ struct ClearedAway: Hashable {
     if lowestCommand > 1 { commands[client] = max(commands[client] ?? 0, lowestCommand - 1) }
   }
 
+  /// Nobody needs what a client has published after a change set.
+  mutating func cut(_ client: ClientIdentifier, after number: UInt64) {
+    cuts[client] = min(cuts[client] ?? .max, number)
+  }
+
   /// The clients of which change sets were cleared away that a vector lacks.
   func clients(lackedBy vector: VersionVector) -> Set<ClientIdentifier> {
-    Set(changeSets.filter { vector.number(of: $0.key) < $0.value }.keys)
+    Set(
+      changeSets.filter { client, number in
+        vector.number(of: client) < min(number, cuts[client] ?? .max)
+      }.keys)
   }
 
   /// Whether everything that was cleared away is in one place.

@@ -32,16 +32,50 @@ extension Housekeeping {
 
   // MARK: Uploading
 
-  /// Uploads a whole store if the next device that joins would have to fetch
-  /// too much beyond the best that is there, or could not join, since each
-  /// that is there lacks something that was cleared away.
-  func uploadIfWorthIt(_ findings: inout Findings) throws {
-    var cleared = ClearedAway(findings.known.values)
+  /// What was cleared away, as far as is known here.
+  private func clearedAway(
+    _ known: [ClientIdentifier: RecentSyncFile]
+  ) throws -> ClearedAway {
+    var cleared = ClearedAway(known.values)
     let kept = try records.kept()
     cleared.add(client, kept.changeSets, kept.commands)
     for (client, kept) in try records.retiredKept() {
       cleared.add(client, kept.changeSets, kept.commands)
     }
+    for (client, cut) in members.cuts {
+      if let number = cut.number { cleared.cut(client, after: number) }
+    }
+    return cleared
+  }
+
+  /// Whether none of the whole stores that are listed has all that was cleared
+  /// away, as this store does.
+  ///
+  /// Two members that have not heard of one another clear away each what a
+  /// whole store of its own contains. Who has cleared nothing away leaves it to
+  /// them, and reads no markers.
+  func nobodyCanJoin() throws -> Bool {
+    let kept = try records.kept()
+    guard try kept.changeSets > 1 || kept.commands > 1 || !records.retiredKept().isEmpty else {
+      return false
+    }
+    let known = try KnownMarkers(files, store: store).update(listing)
+    let cleared = try clearedAway(known)
+    guard !cleared.isContained(in: VersionVector(), commands: VersionVector()) else {
+      return false
+    }
+    let listed =
+      try records.wholeStores()
+      + known.filter { members.all.contains($0.key) }.flatMap(\.value.wholeStores)
+    return try !listed.contains { cleared.isContained(in: $0.vector, commands: $0.commands) }
+      && cleared.isContained(in: store.vector(), commands: commands.commands)
+  }
+
+  /// Uploads a whole store if the next device that joins would have to fetch
+  /// too much beyond the best that is there, or could not join, since each
+  /// that is there lacks something that was cleared away.
+  func uploadIfWorthIt(_ findings: inout Findings) throws {
+    let cleared = try clearedAway(findings.known)
     func isComplete(_ store: RecentSyncFile.WholeStore) -> Bool {
       cleared.isContained(in: store.vector, commands: store.commands)
     }

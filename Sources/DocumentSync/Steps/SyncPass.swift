@@ -196,8 +196,11 @@ struct SyncPass {
     }
     report.publishedMarker = try tell(
       fetched, waiting: report.waiting, isForced: fetched.mustShow)
-    if try Housekeeping.isDue(store) || clearsAway {
-      report.housekeeping = try keepHouse(fetched)
+    let housekeeping = try housekeeping(fetched)
+    // New markers are read for it, so only from time to time.
+    let isTurn = if case .own = fetched.turn { true } else { false }
+    if try clearsAway || Housekeeping.isDue(store) || (isTurn && housekeeping.nobodyCanJoin()) {
+      report.housekeeping = try housekeeping.run(isThorough: clearsAway)
     }
     report.openConflicts = try store.openConflictCount()
     report.pendingCommands = try store.pendingEvents().count
@@ -277,12 +280,11 @@ struct SyncPass {
     try records.keep(replaced: left)
   }
 
-  private func keepHouse(_ fetched: Fetched) throws -> VacuumReport {
-    try Housekeeping(
+  private func housekeeping(_ fetched: Fetched) throws -> Housekeeping {
+    Housekeeping(
       files: files, store: store, listing: fetched.listing, members: fetched.members,
       commands: try CommandSteps(files, store: store).state(),
-      tell: { try tell(fetched, waiting: fetched.report.waiting) }
-    ).run(isThorough: clearsAway)
+      tell: { try tell(fetched, waiting: fetched.report.waiting) })
   }
 
   /// Tells the others what is new here.

@@ -45,7 +45,12 @@ extension GenerationVerifier {
 
   /// Whoever joins takes one whole store, and the change sets after it.
   private func checkJoining(_ facts: GenerationFacts) {
-    let cleared = facts.changes.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
+    // Of who is retired nobody needs what comes after the cut.
+    var cleared = facts.changes.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
+    for retired in facts.markers.values.flatMap(\.file.retired) {
+      guard let number = cleared[retired.client], let cut = retired.cut else { continue }
+      cleared[retired.client] = min(number, cut)
+    }
     let commands = facts.commands.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
     let isPossible = facts.wholeStores.contains { store in
       cleared.allSatisfy { store.vector.number(of: $0.key) >= $0.value }

@@ -96,7 +96,15 @@ struct LifePlan: Sendable {
     schema = schemas.draw()
     var merging = RandomMerging(seed: dice.word(), features: .all)
     merging.drawTypes(&schema)
-    policies = merging.policies(of: Array(0..<Self.maximum), schema)
+    // What has to come of edits of the other tables is known only where
+    // stamps decide.
+    policies = merging.policies(of: Array(0..<Self.maximum), schema).mapValues { drawn in
+      var policies = SyncPolicies()
+      for table in schema.synchronized {
+        policies.set(drawn.tables[table.name] ?? drawn.document, table: table.name)
+      }
+      return policies
+    }
     start = rows(salt: dice.word())
     let edits = RandomEdit(schema: schema, features: .all)
     var known = devices
