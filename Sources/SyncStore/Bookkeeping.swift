@@ -5,7 +5,7 @@ import SyncModel
 /// The tables that hold what syncing has to remember, in the store itself.
 enum Bookkeeping {
   /// The version of the tables' layout.
-  static let format = 1
+  static let format = versions.count
 
   /// The tables, without their prefix, that describe the document: a store
   /// that takes over another's content takes over these. The others are the
@@ -18,8 +18,15 @@ enum Bookkeeping {
   /// The keys of `docsync_meta` of which the same is true.
   static let documentMeta = ["fingerprintKey", "configuration"]
 
-  /// Statements that make the tables that every store has.
-  static let creation = [
+  /// Statements that make the tables that every store of a version has.
+  static func creation(upTo version: Int = format) -> [String] {
+    versions.prefix(version).flatMap(\.self)
+  }
+
+  /// What each version of the layout makes beside what the one before it has.
+  private static let versions = [first, second]
+
+  private static let first = [
     // One row per key: format, binding, configuration.
     "CREATE TABLE docsync_meta (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
     // The synchronized tables, with the names that change sets have for them
@@ -103,13 +110,6 @@ enum Bookkeeping {
     least INTEGER NOT NULL, greatest INTEGER NOT NULL, mixed INTEGER NOT NULL DEFAULT 0, \
     PRIMARY KEY (client, last)) WITHOUT ROWID
     """,
-    // What clients have added to counters before the value came that they were
-    // set to.
-    """
-    CREATE TABLE docsync_early (tbl INTEGER, identity BLOB, col INTEGER, since INTEGER, \
-    setter INTEGER, client INTEGER, sum BLOB NOT NULL, at INTEGER NOT NULL, \
-    PRIMARY KEY (tbl, identity, col, since, setter, client)) WITHOUT ROWID
-    """,
     // What cells held before edits that are not published, where a policy asks.
     """
     CREATE TABLE docsync_base (tbl INTEGER, identity BLOB, col INTEGER, value BLOB NOT NULL, \
@@ -117,6 +117,16 @@ enum Bookkeeping {
     """,
     ConflictJournal.creation[0], ConflictJournal.creation[1], ConflictJournal.creation[2],
     LocalStore.commandTables[0], LocalStore.commandTables[1],
+  ]
+
+  private static let second = [
+    // What clients have added to counters before the value came that they were
+    // set to.
+    """
+    CREATE TABLE IF NOT EXISTS docsync_early (tbl INTEGER, identity BLOB, col INTEGER, \
+    since INTEGER, setter INTEGER, client INTEGER, sum BLOB NOT NULL, at INTEGER NOT NULL, \
+    PRIMARY KEY (tbl, identity, col, since, setter, client)) WITHOUT ROWID
+    """
   ]
 
   /// Statements that make what one synchronized table needs.
@@ -130,6 +140,28 @@ enum Bookkeeping {
           + "(key INTEGER PRIMARY KEY, identity BLOB NOT NULL)")
     }
     return statements
+  }
+
+  /// The version of the layout that a store has; `nil` if it does not say.
+  static func format(of database: Database) throws -> Int? {
+    guard let value = try meta("format", database),
+      let number = Int(String(decoding: value, as: UTF8.self)), number > 0
+    else { return nil }
+    return number
+  }
+
+  /// Brings a store of an earlier version to this one, within a transaction.
+  /// Idempotent. An earlier version of the library opens it no longer.
+  static func upgrade(_ database: Database) throws {
+    guard let known = try format(of: database), known < format else { return }
+    for statement in versions.dropFirst(known).joined() {
+      try database.execute(sql: statement)
+    }
+    try setFormat(database)
+  }
+
+  static func setFormat(_ database: Database) throws {
+    try setMeta("format", to: Array("\(format)".utf8), database)
   }
 
   static func meta(_ key: String, _ database: Database) throws -> [UInt8]? {

@@ -53,14 +53,13 @@ struct CheckedSnapshot {
     let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")
     guard check == "ok", try database.tableExists("docsync_meta"),
       try Bookkeeping.meta("binding", database) == nil,
-      let stored = try Bookkeeping.meta("configuration", database)
+      let stored = try Bookkeeping.meta("configuration", database),
+      let format = try Bookkeeping.format(of: database)
     else { throw damaged(path, check) }
-    if let format = try Bookkeeping.meta("format", database),
-      let number = Int(String(decoding: format, as: UTF8.self)), number > Bookkeeping.format
-    {
+    guard format <= Bookkeeping.format else {
       throw StoreError(
         .newerFormat, path: path,
-        message: "The whole store was made by a newer version (format \(number)).",
+        message: "The whole store was made by a newer version (format \(format)).",
         remedy: "Update docsync on this device.")
     }
     try checkForStrangers(database, path)

@@ -213,20 +213,6 @@ extension LocalStore {
     return began.incarnation
   }
 
-  /// The same for a store that is only looked at: one that cannot be written
-  /// to can seal nothing either, and stays what it is.
-  static func checkPlaceIfWritable(
-    _ database: Database, _ binding: StoreBinding, path: String, _ options: Options
-  ) throws -> (incarnation: Incarnation, binding: StoreBinding)? {
-    do {
-      return try checkPlace(database, binding, path: path, options)
-    } catch let error as DatabaseError
-      where [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM].contains(error.resultCode)
-    {
-      return nil
-    }
-  }
-
   /// As ``checkPlace()``, before there is a store. Gives the new binding too.
   static func checkPlace(
     _ database: Database, _ binding: StoreBinding, path: String, _ options: Options

@@ -58,8 +58,8 @@ extension LocalStore {
   ) throws {
     let random = options.random
     let schema = try checkedSchema(database, configuration: configuration, path: path)
-    for statement in Bookkeeping.creation { try database.execute(sql: statement) }
-    try Bookkeeping.setMeta("format", to: Array("\(Bookkeeping.format)".utf8), database)
+    for statement in Bookkeeping.creation() { try database.execute(sql: statement) }
+    try Bookkeeping.setFormat(database)
     try Bookkeeping.setMeta(
       "fingerprintKey", to: Bits128(high: random(), low: random()).bytes, database)
     try setMeta(binding, configuration, database)
@@ -111,7 +111,10 @@ extension LocalStore {
         }
         // Before anything is sealed.
         let binding = try connection.queue.writeWithoutTransaction { database in
-          try checkPlaceIfWritable(database, stored, path: path, options)?.binding ?? stored
+          try ifWritable {
+            try upgrade(database)
+            return try checkPlace(database, stored, path: path, options)?.binding
+          } ?? stored
         }
         let store = LocalStore(
           connection: connection, options: options, binding: binding,
@@ -125,16 +128,36 @@ extension LocalStore {
     }
   }
 
+  /// What a store that is only looked at goes without: one that cannot be
+  /// written to can seal nothing either, and stays what it is.
+  private static func ifWritable<Result>(_ body: () throws -> Result?) throws -> Result? {
+    do {
+      return try body()
+    } catch let error as DatabaseError
+      where [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM].contains(error.resultCode)
+    {
+      return nil
+    }
+  }
+
+  private static func upgrade(_ database: Database) throws {
+    guard let format = try Bookkeeping.format(of: database), format < Bookkeeping.format else {
+      return
+    }
+    try database.inTransaction(.immediate) {
+      try Bookkeeping.upgrade(database)
+      return .commit
+    }
+  }
+
   private static func meta(
     _ database: Database, _ path: String
   ) throws -> (StoreBinding, StoreConfiguration) {
-    guard let format = try Bookkeeping.meta("format", database),
-      let number = Int(String(decoding: format, as: UTF8.self))
-    else { throw damaged(path) }
-    guard number <= Bookkeeping.format else {
+    guard let format = try Bookkeeping.format(of: database) else { throw damaged(path) }
+    guard format <= Bookkeeping.format else {
       throw StoreError(
         .newerFormat, path: path,
-        message: "The store was put under sync by a newer version (format \(number)).",
+        message: "The store was put under sync by a newer version (format \(format)).",
         remedy: "Update docsync on this device.")
     }
     guard let binding = try Bookkeeping.meta("binding", database),

@@ -35,7 +35,7 @@ extension LocalStore {
 }
 
 extension Bookkeeping {
-  /// Removes what ``creation``, ``creation(for:)`` and capture have made, and
+  /// Removes what ``creation(upTo:)``, ``creation(for:)`` and capture have made, and
   /// nothing of the same beginning that the application has.
   fileprivate static func remove(_ database: Database) throws {
     func names(_ type: String) throws -> [String] {
@@ -47,13 +47,13 @@ extension Bookkeeping {
     for name in try names("trigger") where isTrigger(name) {
       try database.execute(sql: "DROP TRIGGER main.\(quoted(name))")
     }
-    let fixed = Set(creation.compactMap(tableName))
+    let fixed = Set(creation().compactMap(tableName))
     for name in try names("table") where fixed.contains(name) || isOfOneTable(name) {
       try database.execute(sql: "DROP TABLE main.\(quoted(name))")
     }
   }
 
-  /// The table that a statement of ``creation`` makes.
+  /// The table that a statement of ``creation(upTo:)`` makes.
   private static func tableName(_ statement: String) -> String? {
     let tokens = SQLTokens(statement).tokens
     guard tokens.count > 2, tokens[1].isWord("TABLE") else { return nil }

@@ -121,6 +121,7 @@ extension LocalStore {
   ) throws -> StoreConfiguration {
     let configuration = try CheckedSnapshot.check(database, path)
     try database.inTransaction(.immediate) {
+      try Bookkeeping.upgrade(database)
       try setMeta(binding, configuration, database)
       if let place = try options.places.map({ try $0.place(of: path) }) {
         _ = try settle(place, of: binding.client, former: nil, options, database)

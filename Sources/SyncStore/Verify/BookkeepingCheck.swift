@@ -1,15 +1,18 @@
 import GRDB
 
-/// Compares the tables and indexes that every store has with those that this
-/// version makes.
+/// Compares the tables and indexes that every store has with those that are
+/// made for its version of the layout.
 struct BookkeepingCheck {
   let database: Database
+  /// That version, at most the present one: what is missing of later ones is
+  /// made when the store is opened.
+  let format: Int
 
   /// What is missing or has other columns, a sentence each, by name.
   func run() throws -> [(name: String, message: String)] {
     let reference = try DatabaseQueue()
     let wanted = try reference.write { database in
-      for statement in Bookkeeping.creation { try database.execute(sql: statement) }
+      for statement in Bookkeeping.creation(upTo: format) { try database.execute(sql: statement) }
       return try Self.shapes(database)
     }
     let found = try Self.shapes(database)

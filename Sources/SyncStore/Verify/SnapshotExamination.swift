@@ -55,13 +55,15 @@ public struct SnapshotExamination: Sendable {
       damage.append("docsync_meta is missing.")
       return
     }
-    if let format = try Bookkeeping.meta("format", database),
-      let number = Int(String(decoding: format, as: UTF8.self)), number > Bookkeeping.format
-    {
+    guard let format = try Bookkeeping.format(of: database) else {
+      damage.append("docsync_meta does not say which format it has.")
+      return
+    }
+    guard format <= Bookkeeping.format else {
       isNewer = true
       return
     }
-    damage += try BookkeepingCheck(database: database).run().map(\.message)
+    damage += try BookkeepingCheck(database: database, format: format).run().map(\.message)
     guard damage.isEmpty else { return }
     try readContent(database, path)
   }

@@ -6,15 +6,17 @@ extension StoreVerifier {
   /// Checks the tables that every store has, and reads what else depends on;
   /// whether that can be done.
   func checkBookkeeping() throws -> Bool {
-    if let format = try Bookkeeping.meta("format", database),
-      let number = Int(String(decoding: format, as: UTF8.self)), number > Bookkeeping.format
-    {
-      note(
-        .bookkeepingNewer, "docsync_meta",
-        "The store was put under sync by a newer version (format \(number)).")
+    guard let format = try Bookkeeping.format(of: database) else {
+      note(.bookkeepingDamaged, "docsync_meta", "It does not say which format the store has.")
       return false
     }
-    let damage = try BookkeepingCheck(database: database).run()
+    guard format <= Bookkeeping.format else {
+      note(
+        .bookkeepingNewer, "docsync_meta",
+        "The store was put under sync by a newer version (format \(format)).")
+      return false
+    }
+    let damage = try BookkeepingCheck(database: database, format: format).run()
     for (name, message) in damage { note(.bookkeepingDamaged, name, message) }
     guard damage.isEmpty, try checkTypes() else { return false }
     try guarded("docsync_record", .recordDamaged) { try readRecords() }

@@ -1,0 +1,88 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Stores that earlier versions put under sync: `Fixtures/Stores` has, of each
+/// layout, a device's store and a whole store, as SQL.
+@Suite struct FormerFormatTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func fixture(_ name: String, as copy: String? = nil) throws -> String {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Fixtures/Stores/v1").standardized
+    let path = scratch.path + "/\(copy ?? name).db"
+    try Program(path).run(
+      String(contentsOf: folder.appending(path: "\(name).sql"), encoding: .utf8))
+    return path
+  }
+
+  private let format = "SELECT CAST(value AS TEXT) FROM docsync_meta WHERE key = 'format'"
+  private let articles = "SELECT name, stock FROM article ORDER BY name"
+
+  @Test func aStoreIsBroughtToTheNewLayoutWhenItIsOpened() throws {
+    let path = try fixture("device")
+    #expect(try Program(path).rows(format) == ["1"])
+    for _ in 1...2 {
+      let store = try LocalStore.open(at: path)
+      #expect(try Program(path).rows(format) == ["2"])
+      #expect(try Program(path).rows("SELECT count(*) FROM docsync_early") == ["0"])
+      try store.close()
+    }
+    #expect(try LocalStore.verify(at: path).report.findings == [])
+  }
+
+  @Test func anEarlierLayoutIsNoDamage() throws {
+    let path = try fixture("device")
+    let before = try Data(contentsOf: URL(filePath: path))
+    #expect(try LocalStore.verify(at: path).report.findings == [])
+    #expect(try Data(contentsOf: URL(filePath: path)) == before)
+    try Program(path).run("DROP TABLE docsync_lost")
+    #expect(try LocalStore.verify(at: path).report.findings.map(\.kind) == [.bookkeepingDamaged])
+  }
+
+  /// What the device had not sent, what others edit, and their whole stores.
+  @Test func whatAnEarlierVersionLeftIsSynchronized() throws {
+    let path = try fixture("device")
+    let first = try Device(store: LocalStore.open(at: path), path: path)
+    let binding = first.store.binding
+    let whole = try fixture("whole")
+    let second = try Device(
+      store: LocalStore.adopt(
+        snapshotAt: whole,
+        binding: StoreBinding(
+          application: binding.application, root: binding.root, directory: scratch.path,
+          documentIdentifier: binding.documentIdentifier, document: binding.document,
+          generation: binding.generation, generationOrdinal: binding.generationOrdinal,
+          client: .random(), clientDescription: "third")),
+      path: whole)
+    #expect(try second.rows(format) == ["2"])
+    #expect(try second.rows(articles) == ["rice|20", "tea|12"])
+    try second.run("UPDATE article SET stock = stock + 10 WHERE name = 'rice'")
+    try second.receive(from: first)
+    try first.receive(from: second)
+    for device in [first, second] {
+      #expect(try device.rows(articles) == ["oil|4", "rice|29", "tea|12"])
+      try device.checkIntegrity()
+    }
+    try first.run("UPDATE article SET stock = stock + 1 WHERE name = 'oil'")
+    _ = try first.store.replaceContent(withSnapshotAt: fixture("whole", as: "another"))
+    #expect(try first.rows(articles) == ["oil|4", "rice|19", "tea|12"])
+    #expect(try first.rows(format) == ["2"])
+    try first.receive(from: second)
+    #expect(try first.rows(articles) == ["oil|5", "rice|29", "tea|12"])
+  }
+
+  @Test func aStoreThatNoVersionMadeIsRefused() throws {
+    for value in ["X'30'", "X'2d31'", "X'61'", "NULL"] {
+      let path = try fixture("device")
+      try Program(path).run("UPDATE docsync_meta SET value = \(value) WHERE key = 'format'")
+      #expect(throws: StoreError.self) { try LocalStore.open(at: path) }
+      #expect(try LocalStore.verify(at: path).report.findings.map(\.kind) == [.bookkeepingDamaged])
+      try FileManager.default.removeItem(atPath: path)
+    }
+  }
+}
