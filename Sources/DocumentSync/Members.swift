@@ -107,7 +107,7 @@ struct Members {
   ///
   /// A marker of an absent client that the command does not know of shows
   /// that the client is there. And who was retired before has nothing to say.
-  private static func counting(
+  static func counting(
     _ all: [CommandState.Retirement], revisions: [ClientIdentifier: UInt64]
   ) -> [ClientIdentifier: [CommandState.Retirement]] {
     var counting: [ClientIdentifier: [CommandState.Retirement]] = [:]

@@ -1,10 +1,11 @@
-import DocumentSync
 import DocumentSyncTesting
 import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
 import Testing
+
+@testable import DocumentSync
 
 /// Copies of stores, and older states of them.
 @Suite struct IncarnationTests {
@@ -103,6 +104,47 @@ import Testing
     #expect(clients.first { $0.client == between }?.status != .member)
     #expect(clients.first { $0.client == moved.binding.client }?.ancestor == between)
     #expect(try await original.verify().findings.filter { $0.severity != .note } == [])
+    try await moved.close()
+    try await original.close()
+  }
+
+  /// Whom it was before it has retired itself; but it was retired before that,
+  /// and has nothing to say.
+  @Test func clientThatIsRemovedSaysAgainWhoIsNoMore() async throws {
+    let fleet = try await makeFleet()
+    let original = try await open(fleet, "0")
+    try await open(fleet, "1").close()
+    let first = try LocalStore.open(at: fleet.scratch.store("1")).binding.client
+    try copy(fleet, "1", to: "moved")
+    try FileManager.default.removeItem(atPath: fleet.scratch.store("1"))
+    try await original.synchronize()
+    let moved = try await open(fleet, "moved")
+    let second = moved.binding.client
+    #expect(second != first)
+    // The clock of who moved is ahead, and what it says of its former self
+    // arrives late.
+    fleet.world.advance(60_000)
+    try await moved.synchronize()
+    fleet.world.advance(-60_000)
+    let commands = fleet.memory.items.keys.filter {
+      $0.components.contains("SyncCommands") && $0.components.contains("\(second)")
+    }.filter { fleet.memory.items[$0] != .folder }
+    let late = try commands.map { ($0, try #require(fleet.memory.items[$0])) }
+    #expect(late.count == 1)
+    for (path, _) in late { fleet.memory.take(path) }
+    try await original.retire(.client(second, .removed))
+    for (path, file) in late { fleet.memory.put(file, at: path) }
+    try await original.synchronize()
+    let listed = try await original.listClients()
+    #expect(listed.first { $0.client == first }?.status == .member)
+    #expect(listed.first { $0.client == second }?.status == .removed)
+    #expect(
+      await syncError { try await moved.synchronize() }?.code == .clientRemoved)
+    moved.setDelegate(Answering(.rejoin))
+    try await settle([original, moved])
+    #expect(try await original.synchronize().waiting.isEmpty)
+    let retired = try #require(try StoreRecords(original.store).ownMarker()).content.retired
+    #expect(Set(retired.map(\.client)) == [first, second])
     try await moved.close()
     try await original.close()
   }

@@ -48,15 +48,9 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       for (client, state) in states {
         clients[client, default: ClientDescription(client: client)].join(state)
       }
-      for retirement in retirements {
-        let client = retirement.client
-        // One that was absent and shows itself is back.
-        if retirement.reason == .absent,
-          states[client]?.revision ?? 0 > retirement.lastRevision
-        {
-          continue
-        }
-        clients[client, default: ClientDescription(client: client)].retire(retirement.reason)
+      let counting = Members.counting(retirements, revisions: states.mapValues(\.revision))
+      for (client, retirements) in counting {
+        clients[client, default: ClientDescription(client: client)].retire(retirements[0].reason)
       }
       return clients.values.sorted { $0.client < $1.client }
     }

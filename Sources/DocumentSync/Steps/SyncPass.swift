@@ -258,18 +258,18 @@ struct SyncPass {
 
   /// Retires the clients that this store was before, and that nobody is any
   /// more, once everything that they have published is applied.
+  ///
+  /// What it was itself when it said so may have been retired before, and has
+  /// nothing to say then: it is said again.
   private func retireAncestors(_ fetched: Fetched) throws {
-    let records = StoreRecords(store)
-    let replaced = try records.replaced()
-    guard !replaced.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
+    let ancestors = try StoreRecords(store).replaced().filter(fetched.members.remaining.contains)
+    guard !ancestors.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
+    // What is not published has not been processed here.
+    guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
     let applied = try store.appliedVector()
-    var left: [ClientIdentifier] = []
-    for ancestor in replaced where fetched.members.remaining.contains(ancestor) {
+    for ancestor in ancestors {
       let seen = fetched.seen[ancestor]
-      guard seen?.changeHead ?? 0 <= applied.number(of: ancestor) else {
-        left.append(ancestor)
-        continue
-      }
+      guard seen?.changeHead ?? 0 <= applied.number(of: ancestor) else { continue }
       try CommandSteps.enqueue(
         SyncCommand(
           SyncCommand.Retire(
@@ -277,7 +277,6 @@ struct SyncPass {
             changeHead: applied.number(of: ancestor))),
         in: store)
     }
-    try records.keep(replaced: left)
   }
 
   private func housekeeping(_ fetched: Fetched) throws -> Housekeeping {
