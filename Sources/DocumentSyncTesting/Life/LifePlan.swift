@@ -65,7 +65,12 @@ struct LifePlan: Sendable {
       case 90..<95 where enabled.contains(.housekeeping):
         plan.steps.append(salt % 3 == 0 ? .upload(device: device) : .vacuum(device: device))
       case 95..<97 where enabled.contains(.retirement):
-        plan.steps.append(.retire(device: device, other: Int(dice.next() % UInt64(known))))
+        let other = Int(dice.next() % UInt64(known))
+        let reasons = LifeStep.Retirement.allCases
+        plan.steps.append(
+          salt % 5 > 2
+            ? .absence(device: device, days: 3 + Int(salt / 5 % 4), retires: salt / 20 % 4 > 0)
+            : .retire(device: device, other: other, reasons[Int(salt % 5)]))
       case 97 where enabled.contains(.resets):
         plan.steps.append(.reset(device: device))
       case 98..<100 where enabled.contains(.clocks):

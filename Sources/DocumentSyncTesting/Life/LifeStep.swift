@@ -5,6 +5,12 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
     case insert, child, own, shared, delete, increment, local
   }
 
+  /// Why a device retires another: it is removed, also by a command alone, or
+  /// counts as absent.
+  enum Retirement: String, Hashable, Sendable, CaseIterable {
+    case removed, removedByCommand, absent
+  }
+
   /// A program edits a store.
   case edit(device: Int, Edit, salt: UInt64)
   /// A program edits the tables that were made up.
@@ -32,7 +38,10 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   /// A device clears away what nobody needs.
   case vacuum(device: Int)
   /// A device retires another.
-  case retire(device: Int, other: Int)
+  case retire(device: Int, other: Int, Retirement)
+  /// Days pass, in which only this device synchronizes; then it retires whom
+  /// it has not seen for long, if it is to.
+  case absence(device: Int, days: Int, retires: Bool)
   /// A device begins the document anew.
   case reset(device: Int)
   /// A device leaves.
@@ -49,7 +58,8 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
       .arrive(let device, _), .join(let device),
       .joinMerging(let device, _), .copy(let device, _, _), .move(let device),
       .backUp(let device), .restore(let device), .rollBack(let device), .upload(let device),
-      .vacuum(let device), .retire(let device, _), .reset(let device), .leave(let device),
+      .vacuum(let device), .retire(let device, _, _), .absence(let device, _, _),
+      .reset(let device), .leave(let device),
       .reopen(let device), .clock(let device, _):
       device
     }
@@ -74,7 +84,10 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
     case .rollBack(let device): "the machine of device \(device) is rolled back"
     case .upload(let device): "device \(device) uploads the whole store"
     case .vacuum(let device): "device \(device) vacuums"
-    case .retire(let device, let other): "device \(device) retires \(other)"
+    case .retire(let device, let other, let reason):
+      "device \(device) retires \(other): \(reason)"
+    case .absence(let device, let days, let retires):
+      "only device \(device) syncs for \(days) days" + (retires ? ", and retires the others" : "")
     case .reset(let device): "device \(device) resets the document"
     case .leave(let device): "device \(device) leaves"
     case .reopen(let device): "device \(device) starts anew"

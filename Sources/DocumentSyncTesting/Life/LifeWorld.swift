@@ -7,6 +7,8 @@ import SyncStore
 /// The stores of one history, the machines that they are on, and the
 /// directory between them.
 final class LifeWorld {
+  private static let day: Int64 = 24 * 60 * 60 * 1000
+
   let plan: LifePlan
   let memory: MemoryDirectory
   let ledger = LifeLedger()
@@ -17,6 +19,8 @@ final class LifeWorld {
   private let folder: String
   private let random: FleetClock
   private var clocks: [Int: FleetClock] = [:]
+  /// What clocks show that have not gone wrong, about.
+  private var time: Int64 = 1_700_000_000_000
   private var removed: Set<ClientIdentifier> = []
   private var machines = 0
   private var paths = 0
@@ -55,7 +59,7 @@ final class LifeWorld {
 
   private func clock(_ number: Int) -> FleetClock {
     if let clock = clocks[number] { return clock }
-    let clock = FleetClock(seed: plan.seed &+ UInt64(number), time: 1_700_000_000_000)
+    let clock = FleetClock(seed: plan.seed &+ UInt64(number), time: time)
     clocks[number] = clock
     return clock
   }
@@ -116,7 +120,7 @@ final class LifeWorld {
     case .copy(let device, let to, _): devices[device] != nil && devices[to] == nil
     case .restore(let device), .rollBack(let device): devices[device]?.backup != nil
     case .leave(let device): devices[device] != nil && devices.count > 1
-    case .retire(let device, let other):
+    case .retire(let device, let other, _):
       devices[device] != nil && devices[other] != nil && device != other
     default: devices[step.device] != nil
     }
@@ -148,7 +152,10 @@ final class LifeWorld {
     case .rollBack: try await restore(device, withToken: true)
     case .upload: try await upload(device)
     case .vacuum: try await vacuum(device)
-    case .retire(_, let other): try await retire(devices[other], by: device)
+    case .retire(_, let other, let reason):
+      try await retire(devices[other], by: device, reason)
+    case .absence(_, let days, let retires):
+      try await pass(days, withOnly: device, retires: retires)
     case .reset: try await reset(device)
     case .leave: try await leave(device)
     case .reopen:
@@ -318,17 +325,38 @@ final class LifeWorld {
     notePublished(edits, by: device)
   }
 
-  private func retire(_ other: LifeDevice?, by device: LifeDevice) async throws {
+  private func retire(
+    _ other: LifeDevice?, by device: LifeDevice, _ reason: LifeStep.Retirement
+  ) async throws {
     guard let other else { return }
     let edits = device.log
+    let client = other.manager.binding.client
     do {
-      let client = other.manager.binding.client
-      _ = try await device.manager.retire(.client(client, .removed))
+      switch reason {
+      case .removed: try await device.manager.removeClient(client)
+      case .removedByCommand: _ = try await device.manager.retire(.client(client, .removed))
+      case .absent: _ = try await device.manager.retire(.client(client, .absent))
+      }
       removed.insert(client)
-    } catch let error as SyncError where error.code == .clientUnknown {
+    } catch let error as SyncError
+      where error.code == .clientUnknown || error.code == .clientMissing
+    {
       // Nobody has seen it yet, or it is retired.
       return
     }
+    notePublished(edits, by: device)
+  }
+
+  /// Lets days pass for everybody.
+  private func pass(_ days: Int, withOnly device: LifeDevice, retires: Bool) async throws {
+    for _ in 0..<days {
+      time += Self.day
+      for clock in clocks.values { clock.time += Self.day }
+      _ = try await synchronize(device)
+    }
+    guard retires else { return }
+    let edits = device.log
+    removed.formUnion(try await device.manager.retire(.notSeen(milliseconds: 2 * Self.day)))
     notePublished(edits, by: device)
   }
 
