@@ -56,9 +56,30 @@ public struct ApplicationRegistration: Hashable, Sendable, Codable {
 public enum ExistingFile: Hashable, Sendable, Codable {
   /// Refuse, and change nothing.
   case refuse
-  /// Keep the old file beside the new one, under a name that says so.
+  /// Keep the old file beside the new one, under a name that says so. What a
+  /// store of the same document had not sent goes on in the new one, which
+  /// takes its place: see ``ReplacedStore``.
   case replaceKeepingBackup
   /// The same, and take its rows into the document, as edits of this device:
   /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:)``.
   case merge(prefer: MergePreference)
+}
+
+/// A store under sync that joining has replaced.
+public struct ReplacedStore: Hashable, Sendable, Codable {
+  /// The client that it was; `nil` if it could not be read.
+  public var client: ClientIdentifier?
+  /// The identifier of its document, likewise.
+  public var document: String?
+  /// The shared directory that it was synchronized with, likewise.
+  public var directory: String?
+  /// Whether that is the document that was joined. If so, the new store sends
+  /// what it had not sent, and retires its client; if not, all that is in the
+  /// backup alone.
+  public var isSameDocument = false
+  /// How many change sets it had not sent.
+  public var unsentChangeSets = 0
+  /// Why it could not be read; `nil` if it could. What it had not sent is in
+  /// the backup alone then, and its client is to be retired.
+  public var unreadable: String?
 }

@@ -78,6 +78,24 @@ extension LocalStore {
     try read { try $0.returning() }
   }
 
+  /// Keeps files of change sets of another store of the document, to be
+  /// written anew after those that there are already.
+  public func keepReturning(_ changeSets: [[UInt8]]) throws {
+    try write { session in try session.keepReturning(changeSets) }
+  }
+
+  /// Seals, and gives the files of the change sets that were sealed here and
+  /// are not published, in the order in which they can be written anew: those
+  /// that it has brought along itself (``returning()``), those of former
+  /// clients, and its own.
+  public func unsentChangeSets(
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws -> [[UInt8]] {
+    _ = try seal(checkCancellation: checkCancellation)
+    let sealed = try ancestralChangeSets() + sealedChangeSets().filter { !$0.isPublished }
+    return try returning().map(\.bytes) + sealed.map { try sealedBytes($0.number, of: $0.client) }
+  }
+
   /// Forgets them, once they have been written anew.
   public func forgetReturning() throws {
     try write { session in try session.forgetReturning() }

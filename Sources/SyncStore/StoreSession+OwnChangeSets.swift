@@ -120,19 +120,25 @@ extension StoreSession {
   func setAsideOwn(
     beyond vector: VersionVector, bytes: [UInt64: [UInt8]]
   ) throws -> [ContentReplacement.OwnChangeSet] {
+    try sealedChangeSets(beyond: vector, bytes: bytes) { try keepReturning([$0.bytes]) }
+    try database.execute(sql: "DELETE FROM docsync_outbox; DELETE FROM docsync_inbox")
+    return try returning()
+  }
+
+  /// Keeps files of change sets that are to be written anew after those that
+  /// there are.
+  func keepReturning(_ changeSets: [[UInt8]]) throws {
     var count = try returning().count
-    try sealedChangeSets(beyond: vector, bytes: bytes) { set in
+    for bytes in changeSets {
       let digits = String(count)
       count += 1
       try database.execute(
         sql: "INSERT INTO docsync_record (key, value) VALUES (?, ?)",
         arguments: [
           Self.returningKeys + String(repeating: "0", count: 20 - digits.count) + digits,
-          Data(set.bytes),
+          Data(bytes),
         ])
     }
-    try database.execute(sql: "DELETE FROM docsync_outbox; DELETE FROM docsync_inbox")
-    return try returning()
   }
 
   /// The own change sets that are to be written anew, in order.

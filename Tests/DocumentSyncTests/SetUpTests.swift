@@ -231,6 +231,70 @@ struct SetUpTests {
     #expect(try await join("c").backup == nil)
   }
 
+  @Test func whatAReplacedStoreHadNotSentGoesOnInTheNewOne() async throws {
+    let first = try await create("a")
+    let second = try await join("b")
+    try second.put("sealed", "1")
+    _ = try second.store.seal()
+    try second.put("captured", "1")
+    try first.put("x", "1")
+    try await first.synchronize()
+    let former = second.binding.client
+    try await second.close()
+    let joined = try await join("b", existing: .replaceKeepingBackup)
+    let replaced = try #require(joined.replaced)
+    #expect(replaced.client == former)
+    #expect(replaced.isSameDocument && replaced.unreadable == nil)
+    #expect(replaced.unsentChangeSets == 2)
+    #expect(try joined.notes().contains("sealed=1"))
+    #expect(try joined.notes().contains("captured=1"))
+    for _ in 0..<3 { for device in [first, joined] { try await device.synchronize() } }
+    #expect(try first.notes() == joined.notes())
+    // Nobody waits for who is no more.
+    let listed = try await first.listClients()
+    #expect(listed.first { $0.client == former }?.status == .retired)
+    #expect(listed.first { $0.client == joined.binding.client }?.ancestor == former)
+    #expect(try await first.verify().findings.filter { $0.severity != .note } == [])
+    try first.put("y", "1")
+    try await first.synchronize()
+    try await joined.synchronize()
+    #expect(try await first.vacuum().kept.allSatisfy { $0.member != former })
+  }
+
+  @Test func replacedStoreThatCannotBeReadSaysSoAndIsKept() async throws {
+    let first = try await create("a")
+    let second = try await join("b")
+    try second.put("unsent", "1")
+    try await second.close()
+    try second.edit("DELETE FROM docsync_meta WHERE key = 'configuration'")
+    let joined = try await join("b", existing: .replaceKeepingBackup)
+    #expect(try joined.notes() == first.notes())
+    let replaced = try #require(joined.replaced)
+    #expect(replaced.unreadable?.isEmpty == false)
+    #expect(replaced.unsentChangeSets == 0 && !replaced.isSameDocument)
+    let backup = try DatabaseQueue(path: try #require(joined.backup))
+    #expect(
+      try await backup.read { try String.fetchAll($0, sql: "SELECT body FROM notes WHERE id = 'unsent'") }
+        == ["1"])
+  }
+
+  @Test func whatAReplacedStoreOfAnotherDocumentHadNotSentStaysInTheBackup() async throws {
+    let first = try await create("a")
+    let path = try scratch.makeNotes("b", rows: 1)
+    let elsewhere = MemoryDirectory(seed: 9)
+    let other = try await DocumentSyncManager.create(
+      storeAt: path, directory: elsewhere, document: "another", environment: world.environment)
+    try other.put("unsent", "1")
+    try await other.close()
+    let joined = try await join("b", existing: .replaceKeepingBackup)
+    #expect(try joined.notes() == first.notes())
+    #expect(joined.replaced?.document == "another")
+    #expect(joined.replaced?.isSameDocument == false)
+    #expect(joined.replaced?.unsentChangeSets == 1)
+    let listed = try await first.listClients()
+    #expect(Set(listed.map(\.client)) == [first.binding.client, joined.binding.client])
+  }
+
   @Test func joinedStoreHasTheUsualPermissionsOrThoseOfTheFileItReplaces() async throws {
     func permissions(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int

@@ -50,8 +50,8 @@ extension DocumentSyncManager {
   ///
   /// Nothing half-done is ever at `path`. A file that stands there is left
   /// alone (`fileExists`) unless `existing` says otherwise; then
-  /// ``backup`` tells where it is, and ``merged`` what became of its rows if
-  /// these were to be taken along.
+  /// ``backup`` tells where it is, ``merged`` what became of its rows if these
+  /// were to be taken along, and ``replaced`` what it had not sent.
   ///
   /// - Parameters:
   ///   - document: The identifier; `nil` takes the only document there is.
@@ -78,7 +78,8 @@ extension DocumentSyncManager {
     let manager = DocumentSyncManager(
       store: downloaded.store, directory: directory,
       turns: SyncTurns(environment: environment), environment: environment,
-      backup: downloaded.backup, merged: downloaded.merged, delegate: delegate, events: events)
+      backup: downloaded.backup, merged: downloaded.merged, replaced: downloaded.replaced,
+      delegate: delegate, events: events)
     try await manager.synchronize(onProgress: onProgress)
     return manager
   }

@@ -25,6 +25,8 @@ public final class DocumentSyncManager: Sendable {
   public let backup: String?
   /// What became of that file's rows, if joining has merged them.
   public let merged: MergedRows?
+  /// What that file was, if joining has replaced a store under sync.
+  public let replaced: ReplacedStore?
   /// What happens, for any number of observers.
   public let events: SyncEvents
   private let queue: OperationQueue
@@ -39,10 +41,12 @@ public final class DocumentSyncManager: Sendable {
   init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment, backup: String? = nil, merged: MergedRows? = nil,
+    replaced: ReplacedStore? = nil,
     delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents()
   ) {
     self.backup = backup
     self.merged = merged
+    self.replaced = replaced
     self.store = store
     self.directory = directory
     self.turns = turns

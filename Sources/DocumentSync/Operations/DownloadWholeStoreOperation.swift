@@ -13,6 +13,8 @@ public struct DownloadedStore: Sendable {
   public var backup: String?
   /// What became of its rows, if they were merged.
   public var merged: MergedRows?
+  /// What it was, if it was under sync and was replaced.
+  public var replaced: ReplacedStore?
 }
 
 /// Gets the whole store of a document and makes it a store of this device,
@@ -93,9 +95,13 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
       application: application.application, root: file.root, directory: directory.hint,
       documentIdentifier: file.identifier, document: file.document, generation: file.generation,
       generationOrdinal: Int(file.ordinal), client: client, clientDescription: clientDescription)
+    let former =
+      existing == .replaceKeepingBackup
+      ? try FormerStore(at: path, replacedBy: binding, files.context) : nil
     let trace = try siblings.trace()
     let (adopted, merged) = try adopt(database, binding)
     do {
+      try former?.hand(on: adopted)
       try steps.note(checked, in: adopted)
       try StoreRecords(adopted).noteSetUp()
     } catch {
@@ -110,13 +116,14 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
         remedy: "Make sure that no other program opens it, then try again.")
     }
     try ApplicationSteps(files).describe(
-      client, as: clientDescription, ancestor: nil, userInfo: descriptions.clientInfo,
-      document: file.document)
+      client, as: clientDescription,
+      ancestor: former.flatMap { $0.replaced.isSameDocument ? $0.replaced.client : nil },
+      userInfo: descriptions.clientInfo, document: file.document)
     try checkCancellation()
-    if merged != nil, try siblings.trace() != trace {
+    if merged != nil || former != nil, try siblings.trace() != trace {
       throw SyncError(
         .storeBusy, operation: verb, path: path,
-        message: "Another program has written to the database while its rows were merged.",
+        message: "Another program has written to the database meanwhile.",
         remedy: "Close the programs that use it, then try again.")
     }
     let backup = try siblings.moveIntoPlace(
@@ -124,7 +131,8 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
     try siblings.removeAll()
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
     return DownloadedStore(
-      store: store, wholeStore: steps.description(checked), backup: backup, merged: merged)
+      store: store, wholeStore: steps.description(checked), backup: backup, merged: merged,
+      replaced: former?.replaced)
   }
 
   private func adopt(

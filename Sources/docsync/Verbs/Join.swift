@@ -9,9 +9,17 @@ struct Join: Verb {
     abstract: "Get a document that is in the directory as a database on this device.",
     discussion: """
       Downloads the whole database, puts it at STORE under sync, and synchronizes for the \
-      first time. A file that is at STORE already is left alone, unless --replace or --merge is       given.
+      first time. A file that is at STORE already is left alone, unless --replace or --merge is \
+      given.
 
-      --merge takes the rows of that file along, which must have the document's columns: rows       that the document does not have are sent to everybody, those that it has with the same       values are left alone, and where values differ the document's stand, or with --prefer local       those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
+      --replace keeps the file beside the new one as a backup. If it is a store of the same \
+      document, what it had not sent is sent by the new one, which takes the place of its \
+      client. The tables that stay on the device are in the backup alone.
+
+      --merge takes the rows of that file along, which must have the document's columns: rows \
+      that the document does not have are sent to everybody, those that it has with the same \
+      values are left alone, and where values differ the document's stand, or with --prefer local \
+      those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
       """)
 
   @Argument(help: "Where the database is to be.")
@@ -59,6 +67,8 @@ struct Join: Verb {
     var backup: String?
     /// What became of its rows.
     var merged: MergedRows?
+    /// What it was, if it was under sync and was replaced.
+    var replaced: ReplacedStore?
   }
 
   func validate() throws {
@@ -85,12 +95,14 @@ struct Join: Verb {
     let result = Result(
       store: store, directory: directory, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
-      rowCount: digest.rowCount, backup: manager.backup, merged: manager.merged)
+      rowCount: digest.rowCount, backup: manager.backup, merged: manager.merged,
+      replaced: manager.replaced)
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
     ]
     if let backup = result.backup { lines.append("The file that was there is now \(backup).") }
+    if let line = result.replaced?.line { lines.append(line) }
     if let merged = result.merged {
       lines += merged.lines
       if merged.refusedRows + merged.differingRows > 0 {
@@ -99,6 +111,21 @@ struct Join: Verb {
     }
     lines += ["", "Next, whenever something changed:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, text: lines.joined(separator: "\n"))
+  }
+}
+
+extension ReplacedStore {
+  /// What became of what it had not sent.
+  fileprivate var line: String? {
+    if let unreadable {
+      return "It was under sync and could not be read: \(unreadable) What it had not sent is in that "
+        + "file alone; “docsync clients” tells which device to retire."
+    }
+    guard unsentChangeSets > 0 else { return nil }
+    let unsent = counted(unsentChangeSets, "change set")
+    guard !isSameDocument else { return "What it had not sent was taken along: \(unsent)." }
+    return "It was a store of the document “\(document ?? "")” in \(directory ?? ""), and had not sent "
+      + "\(unsent), which it keeps."
   }
 }
 
