@@ -219,15 +219,12 @@ extension LocalStore {
   ) throws -> (incarnation: Incarnation, binding: StoreBinding)? {
     guard let places = options.places else { return nil }
     let place = try places.place(of: path)
-    let recorded = try Bookkeeping.meta("place", database).map {
-      try JSONDecoder().decode(PlaceRecord.self, from: Data($0))
-    }
+    let recorded = try record(database)
     if let recorded {
       let tokens = try places.tokens(of: binding.client.description)
-      let hasOtherToken =
-        recorded.token.map { token in tokens.map { !$0.contains(token) } ?? false } ?? false
+      let isOlder = recorded.isOlder(than: tokens, in: places.folder)
       let isElsewhere = !recorded.place.isSame(as: place)
-      if isElsewhere || hasOtherToken {
+      if isElsewhere || isOlder {
         // A file that is put back in its place leaves no other state behind.
         let isGone =
           recorded.place.machine == place.machine
@@ -239,11 +236,11 @@ extension LocalStore {
             isAncestorGone: isGone, place: place, options, database)
         }
       }
-      if recorded.place == place, recorded.token.map({ tokens == [$0] }) ?? true { return nil }
+      let token = recorded.token(in: places.folder)
+      if recorded.place == place, token.map({ tokens == [$0] }) ?? true { return nil }
     }
     let token = try transaction(database) {
-      try settle(
-        place, of: binding.client, former: recorded?.token, options, database)
+      try settle(place, of: binding.client, former: recorded, options, database)
     }
     try keep(token, of: binding.client, options)
     return nil
@@ -257,7 +254,7 @@ extension LocalStore {
     let place = try places.place(of: path)
     let token = try write { session in
       try Self.settle(
-        place, of: client, former: Self.token(session.database), options, session.database)
+        place, of: client, former: Self.record(session.database), options, session.database)
     }
     try Self.keep(token, of: client, options)
   }
@@ -265,16 +262,20 @@ extension LocalStore {
   /// Records the place and a new token, in the store and outside of it. The
   /// former token goes on being good until ``keep(_:of:_:)``, which follows
   /// the commit.
+  ///
+  /// - Parameter former: What was recorded of the same client.
   static func settle(
-    _ place: StorePlace, of client: ClientIdentifier, former: String?, _ options: Options,
+    _ place: StorePlace, of client: ClientIdentifier, former: PlaceRecord?, _ options: Options,
     _ database: Database
   ) throws -> String? {
     guard let places = options.places else { return nil }
     let token = Base32.encode(Bits128(high: options.random(), low: options.random()).bytes)
-    let isKept = try places.keep([former, token].compactMap(\.self), of: client.description)
-    let record = PlaceRecord(place: place, token: isKept ? token : nil)
+    let known = former?.token(in: places.folder)
+    let isKept = try places.keep([known, token].compactMap(\.self), of: client.description)
+    var record = former?.moved(to: place) ?? PlaceRecord(place: place)
+    record.note(isKept ? token : nil, in: places.folder)
     try Bookkeeping.setMeta("place", to: Array(JSONEncoder().encode(record)), database)
-    return record.token
+    return isKept ? token : nil
   }
 
   static func keep(_ token: String?, of client: ClientIdentifier, _ options: Options) throws {
@@ -282,9 +283,9 @@ extension LocalStore {
     _ = try places.keep([token], of: client.description)
   }
 
-  private static func token(_ database: Database) throws -> String? {
-    try Bookkeeping.meta("place", database).flatMap {
-      try JSONDecoder().decode(PlaceRecord.self, from: Data($0)).token
+  private static func record(_ database: Database) throws -> PlaceRecord? {
+    try Bookkeeping.meta("place", database).map {
+      try JSONDecoder().decode(PlaceRecord.self, from: Data($0))
     }
   }
 

@@ -25,13 +25,45 @@ public struct StorePlace: Hashable, Sendable, Codable {
   }
 }
 
-/// What a store remembers of its place: a token that is kept outside the
-/// file as well, so that a file that was restored from a backup shows.
+/// What a store remembers of its place, and the tokens that are kept outside
+/// the file as well, so that a file that was restored from a backup shows.
+///
+/// Who runs with another home has another folder for them, and a token of its
+/// own there.
 struct PlaceRecord: Hashable, Codable {
   var place: StorePlace
-  /// Drawn anew before change sets are published; `nil` where nothing can be
-  /// kept outside.
-  var token: String?
+  /// By folder. Drawn anew before change sets are published.
+  private var tokens: [String: String]?
+  /// The only one of earlier versions, in whichever folder.
+  private var token: String?
+
+  init(place: StorePlace) { self.place = place }
+
+  /// The same for another place, or another state.
+  func moved(to place: StorePlace) -> Self {
+    var record = self
+    record.place = place
+    return record
+  }
+
+  /// The token in a folder; `nil` if there was none.
+  func token(in folder: String?) -> String? { folder.flatMap { tokens?[$0] } ?? token }
+
+  /// Notes the token in a folder; `nil` where nothing can be kept there.
+  mutating func note(_ token: String?, in folder: String?) {
+    guard let folder else { return }
+    tokens = tokens ?? [:]
+    tokens?[folder] = token
+    self.token = nil
+  }
+
+  /// Whether the tokens that a folder holds of the store's client tell that
+  /// the store is an older state of itself; `nil` for none that are held.
+  func isOlder(than held: [String]?, in folder: String?) -> Bool {
+    guard let held else { return false }
+    // The folder knows a state that it was used for.
+    return token(in: folder).map { !held.contains($0) } ?? true
+  }
 }
 
 /// Tells where stores are, and keeps their tokens outside of them.

@@ -149,6 +149,43 @@ import Testing
     try await original.close()
   }
 
+  /// As by a scheduler, or with another `XDG_STATE_HOME`.
+  @Test func storeThatIsUsedWithDifferentHomesStaysTheClientThatItIs() async throws {
+    let fleet = try await makeFleet()
+    let client = try await open(fleet, "0").binding.client
+    func openAtHome(_ home: String) async throws -> DocumentSyncManager {
+      var environment = environment(fleet)
+      environment.store.places?.folder = fleet.scratch.path + "/" + home
+      return try await DocumentSyncManager.open(
+        storeAt: fleet.scratch.store("0"), directory: fleet.memory, environment: environment)
+    }
+    for round in 0..<2 {
+      for home in ["tokens of one", "another home"] {
+        // Looking draws no token.
+        try await openAtHome(home).close()
+        let manager = try await openAtHome(home)
+        try manager.put("\(round) \(home)", "1")
+        #expect(try await manager.synchronize().incarnations.isEmpty)
+        #expect(manager.binding.client == client)
+        try await manager.close()
+      }
+    }
+    // An older state shows in either.
+    try copy(fleet, "0", to: "older")
+    for home in ["another home", "tokens of one"] {
+      let manager = try await openAtHome(home)
+      try manager.put("later \(home)", "1")
+      try await manager.synchronize()
+      try await manager.close()
+    }
+    for home in ["another home", "tokens of one"] {
+      try overwrite(fleet, "0", with: "older")
+      let restored = try await openAtHome(home)
+      #expect(restored.binding.client != client)
+      try await restored.close()
+    }
+  }
+
   @Test(arguments: ["one", "another"])
   func copyOnThisOrAnotherMachineIsANewClientAndAllEditsArrive(machine: String) async throws {
     let fleet = try await makeFleet()

@@ -182,7 +182,7 @@ final class StoreVerifier {
         note(
           .storeMoved, "docsync_meta", "The store was copied or moved since it was last used.",
           detail: "it was at \(recorded.place.path)")
-      } else if let token = recorded.token, let tokens, !tokens.contains(token) {
+      } else if recorded.isOlder(than: tokens, in: places.folder) {
         note(
           .storeMoved, "docsync_meta",
           "The store is an older state of itself, such as one from a backup.")
