@@ -63,6 +63,10 @@ struct CheckedSnapshot {
         remedy: "Update docsync on this device.")
     }
     try checkForStrangers(database, path)
+    let damage =
+      try BookkeepingCheck(database: database, format: format).run()
+      + BookkeepingTypes(database: database, format: format).run()
+    if let (name, message) = damage.first { throw damaged(path, "\(name): \(message)") }
     return try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
   }
 

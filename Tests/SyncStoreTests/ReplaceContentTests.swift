@@ -321,6 +321,30 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "UPDATE docsync_client SET number = 1, hash = NULL",
+    "UPDATE docsync_client SET number = 'many'",
+    "UPDATE docsync_client SET hash = 'a text'",
+    "UPDATE docsync_column SET refers = 'nobody'",
+    "UPDATE docsync_table SET origin = 'here'",
+    "UPDATE docsync_meta SET value = 'a text' WHERE key = 'configuration'",
+    "INSERT INTO docsync_range VALUES (1, 1, 1, 'least', 2, 0)",
+    "DROP TABLE docsync_claim", "ALTER TABLE docsync_kept ADD COLUMN more",
+  ])
+  func aWholeStoreWhoseBookkeepingIsOfAnotherShapeIsRefused(sql: String) throws {
+    let devices = try scratch.devices(2, Self.shop, configuration: configuration)
+    try devices[0].run("UPDATE tag SET color = 'x'")
+    let whole = try snapshot(devices[0])
+    try Program(whole).run(sql)
+    let before = try devices[1].store.digest()
+    #expect {
+      try devices[1].store.replaceContent(withSnapshotAt: whole)
+    } throws: {
+      ($0 as? StoreError)?.code == .damaged
+    }
+    #expect(try devices[1].store.digest() == before)
+  }
+
   @Test func aWholeStoreWithUnknownOwnChangeSetsIsRefused() throws {
     let devices = try scratch.devices(2, Self.shop, configuration: configuration)
     try devices[1].store.close()

@@ -9,6 +9,9 @@ public struct SnapshotExamination: Sendable {
   public private(set) var damage: [String] = []
   /// What it holds that should not have left its device.
   public private(set) var privateContent: [String] = []
+  /// Whether some of that is bookkeeping, which whoever adopts it would take
+  /// for its own.
+  public private(set) var hasDeviceState = false
   /// Whether a newer version made it; nothing else was looked at then.
   public private(set) var isNewer = false
   /// The hash of its schema; `nil` if it cannot be read.
@@ -65,6 +68,10 @@ public struct SnapshotExamination: Sendable {
     }
     damage += try BookkeepingCheck(database: database, format: format).run().map(\.message)
     guard damage.isEmpty else { return }
+    damage += try BookkeepingTypes(database: database, format: format).run().map {
+      "\($0.name): \($0.message)"
+    }
+    guard damage.isEmpty else { return }
     try readContent(database, path)
   }
 
@@ -114,6 +121,7 @@ public struct SnapshotExamination: Sendable {
     for table in PrivateData.tables + logs where try database.tableExists(table) {
       try expectEmpty(table, database)
     }
+    hasDeviceState = !privateContent.isEmpty
     for (table, reason) in schema.leftOut.sorted(by: <) where reason == "excluded" {
       try expectEmpty(table, database)
     }

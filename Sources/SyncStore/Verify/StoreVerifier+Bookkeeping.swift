@@ -18,91 +18,12 @@ extension StoreVerifier {
     }
     let damage = try BookkeepingCheck(database: database, format: format).run()
     for (name, message) in damage { note(.bookkeepingDamaged, name, message) }
-    guard damage.isEmpty, try checkTypes() else { return false }
+    guard damage.isEmpty else { return false }
+    let types = try BookkeepingTypes(database: database, format: format).run()
+    for (name, message) in types { note(.bookkeepingDamaged, name, message) }
+    guard types.isEmpty else { return false }
     try guarded("docsync_record", .recordDamaged) { try readRecords() }
     return true
-  }
-
-  /// What has to be of a type, or conversions would fail.
-  private func checkTypes() throws -> Bool {
-    let wanted: [(table: String, columns: [String: String])] = [
-      ("docsync_meta", ["key": "'text'", "value": "'blob'"]),
-      (
-        "docsync_table",
-        [
-          "name": "'text'", "wire": "'text'", "identity": "'text'", "unstamped": "'integer'",
-          "origin": "'integer'",
-        ]
-      ),
-      (
-        "docsync_column",
-        [
-          "tbl": "'integer'", "bit": "'integer'", "name": "'text'", "wire": "'text'",
-          "refers": "'integer', 'null'",
-        ]
-      ),
-      ("docsync_client", ["client": "'blob'", "number": "'integer'", "hash": "'blob', 'null'"]),
-      (
-        "docsync_outbox",
-        [
-          "client": "'integer'", "number": "'integer'", "hash": "'blob'", "size": "'integer'",
-          "changes": "'integer'", "published": "'integer'", "bytes": "'blob'",
-        ]
-      ),
-      (
-        "docsync_inbox",
-        ["client": "'blob'", "number": "'integer'", "hash": "'blob'", "bytes": "'blob'"]
-      ),
-      ("docsync_record", ["key": "'text'", "value": "'blob'"]),
-      (
-        "docsync_kept",
-        [
-          "tbl": "'integer'", "identity": "'blob'", "reason": "'text'", "moved": "'blob', 'null'",
-          "cells": "'blob'",
-        ]
-      ),
-      (
-        "docsync_claim",
-        ["tbl": "'integer'", "ix": "'integer'", "key": "'blob'", "identity": "'blob'"]
-      ),
-      (
-        "docsync_kept_reference",
-        [
-          "parent": "'integer'", "columns": "'text'", "key": "'blob'", "tbl": "'integer'",
-          "identity": "'blob'",
-        ]
-      ),
-      (
-        "docsync_conflict",
-        [
-          "at": "'integer'", "size": "'integer'", "status": "'text'", "kind": "'text'",
-          "tbl": "'integer'", "identity": "'blob'", "col": "'integer', 'null'", "rule": "'text'",
-          "outcome": "'text'", "local_time": "'integer', 'null'",
-          "local_client": "'integer', 'null'", "remote_time": "'integer', 'null'",
-          "remote_client": "'integer', 'null'", "message": "'text', 'null'",
-          "key": "'blob', 'null'", "base": "'blob', 'null'", "local": "'blob', 'null'",
-          "remote": "'blob', 'null'",
-        ]
-      ),
-      (
-        "docsync_foreign_table", ["wire": "'text'", "kind": "'integer'", "keys": "'text'"]
-      ),
-      ("docsync_foreign", ["tbl": "'integer'", "identity": "'blob'", "content": "'blob'"]),
-    ]
-    var isRight = true
-    for (table, columns) in wanted {
-      let terms = columns.sorted { $0.key < $1.key }.map {
-        "typeof(\(quoted($0.key))) NOT IN (\($0.value))"
-      }
-      let count =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM main.\(table) WHERE \(terms.joined(separator: " OR "))") ?? 0
-      guard count > 0 else { continue }
-      isRight = false
-      note(.bookkeepingDamaged, table, "\(count) rows hold values of other types than they should.")
-    }
-    return isRight
   }
 
   private func readRecords() throws {
