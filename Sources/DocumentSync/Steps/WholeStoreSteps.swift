@@ -1,4 +1,3 @@
-import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -19,11 +18,33 @@ struct WholeStoreSteps {
     var isComplete = false
   }
 
-  /// The greatest file that is read.
-  private static let limit = 1 << 40
+  /// The whole stores that are there, the best first.
+  struct Listed {
+    var candidates: [Candidate] = []
+    /// What was cleared away, as far as markers say.
+    let cleared: ClearedAway
+
+    init(cleared: ClearedAway) { self.cleared = cleared }
+
+    /// A whole store with what its header says of it, whatever markers do.
+    func described(_ candidate: Candidate, by header: WholeStoreHeader) -> Candidate {
+      described(candidate, header.vector, header.commands)
+    }
+
+    fileprivate func described(
+      _ candidate: Candidate, _ vector: VersionVector, _ commands: VersionVector
+    ) -> Candidate {
+      var candidate = candidate
+      candidate.vector = vector
+      candidate.commands = commands
+      candidate.lacking = cleared.clients(lackedBy: vector)
+      candidate.isComplete = cleared.isContained(in: vector, commands: commands)
+      return candidate
+    }
+  }
 
   let files: SharedFiles
-  private var context: OperationContext { files.context }
+  var context: OperationContext { files.context }
 
   init(_ files: SharedFiles) { self.files = files }
 
@@ -69,7 +90,8 @@ struct WholeStoreSteps {
     return description(written)
   }
 
-  /// Notes a whole store as found whole by this store.
+  /// Notes a whole store as found whole by this store: its database is what its
+  /// header says.
   func note(_ checked: WholeStoreFile.Checked, in store: LocalStore) throws {
     let records = StoreRecords(store)
     let header = checked.header
@@ -99,11 +121,15 @@ struct WholeStoreSteps {
   /// all that another does, and more, the sum of its numbers is greater, so
   /// that it comes before.
   func candidates(_ document: GenerationFile) throws -> [Candidate] {
+    try list(document).candidates
+  }
+
+  /// The same, with what was cleared away.
+  func list(_ document: GenerationFile) throws -> Listed {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     let markers = try self.markers(layout)
     let known = markers.flatMap(\.wholeStores)
-    let cleared = ClearedAway(markers)
-    var candidates: [Candidate] = []
+    var listed = Listed(cleared: ClearedAway(markers))
     for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
       for name in try files.listIfPresent(
         layout.wholeStores(of: client), as: WholeStoreName.self)
@@ -111,74 +137,19 @@ struct WholeStoreSteps {
         let said = known.first {
           $0.client == client && $0.number == name.number && name.hash.matches($0.hash)
         }
-        var candidate = Candidate(
-          client: client, name: name, vector: said?.vector, commands: said?.commands)
-        if let said {
-          candidate.lacking = cleared.clients(lackedBy: said.vector)
-          candidate.isComplete = cleared.isContained(in: said.vector, commands: said.commands)
-        }
-        candidates.append(candidate)
+        let candidate = Candidate(client: client, name: name)
+        listed.candidates.append(
+          said.map { listed.described(candidate, $0.vector, $0.commands) } ?? candidate)
       }
-    }
-    func sum(_ vector: VersionVector?) -> UInt64 {
-      vector?.entries.values.reduce(0) { $0 &+ $1.number } ?? 0
     }
     func rank(_ candidate: Candidate) -> (Int, UInt64, UInt64, UInt64) {
       (
-        candidate.vector == nil ? 0 : candidate.isComplete ? 2 : 1, sum(candidate.vector),
-        sum(candidate.commands), candidate.name.number
+        candidate.vector == nil ? 0 : candidate.isComplete ? 2 : 1, candidate.vector?.sum ?? 0,
+        candidate.commands?.sum ?? 0, candidate.name.number
       )
     }
-    return candidates.sorted { rank($0) > rank($1) }
-  }
-
-  /// Gets the best whole store that is whole into a new local file.
-  ///
-  /// One that is damaged is passed over; `wholeStoreMissing` if none is left.
-  ///
-  /// - Parameter isWanted: Tells those that will do.
-  func download(
-    _ document: GenerationFile, to database: String, file: String,
-    where isWanted: (Candidate) -> Bool = { _ in true }
-  ) throws -> WholeStoreFile.Checked {
-    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
-    var failures: [String] = []
-    for candidate in try candidates(document) where isWanted(candidate) {
-      let path = layout.path(of: candidate.name, by: candidate.client)
-      do {
-        for leftover in [file, database] { try Self.removeIfPresent(leftover) }
-        try files.download(path, to: file, limit: Self.limit)
-        let checked = try WholeStoreFile(context).check(file)
-        try check(checked, against: candidate, of: document)
-        try WholeStoreFile(context).expand(checked, at: file, to: database)
-        try Self.removeIfPresent(file)
-        return checked
-      } catch let error where error.concernsOneFile {
-        context.environment.logger.notice("whole store \(path): \(error)")
-        failures.append("\(path): \(error)")
-      }
-    }
-    throw context.error(
-      .wholeStoreMissing, path: files.userPath(layout.wholeStores),
-      failures.isEmpty
-        ? "The document's whole store is not in the shared directory."
-        : "No whole store of the document is undamaged.",
-      remedy: "Wait until the shared directory has arrived completely, or upload the whole store "
-        + "on a device that has the document.",
-      detail: failures.isEmpty ? nil : failures.joined(separator: "; "))
-  }
-
-  private func check(
-    _ checked: WholeStoreFile.Checked, against candidate: Candidate, of document: GenerationFile
-  ) throws {
-    let header = checked.header
-    guard candidate.name.hash.matches(checked.hash) else {
-      throw CodecError(.badChecksum, "hash in the name of the whole store")
-    }
-    guard header.root == document.root, header.document == document.document,
-      header.generation == document.generation, header.client == candidate.client,
-      header.number == candidate.name.number
-    else { throw CodecError(.wrongType, "whole store of another document, client or number") }
+    listed.candidates.sort { rank($0) > rank($1) }
+    return listed
   }
 
   /// All markers that can be read.
@@ -192,10 +163,5 @@ struct WholeStoreSteps {
         return nil
       }
     }
-  }
-
-  private static func removeIfPresent(_ path: String) throws {
-    guard FileManager.default.fileExists(atPath: path) else { return }
-    try FileManager.default.removeItem(atPath: path)
   }
 }

@@ -141,57 +141,12 @@ extension GenerationVerifier {
   private func isSound(
     _ database: String, _ header: WholeStoreHeader, _ path: RelativePath
   ) throws -> Bool {
-    let found = try SnapshotExamination(
-      path: database, checkCancellation: files.context.checkCancellation)
-    for damage in found.damage {
-      files.note(
-        .wholeStoreDamaged, path, "The database in the whole store is damaged.", detail: damage)
+    let examination = try WholeStoreExamination(
+      database, header: header, checkCancellation: files.context.checkCancellation)
+    for fault in examination.faults {
+      files.note(fault.kind, path, fault.message, detail: fault.detail)
     }
-    for content in found.privateContent {
-      files.note(
-        .wholeStorePrivate, path, "The whole store holds what belongs to one device alone.",
-        detail: content)
-    }
-    if found.isNewer {
-      files.note(
-        .newerVersion, path, "The whole store was made by a newer version of DocumentSync.")
-    }
-    if let schema = found.schema, schema != header.schema {
-      files.note(
-        .wholeStoreSchema, path, "The schema in the whole store is not the one that it names.",
-        detail: "\(schema), named is \(header.schema)")
-    }
-    if let vector = found.vector, vector != header.vector {
-      files.note(
-        .wholeStoreVector, path, "The whole store contains other change sets than it says.",
-        detail: Self.text(vector) + "; named are " + Self.text(header.vector))
-    }
-    if let state = found.commandState, !holds(state, header, path) { return false }
-    return found.damage.isEmpty && found.vector == header.vector && found.schema == header.schema
-  }
-
-  /// Whether a whole store has processed the commands that it says.
-  private func holds(
-    _ state: [UInt8], _ header: WholeStoreHeader, _ path: RelativePath
-  ) -> Bool {
-    do {
-      let state = try JSONDecoder().decode(CommandState.self, from: Data(state))
-      // What was processed in an earlier generation says nothing of this one.
-      let found = state.generation == header.generation ? state.commands : VersionVector()
-      if found == header.commands { return true }
-      files.note(
-        .wholeStoreVector, path, "The whole store has processed other commands than it says.",
-        detail: Self.text(found) + "; named are " + Self.text(header.commands))
-    } catch {
-      files.note(
-        .wholeStoreDamaged, path, "What commands have come to in the whole store cannot be read.",
-        detail: "\(error)")
-    }
-    return false
-  }
-
-  private static func text(_ vector: VersionVector) -> String {
-    vector.sorted.map { "\($0.entry.number) of \($0.client)" }.joined(separator: ", ")
+    return examination.isSound
   }
 
   private static func hash(of path: String, _ context: OperationContext) throws -> ContentHash {

@@ -47,6 +47,15 @@ struct DamagedDirectory {
     memory.takeOver(original.items)
   }
 
+  /// The directory of a fleet, as it is.
+  init(of fleet: TestFleet) {
+    let binding = fleet[0].binding
+    original = Original(
+      items: fleet.memory.items, clients: fleet.managers.map(\.binding.client),
+      document: binding.document, key: binding.generation)
+    memory = fleet.memory
+  }
+
   var layout: DirectoryLayout.Generation {
     DirectoryLayout.Document(original.document).generation(original.key)
   }
@@ -225,6 +234,21 @@ struct DamagedDirectory {
     let content = Array(try Data(contentsOf: URL(fileURLWithPath: scratch.path + "/new")))
     let name = WholeStoreName(number: header.number, hash: HashFragment(new.hash))
     return put(content, at: layout.path(of: name, by: original.clients[index]))
+  }
+
+  /// Has a device's marker list a whole store as found whole.
+  func listWholeStore(_ path: RelativePath, of index: Int) throws {
+    let scratch = try Scratch()
+    let operation = SyncOperation<Void>("test", environment: SyncEnvironment())
+    try memory.download(path, to: scratch.path + "/file", limit: .max)
+    let checked = try WholeStoreFile(OperationContext(operation)).check(scratch.path + "/file")
+    try publishMarker(of: index) {
+      $0.wholeStores.append(
+        RecentSyncFile.WholeStore(
+          client: checked.header.client, number: checked.header.number, hash: checked.hash,
+          vector: checked.header.vector, commands: checked.header.commands,
+          byteCount: checked.byteCount))
+    }
   }
 
   // MARK: - Verifying

@@ -53,7 +53,46 @@ final class HookedDirectory: SharedDirectory, @unchecked Sendable {
   }
 }
 
-/// Runs a closure before the first read of a file whose path contains a part.
+/// Runs a closure after each publication of a file whose path contains a part.
+final class HookedPublication: SharedDirectory, @unchecked Sendable {
+  private let base: any SharedDirectory
+  private let part: String
+  private let hook: @Sendable () -> Void
+
+  init(_ base: any SharedDirectory, part: String, _ hook: @escaping @Sendable () -> Void) {
+    self.base = base
+    self.part = part
+    self.hook = hook
+  }
+
+  var location: String { base.location }
+  func check(for access: DirectoryAccess) throws { try base.check(for: access) }
+  func list(_ folder: RelativePath) throws -> [DirectoryEntry] { try base.list(folder) }
+  func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try base.read(path, limit: limit)
+  }
+  func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws { try base.download(path, to: localFile, limit: limit, progress: progress) }
+  func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
+    try base.publish(content, at: path, by: client)
+    if path.description.contains(part) { hook() }
+  }
+  func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    try base.upload(localFile: localFile, to: path, by: client, progress: progress)
+    if path.description.contains(part) { hook() }
+  }
+  func remove(_ path: RelativePath) throws { try base.remove(path) }
+  func removeLeftovers(of client: ClientIdentifier) throws {
+    try base.removeLeftovers(of: client)
+  }
+}
+
+/// Runs a closure before the first read or download of a file whose path
+/// contains a part.
 final class HookedRead: SharedDirectory, @unchecked Sendable {
   private let base: any SharedDirectory
   private let part: String
@@ -74,16 +113,22 @@ final class HookedRead: SharedDirectory, @unchecked Sendable {
   func check(for access: DirectoryAccess) throws { try base.check(for: access) }
   func list(_ folder: RelativePath) throws -> [DirectoryEntry] { try base.list(folder) }
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    runHook(path)
+    return try base.read(path, limit: limit)
+  }
+  func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    runHook(path)
+    try base.download(path, to: localFile, limit: limit, progress: progress)
+  }
+  private func runHook(_ path: RelativePath) {
     lock.withLock {
       guard !isDone, path.description.contains(part) else { return }
       isDone = true
       hook()
     }
-    return try base.read(path, limit: limit)
   }
-  func download(
-    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
-  ) throws { try base.download(path, to: localFile, limit: limit, progress: progress) }
   func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
     try base.publish(content, at: path, by: client)
   }

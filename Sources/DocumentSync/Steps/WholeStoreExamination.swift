@@ -1,0 +1,83 @@
+import Foundation
+import SyncModel
+import SyncStore
+
+/// The database of a whole store, compared with what its header says.
+///
+/// Whoever joins from it takes over the one, and tells the others of the
+/// other, on which they rely when they clear away.
+struct WholeStoreExamination {
+  /// Something that is wrong.
+  struct Fault: Hashable {
+    var kind: VerifyFinding.Kind
+    /// A sentence for the user.
+    var message: String
+    /// For the developer.
+    var detail: String?
+    /// Whether nobody may join from the whole store.
+    var isGrave = true
+  }
+
+  /// What is wrong, the gravest first.
+  private(set) var faults: [Fault] = []
+
+  /// Whether somebody may join from the whole store.
+  var isSound: Bool { faults.allSatisfy { !$0.isGrave } }
+
+  /// Looks at the expanded database at `path`, without changing it.
+  init(
+    _ path: String, header: WholeStoreHeader, checkCancellation: @escaping () throws -> Void
+  ) throws {
+    let found = try SnapshotExamination(path: path, checkCancellation: checkCancellation)
+    for damage in found.damage {
+      note(.wholeStoreDamaged, "The database in the whole store is damaged.", damage)
+    }
+    if found.isNewer {
+      note(.newerVersion, "The whole store was made by a newer version of DocumentSync.")
+    }
+    for content in found.privateContent {
+      note(
+        .wholeStorePrivate, "The whole store holds what belongs to one device alone.", content,
+        isGrave: found.hasDeviceState)
+    }
+    if let schema = found.schema, schema != header.schema {
+      note(
+        .wholeStoreSchema, "The schema in the whole store is not the one that it names.",
+        "\(schema), named is \(header.schema)")
+    }
+    guard let vector = found.vector else { return }
+    if vector != header.vector {
+      note(
+        .wholeStoreVector, "The whole store contains other change sets than it says.",
+        Self.text(vector) + "; named are " + Self.text(header.vector))
+    }
+    compare(found.commandState, header)
+  }
+
+  /// Compares the commands that were processed.
+  private mutating func compare(_ state: [UInt8]?, _ header: WholeStoreHeader) {
+    do {
+      let state = try state.map { try JSONDecoder().decode(CommandState.self, from: Data($0)) }
+      // What was processed in an earlier generation says nothing of this one.
+      let found = state?.generation == header.generation ? state?.commands : nil
+      guard found ?? VersionVector() != header.commands else { return }
+      note(
+        .wholeStoreVector, "The whole store has processed other commands than it says.",
+        Self.text(found ?? VersionVector()) + "; named are " + Self.text(header.commands))
+    } catch {
+      note(
+        .wholeStoreDamaged, "What commands have come to in the whole store cannot be read.",
+        "\(error)")
+    }
+  }
+
+  private mutating func note(
+    _ kind: VerifyFinding.Kind, _ message: String, _ detail: String? = nil, isGrave: Bool = true
+  ) {
+    faults.append(Fault(kind: kind, message: message, detail: detail, isGrave: isGrave))
+  }
+
+  private static func text(_ vector: VersionVector) -> String {
+    vector.sorted.map { "\($0.entry.number) of \($0.client)" }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+extension WholeStoreSteps {
+  /// The greatest file that is read.
+  private static let limit = 1 << 40
+
+  /// Gets the best whole store that is whole into a new local file.
+  ///
+  /// Its database is compared with its header before it is given out, so that
+  /// the caller may rely on what the header says. One that is damaged, or is
+  /// not what it says, is passed over. If one has gone since it was listed,
+  /// what is there is listed again: who removes one has a newer one.
+  ///
+  /// Throws `wholeStoreMissing` if none is left, and `newerVersionNeeded` if
+  /// those that are left can be read by a newer version only; the error says
+  /// what is wrong with each.
+  ///
+  /// - Parameter isWanted: Tells those that will do.
+  func download(
+    _ document: GenerationFile, to database: String, file: String,
+    where isWanted: (Candidate) -> Bool = { _ in true }
+  ) throws -> WholeStoreFile.Checked {
+    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
+    var failures = WholeStoreFailures()
+    var isListedAgain = false
+    listing: while true {
+      let listed = try list(document)
+      for candidate in listed.candidates where isWanted(candidate) {
+        let path = layout.path(of: candidate.name, by: candidate.client)
+        guard !failures.contains(path) else { continue }
+        do {
+          let checked = try get(candidate, at: path, of: document, to: database, file: file)
+          guard isWanted(listed.described(candidate, by: checked.header)) else {
+            throw SyncError(
+              .malformedFile, operation: context.verb, path: files.userPath(path),
+              message: "The whole store contains other change sets than markers say.",
+              remedy: "Upload the whole store on a device that has the document.")
+          }
+          return checked
+        } catch let error where error is UnsoundWholeStore || error.concernsOneFile {
+          context.environment.logger.notice("whole store \(path): \(error)")
+          failures.add(path, error)
+          guard let error = error as? DirectoryError, error.code == .notFound else { continue }
+          continue listing
+        }
+      }
+      // One may have taken the place of another while folders were listed.
+      guard failures.isEmpty, !isListedAgain else { break }
+      isListedAgain = true
+    }
+    throw failures.error(layout, files)
+  }
+
+  /// Downloads one, checks all of it, and leaves its database at `database`.
+  private func get(
+    _ candidate: Candidate, at path: RelativePath, of document: GenerationFile,
+    to database: String, file: String
+  ) throws -> WholeStoreFile.Checked {
+    // A journal of one that was passed over would be played into the next.
+    for leftover in [file] + ["", "-journal", "-wal", "-shm"].map({ database + $0 })
+    where FileManager.default.fileExists(atPath: leftover) {
+      try FileManager.default.removeItem(atPath: leftover)
+    }
+    try files.download(path, to: file, limit: Self.limit)
+    let checked = try WholeStoreFile(context).check(file)
+    try check(checked, against: candidate, of: document)
+    try WholeStoreFile(context).expand(checked, at: file, to: database)
+    try FileManager.default.removeItem(atPath: file)
+    let examination = try WholeStoreExamination(
+      database, header: checked.header, checkCancellation: context.checkCancellation)
+    guard examination.isSound else { throw UnsoundWholeStore(faults: examination.faults) }
+    return checked
+  }
+
+  private func check(
+    _ checked: WholeStoreFile.Checked, against candidate: Candidate, of document: GenerationFile
+  ) throws {
+    let header = checked.header
+    guard candidate.name.hash.matches(checked.hash) else {
+      throw CodecError(.badChecksum, "hash in the name of the whole store")
+    }
+    guard header.root == document.root, header.document == document.document,
+      header.generation == document.generation, header.client == candidate.client,
+      header.number == candidate.name.number
+    else { throw CodecError(.wrongType, "whole store of another document, client or number") }
+  }
+}
+
+/// A whole store whose file is whole, and whose database is not what it
+/// should be.
+struct UnsoundWholeStore: Error {
+  /// At least one of them is grave.
+  var faults: [WholeStoreExamination.Fault]
+}
+
+/// Whole stores that were passed over, and why.
+struct WholeStoreFailures {
+  private var failures: [(path: RelativePath, error: any Error)] = []
+
+  var isEmpty: Bool { failures.isEmpty }
+
+  func contains(_ path: RelativePath) -> Bool { failures.contains { $0.path == path } }
+
+  mutating func add(_ path: RelativePath, _ error: any Error) { failures.append((path, error)) }
+
+  /// What to tell the user when none is left.
+  func error(_ layout: DirectoryLayout.Generation, _ files: SharedFiles) -> SyncError {
+    let wait = "Wait until the shared directory has arrived completely"
+    let upload = "upload the whole store on a device that has the document"
+    guard let first = failures.first else {
+      return files.context.error(
+        .wholeStoreMissing, path: files.userPath(layout.wholeStores),
+        "The document's whole store is not in the shared directory.",
+        remedy: "\(wait), or \(upload).")
+    }
+    let reasons = failures.map { Self.reason($0.error) }
+    let isOne = failures.count == 1
+    let newer = failures.filter { Self.needsNewerReader($0.error) }.count
+    let mayArrive = failures.contains { Self.mayArrive($0.error) }
+    let update = "Update DocumentSync on this device"
+    var remedies = newer > 0 ? [update] : []
+    if mayArrive { remedies.append(wait) }
+    if newer < failures.count { remedies.append(upload) }
+    let remedy = remedies.joined(separator: ", or ")
+    return files.context.error(
+      newer == failures.count ? .newerVersionNeeded : .wholeStoreMissing,
+      path: files.userPath(isOne ? first.path : layout.wholeStores),
+      isOne
+        ? "The document's whole store cannot be used: \(reasons[0].sentence)"
+        : "None of the document's whole stores can be used: "
+          + zip(failures, reasons).map { "\(Self.name($0.path)): \($1.sentence)" }
+          .joined(separator: " "),
+      remedy: remedy.prefix(1).uppercased() + remedy.dropFirst() + ", then try again.",
+      detail: zip(failures, reasons).map { "\($0.path): \($1.detail)" }.joined(separator: "; "))
+  }
+
+  /// Its client and its number: what its path is among whole stores.
+  private static func name(_ path: RelativePath) -> String {
+    path.components.suffix(2).joined(separator: "/")
+  }
+
+  private static func reason(_ error: any Error) -> (sentence: String, detail: String) {
+    switch error {
+    case let error as UnsoundWholeStore:
+      let grave = error.faults.filter(\.isGrave)
+      return (
+        grave.first?.message ?? "The whole store is damaged.",
+        grave.map { [$0.message, $0.detail].compactMap(\.self).joined(separator: " ") }
+          .joined(separator: " ")
+      )
+    case let error as CodecError: return (error.sentence, "\(error)")
+    case let error as DirectoryError where error.code == .notFound:
+      return ("The file is not there, though it was listed.", "\(error)")
+    case let error as DirectoryError: return ("The file cannot be read.", "\(error)")
+    case let error as SyncError: return (error.message, "\(error)")
+    default: return ("The file cannot be used.", "\(error)")
+    }
+  }
+
+  private static func needsNewerReader(_ error: any Error) -> Bool {
+    switch error {
+    case let error as UnsoundWholeStore: error.faults.contains { $0.kind == .newerVersion }
+    case let error as CodecError: error.needsNewerReader
+    default: false
+    }
+  }
+
+  private static func mayArrive(_ error: any Error) -> Bool {
+    error is DirectoryError || (error as? CodecError)?.code == .truncated
+  }
+}
