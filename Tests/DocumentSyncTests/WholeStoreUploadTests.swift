@@ -1,0 +1,190 @@
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+import Testing
+
+@testable import DocumentSync
+
+/// When a whole store is uploaded, and when it is refused.
+struct WholeStoreUploadTests {
+  /// Counts, in closures that may not change what they capture.
+  private final class Counter: @unchecked Sendable {
+    private let lock = NSLock()
+    private var count = 0
+    func next() -> Int {
+      lock.withLock {
+        count += 1
+        return count
+      }
+    }
+    var value: Int { lock.withLock { count } }
+  }
+
+  private func wholeStores(_ fleet: TestFleet) -> [RelativePath] {
+    fleet.paths { $0.name.hasSuffix(".store") }
+  }
+
+  // MARK: - While edits come
+
+  /// A manager of a store to which a program writes whenever a change set was
+  /// published, so many times.
+  private func manager(
+    of fleet: TestFleet, editedTimes times: Int, _ counter: Counter
+  ) async throws -> DocumentSyncManager {
+    let fleetManager = fleet[0]
+    let hooked = HookedPublication(fleet.memory, part: "SyncChanges") {
+      guard counter.value < times else { return }
+      let number = counter.next()
+      do {
+        try fleetManager.put("meanwhile \(number)", "1")
+      } catch {
+        Issue.record(error)
+      }
+    }
+    let manager = try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store("0"), directory: hooked, environment: fleet.environment)
+    try manager.put("first", "1")
+    return manager
+  }
+
+  @Test func uploadIsRefusedAfterFiveAttemptsWhileEditsCome() async throws {
+    let fleet = try await TestFleet(1)
+    let counter = Counter()
+    let manager = try await manager(of: fleet, editedTimes: .max, counter)
+    let before = wholeStores(fleet)
+    let error = try #require(await syncError { try await manager.uploadWholeStore() })
+    #expect(error.code == .unpublishedEdits)
+    #expect(error.classification == .refused)
+    #expect(error.path == fleet.scratch.store("0"))
+    #expect(error.message == "The store has edits that are not in the shared directory yet.")
+    #expect(error.remedy == "Synchronize it first, then try again.")
+    // One of each attempt.
+    #expect(counter.value == 5)
+    #expect(fleet.changeSets(of: 0).count == 5)
+    #expect(wholeStores(fleet) == before)
+    #expect(try fleet.scratch.names().filter { $0.contains("docsync-tmp") } == [])
+    // Once nobody writes any more it is done, with all that was edited.
+    try await manager.close()
+    try await fleet[0].uploadWholeStore()
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      environment: fleet.environment)
+    #expect(try late.notes() == fleet[0].notes())
+    #expect(try late.notes().contains("meanwhile 5=1"))
+  }
+
+  @Test func uploadIsDoneAtTheFifthAttempt() async throws {
+    let fleet = try await TestFleet(1)
+    let manager = try await manager(of: fleet, editedTimes: 4, Counter())
+    let uploaded = try await manager.uploadWholeStore()
+    #expect(uploaded.vector.number(of: fleet[0].binding.client) == 5)
+    #expect(wholeStores(fleet).count == 2)
+  }
+
+  // MARK: - By itself
+
+  /// Bytes that no compression makes fewer.
+  private func noise(_ count: Int, _ random: inout SeededRandom) -> Data {
+    Data((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+  }
+
+  /// Makes as many change sets, of one row each.
+  private func edit(
+    _ manager: DocumentSyncManager, times count: Int, bytes: Int = 0, _ random: inout SeededRandom
+  ) throws {
+    for _ in 0..<count {
+      try manager.edit(
+        "INSERT INTO notes VALUES(?, ?)",
+        ["row \(random.next())", noise(bytes, &random)])
+      _ = try manager.store.seal()
+    }
+  }
+
+  private func cost(_ fleet: TestFleet, since vector: VersionVector) throws -> Int {
+    try fleet[0].store.historyByteCount(beyond: vector)
+  }
+
+  /// At the next housekeeping after more than 1 MiB has come together, and at
+  /// none before.
+  @Test func synchronizingUploadsOnceJoiningWouldCostTooMuch() async throws {
+    var random = SeededRandom(seed: 3)
+    let fleet = try await TestFleet(1)
+    let client = fleet[0].binding.client
+    let limit = WholeStoreDecision.leastByteCount
+    try await fleet.settle()
+    let before = wholeStores(fleet)
+    try edit(fleet[0], times: 31, bytes: 100, &random)
+    let left = try limit - cost(fleet, since: VersionVector())
+    try edit(fleet[0], times: 1, bytes: left - 500, &random)
+    #expect(try (limit - 500...limit).contains(cost(fleet, since: VersionVector())))
+    let first = try await fleet[0].synchronize()
+    #expect(first.housekeeping != nil)
+    #expect(!first.uploadedWholeStore && first.housekeeping?.uploadedWholeStore == false)
+    #expect(wholeStores(fleet) == before)
+
+    // Too much, and it is not yet time to look.
+    try edit(fleet[0], times: 31, bytes: 100, &random)
+    #expect(try cost(fleet, since: VersionVector()) > limit)
+    let second = try await fleet[0].synchronize()
+    #expect(second.housekeeping == nil)
+    #expect(wholeStores(fleet) == before)
+
+    try edit(fleet[0], times: 1, &random)
+    let third = try await fleet[0].synchronize()
+    #expect(third.housekeeping?.uploadedWholeStore == true)
+    let verified = try StoreRecords(fleet[0].store).wholeStores()
+    #expect(verified.map { $0.vector.number(of: client) }.max() == 64)
+    // It took the place of the first, and others are told of it.
+    #expect(wholeStores(fleet).count == 1 && wholeStores(fleet) != before)
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      environment: fleet.environment)
+    #expect(
+      try StoreRecords(late.store).wholeStores().map(\.hash) == verified.suffix(1).map(\.hash))
+
+    // What comes next is little again.
+    try edit(fleet[0], times: 32, bytes: 100, &random)
+    let fourth = try await fleet[0].synchronize()
+    #expect(fourth.housekeeping?.uploadedWholeStore == false)
+  }
+
+  /// Of a great whole store more than half has to come together.
+  @Test func synchronizingUploadsOnceHalfOfTheWholeStoreHasComeTogether() async throws {
+    var random = SeededRandom(seed: 4)
+    let fleet = try await TestFleet(1)
+    try edit(fleet[0], times: 1, bytes: 3 << 20, &random)
+    let great = try await fleet[0].uploadWholeStore()
+    let half = great.byteCount / 2
+    #expect(half > WholeStoreDecision.leastByteCount)
+    let vector = great.vector
+    try edit(fleet[0], times: 31, bytes: 100, &random)
+    let left = try half - cost(fleet, since: vector)
+    try edit(fleet[0], times: 1, bytes: left - 500, &random)
+    #expect(try (half - 500...half).contains(cost(fleet, since: vector)))
+    let first = try await fleet[0].synchronize()
+    #expect(first.housekeeping?.uploadedWholeStore == false)
+    try edit(fleet[0], times: 32, bytes: 100, &random)
+    let second = try await fleet[0].synchronize()
+    #expect(second.housekeeping?.uploadedWholeStore == true)
+  }
+
+  /// The one that comes after waits for a quarter more, so that both do not
+  /// upload at once.
+  @Test func whoComesLaterInTheOrderOfMembersWaitsForMore() async throws {
+    var random = SeededRandom(seed: 5)
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let order = fleet.managers.map(\.binding.client)
+    let (first, later) = order[0] < order[1] ? (fleet[0], fleet[1]) : (fleet[1], fleet[0])
+    let limit = WholeStoreDecision.leastByteCount
+    try edit(later, times: 32, bytes: limit / 32 + 1_000, &random)
+    let report = try await later.synchronize()
+    #expect(report.housekeeping?.uploadedWholeStore == false)
+    // Who comes first has only to look.
+    try edit(first, times: 32, &random)
+    let other = try await first.synchronize()
+    #expect(other.housekeeping?.uploadedWholeStore == true)
+  }
+}
