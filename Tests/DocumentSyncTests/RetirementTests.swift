@@ -49,6 +49,7 @@ struct RetirementTests {
     #expect(fleet.markers(of: 2).isEmpty)
     #expect(fleet.changeSets(of: 2).isEmpty)
     #expect(try marker(fleet, 0).retired.first?.lowestKept == 2)
+    #expect(try await statuses(of: gone, fleet) == [.retired, .retired])
     let idle = try await fleet[0].synchronize()
     #expect(idle.isIdle && idle.waiting.isEmpty)
     #expect(try await fleet[0].verify().findings.filter { $0.severity != .note } == [])
@@ -98,6 +99,38 @@ struct RetirementTests {
     try fleet.expectEqual()
     #expect(try marker(fleet, 0).retired.isEmpty)
     #expect(try fleet[0].notes().contains("x=still here"))
+    #expect(try await statuses(of: client, fleet) == [.member, .member])
+  }
+
+  /// A marker of device 1 says that device 2 is retired; device 0 has read
+  /// all that device 1 had, and knows better.
+  @Test func listGoesByTheMarkerThatKnowsMore() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let client = fleet[2].binding.client
+    try await fleet[0].retire(.client(client, .absent))
+    try await fleet[1].synchronize()
+    #expect(try await statuses(of: client, fleet) == [.retired, .retired])
+    let old = try marker(fleet, 1)
+    #expect(old.retired.map(\.client) == [client])
+    var knowing = try marker(fleet, 0)
+    #expect(ListClientsOperation.retired(by: [old, knowing]) == [client])
+    knowing.retired = []
+    #expect(ListClientsOperation.retired(by: [old, knowing]) == [])
+    knowing.commandsApplied = VersionVector()
+    #expect(ListClientsOperation.retired(by: [old, knowing]) == [client])
+  }
+
+  /// How a client stands by the list of a document and by that of the
+  /// directory.
+  private func statuses(
+    of client: ClientIdentifier, _ fleet: TestFleet
+  ) async throws -> [ClientDescription.Status?] {
+    let application = ApplicationSyncManager(
+      directory: fleet.memory, environment: fleet.environment)
+    return [try await fleet[0].listClients(), try await application.listClients()].map { list in
+      list.first { $0.client == client }?.status
+    }
   }
 
   @Test func removedClientIsToldAndGoesOnOnlyIfItIsDecided() async throws {

@@ -38,7 +38,9 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       try directory.check(for: .reading)
       let files = SharedFiles(directory, context: OperationContext(self))
       let registered = try ApplicationSteps(files).clients()
-      guard let binding else { return try withMembership(registered, files) }
+      guard let binding else {
+        return Self.withoutFormerStates(try withMembership(registered, files))
+      }
       try DocumentSteps(files).check(binding)
       let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
       let states = try MarkerSteps.states(files, layout: layout)
@@ -52,27 +54,62 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       for (client, retirements) in counting {
         clients[client, default: ClientDescription(client: client)].retire(retirements[0].reason)
       }
-      return clients.values.sorted { $0.client < $1.client }
+      return Self.withoutFormerStates(clients.values.sorted { $0.client < $1.client })
     }
   }
 
-  /// Marks those who have a marker in a document that lives.
+  /// Marks those who have a marker in a document that lives, and those who
+  /// are retired there by what the others' markers say.
   private func withMembership(
     _ registered: [ClientDescription], _ files: SharedFiles
   ) throws -> [ClientDescription] {
     var members: [ClientIdentifier: DocumentName] = [:]
+    var retired: Set<ClientIdentifier> = []
     for found in try DocumentSteps(files).all() where !found.isDeleted {
       let layout = DirectoryLayout.Document(found.file.document)
         .generation(found.file.generation)
-      for marker in try files.listIfPresent(layout.recentSyncs, as: MarkerName.self) {
-        members[marker.client] = found.file.document
-      }
+      let markers = try MarkerSteps.newest(files, layout: layout)
+      for marker in markers { members[marker.name.client] = found.file.document }
+      retired.formUnion(Self.retired(by: markers.compactMap(\.file)))
     }
     return registered.map { client in
       var client = client
       if let document = members[client.client] {
         client.document = client.document ?? document
         if client.status == .neverSynced { client.status = .member }
+      }
+      if retired.contains(client.client) { client.retire(.absent) }
+      return client
+    }
+  }
+
+  /// The clients of whom a marker says that they are retired, unless another
+  /// one of which nothing is missing that the first knew of says nothing of it:
+  /// who was absent and has shown itself is back.
+  static func retired(by markers: [RecentSyncFile]) -> Set<ClientIdentifier> {
+    var retired: Set<ClientIdentifier> = []
+    for marker in markers {
+      for client in marker.retired.map(\.client) where client != marker.client {
+        let isTakenBack = markers.contains { other in
+          other.commandsApplied.contains(marker.commandsApplied)
+            && !other.retired.contains { $0.client == client && other.client != client }
+        }
+        if !isTakenBack { retired.insert(client) }
+      }
+    }
+    return retired
+  }
+
+  /// Whose state another client has continued, and who has no marker, is a
+  /// client no more.
+  private static func withoutFormerStates(
+    _ clients: [ClientDescription]
+  ) -> [ClientDescription] {
+    let continued = Set(clients.compactMap(\.ancestor))
+    return clients.map { client in
+      var client = client
+      if client.status == .neverSynced, continued.contains(client.client) {
+        client.retire(.replaced)
       }
       return client
     }

@@ -127,27 +127,40 @@ struct MarkerSteps {
   static func states(
     _ files: SharedFiles, layout: DirectoryLayout.Generation
   ) throws -> [ClientIdentifier: ClientDescription.State] {
-    let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
-    let newest = Dictionary(grouping: names, by: \.client).compactMapValues {
-      $0.max { $0.revision < $1.revision }
-    }
-    return try newest.mapValues { name in
-      do {
-        let file = try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
-        var state = ClientDescription.State(
-          revision: name.revision, changeHead: name.changeHead, applied: file.applied,
-          milliseconds: file.milliseconds)
-        state.lacking = newest.values.sorted { $0.client < $1.client }.compactMap { other in
-          let number = file.applied.number(of: other.client)
-          guard other.client != name.client, number < other.changeHead else { return nil }
-          return ClientDescription.Lack(
-            client: other.client, first: number + 1, last: other.changeHead)
+    let markers = try newest(files, layout: layout)
+    let heads = markers.map { ($0.name.client, $0.name.changeHead) }.sorted { $0.0 < $1.0 }
+    var states: [ClientIdentifier: ClientDescription.State] = [:]
+    for (name, file) in markers {
+      var state = ClientDescription.State(
+        revision: name.revision, changeHead: name.changeHead, applied: file?.applied,
+        milliseconds: file?.milliseconds)
+      state.lacking = file.map { file in
+        heads.compactMap { other, head in
+          let number = file.applied.number(of: other)
+          guard other != name.client, number < head else { return nil }
+          return ClientDescription.Lack(client: other, first: number + 1, last: head)
         }
-        return state
+      }
+      states[name.client] = state
+    }
+    return states
+  }
+
+  /// The newest marker of each client in a generation; `nil` in place of one
+  /// that cannot be read.
+  static func newest(
+    _ files: SharedFiles, layout: DirectoryLayout.Generation
+  ) throws -> [(name: MarkerName, file: RecentSyncFile?)] {
+    let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
+    let newest = Dictionary(grouping: names, by: \.client).compactMap {
+      $0.value.max { $0.revision < $1.revision }
+    }
+    return try newest.map { name in
+      do {
+        return (name, try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync))
       } catch let error where error.concernsOneFile {
         files.context.environment.logger.notice("marker \(name): \(error)")
-        return ClientDescription.State(
-          revision: name.revision, changeHead: name.changeHead, applied: nil, milliseconds: nil)
+        return (name, nil)
       }
     }
   }
