@@ -321,6 +321,61 @@ import Testing
     for manager in [restored, other] { try await manager.close() }
   }
 
+  /// Its store is a new client by then, of which nobody has heard.
+  @Test(arguments: ["copied", "moved", "restored", "rolled back"])
+  func removedDeviceIsToldAlsoIfItsStoreIsSomewhereElseOrOlder(how: String) async throws {
+    let fleet = try await makeFleet()
+    let remover = try await open(fleet, "0")
+    let device = try await open(fleet, "1")
+    let former = device.binding.client
+    let tokens = fleet.scratch.path + "/tokens of one"
+    try copy(fleet, "1", to: "backup")
+    try FileManager.default.copyItem(atPath: tokens, toPath: tokens + " then")
+    try device.put("sent", "1")
+    try await device.synchronize()
+    try device.put("sealed", "1")
+    _ = try device.store.seal()
+    try await remover.synchronize()
+    try await remover.removeClient(former)
+    try await device.close()
+    var store = "1"
+    switch how {
+    case "copied", "moved":
+      store = "elsewhere"
+      try copy(fleet, "1", to: store)
+      if how == "moved" { try FileManager.default.removeItem(atPath: fleet.scratch.store("1")) }
+    default:
+      try overwrite(fleet, "1", with: "backup")
+      if how == "rolled back" {
+        try FileManager.default.removeItem(atPath: tokens)
+        try FileManager.default.moveItem(atPath: tokens + " then", toPath: tokens)
+      }
+    }
+
+    let returned = try await open(fleet, store)
+    try returned.put("kept", "1")
+    let before = fleet.memory.items
+    for _ in 0..<2 {
+      let error = await syncError { try await returned.synchronize() }
+      #expect(error?.code == .clientRemoved)
+      #expect(returned.state == .removed)
+      #expect(returned.binding.client != former)
+    }
+    #expect(fleet.memory.items == before)
+    let delegate = Answering(.rejoin)
+    returned.setDelegate(delegate)
+    let report = try await returned.synchronize()
+    #expect(delegate.questions == [.clientRemoved(identifier: "main")])
+    #expect(report.incarnations.map(\.ancestor) == [former])
+    returned.setDelegate(nil)
+    try await settle([remover, returned])
+    let notes = try remover.notes()
+    #expect(notes.contains("kept=1") && notes.contains("sent=1"))
+    if store != "1" { #expect(notes.contains("sealed=1")) }
+    #expect(returned.state == .registered)
+    for manager in [remover, returned] { try await manager.close() }
+  }
+
   /// Two machines cloned with all that they have, which publish before they
   /// see each other: nothing but the directory can tell.
   @Test(arguments: 0..<4)

@@ -324,9 +324,17 @@ struct SyncPass {
     _ members: Members, _ listing: MarkerSteps.Listing
   ) throws -> Bool {
     let client = store.binding.client
-    guard let retirement = members.retirements[client] else { return false }
     let isAllowed = try StoreRecords(store).rejoins()
-    if retirement.reason == .removed, !isAllowed { throw stopped(retirement) }
+    // A copy of a removed client, or an older state of it, is that device all
+    // the same until others have heard of it. One that was retired was allowed.
+    let formerly = try store.unannouncedIncarnations().filter { $0.reason != .retired }
+    for client in [client] + formerly.map(\.ancestor) {
+      guard let retirement = members.retirements[client], retirement.reason == .removed else {
+        continue
+      }
+      if !isAllowed { throw stopped(retirement) }
+    }
+    guard let retirement = members.retirements[client] else { return false }
     if let cut = members.cuts[client]?.number {
       throw Retired(retirement: retirement, cut: cut)
     }
