@@ -259,13 +259,43 @@ import Testing
     for line in ["0  done", "2  wrong usage", "4  the shared directory is away"] {
       #expect(help.contains(line))
     }
-    let verbs = [
-      "init", "join", "sync", "status", "log", "show", "digest", "documents", "clients",
-      "upload", "demo", "conflicts",
-    ]
-    for verb in verbs {
+    for verb in try Self.verbs(scratch) {
       #expect(help.contains("  \(verb) "))
-      #expect(try scratch.succeed(verb, "--help").output.contains("--json"))
+      let text = try scratch.succeed(verb, "--help").output
+      #expect(text.contains("--json") && text.contains("USAGE: docsync \(verb) "), "\(verb)")
     }
+  }
+
+  @Test func everyVerbIsOnThePages() throws {
+    let lines = try Self.page("Documentation/CommandLine.md").split(separator: "\n")
+    let readme = try Self.page("README.md").split(separator: "\n")
+    for verb in try Self.verbs(scratch) {
+      let isInSynopsis = lines.contains { $0.hasPrefix("docsync \(verb) ") }
+      let hasSection = lines.contains { line in
+        line.hasPrefix("### ") && line.dropFirst(4).components(separatedBy: ", ").contains(verb)
+      }
+      let hasObject = lines.contains { line in
+        line.hasPrefix("| `") && line.contains(" | `")
+          && line.dropFirst(2).prefix { $0 != "|" }.contains("`\(verb)`")
+      }
+      let isInReadme = readme.contains { $0.hasPrefix("| `docsync \(verb)") }
+      #expect(isInSynopsis && hasSection && hasObject && isInReadme, "\(verb)")
+    }
+  }
+
+  /// The verbs by what the command says of itself.
+  private static func verbs(_ scratch: Scratch) throws -> [String] {
+    let dump = try scratch.succeed("--experimental-dump-help").json()
+    let command = try #require(dump["command"] as? [String: Any])
+    let verbs = try #require(command["subcommands"] as? [[String: Any]])
+      .compactMap { $0["commandName"] as? String }.filter { $0 != "help" }
+    #expect(verbs.count >= 20 && verbs.contains("vacuum"))
+    return verbs
+  }
+
+  private static func page(_ path: String) throws -> String {
+    try String(
+      contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../" + path), encoding: .utf8)
   }
 }

@@ -33,32 +33,25 @@ enum Executable {
 
   /// Starts it in a folder.
   static func start(
-    _ arguments: [String], in folder: String, errors: Pipe = Pipe()
+    _ arguments: [String], in folder: String, input: FileHandle = .nullDevice,
+    output: Any = FileHandle.nullDevice, errors: Any = Pipe()
   ) throws -> Process {
     let process = Process()
     process.executableURL = url
     process.arguments = arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
     process.environment = environment(in: folder)
-    process.standardOutput = FileHandle.nullDevice
+    process.standardOutput = output
     process.standardError = errors
-    process.standardInput = FileHandle.nullDevice
+    process.standardInput = input
     try process.run()
     return process
   }
 
   /// Runs it in a folder and waits for its end.
   static func run(_ arguments: [String], in folder: String) throws -> Result {
-    let process = Process()
-    process.executableURL = url
-    process.arguments = arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: folder)
-    process.environment = environment(in: folder)
     let (output, errors) = (Pipe(), Pipe())
-    process.standardOutput = output
-    process.standardError = errors
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
+    let process = try start(arguments, in: folder, output: output, errors: errors)
     // What any command writes to standard error fits in the pipe.
     let text = output.fileHandleForReading.readDataToEndOfFile()
     let complaints = errors.fileHandleForReading.readDataToEndOfFile()

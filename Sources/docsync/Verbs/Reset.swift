@@ -1,5 +1,7 @@
 import ArgumentParser
 import DocumentSync
+import Foundation
+import SyncModel
 
 /// `docsync reset`
 struct Reset: Verb {
@@ -8,14 +10,12 @@ struct Reset: Verb {
     discussion: """
       For a shared directory that is damaged beyond repair, or a history that is to go. All \
       other devices take over what this database has; what was edited on them and is not in it \
-      comes along.
+      comes along. It says which devices these are before it asks.
       """)
 
   @OptionGroup var arguments: StoreArguments
 
-  @Flag(help: "Do it: every device of the document takes over this database.")
-  var yes = false
-
+  @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var output: OutputOptions
 
   /// What is printed with `--json`.
@@ -24,28 +24,73 @@ struct Reset: Verb {
     var document: String
     var generation: String
     var ordinal: Int
+    /// The devices that have to take it over.
+    var clients: [ClientIdentifier]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
       let document = manager.binding.documentIdentifier
-      guard yes else {
-        throw SyncError(
-          .confirmationNeeded, operation: "begin the document anew", path: arguments.store,
-          message: "Every device that shares “\(printable(document))” would take over this "
-            + "database; nothing was changed.",
-          remedy: "Say --yes if that is meant.")
+      let members = try await manager.listClients().filter {
+        $0.status == .member && $0.client != manager.binding.client
       }
+      try await confirmation.ask(
+        "This begins the document “\(printable(document))” anew, from \(arguments.store).",
+        try await lines(manager, members), path: manager.directory.location, console)
       let bar = ProgressBar()
       defer { bar.clear() }
       let binding = try await manager.reset(onProgress: bar.handler)
       bar.clear()
+      var text =
+        "“\(printable(document))” begins anew, as generation \(binding.generationOrdinal), "
+        + "with what \(arguments.store) has."
+      if !members.isEmpty {
+        let count = counted(members.count, "device")
+        text += " \(count) \(members.count == 1 ? "takes" : "take") it over with the next sync."
+      }
       return Outcome(
         json: Result(
           store: arguments.store, document: document, generation: "\(binding.generation)",
-          ordinal: binding.generationOrdinal),
-        text: "“\(printable(document))” begins anew, as generation \(binding.generationOrdinal), "
-          + "with what \(arguments.store) has.")
+          ordinal: binding.generationOrdinal, clients: members.map(\.client)),
+        text: text)
     }
+  }
+
+  /// Who has to take it over, and what becomes of what is there.
+  private func lines(
+    _ manager: DocumentSyncManager, _ members: [ClientDescription]
+  ) async throws -> [String] {
+    var lines: [String] = []
+    if members.isEmpty {
+      lines.append("no other device shares it")
+    } else {
+      let size = try FileManager.default.attributesOfItem(atPath: arguments.store)[.size]
+      let count = counted(members.count, "device")
+      let bytes = byteText((size as? NSNumber)?.intValue ?? 0)
+      lines.append(
+        "\(count) will have to download it anew, \(bytes) before compression, and "
+          + "\(members.count == 1 ? "brings" : "bring") along what was edited there:")
+      lines += members.map { "  " + Self.line($0) }
+    }
+    let status = try manager.store.status()
+    if status.unsealedEdits > 0 || status.unpublishedChangeSets > 0 {
+      lines.append("what was edited here and is not sent will be sent before")
+    }
+    let documents = try await ApplicationSyncManager(
+      directory: manager.directory, environment: manager.environment
+    ).listDocuments(measuring: true)
+    if let contents = documents.first(where: { $0.name == manager.binding.document })?.contents {
+      lines.append(
+        "its history will go, once all of them have done so: \(counted(contents.fileCount, "file")),"
+          + " \(byteText(contents.byteCount))")
+    }
+    return lines + ["this device goes on as a new one; no row of this database changes"]
+  }
+
+  private static func line(_ client: ClientDescription) -> String {
+    let name = client.description.isEmpty ? "(not known yet)" : printable(client.description)
+    var line = "\(name) (\(ClientNames.short(client.client)))"
+    if let time = client.state?.milliseconds { line += ", synced last " + timeText(time) }
+    return line
   }
 }

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+/// What destroys asks on a terminal, and does it only if “yes” is typed.
+@Suite struct TerminalTests {
+  /// A verb that destroys something, and what the question says.
+  struct Question: Sendable, CustomTestStringConvertible {
+    var arguments: [String]
+    var says: [String]
+    /// What it prints when it was allowed to.
+    var result: String
+    var testDescription: String { arguments[0] }
+  }
+
+  static let questions = [
+    Question(
+      arguments: ["leave", "b.db"],
+      says: ["takes b.db out of sync", "1 edit will be sent before"],
+      result: "b.db is an ordinary database again."),
+    Question(
+      arguments: ["remove-client", "a.db", "B"],
+      says: ["removes “B” (", "it synchronized last 20"], result: "is removed."),
+    Question(
+      arguments: ["reset", "a.db"],
+      says: [
+        "begins the document “notes” anew, from a.db", "1 device will have to download it anew",
+        "  B (", "files, ",
+      ], result: "“notes” begins anew, as generation 2"),
+    Question(
+      arguments: ["delete-document", "notes", "--directory", "shared"],
+      says: ["deletes the document “notes”", "2 devices will be told"],
+      result: "Deleted “notes”: "),
+    Question(
+      arguments: ["remove-all", "--directory", "shared"],
+      says: ["1 document: “notes”", "2 devices said"], result: "Removed"),
+  ]
+
+  @Test(arguments: questions)
+  func whatDestroysAsksAndDoesItIfTheAnswerIsYes(question: Question) throws {
+    let scratch = try Scratch()
+    try scratch.makeTwoDevices()
+    try scratch.sql("b.db", "UPDATE notes SET title = 'x' WHERE id = 1")
+    let before = try scratch.contents()
+    for answer in ["no\n", "y\n", "\n", "\u{4}"] {
+      let refused = try Terminal.run(question.arguments, answer: answer, in: scratch.path)
+      #expect(refused.status == 5 && refused.output == "", "\(refused.errors)")
+      #expect(refused.errors.contains("Nothing was changed."))
+      for text in question.says { #expect(refused.errors.contains(text), "\(refused.errors)") }
+    }
+    #expect(try scratch.contents() == before)
+    let done = try Terminal.run(question.arguments, answer: "yes\n", in: scratch.path)
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(done.output.contains(question.result), "\(done.output)")
+    #expect(try scratch.contents() != before)
+  }
+
+  @Test(arguments: questions)
+  func withJSONNobodyIsAsked(question: Question) throws {
+    let scratch = try Scratch()
+    try scratch.makeTwoDevices()
+    let result = try Terminal.run(
+      question.arguments + ["--json"], answer: "yes\n", in: scratch.path)
+    #expect(result.status == 5 && result.errors == "")
+    #expect(
+      (try result.json()["error"] as? [String: Any])?["code"] as? String
+        == "confirmationNeeded")
+  }
+}
