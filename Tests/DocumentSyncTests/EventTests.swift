@@ -2,6 +2,7 @@ import DocumentSync
 import DocumentSyncTesting
 import Foundation
 import SyncModel
+import SyncStore
 import Testing
 
 /// What observers of a manager are told.
@@ -92,5 +93,81 @@ import Testing
     var heard: [String] = []
     for await state in states { heard.append(name(of: state)) }
     #expect(heard == ["registered", "deleted", "waiting", "deleted", "left"])
+  }
+
+  @Test func everyOperationOfBothManagersBeginsAndEndsOnce() async throws {
+    let fleet = try await TestFleet(3)
+    let events = SyncEvents()
+    let stream = events.stream()
+    let (memory, environment) = (fleet.memory, fleet.environment)
+    try await fleet[0].close()
+    let manager = try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store("0"), directory: memory, events: events,
+      environment: environment)
+    try await manager.synchronize()
+    try await manager.synchronizeThoroughly()
+    try await manager.uploadWholeStore()
+    _ = try await manager.vacuum()
+    _ = try await manager.listClients()
+    try await manager.retire(.client(fleet[1].binding.client, .absent))
+    try await manager.removeClient(fleet[2].binding.client)
+    try await manager.describeClient("attic")
+    _ = try await manager.findStanding()
+    _ = try await manager.verify()
+    _ = try await DocumentSyncManager.verify(
+      storeAt: manager.store.path, directory: memory, events: events, environment: environment)
+    try await manager.setPolicies { _ in }
+    _ = try await manager.policies()
+    _ = try await manager.conflicts()
+    _ = await syncError { _ = try await manager.conflict(1) }
+    _ = await syncError { try await manager.resolveConflict(1, by: .local) }
+    _ = await syncError { try await manager.restoreConflict(1) }
+    _ = try await manager.droppedConflicts()
+    try await manager.sendCommand(name: "greet")
+    _ = try await manager.pendingCommands()
+    try await manager.acknowledgeCommand(
+      CommandEvent(client: .random(), number: 1, name: "", payload: []))
+    try await manager.reset()
+    let copy = try await DocumentSyncManager.register(
+      storeAt: try fleet.scratch.makeNotes("new"), directory: memory, document: "new",
+      events: events, environment: environment)
+    try await copy.leave()
+    _ = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("joined"), directory: memory, document: "main",
+      events: events, environment: environment)
+
+    let application = ApplicationSyncManager(
+      directory: memory, events: events, environment: environment)
+    let client = ClientIdentifier.random()
+    try await application.register(client, description: "x", createIfMissing: false)
+    _ = try await application.findApplication()
+    _ = try await application.findDocument("main")
+    _ = try await application.listDocuments()
+    _ = try await application.listClients()
+    _ = try await application.verify()
+    try await application.deleteDocument("new", by: client)
+    try await application.removeAll(by: client)
+    try await manager.close()
+
+    let all = await names(of: stream)
+    let heard = all.filter { $0.hasPrefix("begin ") || $0.hasPrefix("end ") }
+    let verbs = [
+      "open the store", "synchronize", "synchronize", "upload the whole store",
+      "clear away what nobody needs", "list the clients", "list the clients", "retire clients",
+      "remove the client", "describe the client", "look after the document", "verify the store",
+      "verify the store", "set the policies", "read the policies", "list the conflicts",
+      "show the conflict: noSuchConflict", "resolve the conflict: noSuchConflict",
+      "restore the conflict: noSuchConflict", "list the conflicts", "send the command",
+      "list the commands", "acknowledge the command", "begin the document anew",
+      "look for the document", "create the document", "leave the document",
+      "download the whole store", "synchronize", "register the client", "find the application",
+      "register the document", "list the documents", "list the clients", "verify the directory",
+      "delete the document", "remove all synchronized data", "close the store",
+    ]
+    var expected: [String] = []
+    for verb in verbs {
+      expected += ["begin " + verb.prefix { $0 != ":" }, "end " + verb]
+    }
+    #expect(heard == expected)
   }
 }

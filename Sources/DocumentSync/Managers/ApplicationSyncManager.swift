@@ -131,21 +131,21 @@ public final class ApplicationSyncManager: Sendable {
       onProgress)
   }
 
-  private func run<Output>(
-    _ operation: SyncOperation<Output>, _ onProgress: SyncProgressHandler? = nil
-  ) async throws -> Output {
-    try await queue.run(operation, events: events, onProgress: onProgress)
-  }
-
   /// Checks every file of the shared directory against every rule, and
   /// changes nothing in it.
   ///
   /// What is wrong is in the report and is not thrown.
   public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
-    try await queue.run(
+    try await run(
       VerifyDirectoryOperation(
         directory: directory, applicationIdentifier: applicationIdentifier,
         environment: environment),
-      onProgress: onProgress)
+      onProgress)
+  }
+
+  private func run<Output>(
+    _ operation: SyncOperation<Output>, _ onProgress: SyncProgressHandler? = nil
+  ) async throws -> Output {
+    try await queue.run(operation, events: events, onProgress: onProgress)
   }
 }

@@ -16,14 +16,17 @@ extension DocumentSyncManager {
   /// As ``verify(onProgress:)``, for a store that need not be opened before,
   /// which would need permission to write to it.
   ///
-  /// - Parameter directory: Where the shared directory is now; `nil` takes
-  ///   the place where it was last.
+  /// - Parameters:
+  ///   - directory: Where the shared directory is now; `nil` takes the place
+  ///     where it was last.
+  ///   - events: Whom to tell that it began and ended.
   public static func verify(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
-    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+    events: SyncEvents = SyncEvents(), environment: SyncEnvironment = SyncEnvironment(),
+    onProgress: SyncProgressHandler? = nil
   ) async throws -> VerifyReport {
     try await OperationQueue().run(
       VerifyStoreOperation(storeAt: path, directory: directory, environment: environment),
-      onProgress: onProgress)
+      events: events, onProgress: onProgress)
   }
 }
