@@ -278,4 +278,40 @@ import Testing
     }
     #expect(call > 15)
   }
+
+  @Test func whateverFindsTheDocumentDeletedAsksTheDelegate() async throws {
+    typealias Call = (DocumentSyncManager, ClientIdentifier) async throws -> Void
+    let calls: [Call] = [
+      { manager, _ in try await manager.vacuum() },
+      { manager, other in try await manager.retire(.client(other, .absent)) },
+      { manager, _ in try await manager.retire(.notSeen(milliseconds: 1)) },
+      { manager, _ in try await manager.reset() },
+      { manager, other in try await manager.removeClient(other) },
+      { manager, _ in try await manager.uploadWholeStore() },
+    ]
+    for (index, call) in calls.enumerated() {
+      let fleet = try await TestFleet(2, seed: UInt64(index) + 1)
+      let other = fleet[0].binding.client
+      try fleet[1].put("x", "not sent")
+      try await application(fleet).deleteDocument("main", by: .random())
+      let stopping = Answering(.stop)
+      fleet[1].setDelegate(stopping)
+      let error = await syncError { try await call(fleet[1], other) }
+      #expect(error?.code == .documentDeleted && stopping.questions.count == 1, "\(index)")
+      guard case .deleted = fleet[1].state else {
+        Issue.record("call \(index) leaves \(fleet[1].state)")
+        continue
+      }
+      // Who is to be retired or removed is not there in the new generation.
+      fleet[1].setDelegate(Answering(.create))
+      do {
+        try await call(fleet[1], other)
+      } catch let error as SyncError {
+        #expect(error.code == .clientUnknown || error.code == .clientMissing, "\(index)")
+      }
+      #expect(fleet[1].binding.generationOrdinal >= 2)
+      try await fleet[1].synchronize()
+      #expect(fleet[1].state == .registered)
+    }
+  }
 }

@@ -151,9 +151,11 @@ public final class DocumentSyncManager: Sendable {
   /// so by itself now and then.
   @discardableResult
   public func vacuum(onProgress: SyncProgressHandler? = nil) async throws -> VacuumReport {
-    try await run(
-      VacuumOperation(store: store, directory: directory, turns: turns, environment: environment),
-      onProgress: onProgress)
+    try await asking {
+      try await run(
+        VacuumOperation(store: store, directory: directory, turns: turns, environment: environment),
+        onProgress: onProgress)
+    }
   }
 
   /// Retires clients, so that nobody waits for them any more; gives those for
@@ -163,10 +165,14 @@ public final class DocumentSyncManager: Sendable {
   /// and becomes a new client otherwise; its edits arrive either way. Throws
   /// `clientUnknown`.
   @discardableResult
-  public func retire(_ selection: RetireOperation.Selection) async throws -> [ClientIdentifier] {
-    try await run(
-      RetireOperation(
-        selection, store: store, directory: directory, turns: turns, environment: environment))
+  public func retire(
+    _ selection: RetireOperation.Selection
+  ) async throws -> [ClientIdentifier] {
+    try await asking {
+      try await run(
+        RetireOperation(
+          selection, store: store, directory: directory, turns: turns, environment: environment))
+    }
   }
 
   /// Begins the document anew from this store: all others take over what it
@@ -175,9 +181,11 @@ public final class DocumentSyncManager: Sendable {
   /// The store becomes a new client. Interrupted, the next call completes it.
   @discardableResult
   public func reset(onProgress: SyncProgressHandler? = nil) async throws -> StoreBinding {
-    try await run(
-      ResetOperation(store: store, directory: directory, turns: turns, environment: environment),
-      onProgress: onProgress)
+    try await asking {
+      try await run(
+        ResetOperation(store: store, directory: directory, turns: turns, environment: environment),
+        onProgress: onProgress)
+    }
   }
 
   /// Closes the store, after the operations that were begun, and ends the
