@@ -61,7 +61,7 @@ public enum ExistingFile: Hashable, Sendable, Codable {
   /// takes its place: see ``ReplacedStore``.
   case replaceKeepingBackup
   /// The same, and take its rows into the document, as edits of this device:
-  /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:)``.
+  /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``.
   case merge(prefer: MergePreference)
 }
 

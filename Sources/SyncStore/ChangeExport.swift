@@ -10,6 +10,7 @@ final class ChangeExport {
   let session: StoreSession
   private let builder: ChangeSetBuilder
   private let options: LocalStore.Options
+  private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
   /// The rows that are read, and put in order, at once: several change sets
@@ -35,8 +36,9 @@ final class ChangeExport {
   /// - Parameter checkCancellation: Called before each batch of rows.
   init(
     session: StoreSession, builder: ChangeSetBuilder, options: LocalStore.Options,
-    checkCancellation: @escaping () throws -> Void
+    work: WorkCount, checkCancellation: @escaping () throws -> Void
   ) {
+    self.work = work
     self.checkCancellation = checkCancellation
     self.session = session
     self.builder = builder
@@ -50,10 +52,11 @@ final class ChangeExport {
     }
     try logRebirths()
     try logHiddenDeletions()
-    for table in session.schema.inDependencyOrder(try session.tablesWithEdits()) {
-      try export(table)
-    }
+    let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())
+    work.begin(try tables.reduce(0) { try $0 + session.entryCount(of: $1) })
+    for table in tables { try export(table) }
     try builder.seal()
+    work.finish()
   }
 
   /// Rows of which the log's first word is an insert, apart from updates by a
@@ -83,6 +86,7 @@ final class ChangeExport {
       try checkCancellation()
       let batch = try log.next(
         limit: Self.rowsPerBatch, byteLimit: options.bytesPerChangeSet)
+      defer { work.advance(by: batch.entryCount) }
       if batch.rows.isEmpty { break }
       try exporter.export(batch, to: builder, suspects: &suspects)
       guard !batch.isLast else { break }
@@ -121,6 +125,12 @@ extension StoreSession {
             """)
       }
     }
+  }
+
+  /// How many entries the log of a table has, or a few more: their numbers go
+  /// up by one.
+  func entryCount(of table: TableSchema) throws -> Int {
+    try Int.fetchOne(database, sql: "SELECT max(seq) - min(seq) + 1 FROM \(table.logName)") ?? 0
   }
 
   /// The tables whose log has entries.

@@ -17,15 +17,20 @@ struct CheckedSnapshot {
   let encoding: String
 
   /// Checks the file at `path` on a connection that trusts nothing in it.
-  /// Throws `missing`, `damaged` or `newerFormat`.
-  init(path: String, busyTimeout: Double) throws {
+  /// Throws `missing`, `damaged` or `newerFormat`, and what `checkCancellation`
+  /// throws.
+  init(
+    path: String, busyTimeout: Double, checkCancellation: @escaping () throws -> Void
+  ) throws {
     try LocalStore.checkFile(path)
     self = try StoreError.mapping(path) {
       let connection = try StoreConnection(
         path: path, busyTimeout: busyTimeout, trustsSchema: false)
       do {
         let checked = try connection.queue.writeWithoutTransaction { database in
-          try CheckedSnapshot(database, path)
+          try QueryCancellation.run(database, checkCancellation) {
+            try CheckedSnapshot(database, path)
+          }
         }
         try connection.queue.close()
         return checked
@@ -47,7 +52,7 @@ struct CheckedSnapshot {
     encoding = try String.fetchOne(database, sql: "PRAGMA main.encoding") ?? "UTF-8"
   }
 
-  /// Checks that a database is a whole store as ``LocalStore/snapshot(to:)``
+  /// Checks that a database is a whole store as ``LocalStore/snapshot(to:checkCancellation:onProgress:)``
   /// makes them; gives its configuration.
   static func check(_ database: Database, _ path: String) throws -> StoreConfiguration {
     let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")

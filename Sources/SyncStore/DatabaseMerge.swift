@@ -14,6 +14,7 @@ final class DatabaseMerge {
   private let former: FormerDatabase
   private let prefer: MergePreference
   private let random: () -> UInt64
+  private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
   /// When the rows were edited, if that can be compared.
@@ -30,11 +31,15 @@ final class DatabaseMerge {
   private var greatestKeys: [Int: Int64] = [:]
   private(set) var report = MergedRows()
   private var seen = 0
+  /// So many rows pass between two looks at who waits.
+  private static let interval = 1_000
 
   init(
     session: StoreSession, former: FormerDatabase, prefer: MergePreference,
-    random: @escaping () -> UInt64, checkCancellation: @escaping () throws -> Void
+    random: @escaping () -> UInt64, work: WorkCount,
+    checkCancellation: @escaping () throws -> Void
   ) throws {
+    self.work = work
     self.session = session
     self.former = former
     self.prefer = prefer
@@ -61,7 +66,10 @@ final class DatabaseMerge {
       guard let reader = readers[table.id] else { continue }
       while let row = try reader.next() {
         seen += 1
-        if seen % 1_000 == 0 { try checkCancellation() }
+        if seen % Self.interval == 0 {
+          try checkCancellation()
+          work.advance(by: Self.interval)
+        }
         if circular.contains(table.id) {
           try mergeWithParents(row, table)
         } else {

@@ -75,6 +75,8 @@ struct EditLog {
     var cells: [ValueColumn]
     /// Local values of rows that went, by position of column.
     var olds: [ValueColumn]
+    /// How many entries tell of them.
+    var entryCount = 0
     /// Whether nothing was left in the log after it.
     var isLast = false
 
@@ -151,6 +153,7 @@ struct EditLog {
         try add(to: &row, &batch.cells, &batch.olds)
         batch.rows.append(row)
       }
+      batch.entryCount += 1
       hasEntry = try statement.step()
     }
     batch.isLast = true

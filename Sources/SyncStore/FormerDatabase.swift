@@ -77,6 +77,14 @@ final class FormerDatabase {
 
   // MARK: - Rows
 
+  /// How many rows it has in tables of a document.
+  func rowCount(of schema: StoreSchema) throws -> Int {
+    try schema.tables.compactMap { table(named: $0.name)?.name }.reduce(0) { sum, name in
+      try sum
+        + (Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(quoted(name))") ?? 0)
+    }
+  }
+
   /// What a document has to know of a row.
   struct Record {
     /// The values of the synchronized columns, in the document's order.

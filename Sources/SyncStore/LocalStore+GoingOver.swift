@@ -8,12 +8,12 @@ extension LocalStore {
 
   /// Exchanges the store's content for that of a whole store of a document
   /// that has nothing to do with its own, as
-  /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:)``
+  /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``
   /// does, and merges the rows that it had into it, as edits of now by a new
   /// client, which are not published yet.
   ///
   /// Rows are told by the identities of the document, as in
-  /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:)``,
+  /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``,
   /// and by those that they had; what contradicts the document, and what was
   /// kept and not shown, is entered in the conflict journal. If both documents
   /// stem from one, what was said later stands. What this device
@@ -31,9 +31,11 @@ extension LocalStore {
     withSnapshotAt path: String, mergingInto binding: StoreBinding,
     records: [String: [UInt8]?] = [:],
     commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
-    checkCancellation: @escaping () throws -> Void = {}
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> ContentReplacement {
-    let snapshot = try CheckedSnapshot(path: path, busyTimeout: options.busyTimeout)
+    let snapshot = try CheckedSnapshot(
+      path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
     var attempt = 1
     while true {
       // What was edited is to have its identities before it is copied.
@@ -41,7 +43,7 @@ extension LocalStore {
       try read { _ in }
       try checkCancellation()
       let state = try writingState()
-      let backup = try copyAside()
+      let backup = try copyAside(checkCancellation)
       do {
         return try Self.reading(backup, options) { copy in
           try checkCancellation()
@@ -50,7 +52,7 @@ extension LocalStore {
             database: copy, schema: schema, client: self.binding.client, now: 0)
           return try goOver(
             to: snapshot, binding, backup, FormerDatabase(copy, session: former), from: state,
-            records, commandState, checkCancellation)
+            records, commandState, WorkCount(onProgress), checkCancellation)
         }
       } catch {
         try FileManager.default.removeItem(atPath: backup)
@@ -69,14 +71,14 @@ extension LocalStore {
   private func goOver(
     to snapshot: CheckedSnapshot, _ binding: StoreBinding, _ backup: String,
     _ former: FormerDatabase, from state: WritingState, _ records: [String: [UInt8]?],
-    _ commandState: @escaping ([UInt8]?, [UInt8]?) throws -> [UInt8]?,
+    _ commandState: @escaping ([UInt8]?, [UInt8]?) throws -> [UInt8]?, _ work: WorkCount,
     _ checkCancellation: @escaping () throws -> Void
   ) throws -> ContentReplacement {
     let before = (self.binding, configuration)
     let replacing = Replacing(
       store: self, snapshot: snapshot, commandState: commandState, binding: binding,
       own: .merged(former, path: path), ownBytes: [:], records: records, events: [],
-      checkCancellation: checkCancellation)
+      work: work, checkCancellation: checkCancellation)
     try attach(snapshot)
     do {
       var result = ContentReplacement(backup: backup)

@@ -4,7 +4,7 @@ import SyncModel
 
 extension LocalStore {
   /// Makes the snapshot at `path` a store of its own, as
-  /// ``adopt(snapshotAt:binding:options:)`` does, and merges into it the rows
+  /// ``adopt(snapshotAt:binding:options:checkCancellation:)`` does, and merges into it the rows
   /// of a database that was not under sync, as edits of now that are not
   /// published yet. The database itself is only read.
   ///
@@ -20,21 +20,28 @@ extension LocalStore {
   /// Throws `schemasDiffer`, with the columns named, if tables that both have
   /// differ in their columns, and `alreadyUnderSync` if the database is under
   /// sync. The file at `path` is of no use then.
+  ///
+  /// - Parameters:
+  ///   - checkCancellation: Called now and then. What it throws is thrown.
+  ///   - onProgress: Told how many of the database's rows were looked at.
   public static func adopt(
     snapshotAt path: String, mergingDatabaseAt other: String,
     prefer: MergePreference = .document, binding: StoreBinding, options: Options = Options(),
-    checkCancellation: @escaping () throws -> Void = {}
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> (store: LocalStore, merged: MergedRows) {
     guard try !isUnderSync(at: other) else {
       throw StoreError(
         .alreadyUnderSync, path: other, message: "The database is under sync already.",
         remedy: "Synchronize it with “docsync sync”, or take it out of sync first.")
     }
-    let store = try adopt(snapshotAt: path, binding: binding, options: options)
+    let store = try adopt(
+      snapshotAt: path, binding: binding, options: options, checkCancellation: checkCancellation)
     do {
       let merged = try reading(other, options) { former in
         try store.merge(
-          try FormerDatabase(former), path: other, prefer: prefer, checkCancellation)
+          try FormerDatabase(former), path: other, prefer: prefer, WorkCount(onProgress),
+          checkCancellation)
       }
       return (store, merged)
     } catch {
@@ -69,13 +76,16 @@ extension LocalStore {
   }
 
   private func merge(
-    _ former: FormerDatabase, path other: String, prefer: MergePreference,
+    _ former: FormerDatabase, path other: String, prefer: MergePreference, _ work: WorkCount,
     _ checkCancellation: @escaping () throws -> Void
   ) throws -> MergedRows {
     do {
       return try write { session in
-        try merge(
-          former, path: other, prefer: prefer, isInPlace: false, session, checkCancellation)
+        work.begin(try former.rowCount(of: session.schema))
+        let merged = try merge(
+          former, path: other, prefer: prefer, isInPlace: false, session, work, checkCancellation)
+        work.finish()
+        return merged
       }
     } catch {
       forgetSchema()
@@ -90,7 +100,8 @@ extension LocalStore {
   ///   is here.
   func merge(
     _ former: FormerDatabase, path other: String, prefer: MergePreference, isInPlace: Bool,
-    _ session: StoreSession, _ checkCancellation: @escaping () throws -> Void
+    _ session: StoreSession, _ work: WorkCount,
+    _ checkCancellation: @escaping () throws -> Void
   ) throws -> MergedRows {
     let database = session.database
     let local = LocalTables(
@@ -105,7 +116,7 @@ extension LocalStore {
       session = try renewedSession(database)
     }
     let merge = try DatabaseMerge(
-      session: session, former: former, prefer: prefer, random: options.random,
+      session: session, former: former, prefer: prefer, random: options.random, work: work,
       checkCancellation: checkCancellation)
     try merge.run()
     var report = merge.report

@@ -18,7 +18,7 @@ extension LocalStore {
   /// A copy of the file as it was is kept beside it.
   ///
   /// - Parameters:
-  ///   - path: A whole store as ``adopt(snapshotAt:binding:options:)`` takes
+  ///   - path: A whole store as ``adopt(snapshotAt:binding:options:checkCancellation:)`` takes
   ///     it. It is checked first, and not changed.
   ///   - binding: What the store is bound to from then on, if that is
   ///     another generation. The own change sets are not applied again then:
@@ -34,6 +34,8 @@ extension LocalStore {
   ///     it has not been told of.
   ///   - checkCancellation: Called between steps. What it throws is thrown,
   ///     and nothing is changed then.
+  ///   - onProgress: Told how many steps are done: each table, and each own
+  ///     change set, takes a few.
   ///
   /// Throws `damaged` if the file is no sound whole store, `fork` if it has
   /// own change sets that this store does not know, and `changeSetMissing` if
@@ -43,19 +45,21 @@ extension LocalStore {
     ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
     commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
     events: [CommandEvent] = [],
-    checkCancellation: @escaping () throws -> Void = {}
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> ContentReplacement {
-    let snapshot = try CheckedSnapshot(path: path, busyTimeout: options.busyTimeout)
+    let snapshot = try CheckedSnapshot(
+      path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
     try checkCancellation()
     let before = (self.binding, configuration)
-    let backup = try copyAside()
+    let backup = try copyAside(checkCancellation)
     do {
       try attach(snapshot)
       let replacing = Replacing(
         store: self, snapshot: snapshot, commandState: commandState,
         binding: binding ?? self.binding, own: binding == nil ? .appliedAgain : .setAside,
         ownBytes: ownBytes, records: records, events: events,
-        checkCancellation: checkCancellation)
+        work: WorkCount(onProgress), checkCancellation: checkCancellation)
       do {
         var result = ContentReplacement(backup: backup)
         try write { try replacing.run($0, &result) }
@@ -122,7 +126,7 @@ extension LocalStore {
 
   /// Copies the file as it is to `<store>.before-<date>`, for those only who
   /// may read the store.
-  func copyAside() throws -> String {
+  func copyAside(_ checkCancellation: @escaping () throws -> Void) throws -> String {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.timeZone = TimeZone(identifier: "UTC")
@@ -135,6 +139,10 @@ extension LocalStore {
       copy = "\(base)-\(number)"
       number += 1
     }
+    func removeCopy() throws {
+      guard FileManager.default.fileExists(atPath: copy) else { return }
+      try FileManager.default.removeItem(atPath: copy)
+    }
     do {
       // SQLite writes into a file that is there and empty.
       try Data().write(to: URL(fileURLWithPath: copy), options: .withoutOverwriting)
@@ -144,21 +152,25 @@ extension LocalStore {
       if let permissions {
         try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: copy)
       }
-      try StoreError.mapping(path) {
-        try connection.queue.writeWithoutTransaction { database in
-          try database.execute(sql: "VACUUM main INTO ?", arguments: [copy])
-        }
-      }
-      return copy
     } catch {
-      if FileManager.default.fileExists(atPath: copy) {
-        try FileManager.default.removeItem(atPath: copy)
-      }
-      if let error = error as? StoreError { throw error }
+      try removeCopy()
       throw StoreError(
         .notWritable, path: copy, message: "A copy of the store could not be made.",
         remedy: "Make room beside the store, and see that its folder can be written to.",
         detail: "\(error)")
+    }
+    do {
+      try StoreError.mapping(path) {
+        try connection.queue.writeWithoutTransaction { database in
+          try QueryCancellation.run(database, checkCancellation) {
+            try database.execute(sql: "VACUUM main INTO ?", arguments: [copy])
+          }
+        }
+      }
+      return copy
+    } catch {
+      try removeCopy()
+      throw error
     }
   }
 }

@@ -7,25 +7,32 @@ extension LocalStore {
   /// into the store, durably, and empties the log, in one transaction.
   /// Without edits it writes nothing.
   ///
-  /// - Parameter checkCancellation: Called between batches of rows. What it
-  ///   throws is thrown, and nothing is sealed then.
+  /// - Parameters:
+  ///   - checkCancellation: Called between batches of rows. What it throws is
+  ///     thrown, and nothing is sealed then.
+  ///   - onProgress: Told how many entries of the log were read.
   public func seal(
-    checkCancellation: @escaping () throws -> Void = {}
+    checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> SealReport {
     guard try read({ try !$0.tablesWithEdits().isEmpty }) else { return SealReport() }
-    return try write { try seal($0, checkCancellation: checkCancellation) }
+    return try write {
+      try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
+    }
   }
 
   /// Seals within a transaction.
   func seal(
-    _ session: StoreSession, checkCancellation: @escaping () throws -> Void
+    _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
+    checkCancellation: @escaping () throws -> Void
   ) throws -> SealReport {
     try session.logMovedReferences()
     guard try !session.tablesWithEdits().isEmpty else { return SealReport() }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
-      session: session, builder: builder, options: options, checkCancellation: checkCancellation)
+      session: session, builder: builder, options: options, work: work,
+      checkCancellation: checkCancellation)
     try export.run()
     var report = SealReport()
     report.changeSets = builder.sealed

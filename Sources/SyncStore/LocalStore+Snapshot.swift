@@ -9,7 +9,16 @@ extension LocalStore {
   /// Throws `unpublishedEdits` if there are edits that are not sealed and
   /// published: synchronize first. Writers are not held up, since it is the
   /// copy that is checked.
-  public func snapshot(to destination: String) throws -> StoreSnapshot {
+  ///
+  /// - Parameters:
+  ///   - checkCancellation: Called now and then. What it throws is thrown, and
+  ///     nothing is at `destination` then.
+  ///   - onProgress: Told how many bytes were written; there are twice as many
+  ///     as the copy has.
+  public func snapshot(
+    to destination: String, checkCancellation: @escaping () throws -> Void = {},
+    onProgress: @escaping WorkProgress = { _, _ in }
+  ) throws -> StoreSnapshot {
     guard !FileManager.default.fileExists(atPath: destination) else {
       throw StoreError(
         .notWritable, path: destination, message: "There is a file already.",
@@ -18,12 +27,21 @@ extension LocalStore {
     // The copy is to be in line with its schema.
     try read { _ in }
     do {
-      try StoreError.mapping(path) {
+      let work = try StoreError.mapping(path) {
         try connection.queue.writeWithoutTransaction { database in
-          try database.execute(sql: "VACUUM INTO ?", arguments: [destination])
+          let work = SnapshotWork(
+            file: destination, byteCount: try Self.byteCount(of: database), progress: onProgress,
+            checkCancellation: checkCancellation)
+          try QueryCancellation.run(database, { try work.look() }) {
+            try database.execute(sql: "VACUUM INTO ?", arguments: [destination])
+          }
+          return work
         }
       }
-      return try StoreError.mapping(destination) { try scrub(destination) }
+      work.beginCleaning()
+      let snapshot = try StoreError.mapping(destination) { try scrub(destination, work) }
+      work.finish()
+      return snapshot
     } catch {
       if FileManager.default.fileExists(atPath: destination) {
         try FileManager.default.removeItem(atPath: destination)
@@ -32,41 +50,62 @@ extension LocalStore {
     }
   }
 
-  private func scrub(_ destination: String) throws -> StoreSnapshot {
+  /// How long a copy will be that has no free pages.
+  private static func byteCount(of database: Database) throws -> Int {
+    func pragma(_ name: String) throws -> Int {
+      try Int.fetchOne(database, sql: "PRAGMA main.\(name)") ?? 0
+    }
+    return try (pragma("page_count") - pragma("freelist_count")) * pragma("page_size")
+  }
+
+  private func scrub(_ destination: String, _ work: SnapshotWork) throws -> StoreSnapshot {
     let journalMode = try connection.queue.writeWithoutTransaction { database in
       try String.fetchOne(database, sql: "PRAGMA main.journal_mode") ?? "delete"
     }
     let copy = try StoreConnection(path: destination, busyTimeout: options.busyTimeout)
-    let snapshot = try copy.queue.writeWithoutTransaction { database in
-      try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
-      var snapshot: StoreSnapshot?
-      try database.inTransaction(.immediate) {
-        let read = try SchemaReader(
-          database: database, configuration: configuration, path: destination
-        ).read(registered: try Bookkeeping.registered(database))
-        let schema = try Self.addingPolicies(to: read, database)
-        let session = try StoreSession(
-          database: database, schema: schema, client: binding.client, now: options.now())
-        try checkNothingUnpublished(session)
-        if try SchemaRenewal(schema: schema, path: path).isNeeded(database) { throw unpublished }
-        for table in schema.tables {
-          for statement in CaptureTriggers(table: table).removal {
-            try database.execute(sql: statement)
-          }
+    do {
+      let snapshot = try copy.queue.writeWithoutTransaction { database in
+        try QueryCancellation.run(database, { try work.look() }) {
+          try scrub(database, destination, journalMode: journalMode)
         }
-        try PrivateData(schema: schema, database: database).remove()
-        try Bookkeeping.setMeta("journalMode", to: Array(journalMode.utf8), database)
-        snapshot = StoreSnapshot(
-          path: destination, vector: try session.clients.vector(), schema: schema.fingerprint)
-        return .commit
       }
-      try database.execute(sql: "VACUUM")
-      guard let snapshot else {
-        throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no snapshot")
-      }
+      try copy.queue.close()
       return snapshot
+    } catch {
+      try copy.queue.close()
+      throw error
     }
-    try copy.queue.close()
+  }
+
+  private func scrub(
+    _ database: Database, _ destination: String, journalMode: String
+  ) throws -> StoreSnapshot {
+    try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA synchronous = OFF")
+    var snapshot: StoreSnapshot?
+    try database.inTransaction(.immediate) {
+      let read = try SchemaReader(
+        database: database, configuration: configuration, path: destination
+      ).read(registered: try Bookkeeping.registered(database))
+      let schema = try Self.addingPolicies(to: read, database)
+      let session = try StoreSession(
+        database: database, schema: schema, client: binding.client, now: options.now())
+      try checkNothingUnpublished(session)
+      if try SchemaRenewal(schema: schema, path: path).isNeeded(database) { throw unpublished }
+      for table in schema.tables {
+        for statement in CaptureTriggers(table: table).removal {
+          try database.execute(sql: statement)
+        }
+      }
+      try PrivateData(schema: schema, database: database).remove()
+      try Bookkeeping.setMeta("journalMode", to: Array(journalMode.utf8), database)
+      snapshot = StoreSnapshot(
+        path: destination, vector: try session.clients.vector(), schema: schema.fingerprint)
+      return .commit
+    }
+    try database.execute(sql: "VACUUM")
+    guard let snapshot else {
+      throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no snapshot")
+    }
     return snapshot
   }
 
@@ -95,8 +134,12 @@ extension LocalStore {
   /// which must be new. What the snapshot contains counts as applied.
   ///
   /// The snapshot is checked first, with `quick_check`.
+  ///
+  /// - Parameter checkCancellation: Called now and then. What it throws is
+  ///   thrown, and the file is of no use then.
   public static func adopt(
-    snapshotAt path: String, binding: StoreBinding, options: Options = Options()
+    snapshotAt path: String, binding: StoreBinding, options: Options = Options(),
+    checkCancellation: @escaping () throws -> Void = {}
   ) throws -> LocalStore {
     try checkFile(path)
     return try StoreError.mapping(path) {
@@ -104,7 +147,9 @@ extension LocalStore {
         path: path, busyTimeout: options.busyTimeout, trustsSchema: false)
       do {
         let configuration = try connection.queue.writeWithoutTransaction { database in
-          try adopt(database, binding, path, options)
+          try QueryCancellation.run(database, checkCancellation) {
+            try adopt(database, binding, path, options)
+          }
         }
         return LocalStore(
           connection: connection, options: options, binding: binding,

@@ -72,6 +72,6 @@ extension Replacing {
     store.setIdentity(began.binding, snapshot.configuration)
     return try store.merge(
       former, path: path, prefer: .document, isInPlace: true, store.renewedSession(database),
-      checkCancellation)
+      work, checkCancellation)
   }
 }

@@ -4,7 +4,7 @@ import SyncModel
 
 /// Exchanges the content of a store for that of an attached whole store,
 /// within one transaction: see
-/// ``LocalStore/replaceContent(withSnapshotAt:binding:ownBytes:records:checkCancellation:)``.
+/// ``LocalStore/replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``.
 struct Replacing {
   /// What becomes of what this device has and the whole store does not.
   enum Own {
@@ -25,6 +25,7 @@ struct Replacing {
   let ownBytes: [UInt64: [UInt8]]
   let records: [String: [UInt8]?]
   let events: [CommandEvent]
+  let work: WorkCount
   let checkCancellation: () throws -> Void
 
   /// What has to be remembered of the store as it was.
@@ -49,6 +50,7 @@ struct Replacing {
 
     try checkCancellation()
     let schema = try newSchema(database)
+    work.begin(try stepCount(schema, session))
     if case .merged(let former, let path) = own {
       try checkMerging(former, path, schema, session)
       try enterParked(session)
@@ -83,6 +85,7 @@ struct Replacing {
       try session.conflicts.journal.finish()
       result.merged = try merge(former, path, database)
     }
+    work.finish()
     // Others that have the store open read all of it anew.
     try database.execute(
       sql: "CREATE TABLE docsync_renewed (n); DROP TABLE main.docsync_renewed")
@@ -102,6 +105,20 @@ struct Replacing {
         table.policyColumns = policies == SyncPolicies() ? [] : policies.baseColumns(of: table)
         return table
       }, leftOut: snapshot.schema.leftOut)
+  }
+
+  /// The tables are gone through three times; then comes what is the store's
+  /// own.
+  private func stepCount(_ schema: StoreSchema, _ session: StoreSession) throws -> Int {
+    let own: Int
+    switch self.own {
+    case .appliedAgain, .setAside:
+      let contained = snapshot.vector.number(of: session.ownClient)
+      let head = try session.ownHead()?.number ?? 0
+      own = Int(head - min(head, contained))
+    case .merged(let former, _): own = try former.rowCount(of: schema)
+    }
+    return 3 * schema.tables.count + own
   }
 
   private var isSameGeneration: Bool { if case .appliedAgain = own { true } else { false } }
@@ -143,7 +160,7 @@ struct Replacing {
     let database = session.database
     let schema = try SchemaExchange(database: database, old: mapping.old, new: mapping.new)
     let rows = RowExchange(
-      session: session, mapping: mapping, kept: schema.kept,
+      session: session, mapping: mapping, kept: schema.kept, work: work,
       checkCancellation: checkCancellation)
     try rows.putAside()
     let keys = try rows.declaredKeys()
@@ -191,6 +208,8 @@ struct Replacing {
       }
       try copy(table.stampsName, database)
       if table.identity == .surrogate { try copyIdentities(of: table, mapping, database) }
+      try checkCancellation()
+      work.advance()
     }
   }
 
@@ -324,6 +343,7 @@ struct Replacing {
     var vector = try session.clients.vector()
     try session.sealedChangeSets(beyond: vector, bytes: ownBytes) { set in
       try checkCancellation()
+      work.advance()
       let header = set.changeSet.header
       if vector.number(of: header.client) + 1 == header.number,
         vector.contains(set.changeSet.dependencies)

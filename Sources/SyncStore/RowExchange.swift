@@ -13,6 +13,7 @@ struct RowExchange {
   /// The tables of the whole store, in their present form, that are in place
   /// here; the others are made anew and hold nothing.
   let kept: Set<Int>
+  let work: WorkCount
   let checkCancellation: () throws -> Void
 
   private var database: Database { session.database }
@@ -66,8 +67,11 @@ struct RowExchange {
   /// Returns how many.
   func removeRows() throws -> Int {
     var count = 0
-    for table in tables.reversed() where kept.contains(table.id) {
-      count += try removeRows(of: table, where: isDoomed(table), key: matchColumns(table))
+    for table in tables.reversed() {
+      if kept.contains(table.id) {
+        count += try removeRows(of: table, where: isDoomed(table), key: matchColumns(table))
+      }
+      work.advance()
     }
     return count
   }
@@ -221,6 +225,7 @@ struct RowExchange {
         one: insertion + "FROM \(whole(table)) AS s WHERE "
           + key.map { "s.\(quoted($0)) = ?" }.joined(separator: " AND "), count: key.count)
       try raiseSequence(of: table)
+      work.advance()
     }
     return count
   }

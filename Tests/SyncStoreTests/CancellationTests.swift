@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 import Testing
 
@@ -22,14 +23,14 @@ import Testing
     }
   }
 
-  private func devices() throws -> [Device] {
+  private func devices(rows: Int = 200, bytes: Int = 1000) throws -> [Device] {
     var options = LocalStore.Options()
-    options.bytesPerChangeSet = 1000
+    options.bytesPerChangeSet = bytes
     let devices = try scratch.devices(
       2, "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)", options: options)
     try devices[0].run(
       """
-      WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 200)
+      WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < \(rows))
       INSERT INTO notes (body) SELECT 'some words for note number ' || n FROM i
       """)
     return devices
@@ -63,5 +64,108 @@ import Testing
     let report = try devices[1].store.apply(received)
     #expect(report.applied.count == received.count)
     #expect(try devices[1].rows("SELECT count(*) FROM notes") == ["200"])
+  }
+
+  /// A store of many rows that has nothing to publish.
+  private func published(rows: Int) throws -> Device {
+    let device = try devices(rows: rows, bytes: 1 << 20)[0]
+    for changeSet in try device.store.seal().changeSets {
+      try device.store.markPublished(changeSet.number)
+    }
+    return device
+  }
+
+  @Test func snapshotThatIsCancelledWithinAStatementLeavesNoFile() throws {
+    let device = try published(rows: 20_000)
+    let path = scratch.path + "/copy.db"
+    var last = 0
+    while true {
+      last += 1
+      let check = Check(last: last)
+      do {
+        _ = try device.store.snapshot(to: path, checkCancellation: { try check() })
+        #expect(check.count < last)
+        break
+      } catch is CancellationError {
+        // So soon, and not at the end of a statement.
+        #expect(check.count == last)
+      }
+      let left = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
+      #expect(left.allSatisfy { !$0.hasPrefix("copy.db") })
+      #expect(try device.rows("SELECT count(*) FROM notes") == ["20000"])
+    }
+    #expect(last > 20)
+    #expect(
+      try LocalStore.adopt(snapshotAt: path, binding: scratch.binding("b")).digest().visible
+        == device.store.digest().visible)
+  }
+
+  @Test func adoptionThatIsCancelledWithinItsCheckLeavesNoStore() throws {
+    let device = try published(rows: 20_000)
+    let path = scratch.path + "/copy.db"
+    var last = 0
+    while true {
+      last += 1
+      _ = try device.store.snapshot(to: path)
+      let check = Check(last: last)
+      do {
+        let store = try LocalStore.adopt(
+          snapshotAt: path, binding: scratch.binding("b"), checkCancellation: { try check() })
+        #expect(try store.digest().visible == device.store.digest().visible)
+        try store.close()
+        break
+      } catch is CancellationError {
+        #expect(check.count == last)
+      }
+      try FileManager.default.removeItem(atPath: path)
+    }
+    #expect(last > 3)
+  }
+
+  @Test func exchangeThatIsCancelledWithinACheckOrACopyLeavesTheStoreAsItWas() throws {
+    let device = try published(rows: 20_000)
+    let path = scratch.path + "/copy.db"
+    _ = try device.store.snapshot(to: path)
+    try device.run("UPDATE notes SET body = 'not sent' WHERE id = 1")
+    var last = 0
+    while true {
+      last += 1
+      let check = Check(last: last)
+      do {
+        _ = try device.store.replaceContent(
+          withSnapshotAt: path, checkCancellation: { try check() })
+        break
+      } catch is CancellationError {
+        #expect(check.count == last)
+      }
+      let left = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
+      #expect(left.allSatisfy { !$0.contains(".before-") })
+    }
+    #expect(last > 10)
+    #expect(try device.rows("SELECT body FROM notes WHERE id = 1") == ["not sent"])
+  }
+
+  @Test func workIsToldOfFromNothingToItsEnd() throws {
+    let device = try devices(rows: 20_000, bytes: 20_000)[0]
+    func expectWhole(_ told: [(done: Int, total: Int)]) {
+      #expect(told.first?.done == 0 && told.last.map { $0.done == $0.total } == true)
+      #expect(Set(told.map(\.total)).count == 1)
+      #expect(zip(told, told.dropFirst()).allSatisfy { $0.done < $1.done })
+    }
+    var sealing: [(done: Int, total: Int)] = []
+    let sealed = try device.store.seal(onProgress: { sealing.append(($0, $1)) })
+    expectWhole(sealing)
+    #expect(sealing.last?.total == 20_000 && sealing.count > 3)
+    for changeSet in sealed.changeSets { try device.store.markPublished(changeSet.number) }
+    var copying: [(done: Int, total: Int)] = []
+    let path = scratch.path + "/copy.db"
+    _ = try device.store.snapshot(to: path, onProgress: { copying.append(($0, $1)) })
+    expectWhole(copying)
+    #expect(copying.count > 4)
+    var exchanging: [(done: Int, total: Int)] = []
+    _ = try device.store.replaceContent(
+      withSnapshotAt: path, onProgress: { exchanging.append(($0, $1)) })
+    expectWhole(exchanging)
+    #expect(exchanging.last?.total == 3)
   }
 }

@@ -30,7 +30,8 @@ final class QueryCancellation {
       defer { sqlite3_progress_handler(database.sqliteConnection, 0, nil, nil) }
       do {
         return try body()
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+      } catch {
+        // What was interrupted may have made an error of its own of it.
         throw cancellation.reason ?? error
       }
     }
