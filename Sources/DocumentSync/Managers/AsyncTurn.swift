@@ -2,38 +2,78 @@ import Synchronization
 
 /// Lets one task at a time go on, in the order in which they came.
 final class AsyncTurn: Sendable {
+  private struct Waiter {
+    var number: UInt64
+    var continuation: CheckedContinuation<Void, any Error>
+  }
+
   private struct State {
     var isTaken = false
-    var waiting: [CheckedContinuation<Void, Never>] = []
+    var waiting: [Waiter] = []
+    /// Those that were cancelled before they had begun to wait.
+    var cancelled: Set<UInt64> = []
+    var next: UInt64 = 0
   }
 
   private let state = Mutex(State())
 
+  /// How many wait for their turn.
+  var waitingCount: Int { state.withLock { $0.waiting.count } }
+
   /// Waits for the turn, has `body` run, and gives the turn on.
-  func take<Output>(_ body: () async throws -> Output) async rethrows -> Output {
-    await withCheckedContinuation { continuation in
-      let goesOn = state.withLock { state in
-        guard state.isTaken else {
-          state.isTaken = true
-          return true
-        }
-        state.waiting.append(continuation)
-        return false
-      }
-      if goesOn { continuation.resume() }
-    }
+  ///
+  /// Throws `CancellationError` at once if the task is cancelled while it
+  /// waits; `body` is not called then.
+  func take<Output>(_ body: () async throws -> Output) async throws -> Output {
+    try await wait()
     defer { pass() }
     return try await body()
   }
 
+  private func wait() async throws {
+    let number = state.withLock { state in
+      defer { state.next += 1 }
+      return state.next
+    }
+    // Of one that came too late nothing is to stay.
+    defer { state.withLock { _ = $0.cancelled.remove(number) } }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let outcome: Result<Void, any Error>? = state.withLock { state in
+          if state.cancelled.contains(number) { return .failure(CancellationError()) }
+          guard state.isTaken else {
+            state.isTaken = true
+            return .success(())
+          }
+          state.waiting.append(Waiter(number: number, continuation: continuation))
+          return nil
+        }
+        if let outcome { continuation.resume(with: outcome) }
+      }
+    } onCancel: {
+      cancel(number)
+    }
+  }
+
+  private func cancel(_ number: UInt64) {
+    let waiter: Waiter? = state.withLock { state in
+      guard let index = state.waiting.firstIndex(where: { $0.number == number }) else {
+        state.cancelled.insert(number)
+        return nil
+      }
+      return state.waiting.remove(at: index)
+    }
+    waiter?.continuation.resume(throwing: CancellationError())
+  }
+
   private func pass() {
-    let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+    let next: Waiter? = state.withLock { state in
       guard !state.waiting.isEmpty else {
         state.isTaken = false
         return nil
       }
       return state.waiting.removeFirst()
     }
-    next?.resume()
+    next?.continuation.resume()
   }
 }

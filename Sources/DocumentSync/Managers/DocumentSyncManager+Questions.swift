@@ -10,7 +10,11 @@ extension DocumentSyncManager {
       events.enter(.registered)
       return output
     } catch let error as SyncError {
-      try await questions.take { try await answer(error) }
+      do {
+        try await questions.take { try await answer(error) }
+      } catch is CancellationError {
+        throw SyncError.cancelled(error.operation)
+      }
       let output = try await body()
       events.enter(.registered)
       return output
