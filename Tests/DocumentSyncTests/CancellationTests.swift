@@ -9,35 +9,6 @@ import Testing
 /// Every operation, cancelled before each of its calls on the directory: it
 /// finishes once, leaves nothing by halves, and the next run completes.
 @Suite struct CancellationTests {
-  /// Cancels at every call in turn.
-  ///
-  /// - Parameters:
-  ///   - least: How many calls there are at least.
-  ///   - prepare: Makes the fleet ready, of which device 1 acts.
-  ///   - make: Makes the operation.
-  ///   - check: Looks at what it left, lets the next run complete, and looks
-  ///     again.
-  private func sweep<Output: Sendable>(
-    least: Int, devices: Int = 2, prepare: (TestFleet) async throws -> Void,
-    make: (TestFleet, any SharedDirectory) throws -> SyncOperation<Output>,
-    check: (TestFleet, Result<Output, SyncError>) async throws -> Void
-  ) async throws {
-    var call = 0
-    while true {
-      call += 1
-      let fleet = try await TestFleet(devices, seed: UInt64(call))
-      try await prepare(fleet)
-      let outcome = try await Cancelling.run(beforeCall: call, on: fleet.memory) {
-        try make(fleet, $0)
-      }
-      try await check(fleet, outcome.result)
-      let leftovers = try fleet.scratch.names().filter { $0.contains("-docsync-tmp") }
-      #expect(leftovers.isEmpty)
-      guard outcome.wasCalled else { break }
-    }
-    #expect(call > least)
-  }
-
   private func turns(_ fleet: TestFleet) -> SyncTurns {
     SyncTurns(environment: fleet.environment)
   }
@@ -47,7 +18,7 @@ import Testing
   }
 
   @Test func uploadingTheWholeStore() async throws {
-    try await sweep(least: 8) { fleet in
+    try await Cancelling.sweep(least: 8) { fleet in
       try fleet[1].put("x", "1")
     } make: { fleet, directory in
       UploadWholeStoreOperation(
@@ -67,7 +38,7 @@ import Testing
   }
 
   @Test func creatingADocument() async throws {
-    try await sweep(least: 10, devices: 1) { fleet in
+    try await Cancelling.sweep(least: 10, devices: 1) { fleet in
       _ = try fleet.scratch.makeNotes("new", rows: 3)
     } make: { fleet, directory in
       CreateDocumentOperation(
@@ -86,7 +57,7 @@ import Testing
   }
 
   @Test func downloadingTheWholeStore() async throws {
-    try await sweep(least: 5, devices: 1) { _ in
+    try await Cancelling.sweep(least: 5, devices: 1) { _ in
     } make: { fleet, directory in
       DownloadWholeStoreOperation(
         directory: directory, document: "main", to: fleet.scratch.store("j"), client: .random(),
@@ -109,7 +80,7 @@ import Testing
   }
 
   @Test func leaving() async throws {
-    try await sweep(least: 6) { fleet in
+    try await Cancelling.sweep(least: 6) { fleet in
       try fleet[1].put("x", "last words")
     } make: { fleet, directory in
       LeaveOperation(
@@ -127,7 +98,7 @@ import Testing
   }
 
   @Test func deletingADocument() async throws {
-    try await sweep(least: 15) { _ in
+    try await Cancelling.sweep(least: 15) { _ in
     } make: { fleet, directory in
       DeleteDocumentOperation(
         directory: directory, document: "main", by: .random(), described: "attic",
@@ -144,7 +115,7 @@ import Testing
   }
 
   @Test func removingEverything() async throws {
-    try await sweep(least: 20) { _ in
+    try await Cancelling.sweep(least: 20) { _ in
     } make: { fleet, directory in
       RemoveAllOperation(
         directory: directory, by: .random(), described: "attic", environment: fleet.environment)
@@ -161,7 +132,7 @@ import Testing
   }
 
   @Test func removingAClient() async throws {
-    try await sweep(least: 4) { _ in
+    try await Cancelling.sweep(least: 4) { _ in
     } make: { fleet, directory in
       RemoveClientOperation(
         store: fleet[1].store, directory: directory, turns: turns(fleet),
@@ -174,7 +145,7 @@ import Testing
   }
 
   @Test func clearingAway() async throws {
-    try await sweep(least: 8) { fleet in
+    try await Cancelling.sweep(least: 8) { fleet in
       for number in 1...3 {
         try fleet[1].put("x", "\(number)")
         try await fleet[1].synchronize()
@@ -201,7 +172,7 @@ import Testing
   }
 
   @Test func retiringAClient() async throws {
-    try await sweep(least: 6) { _ in
+    try await Cancelling.sweep(least: 6) { _ in
     } make: { fleet, directory in
       RetireOperation(
         .client(fleet[0].binding.client, .absent), store: fleet[1].store, directory: directory,
@@ -217,7 +188,7 @@ import Testing
   }
 
   @Test func creatingADeletedDocumentAgain() async throws {
-    try await sweep(least: 12) { fleet in
+    try await Cancelling.sweep(least: 12) { fleet in
       try fleet[1].put("x", "not sent")
       try await application(fleet).deleteDocument("main", by: .random())
     } make: { fleet, directory in
@@ -238,7 +209,7 @@ import Testing
 
   @Test func registeringAndDescribingAClient() async throws {
     let client = ClientIdentifier.random()
-    try await sweep(least: 3) { _ in
+    try await Cancelling.sweep(least: 3) { _ in
     } make: { fleet, directory in
       RegisterApplicationClientOperation(
         directory: directory, applicationIdentifier: nil, client: client, description: "x",
@@ -247,7 +218,7 @@ import Testing
       try await application(fleet).register(client, description: "x", createIfMissing: false)
       #expect(fleet.paths { $0.name.hasPrefix("\(client).") }.count == 1)
     }
-    try await sweep(least: 3) { _ in
+    try await Cancelling.sweep(least: 3) { _ in
     } make: { fleet, directory in
       DescribeClientOperation(
         store: fleet[1].store, directory: directory,
@@ -260,7 +231,7 @@ import Testing
   }
 
   @Test func looking() async throws {
-    try await sweep(least: 8) { _ in
+    try await Cancelling.sweep(least: 8) { _ in
     } make: { fleet, directory in
       ListDocumentsOperation(
         directory: directory, measures: true, environment: fleet.environment)
@@ -268,7 +239,7 @@ import Testing
       let documents = try await application(fleet).listDocuments(measuring: true)
       #expect(documents.count == 1)
     }
-    try await sweep(least: 5) { _ in
+    try await Cancelling.sweep(least: 5) { _ in
     } make: { fleet, directory in
       ListClientsOperation(
         directory: directory, binding: fleet[1].binding, environment: fleet.environment)
@@ -276,7 +247,7 @@ import Testing
       let clients = try await fleet[1].listClients()
       #expect(clients.count == 2)
     }
-    try await sweep(least: 1) { _ in
+    try await Cancelling.sweep(least: 1) { _ in
     } make: { fleet, directory in
       FindStandingOperation(
         directory: directory, binding: fleet[1].binding, environment: fleet.environment)
@@ -284,7 +255,7 @@ import Testing
       let standing = try await fleet[1].findStanding()
       #expect(standing == .current)
     }
-    try await sweep(least: 3) { _ in
+    try await Cancelling.sweep(least: 3) { _ in
     } make: { fleet, directory in
       RegisterDocumentOperation(
         directory: directory, applicationIdentifier: nil, action: .join(identifier: nil),
@@ -293,7 +264,7 @@ import Testing
       let found = try await application(fleet).findDocument()
       #expect(found.identifier == "main")
     }
-    try await sweep(least: 8) { _ in
+    try await Cancelling.sweep(least: 8) { _ in
     } make: { fleet, directory in
       VerifyDirectoryOperation(directory: directory, environment: fleet.environment)
     } check: { fleet, _ in
@@ -303,7 +274,7 @@ import Testing
       let report = try again.result.get()
       #expect(report.findings.isEmpty)
     }
-    try await sweep(least: 2) { _ in
+    try await Cancelling.sweep(least: 2) { _ in
     } make: { fleet, directory in
       FindApplicationOperation(directory: directory, environment: fleet.environment)
     } check: { fleet, _ in

@@ -4,7 +4,8 @@ import Foundation
 import SyncDirectory
 import Testing
 
-/// Runs an operation, and cancels it before one of its calls on a directory.
+/// Runs an operation, and cancels it before one of its calls on a directory, or
+/// before each in turn.
 enum Cancelling {
   /// What came of it.
   struct Outcome<Output: Sendable> {
@@ -52,6 +53,35 @@ enum Cancelling {
     }
     #expect(begun == 1 && ended == 1, sourceLocation: sourceLocation)
     return Outcome(result: result, wasCalled: hooked.wasCalled)
+  }
+
+  /// Cancels at every call in turn.
+  ///
+  /// - Parameters:
+  ///   - least: How many calls there are at least.
+  ///   - prepare: Makes the fleet ready, of which device 1 acts.
+  ///   - make: Makes the operation.
+  ///   - check: Looks at what it left, lets the next run complete, and looks
+  ///     again.
+  static func sweep<Output: Sendable>(
+    least: Int, devices: Int = 2, prepare: (TestFleet) async throws -> Void,
+    make: (TestFleet, any SharedDirectory) throws -> SyncOperation<Output>,
+    check: (TestFleet, Result<Output, SyncError>) async throws -> Void
+  ) async throws {
+    var call = 0
+    while true {
+      call += 1
+      let fleet = try await TestFleet(devices, seed: UInt64(call))
+      try await prepare(fleet)
+      let outcome = try await Cancelling.run(beforeCall: call, on: fleet.memory) {
+        try make(fleet, $0)
+      }
+      try await check(fleet, outcome.result)
+      let leftovers = try fleet.scratch.names().filter { $0.contains("-docsync-tmp") }
+      #expect(leftovers.isEmpty)
+      guard outcome.wasCalled else { break }
+    }
+    #expect(call > least)
   }
 
   private final class Target: @unchecked Sendable {
