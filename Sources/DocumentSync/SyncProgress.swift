@@ -8,6 +8,8 @@ public struct SyncProgress: Hashable, Sendable, Codable {
     case listing
     /// Taking a consistent copy of the store.
     case snapshot
+    /// Compressing that copy.
+    case compressing
     /// Reading files of the others.
     case downloading
     /// Applying change sets to the store.
@@ -18,8 +20,10 @@ public struct SyncProgress: Hashable, Sendable, Codable {
     case sealing
     /// Publishing files.
     case uploading
-    /// Checking what was moved.
+    /// Checking files or databases.
     case verifying
+    /// Making one file of many.
+    case compacting
     /// Finding out how large files are.
     case measuring
     /// Removing files.
@@ -30,13 +34,15 @@ public struct SyncProgress: Hashable, Sendable, Codable {
 
   /// What the operation is doing.
   public var phase = Phase.waiting
-  /// How many files are done in this phase.
+  /// How many things are done in this phase: files, and where a database is at
+  /// work change sets, edits, rows or tables.
   public var completedCount = 0
-  /// How many files this phase has, as far as it is known.
+  /// How many this phase has; 0 while that is not known.
   public var totalCount = 0
   /// How many bytes are done in this phase.
   public var completedBytes = 0
-  /// How many bytes this phase has, as far as it is known.
+  /// How many bytes this phase has; 0 while that is not known, as long as a
+  /// file that is to be read does not say how long it is.
   public var totalBytes = 0
 
   /// Nothing done yet.

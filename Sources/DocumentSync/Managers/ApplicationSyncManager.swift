@@ -40,22 +40,27 @@ public final class ApplicationSyncManager: Sendable {
   @discardableResult
   public func register(
     _ client: ClientIdentifier, description: String, ancestor: ClientIdentifier? = nil,
-    createIfMissing: Bool, descriptions: SyncDescriptions = SyncDescriptions()
+    createIfMissing: Bool, descriptions: SyncDescriptions = SyncDescriptions(),
+    onProgress: SyncProgressHandler? = nil
   ) async throws -> ApplicationRegistration {
     try await run(
       RegisterApplicationClientOperation(
         directory: directory, applicationIdentifier: applicationIdentifier, client: client,
         description: description, ancestor: ancestor, createIfMissing: createIfMissing,
-        descriptions: descriptions, environment: environment))
+        descriptions: descriptions, environment: environment),
+      onProgress)
   }
 
   /// The application that the directory belongs to; `applicationMissing` if
   /// there is none.
-  public func findApplication() async throws -> ApplicationDescription {
+  public func findApplication(
+    onProgress: SyncProgressHandler? = nil
+  ) async throws -> ApplicationDescription {
     try await run(
       FindApplicationOperation(
         directory: directory, applicationIdentifier: applicationIdentifier,
-        environment: environment))
+        environment: environment),
+      onProgress)
   }
 
   /// The documents, deleted ones among them, in order of identifier.
@@ -76,16 +81,22 @@ public final class ApplicationSyncManager: Sendable {
   ///
   /// Errors: `documentMissing`, whose remedy lists those that are there,
   /// `documentAmbiguous`, `documentDeleted`.
-  public func findDocument(_ identifier: String? = nil) async throws -> DocumentDescription {
+  public func findDocument(
+    _ identifier: String? = nil, onProgress: SyncProgressHandler? = nil
+  ) async throws -> DocumentDescription {
     try await run(
       RegisterDocumentOperation(
         directory: directory, applicationIdentifier: applicationIdentifier,
-        action: .join(identifier: identifier), environment: environment))
+        action: .join(identifier: identifier), environment: environment),
+      onProgress)
   }
 
   /// The clients that have registered with the application, in order.
-  public func listClients() async throws -> [ClientDescription] {
-    try await run(ListClientsOperation(directory: directory, environment: environment))
+  public func listClients(
+    onProgress: SyncProgressHandler? = nil
+  ) async throws -> [ClientDescription] {
+    try await run(
+      ListClientsOperation(directory: directory, environment: environment), onProgress)
   }
 
   /// Deletes a document: first a tombstone, by which the others are told,

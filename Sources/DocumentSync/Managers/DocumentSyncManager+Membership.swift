@@ -48,12 +48,14 @@ extension DocumentSyncManager {
   /// Says something else about this client: what it is called, or what is
   /// noted of it. What is `nil` stays.
   public func describeClient(
-    _ description: String? = nil, userInfo: SyncUserInfo? = nil
+    _ description: String? = nil, userInfo: SyncUserInfo? = nil,
+    onProgress: SyncProgressHandler? = nil
   ) async throws {
     try await run(
       DescribeClientOperation(
         store: store, directory: directory,
         descriptions: SyncDescriptions(client: description, clientInfo: userInfo),
-        environment: environment))
+        environment: environment),
+      onProgress: onProgress)
   }
 }

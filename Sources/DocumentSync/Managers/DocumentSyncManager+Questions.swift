@@ -23,9 +23,12 @@ extension DocumentSyncManager {
 
   /// What became of the document; nobody is asked, and nothing is changed.
   /// Errors: those of a directory or a document that is not there.
-  public func findStanding() async throws -> DocumentStanding {
+  public func findStanding(
+    onProgress: SyncProgressHandler? = nil
+  ) async throws -> DocumentStanding {
     try await run(
-      FindStandingOperation(directory: directory, binding: binding, environment: environment))
+      FindStandingOperation(directory: directory, binding: binding, environment: environment),
+      onProgress: onProgress)
   }
 
   /// Looks after the document, and asks if it is not what it was.

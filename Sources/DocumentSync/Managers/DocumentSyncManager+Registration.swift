@@ -68,7 +68,7 @@ private struct DocumentRegistration {
       FindDocumentOperation(
         directory: directory, applicationIdentifier: application, document: document,
         environment: environment),
-      events: events)
+      events: events, onProgress: onProgress)
     switch presence {
     case .applicationMissing:
       guard isFileThere else { throw applicationMissing }
@@ -104,7 +104,7 @@ private struct DocumentRegistration {
     do {
       manager = try await .open(
         storeAt: path, directory: directory, delegate: delegate, events: events,
-        environment: environment)
+        environment: environment, onProgress: onProgress)
     } catch let error as SyncError where error.code == .setUpUnfinished {
       return try await create()
     }

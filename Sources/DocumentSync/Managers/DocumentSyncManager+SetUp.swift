@@ -94,10 +94,11 @@ extension DocumentSyncManager {
   public static func open(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
-    environment: SyncEnvironment = SyncEnvironment()
+    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentSyncManager {
     let store = try await OperationQueue().run(
-      OpenStoreOperation(path: path, environment: environment), events: events)
+      OpenStoreOperation(path: path, environment: environment), events: events,
+      onProgress: onProgress)
     do {
       return DocumentSyncManager(
         store: store,

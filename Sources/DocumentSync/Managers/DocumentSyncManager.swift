@@ -11,7 +11,7 @@ import Synchronization
 /// which does what is needed, or with
 /// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``,
 /// ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``
-/// or ``open(storeAt:directory:delegate:events:environment:)``. Each method
+/// or ``open(storeAt:directory:delegate:events:environment:onProgress:)``. Each method
 /// runs one operation on the manager's queue, one at a time, and throws
 /// ``SyncError``. Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
@@ -166,12 +166,13 @@ public final class DocumentSyncManager: Sendable {
   /// `clientUnknown`.
   @discardableResult
   public func retire(
-    _ selection: RetireOperation.Selection
+    _ selection: RetireOperation.Selection, onProgress: SyncProgressHandler? = nil
   ) async throws -> [ClientIdentifier] {
     try await asking {
       try await run(
         RetireOperation(
-          selection, store: store, directory: directory, turns: turns, environment: environment))
+          selection, store: store, directory: directory, turns: turns, environment: environment),
+        onProgress: onProgress)
     }
   }
 

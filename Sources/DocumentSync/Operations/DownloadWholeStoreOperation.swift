@@ -141,13 +141,16 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
     let options = environment.storeOptions
     guard case .merge(let prefer) = existing, FileManager.default.fileExists(atPath: path) else {
       return (
-        try LocalStore.adopt(snapshotAt: database, binding: binding, options: options), nil
+        try LocalStore.adopt(
+          snapshotAt: database, binding: binding, options: options,
+          checkCancellation: checkCancellation), nil
       )
     }
     begin(.applying)
+    let context = OperationContext(self)
     let (store, merged) = try LocalStore.adopt(
       snapshotAt: database, mergingDatabaseAt: path, prefer: prefer, binding: binding,
-      options: options, checkCancellation: checkCancellation)
+      options: options, checkCancellation: checkCancellation, onProgress: context.count(_:of:))
     return (store, merged)
   }
 }

@@ -38,6 +38,32 @@ struct OperationContext: Sendable {
     }
   }
 
+  /// All of the phase is done. How much it was is known by now.
+  func endPhase() {
+    report {
+      $0.totalCount = max($0.totalCount, $0.completedCount)
+      if $0.totalBytes == 0 { $0.totalBytes = $0.completedBytes }
+      $0.completedCount = $0.totalCount
+      $0.completedBytes = $0.totalBytes
+    }
+  }
+
+  /// Takes the count of something that the store does.
+  func count(_ done: Int, of total: Int) {
+    report {
+      $0.completedCount = done
+      $0.totalCount = total
+    }
+  }
+
+  /// Takes the bytes of something that is written or moved.
+  func count(bytes done: Int, of total: Int) {
+    report {
+      $0.completedBytes = done
+      $0.totalBytes = total
+    }
+  }
+
   /// An error of this operation.
   func error(
     _ code: SyncError.Code, path: String? = nil, _ message: String, remedy: String,

@@ -23,6 +23,14 @@ final class ChangeFetch {
     var listed: [ChangeFileName]?
   }
 
+  /// How many numbers are read, and how many there are to read; how many bytes
+  /// that was, of all that the operation reads.
+  private struct Reading {
+    var done = 0
+    var total = 0
+    var bytesBefore = 0
+  }
+
   /// The most change sets that are handed to the store at once.
   private static let windowCount = 256
   /// How often a folder is listed again when files of it have gone.
@@ -48,8 +56,8 @@ final class ChangeFetch {
   private(set) var gap: (client: ClientIdentifier, number: UInt64)?
   private let segments: SegmentReader
   private let lowestKept: (ClientIdentifier) throws -> UInt64
-  /// How many numbers are read, and how many there are to read.
-  private var reading = (done: 0, total: 0)
+  /// How far reading has come.
+  private var reading = Reading()
   private var context: OperationContext { files.context }
 
   /// - Parameters:
@@ -173,11 +181,25 @@ final class ChangeFetch {
 
   private func fetch(_ clients: [ClientIdentifier], _ report: inout SyncReport) throws {
     var queue = ChangeFetchQueue(try clients.map { (client: $0, files: try plan($0)) })
-    reading = (0, queue.count)
-    context.begin(.downloading, count: queue.count)
+    guard !queue.isEmpty else { return }
+    reading = Reading(total: queue.count, bytesBefore: files.counts.bytesRead)
+    showReading()
     while !queue.isEmpty {
       try context.checkCancellation()
       try apply(try readWindow(&queue, &report), &report)
+    }
+    context.endPhase()
+  }
+
+  /// Begins the phase, or goes on with it.
+  private func showReading() {
+    let (reading, bytes) = (reading, files.counts.bytesRead - reading.bytesBefore)
+    context.report {
+      $0 = SyncProgress()
+      $0.phase = .downloading
+      $0.completedCount = reading.done
+      $0.totalCount = reading.total
+      $0.completedBytes = bytes
     }
   }
 
@@ -294,9 +316,8 @@ final class ChangeFetch {
             client: item.client, number: item.number, hash: received.hash,
             rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
       }
-      let count = items.count
-      reading.done += count
-      context.report { $0.completedCount += count }
+      reading.done = queue.takenCount
+      showReading()
     }
     return window
   }
@@ -342,11 +363,12 @@ final class ChangeFetch {
   private func apply(_ received: [ReceivedChangeSet], _ report: inout SyncReport) throws {
     guard !received.isEmpty else { return }
     try context.checkCancellation()
-    context.begin(.applying, count: received.count)
+    context.begin(
+      .applying, count: received.count, bytes: received.reduce(0) { $0 + $1.bytes.count })
     defer {
-      let reading = reading
-      context.begin(.downloading, count: reading.total)
-      context.report { $0.completedCount = reading.done }
+      // What waits for others is done with as well.
+      context.endPhase()
+      showReading()
     }
     do {
       add(try applyToStore(received), to: &report)
@@ -365,6 +387,8 @@ final class ChangeFetch {
 
   private func applyKept(_ report: inout SyncReport) throws {
     guard canApplyKept else { return }
+    context.begin(.applying, count: try store.waiting().count)
+    defer { context.endPhase() }
     do {
       add(try applyToStore([]), to: &report)
     } catch let error as StoreError where error.concernsOneChangeSet {
@@ -374,11 +398,16 @@ final class ChangeFetch {
   }
 
   private func applyToStore(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
-    try store.apply(received, checkCancellation: context.checkCancellation) { [context] _ in
+    // Some that the store kept may come with those that were received.
+    let byteCounts = Dictionary(
+      received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
+    return try store.apply(received, checkCancellation: context.checkCancellation) {
+      [context] applied in
       context.report {
         $0.completedCount += 1
-        // Some that the store kept may come with those that were received.
         $0.totalCount = max($0.totalCount, $0.completedCount)
+        let bytes = $0.completedBytes + (byteCounts[applied.hash] ?? 0)
+        $0.completedBytes = min(bytes, $0.totalBytes)
       }
     }
   }

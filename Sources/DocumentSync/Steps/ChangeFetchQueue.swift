@@ -39,6 +39,8 @@ struct ChangeFetchQueue {
 
   /// How many were put in.
   var count: Int { items.count }
+  /// How many were taken, or passed over.
+  var takenCount: Int { position }
   /// Whether all were taken.
   var isEmpty: Bool { position >= items.count }
 

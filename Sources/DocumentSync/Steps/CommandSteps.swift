@@ -116,10 +116,16 @@ struct CommandSteps {
     _ report: inout SyncReport
   ) throws -> CommandState {
     var state = try state()
-    for (client, head) in try heads(seen).sorted(by: { $0.key < $1.key })
-    where client != binding.client && head > state.processed.number(of: client) {
+    let new = try heads(seen).filter { client, head in
+      client != binding.client && head > state.processed.number(of: client)
+    }
+    guard !new.isEmpty else { return state }
+    let count = new.reduce(0) { $0 + Int($1.value - state.processed.number(of: $1.key)) }
+    context.begin(.downloading, count: count)
+    for (client, head) in new.sorted(by: { $0.key < $1.key }) {
       try fetch(client, through: head, listing, &state, &report)
     }
+    context.endPhase()
     return state
   }
 
@@ -171,6 +177,10 @@ struct CommandSteps {
       }
       switch try read(client, number, names[number, default: []], state) {
       case .success(let (file, hash)):
+        context.report {
+          $0.completedCount += 1
+          $0.totalCount = max($0.totalCount, $0.completedCount)
+        }
         state.process(file, hash: hash)
         processed += 1
         if let retire = file.command.retire {
@@ -215,6 +225,7 @@ struct CommandSteps {
       let path = layout.path(of: name, by: client)
       do {
         let bytes = try files.read(path, limit: CodecLimits.small.fileBytes)
+        context.report { $0.completedBytes += bytes.count }
         let hash = ContentHash(of: bytes)
         guard name.hash.matches(hash) else {
           problem =

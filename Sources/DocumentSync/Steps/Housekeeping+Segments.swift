@@ -39,12 +39,18 @@ extension Housekeeping {
     let waiting = offered.filter { !verified.contains($0) }.sorted {
       ($0.client, $0.first) < ($1.client, $1.first)
     }
+    var due: [RecentSyncFile.Segment] = []
     for segment in waiting {
       let count = counts[segment.hash.description, default: 0]
       counts[segment.hash.description] = count + 1
-      guard isThorough || count >= rank(after: segment.client) else { continue }
+      if isThorough || count >= rank(after: segment.client) { due.append(segment) }
+    }
+    if !due.isEmpty { context.begin(.verifying, count: due.count) }
+    for segment in due {
+      defer { context.report { $0.completedCount += 1 } }
       do {
-        let (_, hash, _) = try reader.read(segment.name, by: segment.client)
+        let (_, hash, byteCount) = try reader.read(segment.name, by: segment.client)
+        context.report { $0.completedBytes += byteCount }
         guard hash == segment.hash else {
           throw CodecError(.badChecksum, "segment of another hash")
         }
@@ -54,6 +60,7 @@ extension Housekeeping {
         context.environment.logger.notice("segment \(path(of: segment)): \(error)")
       }
     }
+    if !due.isEmpty { context.endPhase() }
     let open = Set(waiting.map(\.hash.description))
     counts = counts.filter { open.contains($0.key) }
     if counts != (try records.unverified()) { try records.keep(counts) }
@@ -105,14 +112,26 @@ extension Housekeeping {
     let plan = CompactionPlan(loose: loose, existing: own.map { $0.first...$0.last }) {
       byNumber[$0]?.byteCount ?? 0
     }
+    beginCompacting(plan, byNumber)
     for range in plan.segments {
+      defer { context.report { $0.completedCount += 1 } }
       guard let made = try make(range, byNumber, own) else { continue }
       own.append(made)
       findings.report.madeSegments += 1
     }
+    if !plan.segments.isEmpty { context.endPhase() }
     let segments = others + own.sorted { ($0.first, $0.last) < ($1.first, $1.last) }
     if segments != (try records.segments()) { try records.keep(segments) }
     try dropContained(own, byNumber, &findings)
+  }
+
+  /// How much is to be made one is known beforehand.
+  private func beginCompacting(_ plan: CompactionPlan, _ sealed: [UInt64: SealedChangeSet]) {
+    guard !plan.segments.isEmpty else { return }
+    let bytes = plan.segments.reduce(0) { sum, range in
+      range.reduce(sum) { $0 + (sealed[$1]?.byteCount ?? 0) }
+    }
+    context.begin(.compacting, count: plan.segments.count, bytes: bytes)
   }
 
   /// Publishes the segment of a range of change sets; `nil` if one of them
@@ -128,6 +147,7 @@ extension Housekeeping {
     let reader = SegmentReader(files, header: header, layout: layout)
     for number in range {
       try context.checkCancellation()
+      defer { context.report { $0.completedBytes += sealed[number]?.byteCount ?? 0 } }
       guard let known = sealed[number],
         let bytes = try bytes(of: known, reader, existing)
       else {
@@ -202,7 +222,8 @@ extension Housekeeping {
       gone.append(name)
     }
     addRemovals(
-      gone, by: client, reason: "they are in a segment that was found whole", to: &findings)
+      gone, by: client, reason: "they are in a segment that was found whole",
+      byteCounts: sealed.mapValues(\.byteCount), to: &findings)
     let names = Set(gone)
     let segments = try records.segments()
     let left = segments.filter { $0.client != client || !names.contains(.segment($0.name)) }

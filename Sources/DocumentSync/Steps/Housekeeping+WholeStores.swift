@@ -153,7 +153,8 @@ extension Housekeeping {
           files: VacuumReport.Files(
             kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
             reason: "another whole store contains all that it does"),
-          paths: [layout.path(of: name, by: owner)]))
+          paths: [layout.path(of: name, by: owner)],
+          byteCounts: own.map { [layout.path(of: name, by: owner): $0.byteCount] } ?? [:]))
     }
   }
 }

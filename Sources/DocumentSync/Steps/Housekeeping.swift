@@ -66,6 +66,8 @@ struct Housekeeping {
   struct Removal {
     var files: VacuumReport.Files
     var paths: [RelativePath]
+    /// The lengths of those that are known without looking.
+    var byteCounts: [RelativePath: Int] = [:]
   }
 
   /// Does it.
@@ -151,14 +153,22 @@ struct Housekeeping {
     addRemovals(
       gone, by: client,
       reason: "every member has applied them, and every whole store contains them",
+      byteCounts: Dictionary(
+        sealed.map { ($0.number, $0.byteCount) }, uniquingKeysWith: { first, _ in first }),
       to: &findings)
   }
 
   /// Notes files in SyncChanges that may go.
+  ///
+  /// - Parameter byteCounts: The lengths of change sets by their numbers.
   func addRemovals(
     _ names: [ChangeFileName], by client: ClientIdentifier, reason: String,
-    to findings: inout Findings
+    byteCounts: [UInt64: Int] = [:], to findings: inout Findings
   ) {
+    var lengths: [RelativePath: Int] = [:]
+    for case .changeSet(let name) in names {
+      lengths[layout.path(of: name, by: client)] = byteCounts[name.number]
+    }
     for kind in [VacuumReport.Files.Kind.changeSets, .segments] {
       let some = names.filter { name in
         if case .segment = name { kind == .segments } else { kind == .changeSets }
@@ -173,7 +183,7 @@ struct Housekeeping {
             reason: reason),
           paths: some.sorted { $0.numbers.lowerBound < $1.numbers.lowerBound }.map {
             layout.path(of: $0, by: client)
-          }))
+          }, byteCounts: lengths))
     }
   }
 
@@ -214,7 +224,14 @@ struct Housekeeping {
   // MARK: Removing
 
   private func remove(_ findings: inout Findings) throws {
-    context.begin(.removing, count: findings.removals.reduce(0) { $0 + $1.paths.count })
+    let lengths = findings.removals.flatMap { removal in
+      removal.paths.map { removal.byteCounts[$0] }
+    }
+    let known = lengths.compactMap(\.self)
+    // Of some a total would be none.
+    context.begin(
+      .removing, count: lengths.count,
+      bytes: known.count == lengths.count ? known.reduce(0, +) : 0)
     for removal in findings.removals {
       var removed = removal.files
       for path in removal.paths {
@@ -226,7 +243,10 @@ struct Housekeeping {
           findings.formerLives.removeAll { $0.files.contains { $0.paths.contains(path) } }
           context.environment.logger.notice("clearing away \(path): \(error)")
         }
-        context.report { $0.completedCount += 1 }
+        context.report {
+          $0.completedCount += 1
+          $0.completedBytes += removal.byteCounts[path] ?? 0
+        }
       }
       if removed.count > 0 { findings.report.removed.append(removed) }
     }

@@ -180,6 +180,10 @@ struct LeftBehind {
     _ reader: LeftBehindReader, _ report: inout SyncReport,
     _ record: ([ClientIdentifier: UInt64]) throws -> [String: [UInt8]?]
   ) throws {
+    let count = reader.remainingCount
+    guard count > 0 else { return }
+    let before = files.counts.bytesRead
+    context.begin(.downloading, count: count)
     while true {
       try context.checkCancellation()
       let window = try reader.next(
@@ -190,7 +194,14 @@ struct LeftBehind {
         checkCancellation: context.checkCancellation)
       context.environment.logger.notice(
         "\(window.count) change sets were left behind, \(count) of them written anew")
+      let bytes = files.counts.bytesRead - before
+      context.report {
+        $0.completedCount = min($0.totalCount, $0.completedCount + window.count)
+        $0.completedBytes = bytes
+      }
     }
+    // The others wait.
+    context.endPhase()
   }
 
   private static func byText(_ numbers: [ClientIdentifier: UInt64]) -> [String: UInt64] {

@@ -66,6 +66,22 @@ final class LeftBehindReader {
     }
   }
 
+  /// How many change sets there are that were not read yet.
+  var remainingCount: Int {
+    folders.reduce(0) { sum, entry in
+      let (client, folder) = entry
+      let first = (contained[client] ?? 0) + 1
+      let last = limits[client] ?? .max
+      var numbers = Set(folder.claims.keys.filter { first <= $0 && $0 <= last })
+      for segment in folder.segments {
+        let lower = max(first, segment.numbers.lowerBound)
+        let upper = min(last, segment.numbers.upperBound)
+        if lower <= upper { numbers.formUnion(lower...upper) }
+      }
+      return sum + numbers.count
+    }
+  }
+
   /// The next change sets, each after those that it depends on; none if no
   /// more can be read.
   func next(_ count: Int, bytes: Int) throws -> [SyncChangeSet] {

@@ -118,7 +118,9 @@ struct OwnChangeSets {
   func seal(_ report: inout SyncReport) throws -> [SealedChangeSet] {
     context.begin(.sealing)
     try context.checkCancellation()
-    report.parkedRows += try store.seal(checkCancellation: context.checkCancellation).parkedRows
+    report.parkedRows += try store.seal(
+      checkCancellation: context.checkCancellation, onProgress: context.count(_:of:)
+    ).parkedRows
     return try store.sealedChangeSets()
   }
 
@@ -168,12 +170,16 @@ struct OwnChangeSets {
     }
     let there = kept.filter { present.contains(name(of: $0)) }
     guard limit > 0, !there.isEmpty else { return lost }
-    context.begin(.verifying, count: min(limit, there.count))
     let start = Int(context.environment.random() % UInt64(there.count))
-    for offset in 0..<min(limit, there.count) {
-      let sealed = there[(start + offset) % there.count]
+    let chosen = (0..<min(limit, there.count)).map { there[(start + $0) % there.count] }
+    context.begin(
+      .verifying, count: chosen.count, bytes: chosen.reduce(0) { $0 + $1.byteCount })
+    for sealed in chosen {
       if try !isIntact(sealed), try !putBack(sealed, &report) { lost.append(sealed) }
-      context.report { $0.completedCount += 1 }
+      context.report {
+        $0.completedCount += 1
+        $0.completedBytes += sealed.byteCount
+      }
     }
     return lost
   }
@@ -188,17 +194,22 @@ struct OwnChangeSets {
     guard limit > 0, !mine.isEmpty else { return mine.map(\.name) }
     var damaged: Set<RecentSyncFile.Segment> = []
     let start = Int(context.environment.random() % UInt64(mine.count))
-    for offset in 0..<(limit == .max ? mine.count : 1) {
+    let count = limit == .max ? mine.count : 1
+    context.begin(.verifying, count: count)
+    for offset in 0..<count {
       let segment = mine[(start + offset) % mine.count]
       let path = layout.path(of: segment.name, by: client)
+      defer { context.report { $0.completedCount += 1 } }
       do {
         let bytes = try files.read(path, limit: CodecLimits.default.fileBytes)
+        context.report { $0.completedBytes += bytes.count }
         if ContentHash(of: bytes) == segment.hash { continue }
       } catch let error as DirectoryError where error.concernsOneFile {
         context.environment.logger.notice("segment \(path): \(error)")
       }
       damaged.insert(segment)
     }
+    context.endPhase()
     guard !damaged.isEmpty else { return mine.map(\.name) }
     try records.keep(made.filter { !damaged.contains($0) })
     for segment in damaged { try files.remove(layout.path(of: segment.name, by: client)) }

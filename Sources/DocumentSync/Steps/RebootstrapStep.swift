@@ -42,7 +42,7 @@ struct RebootstrapStep {
     keptCommands: [ClientIdentifier: UInt64] = [:], isStranger: Bool = false,
     where isWanted: (WholeStoreSteps.Candidate) -> Bool = { _ in true }
   ) throws -> SyncReport.Rebootstrap {
-    context.begin(.downloading)
+    context.begin(.listing)
     context.environment.logger.notice("re-bootstrap of \(store.path): \(reason.rawValue)")
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
@@ -75,7 +75,8 @@ struct RebootstrapStep {
           try store.replaceContent(
             withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
             records: records, commandState: commandState(in: generation, kept: keptCommands),
-            events: missed.events, checkCancellation: context.checkCancellation)
+            events: missed.events, checkCancellation: context.checkCancellation,
+            onProgress: context.count(_:of:))
         }
       for event in missed.events { context.send(.commandReceived(event)) }
       try siblings.removeAll()
@@ -101,7 +102,7 @@ struct RebootstrapStep {
       return try store.replaceContent(
         withSnapshotAt: database, mergingInto: binding(generation), records: records,
         commandState: commandState(in: generation, kept: nil),
-        checkCancellation: context.checkCancellation)
+        checkCancellation: context.checkCancellation, onProgress: context.count(_:of:))
     } catch let error as StoreError where error.code == .schemasDiffer {
       let isTwice = reason == .createdTwice
       throw SyncError(
@@ -158,12 +159,20 @@ struct RebootstrapStep {
       !$0.isKept && $0.number > vector.number(of: client)
     }
     guard !wanted.isEmpty else { return found }
+    context.begin(
+      .downloading, count: wanted.count, bytes: wanted.reduce(0) { $0 + $1.byteCount })
     let header = SyncChangeSet.Header(
       root: store.binding.root, document: store.binding.document,
       generation: store.binding.generation, client: client, number: 0, previous: nil)
     let reader = SegmentReader(files, header: header, layout: layout)
     let segments = try StoreRecords(store).segments().filter { $0.client == client }
     for sealed in wanted {
+      defer {
+        context.report {
+          $0.completedCount += 1
+          $0.completedBytes += sealed.byteCount
+        }
+      }
       for segment in segments
       where segment.first <= sealed.number && sealed.number <= segment.last
         && found[sealed.number] == nil

@@ -120,11 +120,9 @@ final class SharedFiles: Sendable {
     context.begin(.uploading, count: 1, bytes: byteCount)
     try directory.upload(localFile: localFile, to: path, by: client) { [context] done, total in
       try context.checkCancellation()
-      context.report {
-        $0.completedBytes = done
-        $0.totalBytes = total
-      }
+      context.count(bytes: done, of: total)
     }
+    context.endPhase()
     lock.withLock { moved.bytesPublished += byteCount }
   }
 
@@ -134,11 +132,9 @@ final class SharedFiles: Sendable {
     context.begin(.downloading, count: 1)
     try directory.download(path, to: localFile, limit: limit) { [context] done, total in
       try context.checkCancellation()
-      context.report {
-        $0.completedBytes = done
-        $0.totalBytes = total
-      }
+      context.count(bytes: done, of: total)
     }
+    context.endPhase()
   }
 
   /// Removes what unfinished calls of this client left.

@@ -72,6 +72,9 @@ extension SyncPass {
     if returning.contains(where: { $0.client == store.binding.client }) {
       try store.beginIncarnation(.begunAnew)
     }
+    context.begin(
+      .applying, count: returning.count, bytes: returning.reduce(0) { $0 + $1.bytes.count })
     _ = try store.writeReturningAnew(checkCancellation: context.checkCancellation)
+    context.endPhase()
   }
 }

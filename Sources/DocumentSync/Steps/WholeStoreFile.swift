@@ -27,6 +27,7 @@ struct WholeStoreFile {
   ) throws -> Checked {
     var header = header
     let input = try LocalFileHandle(reading: database, operation: context.verb)
+    context.begin(.compressing, count: 1, bytes: try input.byteCount())
     var hasher = ContentHasher()
     header.storeByteCount = 0
     try input.forEachChunk(of: Self.chunkByteCount) { chunk in
@@ -44,7 +45,6 @@ struct WholeStoreFile {
     let output = try LocalFileHandle(creating: path, operation: context.verb)
     try output.write(envelope.encodedHead())
     let zlib = try ZlibStream(.deflate)
-    context.begin(.snapshot, count: 1, bytes: header.storeByteCount)
     func push(_ chunk: [UInt8], isLast: Bool) throws {
       try zlib.push(chunk, isLast: isLast) { part in
         envelope.storedByteCount += part.count
@@ -71,6 +71,7 @@ struct WholeStoreFile {
     let trailer = StreamedEnvelope.trailer(for: whole.hash)
     try output.write(trailer)
     whole.update(trailer)
+    context.endPhase()
     return Checked(
       header: header, hash: whole.hash, envelope: envelope,
       byteCount: envelope.headByteCount + envelope.storedByteCount + trailer.count)
@@ -125,6 +126,7 @@ struct WholeStoreFile {
     guard header.storeByteCount == envelope.bodyByteCount else {
       throw CodecError(.wrongCount, "length of the database")
     }
+    context.endPhase()
     return Checked(header: header, hash: hasher.hash, envelope: envelope, byteCount: byteCount)
   }
 
@@ -162,5 +164,6 @@ struct WholeStoreFile {
       zlib.isAtEnd || !checked.envelope.isCompressed
     else { throw CodecError(.badCompression, "the database in the whole store") }
     try output.flush()
+    context.endPhase()
   }
 }

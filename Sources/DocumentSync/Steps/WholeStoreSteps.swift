@@ -59,7 +59,9 @@ struct WholeStoreSteps {
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
     context.begin(.snapshot)
-    let snapshot = try store.snapshot(to: siblings.temporary("snapshot"))
+    let snapshot = try store.snapshot(
+      to: siblings.temporary("snapshot"), checkCancellation: context.checkCancellation,
+      onProgress: context.count(bytes:of:))
     let commands = try CommandState.decoded(
       store.commandState(), generation: binding.generation, client: binding.client
     ).commands

@@ -89,6 +89,7 @@ struct DirectoryLister {
         }
       }
     }
+    context.endPhase()
     return inventory
   }
 

@@ -59,6 +59,7 @@ struct DirectoryVerifier {
       let found = try verify(name, document, files, scratch: scratch)
       generations.merge(found) { first, _ in first }
     }
+    context.endPhase()
     var report = files.report
     report.sort()
     return Result(report: report, inventory: inventory, generations: generations)

@@ -108,6 +108,7 @@ final class VerifiedFiles {
       let bytes = try directory.read(path, limit: limit)
       report.fileCount += 1
       report.byteCount += bytes.count
+      context.report { $0.completedBytes += bytes.count }
       return bytes
     } catch let error as DirectoryError {
       try note(error, path)
@@ -135,6 +136,7 @@ final class VerifiedFiles {
   func count(bytes: Int) {
     report.fileCount += 1
     report.byteCount += bytes
+    context.report { $0.completedBytes += bytes }
   }
 
   private func isListed(_ path: RelativePath) throws -> Bool {

@@ -85,6 +85,8 @@ final class ProgressBar {
         "\(byteText(progress.completedBytes)) of \(byteText(progress.totalBytes))")
     } else if progress.totalCount > 0 {
       parts.append("\(progress.completedCount) of \(progress.totalCount)")
+      // How many there will be is not known.
+      if progress.completedBytes > 0 { parts.append("(\(byteText(progress.completedBytes)))") }
     }
     return parts.joined(separator: " ")
   }

@@ -62,7 +62,10 @@ struct Retire: Verb {
         selection = .notSeen(milliseconds: Int64(notSeen ?? 0) * 24 * 60 * 60 * 1000)
       }
       let names = await ClientNames(manager)
-      let retired = try await manager.retire(selection)
+      let bar = ProgressBar()
+      defer { bar.clear() }
+      let retired = try await manager.retire(selection, onProgress: bar.handler)
+      bar.clear()
       let text = retired.map { "Retired \(names.label($0))." }
       return Outcome(
         json: Result(store: arguments.store, retired: retired),
