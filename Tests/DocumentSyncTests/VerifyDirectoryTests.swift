@@ -539,6 +539,30 @@ private let markerDamage: [Damage] = [
     }
     return [Found(.markerAppliedBeyond, path)]
   },
+  Damage("a retired client of which some had not come to who cleared it away") {
+    let client = $0.original.clients[2]
+    let head = try $0.head(of: 2)
+    for number in 2...head { $0.take(try $0.changeSet(number, of: 2)) }
+    try $0.publishMarker(of: 0) {
+      $0.retired = [
+        RecentSyncFile.Retired(
+          client: client, cut: head, lowestKept: head + 1, lowestKeptCommand: 1)
+      ]
+    }
+    return [Found(.changeSetNotCleared, try $0.changeSet(1, of: 2))]
+  },
+  Damage("a retired client whose last commands were cleared away") {
+    let client = $0.original.clients[2]
+    let names = try $0.names($0.layout.syncCommands(of: client), as: CommandName.self)
+    for name in names where name.number > 1 { $0.take($0.layout.path(of: name, by: client)) }
+    try $0.publishMarker(of: 0) {
+      $0.retired = [
+        RecentSyncFile.Retired(client: client, cut: 4, lowestKept: 1, lowestKeptCommand: 4)
+      ]
+    }
+    // Neither of the whole stores has processed them.
+    return [Found(.nobodyCanJoin, $0.layout.wholeStores)]
+  },
   Damage("two markers of one revision") {
     let path = try $0.marker(of: 0)
     let content = try $0.json(path, as: RecentSyncFile.self, .recentSync) { $0.milliseconds += 1 }

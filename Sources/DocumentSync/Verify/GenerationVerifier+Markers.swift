@@ -87,7 +87,7 @@ extension GenerationVerifier {
           detail: "it names \(head.hash.nameFragment)")
       }
       checkIsThere(
-        head.number, found, lowestKept: marker.file.lowestKept, "change set", marker,
+        head.number, found, lowestKept: facts.lowestKept(of: client), "change set", marker,
         none: .markerWithoutFiles)
     }
     let commands = facts.commands[client] ?? NumberedFacts()
@@ -99,11 +99,13 @@ extension GenerationVerifier {
           detail: "it names \(head.hash.nameFragment)")
       }
       checkIsThere(
-        head.number, commands, lowestKept: marker.file.lowestKeptCommand, "command", marker,
+        head.number, commands, lowestKept: facts.lowestKeptCommand(of: client), "command", marker,
         none: .markerWithoutFiles)
     }
   }
 
+  /// What was given up need not be there: of a client that is retired those
+  /// say so who clear it away, to whom some of it may never have come.
   private func checkIsThere(
     _ head: UInt64, _ found: NumberedFacts, lowestKept: UInt64, _ noun: String,
     _ marker: GenerationFacts.Marker, none: VerifyFinding.Kind
