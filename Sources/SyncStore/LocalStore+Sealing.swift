@@ -15,10 +15,15 @@ extension LocalStore {
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> SealReport {
-    guard try read({ try !$0.tablesWithEdits().isEmpty }) else { return SealReport() }
+    guard try hasUnsealedEdits() else { return SealReport() }
     return try write {
       try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
     }
+  }
+
+  /// Whether there are edits that ``seal(checkCancellation:)`` would seal.
+  public func hasUnsealedEdits() throws -> Bool {
+    try read { try !$0.tablesWithEdits().isEmpty }
   }
 
   /// Seals within a transaction.

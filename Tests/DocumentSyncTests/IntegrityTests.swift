@@ -84,6 +84,98 @@ import Testing
     try await expectArrival(fleet)
   }
 
+  /// The document is still there, and what says whose directory it is is not.
+  @Test func applicationFileAway() async throws {
+    let fleet = try await fleetWithEdits()
+    let items = fleet.memory.items
+    fleet.memory.take(try application(of: fleet))
+    try await expect(.rootMissing, fleet)
+    try await expectNothingSent(.rootMissing, fleet)
+    fleet.memory.takeOver(items)
+    try await expectArrival(fleet)
+  }
+
+  @Test func applicationFileOfAnotherInItsPlace() async throws {
+    let fleet = try await fleetWithEdits()
+    let items = fleet.memory.items
+    let path = try application(of: fleet)
+    let bytes = try fleet.memory.read(path, limit: .max)
+    fleet.memory.take(path)
+    let other = DirectoryLayout.path(
+      of: ApplicationName(root: RootIdentifier(bits: Bits128(high: .max, low: 4))))
+    fleet.memory.put(.file(bytes), at: other)
+    try await expect(.otherRoot, fleet)
+    try await expectNothingSent(.otherRoot, fleet)
+    // Two created the application at one moment: either may be there.
+    fleet.memory.takeOver(items)
+    try await expectArrival(fleet)
+    fleet.memory.take(other)
+    try await expectArrival(fleet)
+  }
+
+  /// Nor is anything taken from a directory that may be another's.
+  @Test func whatOthersPublishedIsNotAppliedWithoutTheApplicationFile() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "published")
+    try await fleet[0].synchronize()
+    let items = fleet.memory.items
+    fleet.memory.take(try application(of: fleet))
+    let notes = try fleet[1].notes()
+    let error = await syncError { try await fleet[1].synchronize() }
+    #expect(error?.code == .rootMissing)
+    #expect(try fleet[1].notes() == notes)
+    fleet.memory.takeOver(items)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[1].notes().contains("x=published"))
+  }
+
+  /// The folder of a document of the same name has a tombstone of its own.
+  @Test func anotherDocumentOfThatNameThatWasDeleted() async throws {
+    let fleet = try await fleetWithEdits()
+    let items = emptied(fleet)
+    _ = try await DocumentSyncManager.create(
+      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory,
+      document: "main", environment: fleet.environment)
+    try await ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+      .deleteDocument("main", by: .random())
+    try await expect(.otherRoot, fleet)
+    for path in fleet.memory.items.keys where path.components.count == 1 {
+      fleet.memory.take(path)
+    }
+    fleet.memory.takeOver(items)
+    try await expectArrival(fleet)
+  }
+
+  private func application(of fleet: TestFleet) throws -> RelativePath {
+    DirectoryLayout.path(of: ApplicationName(root: fleet[0].binding.root))
+  }
+
+  /// Uploads, commands, removals and descriptions are refused as well.
+  private func expectNothingSent(
+    _ code: SyncError.Code, _ fleet: TestFleet, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let items = fleet.memory.items
+    let other = fleet[1].binding.client
+    let attempts: [@Sendable () async throws -> Void] = [
+      { try await fleet[0].uploadWholeStore() },
+      { try await fleet[0].describeClient("renamed") },
+      { try await fleet[0].removeClient(other) },
+      { try await fleet[0].reset() },
+      { try await fleet[0].retire(.client(other, .absent)) },
+      { try await fleet[0].leave() },
+      {
+        try await fleet[0].sendCommand(name: "hello")
+        try await fleet[0].synchronize()
+      },
+    ]
+    for attempt in attempts {
+      let error = await syncError(attempt, sourceLocation: sourceLocation)
+      #expect(error?.code == code, sourceLocation: sourceLocation)
+      #expect(fleet.memory.items == items, sourceLocation: sourceLocation)
+    }
+  }
+
   /// The same name in the same application, by someone who began with an
   /// empty directory: the document's folder has the same name.
   @Test func anotherDocumentOfThatNameInAnotherDirectory() async throws {

@@ -28,7 +28,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
       let files = SharedFiles(directory, context: OperationContext(self))
       try StoreLock.hold(store: store.path, operation: verb) {
         let binding = store.binding
-        try DocumentSteps(files).checkRoot(binding)
+        files.expectRoot(binding)
         try ApplicationSteps(files).describe(
           binding.client, as: descriptions.client ?? binding.clientDescription,
           ancestor: binding.ancestor, userInfo: descriptions.clientInfo,

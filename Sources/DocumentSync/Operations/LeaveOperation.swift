@@ -83,6 +83,8 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
     report.synchronization = synchronization
     // What an earlier attempt had only kept went out with that.
     if try !commands.state().hasLeft {
+      // What is noted from here on goes out with the next synchronization.
+      try files.confirmRoot()
       try CommandSteps.enqueueFarewell(of: store)
       report.synchronization?.sent += try pass.run().sent
     }

@@ -36,6 +36,8 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     let pass = SyncPass(store: store, files: files, turns: turns)
     _ = try pass.run()
     let fetched = try pass.fetch()
+    // What is noted from here on goes out with the next synchronization.
+    try files.confirmRoot()
     var generator = environment.generator
     let records = StoreRecords(store)
     var reset = try records.reset()

@@ -36,6 +36,8 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
     try await holdingStore { [self] files in
       let pass = SyncPass(store: store, files: files, turns: turns)
       let fetched = try pass.fetch()
+      // What is noted from here on goes out with the next synchronization.
+      try files.confirmRoot()
       let retirement = Retirement(store: store, context: files.context)
       let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
       _ = try pass.send(fetched)

@@ -157,7 +157,7 @@ struct DocumentSteps {
   func create(
     _ binding: StoreBinding, description: String, userInfo: SyncUserInfo? = nil
   ) throws -> Found {
-    try checkRoot(binding)
+    try files.checkRoot(binding)
     let layout = DirectoryLayout.Document(binding.document)
     let ordinal = UInt64(binding.generationOrdinal)
     let name = GenerationName(ordinal: ordinal, key: binding.generation)
@@ -217,45 +217,38 @@ struct DocumentSteps {
 
   /// Throws unless the generation that a store is bound to is there and
   /// counts. Costs one listing while it does.
+  ///
+  /// The root is looked for before a file is touched then.
   func check(_ binding: StoreBinding) throws {
     let folder = DirectoryLayout.Document(binding.document).folder
     let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
     let ordinal = UInt64(binding.generationOrdinal)
+    let own = GenerationName(ordinal: ordinal, key: binding.generation)
     if let tombstone = listing.tombstone(for: ordinal) {
+      if !listing.generations.contains(own) { try checkIsNoOther(binding) }
       if let counting = listing.counting, !listing.isDeleted(counting.ordinal) {
         throw createdAgain(binding)
       }
       throw deleted(binding.documentIdentifier, try deletion(tombstone, of: binding.document))
     }
     guard let counting = listing.counting,
-      listing.generations.contains(GenerationName(ordinal: ordinal, key: binding.generation))
+      listing.generations.contains(own)
     else { throw try absent(binding, listing: listing) }
+    files.expectRoot(binding)
     guard counting.key == binding.generation else { throw replaced(binding) }
   }
 
-  /// Throws unless the directory is the one that a store is bound to.
-  func checkRoot(_ binding: StoreBinding) throws {
-    let roots = try files.list(.root, as: RootName.self).compactMap { name in
-      if case .application(let name) = name { name.root } else { nil }
-    }
-    guard let other = roots.min() else {
-      throw context.error(
-        .rootMissing, path: files.directory.location,
-        "The directory is empty, or holds nothing of DocumentSync.",
-        remedy: "Connect or mount the shared directory, then sync again.",
-        detail: "root \(binding.root)")
-    }
-    guard roots.contains(binding.root) else {
-      throw context.error(
-        .otherRoot, path: files.directory.location,
-        "This is not the shared directory that the store belongs to.",
-        remedy: "Sync with the directory in which the document “\(binding.documentIdentifier)” is.",
-        detail: "root \(other) instead of \(binding.root)")
+  /// Throws if the directory is another's. That it is nobody's any more says
+  /// nothing: so it is once everything was removed.
+  private func checkIsNoOther(_ binding: StoreBinding) throws {
+    let roots = try files.roots()
+    guard roots.isEmpty || roots.contains(binding.root) else {
+      throw files.otherRoot(binding, roots)
     }
   }
 
   private func absent(_ binding: StoreBinding, listing: Listing) throws -> SyncError {
-    try checkRoot(binding)
+    try files.checkRoot(binding)
     return context.error(
       .generationMissing,
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),

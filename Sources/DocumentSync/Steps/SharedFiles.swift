@@ -16,6 +16,8 @@ final class SharedFiles: Sendable {
   let context: OperationContext
   private let lock = NSLock()
   nonisolated(unsafe) private var moved = Counts()
+  /// The roots to be found before a file is touched.
+  let expectations = RootExpectations()
 
   init(_ directory: any SharedDirectory, context: OperationContext) {
     self.directory = directory
@@ -67,7 +69,7 @@ final class SharedFiles: Sendable {
 
   /// The bytes of a file.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
-    try context.checkCancellation()
+    try prepare()
     let bytes = try directory.read(path, limit: limit)
     lock.withLock { moved.bytesRead += bytes.count }
     return bytes
@@ -87,7 +89,7 @@ final class SharedFiles: Sendable {
 
   /// Publishes a file.
   func publish(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
-    try context.checkCancellation()
+    try prepare()
     try directory.publish(bytes, at: path, by: client)
     lock.withLock { moved.bytesPublished += bytes.count }
   }
@@ -116,7 +118,7 @@ final class SharedFiles: Sendable {
   func upload(
     _ localFile: String, to path: RelativePath, byteCount: Int, by client: ClientIdentifier
   ) throws {
-    try context.checkCancellation()
+    try prepare()
     context.begin(.uploading, count: 1, bytes: byteCount)
     try directory.upload(localFile: localFile, to: path, by: client) { [context] done, total in
       try context.checkCancellation()
@@ -128,7 +130,7 @@ final class SharedFiles: Sendable {
 
   /// Copies a file into a new local file.
   func download(_ path: RelativePath, to localFile: String, limit: Int) throws {
-    try context.checkCancellation()
+    try prepare()
     context.begin(.downloading, count: 1)
     try directory.download(path, to: localFile, limit: limit) { [context] done, total in
       try context.checkCancellation()
@@ -139,7 +141,7 @@ final class SharedFiles: Sendable {
 
   /// Removes what unfinished calls of this client left.
   func removeLeftovers(of client: ClientIdentifier) throws {
-    try context.checkCancellation()
+    try prepare()
     lock.withLock { moved.listings += 1 }
     try directory.removeLeftovers(of: client)
   }
@@ -156,7 +158,13 @@ final class SharedFiles: Sendable {
   /// Removes a file: one of this client's own, or one of a document or an
   /// application that ends.
   func remove(_ path: RelativePath) throws {
-    try context.checkCancellation()
+    try prepare()
     try directory.remove(path)
+  }
+
+  /// What comes before every file that is touched.
+  private func prepare() throws {
+    try context.checkCancellation()
+    try confirmRoot()
   }
 }

@@ -4,8 +4,8 @@ import SyncStore
 
 /// Going over to the generation that counts, where that is another.
 extension SyncPass {
-  /// Checks the binding, and goes over to the generation that counts: if the
-  /// document was reset with what was edited here, and if it was created on
+  /// Checks the binding, and goes over to the generation that counts, once the
+  /// root that it names has arrived as well: if the document was reset with what was edited here, and if it was created on
   /// another device at the same time with the rows. So it does if it was
   /// deleted and created again, and somebody has decided so.
   func goOver() throws -> SyncReport.Rebootstrap? {
@@ -17,19 +17,22 @@ extension SyncPass {
       let step = RebootstrapStep(files, store: store)
       switch try documents.lineage(of: store.binding) {
       case .successor(let generation):
+        guard try files.roots().contains(generation.root) else { throw error }
         try processLastCommands()
         try FormerLives(files, store: store).noteLeaving()
         let rebootstrap = try goOver(to: generation)
         try store.beginIncarnation(.begunAnew)
         return rebootstrap
       case .stranger(let generation):
+        guard try files.roots().contains(generation.root) else { throw error }
         try FormerLives(files, store: store).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
       }
     } catch let error as SyncError where error.code == .documentReplaced {
       guard let found = try documents.find(store.binding.document), !found.isDeleted,
-        try StoreRecords(store).mergesInto() == found.file.generation
+        try StoreRecords(store).mergesInto() == found.file.generation,
+        try files.roots().contains(found.file.root)
       else { throw error }
       return try RebootstrapStep(files, store: store).run(
         .begunAnew, into: found.file, isStranger: true)

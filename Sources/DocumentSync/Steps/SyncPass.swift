@@ -176,6 +176,7 @@ struct SyncPass {
     try observeAbsence(fetched)
     try retireAncestors(fetched)
     try own.publishAncestral(&report)
+    if try store.hasUnsealedEdits() { try files.confirmRoot() }
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
     try CommandSteps(files, store: store).publish(&report)

@@ -17,7 +17,9 @@ struct WholeStoreUpload {
     while true {
       _ = try pass.run()
       do {
-        let uploaded = try WholeStoreSteps(SharedFiles(directory, context: context)).upload(store)
+        let files = SharedFiles(directory, context: context)
+        files.expectRoot(store.binding)
+        let uploaded = try WholeStoreSteps(files).upload(store)
         _ = try pass.run()
         return uploaded
       } catch let error as StoreError
