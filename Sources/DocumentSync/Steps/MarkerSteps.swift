@@ -165,6 +165,20 @@ struct MarkerSteps {
     }
   }
 
+  /// Puts back the last marker if it is in the directory and damaged.
+  func mend(_ listing: Listing) throws {
+    guard let last = try records.ownMarker(), let name = MarkerName(last.name),
+      listing.own.contains(name)
+    else { return }
+    let path = layout.path(of: name)
+    do {
+      if try files.read(path, limit: CodecLimits.small.fileBytes) == Array(last.bytes) { return }
+    } catch let error as DirectoryError where error.concernsOneFile {
+      context.environment.logger.notice("own marker \(name): \(error)")
+    }
+    try files.publishAnew(Array(last.bytes), at: path, by: binding.client)
+  }
+
   private func republish(_ last: StoreRecords.OwnMarker, unlessIn own: [MarkerName]) throws {
     guard let name = MarkerName(last.name), !own.contains(name) else { return }
     try files.publishAnew(Array(last.bytes), at: layout.path(of: name), by: binding.client)

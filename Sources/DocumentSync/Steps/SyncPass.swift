@@ -179,7 +179,9 @@ struct SyncPass {
     if try store.hasUnsealedEdits() { try files.confirmRoot() }
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
-    try CommandSteps(files, store: store).publish(&report)
+    let commands = CommandSteps(files, store: store)
+    try commands.publish(listed: checksOwnFiles ? commands.whole() : nil, &report)
+    if checksOwnFiles { try MarkerSteps(files, store: store).mend(fetched.listing) }
     var lost: [SealedChangeSet] = []
     if case .own(let names) = fetched.turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
