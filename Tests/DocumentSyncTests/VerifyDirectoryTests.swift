@@ -7,36 +7,6 @@ import Testing
 
 @testable import DocumentSync
 
-/// What verifying finds in a directory, by kind and path.
-private struct Found: Hashable, CustomStringConvertible {
-  var kind: VerifyFinding.Kind
-  var path: String
-
-  init(_ kind: VerifyFinding.Kind, _ path: RelativePath) {
-    self.kind = kind
-    self.path = path.description
-  }
-
-  init(_ finding: VerifyFinding) {
-    kind = finding.kind
-    path = finding.path ?? ""
-  }
-
-  var description: String { "\(kind) at \(path)" }
-}
-
-/// One kind of damage, and all that is to be found of it.
-private struct Damage: Sendable, CustomTestStringConvertible {
-  var name: String
-  var make: @Sendable (DamagedDirectory) throws -> [Found]
-  var testDescription: String { name }
-
-  init(_ name: String, _ make: @escaping @Sendable (DamagedDirectory) throws -> [Found]) {
-    self.name = name
-    self.make = make
-  }
-}
-
 struct VerifyDirectoryTests {
   @Test func busyDirectoryThatIsWholeGivesNothing() async throws {
     let directory = try await DamagedDirectory()
@@ -50,7 +20,7 @@ struct VerifyDirectoryTests {
   @Test(
     arguments: fileDamage + nameDamage + documentDamage + changeDamage + markerDamage
       + wholeStoreDamage + commandDamage + segmentDamage)
-  fileprivate func damageGivesExactlyItsFinding(_ damage: Damage) async throws {
+  func damageGivesExactlyItsFinding(_ damage: Damage) async throws {
     let directory = try await DamagedDirectory()
     let expected = try damage.make(directory)
     let before = directory.memory.items
@@ -312,8 +282,16 @@ private let nameDamage: [Damage] = [
 
 private let documentDamage: [Damage] = [
   Damage("no application file") {
+    let path = try $0.application
+    $0.take(path)
+    return [Found(.applicationMissing, path)]
+  },
+  Damage("no application file, and nothing that says which it was") {
     $0.take(try $0.application)
-    return [Found(.applicationMissing, .root / "application.….json")]
+    try $0.flip($0.generation)
+    return [
+      Found(.applicationMissing, .root / "application.….json"), Found(.damaged, try $0.generation),
+    ]
   },
   Damage("two application files") {
     let root = RootIdentifier(bits: Bits128(high: .max, low: 1))

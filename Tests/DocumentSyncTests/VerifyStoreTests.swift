@@ -308,9 +308,9 @@ private let changeSetDamage: [StoreDamage] = [
 
 private let directoryDamage: [StoreDamage] = [
   StoreDamage("another directory") { store in
-    for path in store.memory.items.keys where path.name.hasPrefix("application.") {
-      store.memory.take(path)
-    }
+    let own = try #require(
+      store.memory.items.keys.first { $0.name.hasPrefix("application.") })
+    store.memory.take(own)
     let root = RootIdentifier(bits: Bits128(high: 4, low: 4))
     let content = try Envelope.encodeJSON(
       ApplicationFile(
@@ -318,14 +318,16 @@ private let directoryDamage: [StoreDamage] = [
         createdMilliseconds: 1), type: .application)
     store.memory.put(
       .file(content), at: DirectoryLayout.path(of: ApplicationName(root: root)))
-    return [found(.bindingMissing, "")]
+    return [found(.bindingMissing, own), found(.rootMissing, own)]
   },
   StoreDamage("a generation that was begun anew") { store in
     let layout = store.original.binding.layout.document
     let name = GenerationName(ordinal: 2, key: IntegrityKey(bits: Bits128(high: 4, low: 4)))
+    let root = try #require(
+      store.memory.items.keys.compactMap { ApplicationName($0.name) }.first?.root)
     let content = try Envelope.encodeJSON(
       GenerationFile(
-        root: RootIdentifier(bits: Bits128(high: 4, low: 4)), document: layout.name,
+        root: root, document: layout.name,
         identifier: "main", generation: name.key, ordinal: 2, description: "",
         creator: store.original.binding.client, createdMilliseconds: 1), type: .generation)
     store.memory.put(.file(content), at: layout.path(of: name))

@@ -45,13 +45,14 @@ struct DirectoryInventory: Hashable {
 
   var applications: Set<ApplicationName> = []
   var clientDevices: Set<ClientDeviceName> = []
+  var clientRemovals: Set<ClientRemovalName> = []
   var documents: [DocumentName: Document] = [:]
   /// What is wrong with names, and folders that cannot be listed.
   var findings: Set<VerifyFinding> = []
 
   /// How many files there are to read.
   var fileCount: Int {
-    applications.count + clientDevices.count
+    applications.count + clientDevices.count + clientRemovals.count
       + documents.values.reduce(0) { sum, document in
         sum + document.generations.count + document.deleted.count
           + document.lives.values.reduce(0) { $0 + $1.fileCount }
@@ -78,9 +79,12 @@ struct DirectoryLister {
       case .application(let name): inventory.applications.insert(name)
       case .folder(.encryption): try listReserved(DirectoryLayout.encryption, &inventory)
       case .folder(.clientDevices):
-        inventory.clientDevices = Set(
-          try list(DirectoryLayout.clientDevices, as: ClientEntryName.self, &inventory)
-            .compactMap { if case .device(let name) = $0 { name } else { nil } })
+        for name in try list(DirectoryLayout.clientDevices, as: ClientEntryName.self, &inventory) {
+          switch name {
+          case .device(let name): inventory.clientDevices.insert(name)
+          case .removal(let name): inventory.clientRemovals.insert(name)
+          }
+        }
       case .folder(.temporary): try listLeftovers(&inventory)
       case .folder(.documents):
         for document in try list(DirectoryLayout.documents, as: DocumentName.self, &inventory) {

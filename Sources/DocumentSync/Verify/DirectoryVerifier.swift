@@ -54,11 +54,15 @@ struct DirectoryVerifier {
     inventory.findings.forEach(files.note)
     try verifyApplications(inventory, files)
     try verifyClients(inventory, files)
+    try verifyRemovals(inventory, files)
     var generations: [IntegrityKey: GenerationFacts] = [:]
+    var roots: [RootIdentifier: [DocumentName]] = [:]
     for (name, document) in inventory.documents.sorted(by: { $0.key < $1.key }) {
       let found = try verify(name, document, files, scratch: scratch)
-      generations.merge(found) { first, _ in first }
+      generations.merge(found.generations) { first, _ in first }
+      if let root = found.root { roots[root, default: []].append(name) }
     }
+    verifyRoots(roots, inventory, files)
     context.endPhase()
     var report = files.report
     report.sort()
@@ -69,12 +73,6 @@ struct DirectoryVerifier {
 
   private func verifyApplications(_ inventory: DirectoryInventory, _ files: VerifiedFiles) throws {
     let roots = inventory.applications.sorted { $0.root < $1.root }
-    if roots.isEmpty {
-      files.note(
-        VerifyFinding(
-          .applicationMissing, path: "application.….json",
-          "There is no application file: nothing can be synchronized here."))
-    }
     for (index, name) in roots.enumerated() {
       let path = DirectoryLayout.path(of: name)
       if index > 0 {
@@ -97,6 +95,42 @@ struct DirectoryVerifier {
           "The directory belongs to the application “\(file.application)”, not to “\(application)”."
         )
       }
+    }
+  }
+
+  /// Compares the roots that documents belong to with the application files.
+  private func verifyRoots(
+    _ roots: [RootIdentifier: [DocumentName]], _ inventory: DirectoryInventory,
+    _ files: VerifiedFiles
+  ) {
+    let isEmpty = inventory.applications.isEmpty
+    let present = Set(inventory.applications.map(\.root))
+    let missing = roots.filter { !present.contains($0.key) }.sorted { $0.key < $1.key }
+    for (root, documents) in missing {
+      files.note(
+        isEmpty ? .applicationMissing : .rootMissing,
+        DirectoryLayout.path(of: ApplicationName(root: root)),
+        isEmpty
+          ? "There is no application file: nothing can be synchronized here."
+          : "A document belongs to a directory whose application file is not here: its devices do "
+            + "not synchronize here.",
+        detail: documents.map { "document \($0)" }.joined(separator: ", "))
+    }
+    guard isEmpty, missing.isEmpty else { return }
+    files.note(
+      VerifyFinding(
+        .applicationMissing, path: "application.….json",
+        "There is no application file: nothing can be synchronized here."))
+  }
+
+  private func verifyRemovals(_ inventory: DirectoryInventory, _ files: VerifiedFiles) throws {
+    for name in inventory.clientRemovals.sorted(by: { $0.description < $1.description }) {
+      let path = DirectoryLayout.path(of: name)
+      let whole = try files.json(path, name.hash, as: ClientRemovalFile.self, .clientDevice)
+      guard let file = whole?.content, file.client != name.client else { continue }
+      files.note(
+        .misplaced, path, "The word that a client was removed is about another client.",
+        detail: "client \(file.client)")
     }
   }
 
@@ -126,7 +160,7 @@ struct DirectoryVerifier {
   private func verify(
     _ name: DocumentName, _ document: DirectoryInventory.Document, _ files: VerifiedFiles,
     scratch: String
-  ) throws -> [IntegrityKey: GenerationFacts] {
+  ) throws -> (generations: [IntegrityKey: GenerationFacts], root: RootIdentifier?) {
     let layout = DirectoryLayout.Document(name)
     if document.generations.isEmpty, document.deleted.isEmpty, document.lives.isEmpty {
       files.note(
@@ -157,10 +191,13 @@ struct DirectoryVerifier {
       }
       let verifier = GenerationVerifier(files: files, names: life, scratch: scratch)
       found[key] = try verifier.run(
-        GenerationFacts(generation, root: roots[key]),
+        GenerationFacts(
+          generation, ordinal: document.generations.first { $0.key == key }?.ordinal,
+          root: roots[key]),
         isCurrent: !isDeleted && (document.counting?.key ?? key) == key)
     }
-    return found
+    let counting = document.counting.flatMap { document.isDeleted($0.key) ? nil : $0.key }
+    return (found, counting.flatMap { roots[$0] })
   }
 
   private func verify(
@@ -185,6 +222,16 @@ struct DirectoryVerifier {
         .misplaced, path, "The generation's file belongs to another document or generation.",
         detail: "document \(file.document), generation \(file.ordinal) \(file.generation)")
       return nil
+    }
+    if let previous = file.previous, !document.isDeleted(name.key),
+      !document.generations.contains(where: {
+        $0.key == previous && $0.ordinal < name.ordinal
+      })
+    {
+      files.note(
+        .generationPreviousMissing, path,
+        "The generation takes the place of another, whose file is not there.",
+        detail: "generation \(previous)")
     }
     return file.root
   }

@@ -28,6 +28,8 @@ struct GenerationFacts {
 
   /// The generation, and where it is.
   let layout: DirectoryLayout.Generation
+  /// Its ordinal; `nil` if its file is not there.
+  let ordinal: UInt64?
   /// The shared directory that the headers of all files name; `nil` if that
   /// is not known.
   var root: RootIdentifier?
@@ -38,8 +40,9 @@ struct GenerationFacts {
   /// What change sets build on, each with the first file that says so.
   var dependencies: [Dependency: RelativePath] = [:]
 
-  init(_ layout: DirectoryLayout.Generation, root: RootIdentifier?) {
+  init(_ layout: DirectoryLayout.Generation, ordinal: UInt64?, root: RootIdentifier?) {
     self.layout = layout
+    self.ordinal = ordinal
     self.root = root
   }
 

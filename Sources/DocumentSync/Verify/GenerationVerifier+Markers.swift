@@ -110,7 +110,9 @@ extension GenerationVerifier {
     _ head: UInt64, _ found: NumberedFacts, lowestKept: UInt64, _ noun: String,
     _ marker: GenerationFacts.Marker, none: VerifyFinding.Kind
   ) {
-    guard head > found.greatest, head >= lowestKept else { return }
+    guard head > found.greatest, head >= lowestKept,
+      !found.inMissingSegments.contains(where: { $0.contains(head) })
+    else { return }
     if found.claims.isEmpty {
       files.note(
         none, marker.path,

@@ -46,6 +46,43 @@ extension GenerationVerifier {
     }
   }
 
+  /// Notes segments that a marker lists and that are not there, unless their
+  /// author has let them go: what it cleared away, what is in a larger one, and,
+  /// where it does not list them itself, what is there in another file.
+  func checkListedSegments(_ facts: inout GenerationFacts) {
+    var missing: [RecentSyncFile.Segment: GenerationFacts.Marker] = [:]
+    for (_, marker) in facts.markers.sorted(by: { $0.key < $1.key }) {
+      for segment in marker.file.segments where missing[segment] == nil {
+        if isMissing(segment, listedBy: marker, facts) { missing[segment] = marker }
+      }
+    }
+    for (segment, marker) in missing {
+      files.note(
+        .markerSegmentMissing, facts.layout.path(of: segment.name, by: segment.client),
+        "The segment of change sets \(segment.first) to \(segment.last) is not there.",
+        detail: "listed by \(marker.path.name)")
+      facts.changes[segment.client, default: NumberedFacts()].inMissingSegments.append(
+        segment.first...segment.last)
+    }
+  }
+
+  private func isMissing(
+    _ segment: RecentSyncFile.Segment, listedBy marker: GenerationFacts.Marker,
+    _ facts: GenerationFacts
+  ) -> Bool {
+    let lowest = facts.lowestKept(of: segment.client)
+    guard segment.first <= segment.last, segment.last >= lowest else { return false }
+    let numbers = segment.first...segment.last
+    for case .segment(let name) in names.changes[segment.client] ?? []
+    where name == segment.name || name.numbers.contains(numbers) {
+      return false
+    }
+    if marker.file.client == segment.client { return true }
+    let found = facts.changes[segment.client] ?? NumberedFacts()
+    return found.claims.keys.count { numbers.contains($0) && $0 >= lowest }
+      < segment.last - max(segment.first, lowest) + 1
+  }
+
   /// Notes segments that are of no use: those whose numbers were given up,
   /// and those that overlap.
   func checkSegments(_ facts: GenerationFacts) {

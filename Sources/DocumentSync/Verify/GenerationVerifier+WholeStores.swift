@@ -115,12 +115,14 @@ extension GenerationVerifier {
     let header = checked.header
     guard
       facts.owns(root: header.root, document: header.document, generation: header.generation),
+      facts.ordinal.map({ $0 == header.generationOrdinal }) ?? true,
       header.client == client, header.number == name.number
     else {
       files.note(
         .misplaced, path, "The whole store belongs to another document, client or number.",
         detail: "root \(header.root), document \(header.document), generation "
-          + "\(header.generation), client \(header.client), number \(header.number)")
+          + "\(header.generationOrdinal) \(header.generation), client \(header.client), number \(header.number)"
+      )
       return nil
     }
     do {

@@ -29,6 +29,7 @@ struct GenerationVerifier {
       facts.commands[client]?.lowestKept = lowest
     }
     guard isCurrent else { return facts }
+    checkListedSegments(&facts)
     checkChanges(facts)
     checkCommands(facts)
     checkMarkers(facts)
@@ -83,6 +84,14 @@ struct GenerationVerifier {
         detail: "root \(header.root), document \(header.document), generation "
           + "\(header.generation), client \(header.client), number \(header.number)")
       return NumberedFacts.Claim(path: path)
+    }
+    if number == 1, let previous = header.previous,
+      !changeSet.dependencies.entries.contains(where: { $0.value.hash == previous })
+    {
+      files.note(
+        .chainBroken, path,
+        "Change set 1 does not continue a change set of its ancestor that it builds on.",
+        detail: "it names \(previous.nameFragment)")
     }
     for (other, entry) in changeSet.dependencies.entries {
       let dependency = GenerationFacts.Dependency(

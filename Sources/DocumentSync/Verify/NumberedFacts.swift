@@ -19,6 +19,9 @@ struct NumberedFacts {
   var claims: [UInt64: [Claim]] = [:]
   /// The least number that its author has not cleared away.
   var lowestKept: UInt64 = 1
+  /// The numbers of segments that are listed and not there: that these are
+  /// missing is said of the segment.
+  var inMissingSegments: [ClosedRange<UInt64>] = []
 
   /// The numbers that are there, in order.
   var numbers: [UInt64] { claims.keys.sorted() }
@@ -76,7 +79,10 @@ struct NumberedRules {
 
   /// Checks, and notes what is wrong.
   func run(_ files: VerifiedFiles) {
-    for range in facts.missing(upTo: facts.greatest) { noteMissing(range, files) }
+    for range in facts.missing(upTo: facts.greatest)
+    where !facts.inMissingSegments.contains(where: { $0.contains(range) }) {
+      noteMissing(range, files)
+    }
     for number in facts.numbers { check(number, files) }
   }
 
@@ -96,6 +102,7 @@ struct NumberedRules {
   private func check(_ number: UInt64, _ files: VerifiedFiles) {
     let claims = facts.claims[number] ?? []
     if Set(claims.compactMap(\.hash)).count > 1 { noteClaims(claims, of: number, files) }
+    // What the first one names is the ancestor's, and was looked at before.
     guard number > 1, let before = facts.hashes(number - 1) else { return }
     for claim in claims {
       guard claim.hash != nil, claim.previous.map({ !before.contains($0) }) ?? true else {

@@ -25,15 +25,23 @@ struct StoreComparison {
 
   /// What is wrong with what the store is bound to.
   private var bindingFinding: VerifyFinding? {
-    func missing(_ message: String, _ path: RelativePath) -> VerifyFinding {
+    func missing(
+      _ message: String, _ path: RelativePath, remedy: String? = nil
+    ) -> VerifyFinding {
       VerifyFinding(
         .bindingMissing, path: path.description, message,
         detail: "root \(binding.root), generation \(binding.generationOrdinal) "
-          + "\(binding.generation)")
+          + "\(binding.generation)",
+        remedy: remedy)
     }
     let roots = directory.inventory.applications.map(\.root)
     if !roots.isEmpty, !roots.contains(binding.root) {
-      return missing("This is not the shared directory that the store belongs to.", .root)
+      return missing(
+        "This is not the shared directory that the store belongs to.",
+        DirectoryLayout.path(of: ApplicationName(root: binding.root)),
+        remedy:
+          "Name the directory in which the document “\(binding.documentIdentifier)” is. If it "
+          + "is this one, restore the file from another device's copy of the directory.")
     }
     let folder = layout.document.folder
     guard let document = directory.inventory.documents[binding.document] else {

@@ -50,6 +50,8 @@ extension VerifyFinding {
     case applicationRivals
     /// The directory belongs to another application.
     case applicationOther
+    /// A document belongs to a directory whose application file is not here.
+    case rootMissing
     /// A client has files and no description.
     case clientUndescribed
     /// A document's folder holds neither a generation nor a tombstone.
@@ -58,6 +60,9 @@ extension VerifyFinding {
     case generationFileMissing
     /// A generation's file is there, and its folder is missing.
     case generationFolderMissing
+    /// The file of the generation that a generation takes the place of is not
+    /// there.
+    case generationPreviousMissing
     /// A generation was deleted, and files of it are still there.
     case deletedNotCleared
 
@@ -111,6 +116,8 @@ extension VerifyFinding {
     case markerAppliedBeyond
     /// A whole store that a marker lists is not there.
     case markerWholeStoreMissing
+    /// A segment that a marker lists is not there.
+    case markerSegmentMissing
 
     // Whole stores.
 

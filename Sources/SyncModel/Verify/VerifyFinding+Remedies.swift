@@ -9,7 +9,8 @@ extension VerifyFinding.Kind {
     case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
       .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
       .commandMissing, .markerAhead, .markerWithoutFiles, .markerAppliedBeyond,
-      .markerWholeStoreMissing, .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
+      .markerWholeStoreMissing, .markerSegmentMissing, .generationPreviousMissing,
+      .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
       .directoryAway, .directoryBehind, .storeBehind:
       .waiting
     default: .error
@@ -25,15 +26,17 @@ extension VerifyFinding.Kind {
     case .conflictedCopy, .temporaryFile, .placeholder, .backupFile, .hiddenFile, .systemFile,
       .wrongKind, .unknownName:
       nameRemedy
-    case .applicationMissing, .applicationRivals, .applicationOther, .clientUndescribed,
-      .documentEmpty, .generationFileMissing, .generationFolderMissing, .deletedNotCleared:
+    case .applicationMissing, .applicationRivals, .applicationOther, .rootMissing,
+      .clientUndescribed, .documentEmpty, .generationFileMissing, .generationFolderMissing,
+      .generationPreviousMissing, .deletedNotCleared:
       documentRemedy
     case .changeSetMissing, .changeSetNotCleared, .changeSetClaimedTwice, .chainBroken,
       .dependencyMissing, .dependencyDiffers, .segmentIndex, .segmentOverlap, .segmentDiffers,
       .commandMissing, .commandClaimedTwice, .commandChainBroken:
       changeRemedy
     case .markerAhead, .markerWithoutFiles, .markerClaimedTwice, .markerDiffers,
-      .markerAppliedBeyond, .markerWholeStoreMissing, .wholeStoreDamaged, .wholeStoreSchema,
+      .markerAppliedBeyond, .markerWholeStoreMissing, .markerSegmentMissing, .wholeStoreDamaged,
+      .wholeStoreSchema,
       .wholeStoreVector, .wholeStoreAhead, .wholeStorePrivate, .nobodyCanJoin:
       markerRemedy
     default: storeRemedy
@@ -84,6 +87,10 @@ extension VerifyFinding.Kind {
     case .applicationRivals:
       "Nothing need be done: the one with the lowest identifier counts on every device."
     case .applicationOther: "Use the directory of this application."
+    case .rootMissing:
+      "Check that this is the shared directory of the document and that it has arrived completely. "
+        + "If it is, restore the file from another device's copy of the directory. If the document's "
+        + "folder was copied here from another directory, move it away."
     case .clientUndescribed:
       "Wait until the shared directory has arrived. The device's name is not known until then; "
         + "nothing else depends on it."
@@ -93,6 +100,10 @@ extension VerifyFinding.Kind {
     case .generationFileMissing:
       "Wait until the shared directory has arrived. If it has, restore the file from another "
         + "device's copy of the directory: without it the folder is not used."
+    case .generationPreviousMissing:
+      "Wait until the shared directory has arrived. If it has, restore the file of the generation "
+        + "before from another device's copy of the directory: without it the devices that are "
+        + "still in it do not go over."
     default:
       "Nothing need be done: who deleted it clears the rest away with “docsync "
         + "delete-document”."
@@ -130,6 +141,9 @@ extension VerifyFinding.Kind {
     case .markerDiffers:
       "Sync every copy of the store of the device whose files are meant; it may have been restored "
         + "from a backup."
+    case .markerSegmentMissing:
+      "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
+        + "store in place of those that it has no more."
     case .markerWholeStoreMissing, .nobodyCanJoin:
       "Wait until the shared directory has arrived. If it has, run “docsync upload” on a device that "
         + "has the document."
