@@ -126,7 +126,13 @@ enum Bookkeeping {
     CREATE TABLE IF NOT EXISTS docsync_early (tbl INTEGER, identity BLOB, col INTEGER, \
     since INTEGER, setter INTEGER, client INTEGER, sum BLOB NOT NULL, at INTEGER NOT NULL, \
     PRIMARY KEY (tbl, identity, col, since, setter, client)) WITHOUT ROWID
+    """,
+    // What stays on this device of rows that were not there any more when
+    // content was exchanged, and that may come back.
     """
+    CREATE TABLE IF NOT EXISTS docsync_aside (wire TEXT, identity BLOB, col TEXT, value, \
+    PRIMARY KEY (wire, identity, col)) WITHOUT ROWID
+    """,
   ]
 
   /// Statements that make what one synchronized table needs.

@@ -33,13 +33,38 @@ final class ChangeApply {
   }
 
   /// Merges one change set, whose predecessors and dependencies have been
-  /// applied.
+  /// applied, and counts it as applied.
+  ///
+  /// - Parameter concurrency: What its author had not seen, if not by its
+  ///   dependencies.
   func apply(
-    _ changeSet: SyncChangeSet, hash: ContentHash, byteCount: Int
+    _ changeSet: SyncChangeSet, hash: ContentHash, byteCount: Int,
+    concurrency: Concurrency? = nil
   ) throws -> AppliedChangeSet {
     let author = try session.clients.number(of: changeSet.header.client)
-    let concurrency = try Concurrency(
-      author: author, dependencies: changeSet.dependencies, session: session)
+    try merge(
+      changeSet, author: author,
+      try concurrency
+        ?? Concurrency(author: author, dependencies: changeSet.dependencies, session: session))
+    let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
+    try session.clients.advance(changeSet.header.client, to: entry)
+    try session.recordHistory(
+      client: author, entry: entry, rowCount: changeSet.rowCount, byteCount: byteCount)
+    let range = changeSet.timeRange
+    try session.recordRange(
+      client: author, number: entry.number, range, isMixed: changeSet.hasStampsOfOthers)
+    warnOfClock(changeSet.header.client, range)
+    let applied = AppliedChangeSet(
+      client: changeSet.header.client, number: entry.number, hash: hash,
+      rowCount: changeSet.rowCount, milliseconds: session.now)
+    report.applied.append(applied)
+    return applied
+  }
+
+  /// Merges what a change set says.
+  func merge(
+    _ changeSet: SyncChangeSet, author: Int32, _ concurrency: Concurrency
+  ) throws {
     for changes in changeSet.tables {
       guard let table = session.schema.table(wireName: changes.table),
         table.knowsRows(as: changes)
@@ -69,19 +94,6 @@ final class ChangeApply {
       }
       if set.count >= Self.workingRows { try finish() }
     }
-    let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
-    try session.clients.advance(changeSet.header.client, to: entry)
-    try session.recordHistory(
-      client: author, entry: entry, rowCount: changeSet.rowCount, byteCount: byteCount)
-    let range = changeSet.timeRange
-    try session.recordRange(
-      client: author, number: entry.number, range, isMixed: changeSet.hasStampsOfOthers)
-    warnOfClock(changeSet.header.client, range)
-    let applied = AppliedChangeSet(
-      client: changeSet.header.client, number: entry.number, hash: hash,
-      rowCount: changeSet.rowCount, milliseconds: session.now)
-    report.applied.append(applied)
-    return applied
   }
 
   /// Settles what is left: afterwards the tables show what they should.

@@ -23,9 +23,13 @@ struct Concurrency {
     self.mixed = mixed
   }
 
-  /// What this store has applied, its own change sets among it, and the
-  /// author of a change set with these dependencies had not.
-  init(author: Int32, dependencies: VersionVector, session: StoreSession) throws {
+  /// What this store has applied, and the author of a change set with these
+  /// dependencies had not.
+  ///
+  /// - Parameter countsOwn: Whether the own change sets are among it.
+  init(
+    author: Int32, dependencies: VersionVector, session: StoreSession, countsOwn: Bool = true
+  ) throws {
     var unseen: [Int32: [ClosedRange<UInt64>]] = [:]
     let ownHead = try session.ownHead()?.number ?? 0
     let statement = try SQLStatement(
@@ -40,6 +44,7 @@ struct Concurrency {
         ? Int64(clamping: ownHead) : statement.integer(at: 1)
       let seen = Int64(
         clamping: dependencies.number(of: session.clients.client(client)))
+      guard countsOwn || client != session.own else { continue }
       if client != author, seen < number { ahead.append((client, seen, number)) }
     }
     var mixed: [ClosedRange<UInt64>] = []

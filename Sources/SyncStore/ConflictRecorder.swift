@@ -22,6 +22,9 @@ final class ConflictRecorder {
   /// Rows that a policy brings back when all changes are merged.
   private(set) var rebirths: [Rebirth] = []
   private(set) var warnings = WarningCounter()
+  /// The client as which this device made what is written anew, if that is its
+  /// own.
+  var formerSelf: Int32?
 
   struct CellKey: Hashable {
     var row: RowKey
@@ -171,7 +174,11 @@ final class ConflictRecorder {
   /// Whether what comes is this device's own, applied again: it is the local
   /// side all the same.
   private func isReturning(_ local: LocalStamp?, _ remote: LocalStamp?) -> Bool {
-    remote?.client == session.own && local?.client != session.own
+    isOwn(remote?.client) && !isOwn(local?.client)
+  }
+
+  private func isOwn(_ client: Int32?) -> Bool {
+    client.map { $0 == session.own || $0 == formerSelf } ?? false
   }
 
   /// Whether a question is open for the cell or the row: then it goes on with

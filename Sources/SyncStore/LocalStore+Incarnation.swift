@@ -55,9 +55,10 @@ extension LocalStore {
       let returning = try session.returning()
       guard !returning.isEmpty else { return 0 }
       try writeAnew(
-        returning.map { try ChangeSetCodec.decode($0.bytes) }, session,
+        returning.map { try ChangeSetCodec.decode($0.bytes) }, isOwn: true, session,
         checkCancellation: checkCancellation)
       try session.forgetReturning()
+      try session.putBackAside()
       return returning.count
     }
   }
@@ -83,7 +84,8 @@ extension LocalStore {
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> Int {
     try write { session in
-      let count = try writeAnew(changeSets, session, checkCancellation: checkCancellation)
+      let count = try writeAnew(
+        changeSets, isOwn: false, session, checkCancellation: checkCancellation)
       try Self.set(records, session.database)
       return count
     }
@@ -91,10 +93,13 @@ extension LocalStore {
 
   @discardableResult
   private func writeAnew(
-    _ changeSets: [SyncChangeSet], _ session: StoreSession,
+    _ changeSets: [SyncChangeSet], isOwn: Bool, _ session: StoreSession,
     checkCancellation: @escaping () throws -> Void
   ) throws -> Int {
     _ = try seal(session, checkCancellation: checkCancellation)
+    let conflicts = session.conflicts
+    let lastConflict = try conflicts.journal.summary().last
+    defer { conflicts.formerSelf = nil }
     var count = 0
     for former in changeSets {
       try checkCancellation()
@@ -106,7 +111,22 @@ extension LocalStore {
       changeSet.dependencies = try session.clients.vector()
       changeSet.dependencies[binding.client] = nil
       changeSet.tables = former.tables.map { $0.keepingStamps(of: former.header.client) }
-      guard try !session.contains(changeSet) else { continue }
+      var concurrency: Concurrency?
+      if isOwn {
+        // What was known when it was made, only the original says.
+        let author = try session.clients.number(of: former.header.client)
+        concurrency = try Concurrency(
+          author: author, dependencies: former.dependencies, session: session, countsOwn: false)
+        conflicts.formerSelf = author
+      }
+      guard try !session.contains(changeSet) else {
+        // What of it has lost is entered in the journal.
+        guard let concurrency else { continue }
+        let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
+        try apply.merge(changeSet, author: session.own, concurrency)
+        try apply.finish()
+        continue
+      }
       let bytes = try ChangeSetCodec.encode(changeSet)
       let entry = VersionVector.Entry(
         number: changeSet.header.number, hash: ContentHash(of: bytes))
@@ -114,10 +134,13 @@ extension LocalStore {
       // Settled one by one: what the next one is compared with is in the
       // tables.
       let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
-      _ = try apply.apply(changeSet, hash: entry.hash, byteCount: bytes.count)
+      _ = try apply.apply(
+        changeSet, hash: entry.hash, byteCount: bytes.count, concurrency: concurrency)
       try apply.finish()
       count += 1
     }
+    try conflicts.journal.finish()
+    try session.withdrawRepeated(after: lastConflict)
     return count
   }
 

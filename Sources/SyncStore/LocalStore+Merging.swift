@@ -24,11 +24,14 @@ extension LocalStore {
   /// - Parameters:
   ///   - checkCancellation: Called now and then. What it throws is thrown.
   ///   - onProgress: Told how many of the database's rows were looked at.
+  ///   - catchUp: Applies what was published after the snapshot, so that the
+  ///     rows are compared with the document as it is now.
   public static func adopt(
     snapshotAt path: String, mergingDatabaseAt other: String,
     prefer: MergePreference = .document, binding: StoreBinding, options: Options = Options(),
     checkCancellation: @escaping () throws -> Void = {},
-    onProgress: @escaping WorkProgress = { _, _ in }
+    onProgress: @escaping WorkProgress = { _, _ in },
+    catchUp: (LocalStore) throws -> Void = { _ in }
   ) throws -> (store: LocalStore, merged: MergedRows) {
     guard try !isUnderSync(at: other) else {
       throw StoreError(
@@ -38,6 +41,7 @@ extension LocalStore {
     let store = try adopt(
       snapshotAt: path, binding: binding, options: options, checkCancellation: checkCancellation)
     do {
+      try catchUp(store)
       let merged = try reading(other, options) { former in
         try store.merge(
           try FormerDatabase(former), path: other, prefer: prefer, WorkCount(onProgress),

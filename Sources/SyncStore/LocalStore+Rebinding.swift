@@ -27,10 +27,11 @@ extension LocalStore {
     let token: String? = try write { session in
       let database = session.database
       _ = try seal(session, checkCancellation: {})
-      for table in ["outbox", "inbox", "history", "range", "base", "command"] {
+      for table in ["outbox", "inbox", "history", "base", "command"] {
         try database.execute(sql: "DELETE FROM docsync_\(table)")
       }
       if !keepsNumbers {
+        try database.execute(sql: "DELETE FROM docsync_range")
         try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
       }
       // Commands that were not sent are sent by the new client.

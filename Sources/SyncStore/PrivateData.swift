@@ -13,7 +13,7 @@ struct PrivateData {
   /// The tables of bookkeeping that are a device's own.
   static let tables = [
     "docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record", "docsync_conflict",
-    "docsync_base", "docsync_command", "docsync_event",
+    "docsync_base", "docsync_command", "docsync_event", "docsync_aside",
   ]
 
   /// What of `docsync_meta` is a device's own.

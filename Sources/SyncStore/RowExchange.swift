@@ -166,15 +166,38 @@ struct RowExchange {
       else { continue }
       let keys = matchColumns(here).enumerated().map { "t.\(quoted($1)) AS k\($0)" }
       let values = excludedColumns(table).enumerated().map { "t.\(quoted($1)) AS x\($0)" }
+      let identity = here.keyColumns.enumerated().map { "t.\(quoted($1)) AS i\($0)" }
       let condition = kept.contains(table.id) ? isDoomed(table) : "1"
       try database.execute(
         sql: "CREATE TEMP TABLE docsync_own_\(table.id) AS "
-          + "SELECT \((keys + values).joined(separator: ", ")) "
+          + "SELECT \((keys + values + identity).joined(separator: ", ")), NULL AS identity "
           + "FROM main.\(here.quotedName) AS t WHERE \(condition)")
+      try nameRows(aside(table), here)
     }
   }
 
-  /// Puts back what was put aside, as far as the rows are there again.
+  /// Notes which rows those are that were put aside.
+  private func nameRows(_ aside: String, _ here: TableSchema) throws {
+    let access = try session.access(here.id)
+    let names = here.keyColumns.indices.map { "i\($0)" }
+    let reading = try SQLStatement(
+      "SELECT rowid, \(names.joined(separator: ", ")) FROM \(aside)", on: database)
+    var found: [(row: Int64, identity: RowIdentity)] = []
+    while try reading.step() {
+      let key = names.indices.map { reading.value(at: $0 + 1) }
+      found.append((reading.integer(at: 0), try access.identity(ofKey: key)))
+    }
+    let writing = try SQLStatement(
+      "UPDATE \(aside) SET identity = ? WHERE rowid = ?", on: database)
+    for (row, identity) in found {
+      writing.bind(blob: identity.bytes, at: 1)
+      writing.bind(row, at: 2)
+      try writing.run()
+    }
+  }
+
+  /// Puts back what was put aside, as far as the rows are there again, and
+  /// keeps the rest for those that come back later.
   func putBack() throws {
     for table in tables where try isPutAside(table) {
       let terms = excludedColumns(table).enumerated().map { "\(quoted($1)) = o.x\($0)" }
@@ -182,6 +205,13 @@ struct RowExchange {
       try database.execute(
         sql: "UPDATE OR ABORT main.\(table.quotedName) AS t SET \(terms.joined(separator: ", ")) "
           + "FROM \(aside(table)) AS o WHERE \(keys.joined(separator: " AND "))")
+      for (index, column) in excludedColumns(table).enumerated() {
+        try database.execute(
+          sql: "INSERT OR REPLACE INTO main.docsync_aside (wire, identity, col, value) "
+            + "SELECT ?, o.identity, ?, o.x\(index) FROM \(aside(table)) AS o WHERE NOT EXISTS "
+            + "(SELECT 1 FROM main.\(table.quotedName) AS t WHERE \(keys.joined(separator: " AND ")))",
+          arguments: [table.wireName, column])
+      }
       try database.execute(sql: "DROP TABLE \(aside(table))")
     }
   }

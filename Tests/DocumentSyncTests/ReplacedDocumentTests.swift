@@ -1,5 +1,6 @@
 import DocumentSync
 import DocumentSyncTesting
+import GRDB
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -69,6 +70,56 @@ import Testing
     try await stranger.synchronize()
     #expect(try stranger.notes().count == 7)
     #expect(try stranger.store.digest() == fleet[1].store.digest())
+  }
+
+  /// A whole store may be old: what was published after it is the document.
+  @Test func rowsAreComparedWithTheDocumentAsItIsNow() async throws {
+    let fleet = try await TestFleet(1)
+    try fleet[0].edit("CREATE TABLE u (id INTEGER PRIMARY KEY, e TEXT UNIQUE, v TEXT)")
+    try await fleet[0].synchronize()
+    try fleet[0].put("x", "the document's")
+    try fleet[0].edit("INSERT INTO u (e, v) VALUES ('e1', 'the document''s')")
+    try await fleet[0].synchronize()
+    func makeStranger(_ name: String) throws {
+      let path = try fleet.scratch.makeNotes(name)
+      let queue = try DatabaseQueue(path: path)
+      try queue.write {
+        try $0.execute(
+          sql: """
+            CREATE TABLE u (id INTEGER PRIMARY KEY, e TEXT UNIQUE, v TEXT);
+            INSERT INTO u (e, v) VALUES ('e1', 'old'); INSERT INTO notes VALUES ('x', 'old');
+            """)
+      }
+      try queue.close()
+    }
+    try makeStranger("stranger")
+    let joined = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("stranger"), directory: fleet.memory,
+      existing: .merge(prefer: .document), environment: fleet.environment)
+    #expect(joined.merged?.insertedRows == 0)
+    #expect(joined.merged?.differingRows == 2)
+    // The same of a document of the same name that was created elsewhere.
+    try makeStranger("other")
+    try await delete(fleet)
+    let other = try await DocumentSyncManager.create(
+      storeAt: fleet.scratch.store("other"), directory: fleet.memory, document: "main",
+      environment: fleet.environment)
+    try other.put("late", "the document's")
+    try await other.synchronize()
+    try joined.put("late", "of who comes over")
+    try other.put("late", "the document's, later")
+    try await other.synchronize()
+    joined.setDelegate(Answering(.merge))
+    let report = try await joined.synchronize()
+    // Two notes that the other does not have.
+    #expect(report.rebootstrap?.merged?.insertedRows == 2)
+    try await other.synchronize()
+    #expect(try other.notes() == joined.notes())
+    #expect(try await joined.store.openConflictCount() == 0)
+    for manager in [other, joined] {
+      let queue = try DatabaseQueue(path: manager.store.path)
+      #expect(try await queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM u") } == 1)
+    }
   }
 
   @Test func decisionIsGoodForOneDocumentAlone() async throws {

@@ -1,4 +1,5 @@
 import DocumentSyncTesting
+import GRDB
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -44,6 +45,104 @@ struct ResetTests {
     try await late.synchronize()
     try await fleet[0].synchronize()
     #expect(try late.notes() == fleet[0].notes())
+  }
+
+  /// Of two edits of one cell one loses, whichever device begins anew.
+  @Test(arguments: [[0, 1], [1, 0]])
+  func whatLosesToAResetIsInTheJournal(order: [Int]) async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "1")
+    try fleet[0].put("y", "1")
+    try await fleet.settle()
+    for index in order { try fleet[index].put("x", "typed on \(index)") }
+    // What is written over in knowledge of it contradicts nothing.
+    try fleet[1].put("y", "2")
+    try await fleet[1].reset()
+    let report = try await fleet[0].synchronize()
+    #expect(report.rebootstrap?.reason == .reset)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    let conflicts = try await fleet[0].conflicts()
+    #expect(conflicts.count == 1)
+    let conflict = try #require(conflicts.first)
+    func says(_ side: Conflict.Side?, _ text: String) -> Bool {
+      side?.cells?.contains { $0.value == .text(Array(text.utf8)) } ?? false
+    }
+    #expect(says(conflict.local, "typed on 0"))
+    #expect(says(conflict.remote, "typed on 1"))
+    #expect(try fleet[0].notes().contains("y=2"))
+  }
+
+  @Test func whatIsOverwrittenInKnowledgeOfItIsNoConflictAfterAReset() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[1].put("x", "first")
+    try await fleet.settle()
+    try fleet[0].put("x", "second")
+    try fleet[1].put("other", "1")
+    try await fleet[1].reset()
+    try await fleet[0].synchronize()
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().contains("x=second"))
+    #expect(try await fleet[0].conflicts().isEmpty)
+  }
+
+  /// The rows come back only when they are written anew, or sent by another.
+  @Test func whatStaysOnTheDeviceOfRowsThatWereNotSentSurvivesAReset() async throws {
+    let fleet = try await TestFleet(0)
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["p": ["loc"], "s": ["loc"]]
+    let path = fleet.scratch.store("a")
+    let queue = try DatabaseQueue(path: path)
+    try await queue.write {
+      try $0.execute(
+        sql: """
+          CREATE TABLE p (k TEXT PRIMARY KEY, v, loc);
+          CREATE TABLE s (id INTEGER PRIMARY KEY, v, loc DEFAULT 'none');
+          INSERT INTO p VALUES ('x', 1, NULL); INSERT INTO s VALUES (1, 1, NULL);
+          """)
+    }
+    try queue.close()
+    let first = try await DocumentSyncManager.create(
+      storeAt: path, directory: fleet.memory, document: "main", configuration: configuration,
+      environment: fleet.environment)
+    var others: [DocumentSyncManager] = []
+    for name in ["b", "c"] {
+      others.append(
+        try await DocumentSyncManager.join(
+          storeAt: fleet.scratch.store(name), directory: fleet.memory,
+          environment: fleet.environment))
+    }
+    // One row comes from another, and what is noted of it is only here.
+    try others[1].edit("INSERT INTO p VALUES ('z', 3, NULL)")
+    try await others[1].synchronize()
+    try await others[0].synchronize()
+    try others[0].edit(
+      """
+      UPDATE p SET loc = 'of z' WHERE k = 'z'; INSERT INTO p VALUES ('y', 2, 'of y');
+      INSERT INTO s VALUES (7, 2, 'of 7'), (8, 3, NULL);
+      """)
+    try await first.reset()
+    for _ in 0..<3 {
+      for device in [others[0], others[1], first] { try await device.synchronize() }
+    }
+    let shown = try DatabaseQueue(path: others[0].store.path)
+    let rows = try await shown.read {
+      try String.fetchAll(
+        $0,
+        sql: "SELECT k || v || coalesce(loc, '-') FROM p UNION ALL "
+          + "SELECT 's' || v || coalesce(loc, '-') FROM s ORDER BY 1")
+    }
+    #expect(rows == ["s1none", "s2of 7", "s3-", "x1-", "y2of y", "z3of z"])
+    try shown.close()
+    #expect(try first.store.digest() == others[0].store.digest())
+    // Nothing of it leaves the device.
+    let copy = fleet.scratch.store("copy")
+    _ = try others[0].store.snapshot(to: copy)
+    let whole = try DatabaseQueue(path: copy)
+    #expect(try await whole.read { try Int.fetchOne($0, sql: "SELECT count(loc) FROM p") } == 0)
+    #expect(
+      try await whole.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM docsync_aside") } == 0)
   }
 
   @Test func interruptedResetIsCompletedByTheNextCall() async throws {

@@ -274,7 +274,9 @@ struct SetUpTests {
     #expect(replaced.unsentChangeSets == 0 && !replaced.isSameDocument)
     let backup = try DatabaseQueue(path: try #require(joined.backup))
     #expect(
-      try await backup.read { try String.fetchAll($0, sql: "SELECT body FROM notes WHERE id = 'unsent'") }
+      try await backup.read {
+        try String.fetchAll($0, sql: "SELECT body FROM notes WHERE id = 'unsent'")
+      }
         == ["1"])
   }
 

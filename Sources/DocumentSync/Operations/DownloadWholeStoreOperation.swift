@@ -99,7 +99,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
       existing == .replaceKeepingBackup
       ? try FormerStore(at: path, replacedBy: binding, files.context) : nil
     let trace = try siblings.trace()
-    let (adopted, merged) = try adopt(database, binding)
+    let (adopted, merged) = try adopt(database, binding, files)
     do {
       try former?.hand(on: adopted)
       try steps.note(checked, in: adopted)
@@ -136,7 +136,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   }
 
   private func adopt(
-    _ database: String, _ binding: StoreBinding
+    _ database: String, _ binding: StoreBinding, _ files: SharedFiles
   ) throws -> (LocalStore, MergedRows?) {
     let options = environment.storeOptions
     guard case .merge(let prefer) = existing, FileManager.default.fileExists(atPath: path) else {
@@ -146,11 +146,15 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
           checkCancellation: checkCancellation), nil
       )
     }
-    begin(.applying)
     let context = OperationContext(self)
     let (store, merged) = try LocalStore.adopt(
       snapshotAt: database, mergingDatabaseAt: path, prefer: prefer, binding: binding,
-      options: options, checkCancellation: checkCancellation, onProgress: context.count(_:of:))
+      options: options, checkCancellation: checkCancellation, onProgress: context.count(_:of:)
+    ) { [environment] store in
+      let turns = SyncTurns(environment: environment)
+      try SyncPass(store: store, files: files, turns: turns).catchUp()
+      context.begin(.applying)
+    }
     return (store, merged)
   }
 }

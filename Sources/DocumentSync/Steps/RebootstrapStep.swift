@@ -70,7 +70,8 @@ struct RebootstrapStep {
           until: checked.header.commands, kept: keptCommands) : CommandSteps.Missed()
       let replacement =
         if let generation, isStranger {
-          try merge(database, into: generation, reason, records)
+          try merge(
+            try caughtUp(database, in: generation, siblings), into: generation, reason, records)
         } else {
           try store.replaceContent(
             withSnapshotAt: database, binding: generation.map(binding), ownBytes: missing,
@@ -90,6 +91,33 @@ struct RebootstrapStep {
       return report
     } catch {
       try siblings.removeAll()
+      throw error
+    }
+  }
+
+  /// A whole store with what was published since: the rows are compared with
+  /// the document as it is now.
+  private func caughtUp(
+    _ database: String, in generation: GenerationFile, _ siblings: LocalSiblings
+  ) throws -> String {
+    var binding = binding(generation)
+    var generator = context.environment.generator
+    // Nobody hears of this one.
+    binding.client = .random(using: &generator)
+    var options = context.environment.storeOptions
+    options.places = nil
+    let whole = try LocalStore.adopt(
+      snapshotAt: database, binding: binding, options: options,
+      checkCancellation: context.checkCancellation)
+    do {
+      try SyncPass(store: whole, files: files, turns: SyncTurns(environment: context.environment))
+        .catchUp()
+      let result = siblings.temporary("caught-up")
+      _ = try whole.snapshot(to: result, checkCancellation: context.checkCancellation)
+      try whole.close()
+      return result
+    } catch {
+      try whole.close()
       throw error
     }
   }

@@ -74,6 +74,18 @@ struct SyncPass {
     }
   }
 
+  /// Applies what others have published since the whole store that the store
+  /// was made from, without mending gaps, and without a word to anybody.
+  func catchUp() throws {
+    do {
+      _ = try fetchAsIs(mendsGaps: false)
+    } catch let fork as Fork {
+      throw forked(fork)
+    } catch let retired as Retired {
+      throw stopped(retired.retirement)
+    }
+  }
+
   /// Keeps what was exchanged until a synchronization has come to its end and
   /// tells of it.
   private func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
@@ -131,6 +143,7 @@ struct SyncPass {
       own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members), &report)
     try announce(&report)
     try fetch.run(&report)
+    try store.putBackAside()
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
       let steps = GapSteps(files, store: store)

@@ -118,13 +118,15 @@ extension ReplacedStore {
   /// What became of what it had not sent.
   fileprivate var line: String? {
     if let unreadable {
-      return "It was under sync and could not be read: \(unreadable) What it had not sent is in that "
+      return
+        "It was under sync and could not be read: \(unreadable) What it had not sent is in that "
         + "file alone; “docsync clients” tells which device to retire."
     }
     guard unsentChangeSets > 0 else { return nil }
     let unsent = counted(unsentChangeSets, "change set")
     guard !isSameDocument else { return "What it had not sent was taken along: \(unsent)." }
-    return "It was a store of the document “\(document ?? "")” in \(directory ?? ""), and had not sent "
+    return
+      "It was a store of the document “\(document ?? "")” in \(directory ?? ""), and had not sent "
       + "\(unsent), which it keeps."
   }
 }
