@@ -66,7 +66,9 @@ struct Failure: Error, Sendable {
   /// no use at a shell.
   private static let remedies: [SyncError.Code: String] = [
     .alreadyUnderSync: "Synchronize it with “docsync sync”.",
-    .setUpUnfinished: "Complete it with the same “docsync init” as before.",
+    .setUpUnfinished:
+      "Complete it with the same “docsync init” as before; if it was another command, with “docsync "
+      + "sync”.",
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
     .documentDeleted:
       "A database that shared it is as it was. Create the document again from it with “docsync "

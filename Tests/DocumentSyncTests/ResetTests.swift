@@ -169,6 +169,51 @@ struct ResetTests {
     }
   }
 
+  /// As by another process. What works on the document is refused until it is
+  /// completed; what the store shows can be looked at.
+  @Test(arguments: ["synchronize", "reset", "leave"])
+  func interruptedResetIsCompletedAfterTheStoreWasOpenedAgain(by how: String) async throws {
+    var unfinished = 0
+    for call in 1...40 {
+      var fleet = try await TestFleet(2, seed: UInt64(call))
+      try fleet[0].put("x", "1")
+      fleet.directories[0].script(
+        FaultyDirectory.Fault(.stopAfterwards, on: .publish, occurrence: call))
+      do {
+        _ = try await fleet[0].reset()
+        break
+      } catch {
+        try await fleet.reopen(0)
+      }
+      guard try await !fleet[0].isSetUp() else { continue }
+      unfinished += 1
+      let binding = fleet[0].binding
+      #expect(binding.generationOrdinal == 2)
+      #expect(try fleet[0].notes().contains("x=1"))
+      let refused = await syncError {
+        _ = try await RetireOperation(
+          .notSeen(milliseconds: 1), store: fleet[0].store, directory: fleet.memory,
+          turns: fleet[0].turns, environment: fleet.environment
+        ).perform()
+      }
+      #expect(refused?.code == .setUpUnfinished)
+      switch how {
+      case "synchronize": try await fleet[0].synchronize()
+      case "reset": _ = try await fleet[0].reset()
+      default:
+        try await fleet[0].leave(abandoning: true)
+        continue
+      }
+      #expect(try await fleet[0].isSetUp())
+      #expect(fleet[0].binding.generation == binding.generation, "call \(call)")
+      try fleet[1].put("y", "2")
+      try await fleet.settle()
+      try fleet.expectEqual()
+      #expect(try fleet[0].notes().contains("y=2"))
+    }
+    #expect(unfinished > 0)
+  }
+
   @Test func othersGoOverAndBringAlongWhatTheyHaveEdited() async throws {
     let fleet = try await TestFleet(3)
     try fleet[1].put("seen", "1")

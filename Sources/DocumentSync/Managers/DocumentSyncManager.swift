@@ -189,6 +189,13 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
+  /// Whether the document is complete in the directory. It is not while a
+  /// reset, or its creation from a store that shared it, was begun and
+  /// interrupted; the next synchronization, or reset, completes that.
+  public func isSetUp() async throws -> Bool {
+    try await use("look after the document") { try StoreRecords($0).isSetUp() }
+  }
+
   /// Closes the store, after the operations that were begun, and ends the
   /// events. The manager is of no use afterwards.
   public func close() async throws {

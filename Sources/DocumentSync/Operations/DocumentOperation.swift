@@ -28,12 +28,20 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
 
   /// Runs work that blocks, as ``SyncOperation/blocking(_:)`` does, while
   /// nothing else synchronizes the store.
+  ///
+  /// - Parameter needsSetUp: Whether to throw `setUpUnfinished` if the
+  ///   document of the store is not complete in the directory.
   final func holdingStore<Value: Sendable>(
-    _ work: @escaping @Sendable (SharedFiles) throws -> Value
+    needsSetUp: Bool = true, _ work: @escaping @Sendable (SharedFiles) throws -> Value
   ) async throws -> Value {
     try await blocking { [self] in
       let files = SharedFiles(directory, context: OperationContext(self))
-      return try StoreLock.hold(store: store.path, operation: verb) { try work(files) }
+      return try StoreLock.hold(store: store.path, operation: verb) {
+        guard try !needsSetUp || StoreRecords(store).isSetUp() else {
+          throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
+        }
+        return try work(files)
+      }
     }
   }
 }

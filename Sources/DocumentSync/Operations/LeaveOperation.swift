@@ -37,7 +37,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
 
   /// Leaves. The store can only be closed afterwards.
   public override func perform() async throws -> LeaveReport {
-    try await holdingStore { [self] files in
+    try await holdingStore(needsSetUp: !abandons) { [self] files in
       begin(.listing)
       var report = LeaveReport(
         binding: store.binding, synchronization: nil, loss: RemovalLoss(), hasToldOthers: false)

@@ -1,6 +1,7 @@
 import SyncStore
 
-/// Opens a store that is under sync and whose set-up is complete.
+/// Opens a store that is under sync. One that never was is refused; one that
+/// was, and whose document begins anew, is completed when it synchronizes.
 final class OpenStoreOperation: SyncOperation<LocalStore>, @unchecked Sendable {
   private let path: String
 
@@ -13,7 +14,7 @@ final class OpenStoreOperation: SyncOperation<LocalStore>, @unchecked Sendable {
     try await blocking { [self] in
       let store = try LocalStore.open(at: path, options: environment.storeOptions)
       do {
-        guard try StoreRecords(store).isSetUp() else {
+        guard try StoreRecords(store).isSetUp() || store.binding.ancestor != nil else {
           throw SetUpState.unfinished(store.binding, path: path, operation: verb)
         }
         return store

@@ -25,7 +25,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
 
   /// Creates.
   public override func perform() async throws -> StoreBinding {
-    try await holdingStore { [self] files in
+    try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: descriptions, files) { try beginAnew(files) }
     }
   }

@@ -21,7 +21,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
 
   /// Begins the document anew.
   public override func perform() async throws -> StoreBinding {
-    try await holdingStore { [self] files in
+    try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }
   }

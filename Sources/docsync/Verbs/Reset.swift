@@ -30,17 +30,14 @@ struct Reset: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let document = manager.binding.documentIdentifier
-      let members = try await manager.listClients().filter {
-        $0.status == .member && $0.client != manager.binding.client
-      }
-      try await confirmation.ask(
-        "This begins the document “\(printable(document))” anew, from \(arguments.store).",
-        try await lines(manager, members), path: manager.directory.location, console)
+      // One that was interrupted was allowed before.
+      var members: [ClientDescription] = []
+      if try await manager.isSetUp() { members = try await confirm(manager, console) }
       let bar = ProgressBar()
       defer { bar.clear() }
       let binding = try await manager.reset(onProgress: bar.handler)
       bar.clear()
+      let document = binding.documentIdentifier
       var text =
         "“\(printable(document))” begins anew, as generation \(binding.generationOrdinal), "
         + "with what \(arguments.store) has."
@@ -54,6 +51,20 @@ struct Reset: Verb {
           ordinal: binding.generationOrdinal, clients: members.map(\.client)),
         text: text)
     }
+  }
+
+  /// Asks; gives the devices that have to take it over.
+  private func confirm(
+    _ manager: DocumentSyncManager, _ console: Console
+  ) async throws -> [ClientDescription] {
+    let members = try await manager.listClients().filter {
+      $0.status == .member && $0.client != manager.binding.client
+    }
+    let document = printable(manager.binding.documentIdentifier)
+    try await confirmation.ask(
+      "This begins the document “\(document)” anew, from \(arguments.store).",
+      try await lines(manager, members), path: manager.directory.location, console)
+    return members
   }
 
   /// Who has to take it over, and what becomes of what is there.
