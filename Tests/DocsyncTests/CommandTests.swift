@@ -283,14 +283,47 @@ import Testing
     }
   }
 
+  /// Command lines that people are told to type: the verb is one, and has the
+  /// options.
+  @Test(arguments: [
+    "README.md", "Documentation/CommandLine.md", "Documentation/Lifecycle.md",
+    "Documentation/WhatHappensWhen.md", "Documentation/SharedDirectory.md",
+    "Documentation/Merging.md",
+  ])
+  func commandsOnThePagesArePossible(page: String) throws {
+    var options: [String: Set<String>] = [:]
+    for command in try Self.commands(scratch) {
+      let verb = try #require(command["commandName"] as? String)
+      let arguments = command["arguments"] as? [[String: Any]] ?? []
+      let names = arguments.flatMap { $0["names"] as? [[String: Any]] ?? [] }
+      options[verb] = Set(names.compactMap { $0["name"] as? String })
+    }
+    var count = 0
+    for match in try Self.page(page).matches(of: /`docsync ([^`]+)`/) {
+      let words = match.1.split(whereSeparator: \.isWhitespace)
+      guard let verb = words.first, !verb.hasPrefix("-") else { continue }
+      count += 1
+      let known = try #require(options[String(verb)], "\(match.0) on \(page)")
+      for word in words where word.hasPrefix("--") {
+        let option = word.dropFirst(2).prefix { $0.isLetter || $0 == "-" }
+        #expect(known.contains(String(option)), "\(match.0) on \(page)")
+      }
+    }
+    #expect(count > 0)
+  }
+
   /// The verbs by what the command says of itself.
   private static func verbs(_ scratch: Scratch) throws -> [String] {
-    let dump = try scratch.succeed("--experimental-dump-help").json()
-    let command = try #require(dump["command"] as? [String: Any])
-    let verbs = try #require(command["subcommands"] as? [[String: Any]])
-      .compactMap { $0["commandName"] as? String }.filter { $0 != "help" }
+    let verbs = try commands(scratch).compactMap { $0["commandName"] as? String }
+      .filter { $0 != "help" }
     #expect(verbs.count >= 20 && verbs.contains("vacuum"))
     return verbs
+  }
+
+  private static func commands(_ scratch: Scratch) throws -> [[String: Any]] {
+    let dump = try scratch.succeed("--experimental-dump-help").json()
+    let command = try #require(dump["command"] as? [String: Any])
+    return try #require(command["subcommands"] as? [[String: Any]])
   }
 
   private static func page(_ path: String) throws -> String {
