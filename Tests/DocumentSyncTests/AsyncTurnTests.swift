@@ -51,7 +51,7 @@ import Testing
     await began.wait()
     let second = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      try await turn.take { Issue.record("it was not its turn") }
+      _ = try await turn.take { Issue.record("it was not its turn") }
     }
     await #expect(throws: CancellationError.self) { try await second.value }
     end.send()
