@@ -363,24 +363,37 @@ final class ChangeFetch {
   private func apply(_ received: [ReceivedChangeSet], _ report: inout SyncReport) throws {
     guard !received.isEmpty else { return }
     try context.checkCancellation()
-    context.begin(
-      .applying, count: received.count, bytes: received.reduce(0) { $0 + $1.bytes.count })
-    defer {
-      // What waits for others is done with as well.
-      context.endPhase()
-      showReading()
-    }
+    beginApplying(received)
     do {
       add(try applyToStore(received), to: &report)
     } catch let error as StoreError where error.concernsOneChangeSet {
-      guard received.count > 1 else { return refuse(received[0], error) }
-      // Which one it was shows one by one.
-      for one in received where !blocked.contains(one.changeSet.header.client) {
-        do {
-          add(try applyToStore([one]), to: &report)
-        } catch let error as StoreError where error.concernsOneChangeSet {
-          refuse(one, error)
-        }
+      if received.count > 1 {
+        try applyOneByOne(received, &report)
+      } else {
+        refuse(received[0], error)
+      }
+    }
+    // What waits for others is done with as well.
+    context.endPhase()
+    showReading()
+  }
+
+  private func beginApplying(_ received: [ReceivedChangeSet]) {
+    context.begin(
+      .applying, count: received.count, bytes: received.reduce(0) { $0 + $1.bytes.count })
+  }
+
+  /// Shows which one it was that failed.
+  private func applyOneByOne(
+    _ received: [ReceivedChangeSet], _ report: inout SyncReport
+  ) throws {
+    // All of them was rolled back.
+    beginApplying(received)
+    for one in received where !blocked.contains(one.changeSet.header.client) {
+      do {
+        add(try applyToStore([one]), to: &report)
+      } catch let error as StoreError where error.concernsOneChangeSet {
+        refuse(one, error)
       }
     }
   }
@@ -388,9 +401,9 @@ final class ChangeFetch {
   private func applyKept(_ report: inout SyncReport) throws {
     guard canApplyKept else { return }
     context.begin(.applying, count: try store.waiting().count)
-    defer { context.endPhase() }
     do {
       add(try applyToStore([]), to: &report)
+      context.endPhase()
     } catch let error as StoreError where error.concernsOneChangeSet {
       // It stays among those that wait, which are reported.
       context.environment.logger.error("a change set that the store keeps: \(error)")
