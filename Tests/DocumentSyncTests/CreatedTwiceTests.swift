@@ -72,6 +72,21 @@ import Testing
     }
   }
 
+  /// Nobody goes over to what may be another directory's.
+  @Test func waitsForTheRootOfTheOther() async throws {
+    let pair = try await Pair()
+    let path = DirectoryLayout.path(of: ApplicationName(root: pair.winner.binding.root))
+    let content = try pair.shared.read(path, limit: .max)
+    pair.shared.take(path)
+    let (items, binding) = (pair.shared.items, pair.loser.binding)
+    let error = await syncError { try await pair.loser.synchronize() }
+    #expect(error?.code == .generationReplaced)
+    #expect(pair.loser.binding == binding)
+    #expect(pair.shared.items == items)
+    pair.shared.put(.file(content), at: path)
+    try await pair.expectOneDocument()
+  }
+
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
   func bothEndWithOneDocumentAndAllRows(seed: UInt64) async throws {
     let pair = try await Pair(seed: seed)
