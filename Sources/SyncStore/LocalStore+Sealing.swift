@@ -21,7 +21,7 @@ extension LocalStore {
     }
   }
 
-  /// Whether there are edits that ``seal(checkCancellation:)`` would seal.
+  /// Whether there are edits that ``seal(checkCancellation:onProgress:)`` would seal.
   public func hasUnsealedEdits() throws -> Bool {
     try read { try !$0.tablesWithEdits().isEmpty }
   }
