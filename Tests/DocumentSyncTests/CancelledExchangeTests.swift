@@ -22,6 +22,11 @@ import Testing
       environment: fleet.environment)
   }
 
+  /// What was downloaded goes with the exchange that came to nothing.
+  private func expectNothingBesideStores(_ fleet: TestFleet) throws {
+    #expect(try fleet.scratch.names().filter { $0.contains("-docsync-tmp") } == [])
+  }
+
   /// Brings everyone to rest, and expects all to have some notes.
   private func expectOneDocument(_ fleet: TestFleet, with notes: [String]) async throws {
     // A marker that is published late is no work of its own.
@@ -77,6 +82,7 @@ import Testing
     } make: { fleet, directory in
       synchronizing(1, fleet, directory)
     } check: { fleet, _ in
+      try expectNothingBesideStores(fleet)
       #expect(try fleet[1].notes().contains("unsent=3"))
       try await fleet[1].synchronize()
       #expect(fleet[1].binding.generation == fleet[0].binding.generation)
@@ -100,6 +106,7 @@ import Testing
     } make: { fleet, directory in
       synchronizing(2, fleet, directory)
     } check: { fleet, _ in
+      try expectNothingBesideStores(fleet)
       #expect(try fleet[2].notes().contains("mine=kept"))
       let report = try await fleet[2].synchronize()
       #expect(report.waiting.isEmpty)
