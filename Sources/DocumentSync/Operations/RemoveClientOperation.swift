@@ -28,8 +28,14 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
     try await holdingStore { [self] files in
       begin(.listing)
       try directory.check(for: .writing)
+      let pass = SyncPass(store: store, files: files, turns: turns)
+      do {
+        try DocumentSteps(files).check(store.binding)
+      } catch let error as SyncError where error.code == .generationReplaced {
+        // It goes over first, as with every synchronization.
+        _ = try pass.run()
+      }
       let binding = store.binding
-      try DocumentSteps(files).check(binding)
       guard client != binding.client else {
         throw files.context.error(
           .clientMissing, path: store.path, "This is the client that the store itself is.",
@@ -49,7 +55,6 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
           remedy: "List the clients, and name one of them.")
       }
       // Somebody else may have said so before.
-      let pass = SyncPass(store: store, files: files, turns: turns)
       _ = try pass.run()
       let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
       if try retire(lastRevision: lastRevision) { _ = try pass.run() }
