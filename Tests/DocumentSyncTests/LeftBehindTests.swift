@@ -117,7 +117,7 @@ struct LeftBehindTests {
 
   private func open(_ fleet: TestFleet, _ store: String) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store(store), directory: fleet.memory,
+      storeAt: fleet.scratch.store(store), directory: fleet.memory, delegate: Answering(.rejoin),
       environment: environment(fleet))
   }
 
