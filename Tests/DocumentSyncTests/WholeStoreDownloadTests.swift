@@ -253,10 +253,7 @@ struct WholeStoreDownloadTests {
         }
         try queue.close()
       }, header: { $0.vector[client]?.number = 1 })
-    try directory.listWholeStore(path, of: 1)
-    try directory.publishMarker(of: 1) { marker in
-      marker.wholeStores[marker.wholeStores.count - 1].vector[client]?.number = 99
-    }
+    try directory.listWholeStore(path, of: 1) { $0.vector[client]?.number = 99 }
     let report = try await fleet[2].synchronize()
     #expect(report.rebootstrap?.wholeStore.number == 1)
     try await fleet.settle()

@@ -236,19 +236,22 @@ struct DamagedDirectory {
     return put(content, at: layout.path(of: name, by: original.clients[index]))
   }
 
-  /// Has a device's marker list a whole store as found whole.
-  func listWholeStore(_ path: RelativePath, of index: Int) throws {
+  /// Has a device's marker list a whole store as found whole, perhaps as
+  /// another than it is.
+  func listWholeStore(
+    _ path: RelativePath, of index: Int,
+    as change: (inout RecentSyncFile.WholeStore) -> Void = { _ in }
+  ) throws {
     let scratch = try Scratch()
     let operation = SyncOperation<Void>("test", environment: SyncEnvironment())
     try memory.download(path, to: scratch.path + "/file", limit: .max)
     let checked = try WholeStoreFile(OperationContext(operation)).check(scratch.path + "/file")
-    try publishMarker(of: index) {
-      $0.wholeStores.append(
-        RecentSyncFile.WholeStore(
-          client: checked.header.client, number: checked.header.number, hash: checked.hash,
-          vector: checked.header.vector, commands: checked.header.commands,
-          byteCount: checked.byteCount))
-    }
+    var listed = RecentSyncFile.WholeStore(
+      client: checked.header.client, number: checked.header.number, hash: checked.hash,
+      vector: checked.header.vector, commands: checked.header.commands,
+      byteCount: checked.byteCount)
+    change(&listed)
+    try publishMarker(of: index) { $0.wholeStores.append(listed) }
   }
 
   // MARK: - Verifying
