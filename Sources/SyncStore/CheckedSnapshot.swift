@@ -55,12 +55,12 @@ struct CheckedSnapshot {
   /// Checks that a database is a whole store as ``LocalStore/snapshot(to:checkCancellation:onProgress:)``
   /// makes them; gives its configuration.
   static func check(_ database: Database, _ path: String) throws -> StoreConfiguration {
-    let check = try String.fetchOne(database, sql: "PRAGMA main.quick_check(1)")
-    guard check == "ok", try database.tableExists("docsync_meta"),
+    let broken = try brokenPages(database)
+    guard broken.isEmpty, try database.tableExists("docsync_meta"),
       try Bookkeeping.meta("binding", database) == nil,
       let stored = try Bookkeeping.meta("configuration", database),
       let format = try Bookkeeping.format(of: database)
-    else { throw damaged(path, check) }
+    else { throw damaged(path, broken.first) }
     guard format <= Bookkeeping.format else {
       throw StoreError(
         .newerFormat, path: path,
@@ -68,11 +68,31 @@ struct CheckedSnapshot {
         remedy: "Update docsync on this device.")
     }
     try checkForStrangers(database, path)
-    let damage =
-      try BookkeepingCheck(database: database, format: format).run()
-      + BookkeepingTypes(database: database, format: format).run()
+    var damage = try BookkeepingCheck(database: database, format: format).run()
+    if damage.isEmpty {
+      damage = try BookkeepingTypes(database: database, format: format).run()
+    }
     if let (name, message) = damage.first { throw damaged(path, "\(name): \(message)") }
     return try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
+  }
+
+  /// What SQLite finds damaged.
+  ///
+  /// Rows that break a condition of their own table do so on the device that
+  /// uploaded them, too, and are for the application to mend.
+  static func brokenPages(_ database: Database) throws -> [String] {
+    try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+    defer {
+      do {
+        try database.execute(sql: "PRAGMA ignore_check_constraints = OFF")
+      } catch {
+        // The connection is of no use then, which the next statement says.
+      }
+    }
+    // Pages come before rows.
+    return try String.fetchAll(database, sql: "PRAGMA main.quick_check(100)").filter {
+      $0 != "ok" && (!$0.hasPrefix("NULL value in ") || $0.hasPrefix("NULL value in docsync_"))
+    }
   }
 
   /// A whole store has no capture triggers. What it has of triggers and views

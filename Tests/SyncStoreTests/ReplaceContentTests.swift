@@ -328,7 +328,7 @@ import Testing
     "UPDATE docsync_column SET refers = 'nobody'",
     "UPDATE docsync_table SET origin = 'here'",
     "UPDATE docsync_meta SET value = 'a text' WHERE key = 'configuration'",
-    "INSERT INTO docsync_range VALUES (1, 1, 1, 'least', 2, 0)",
+    "UPDATE docsync_range SET least = 'least'",
     "DROP TABLE docsync_claim", "ALTER TABLE docsync_kept ADD COLUMN more",
   ])
   func aWholeStoreWhoseBookkeepingIsOfAnotherShapeIsRefused(sql: String) throws {

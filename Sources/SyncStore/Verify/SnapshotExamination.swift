@@ -49,11 +49,8 @@ public struct SnapshotExamination: Sendable {
   }
 
   private mutating func look(at database: Database, _ path: String) throws {
-    let check = try String.fetchAll(database, sql: "PRAGMA main.quick_check(10)")
-    guard check == ["ok"] else {
-      damage += check
-      return
-    }
+    damage += try CheckedSnapshot.brokenPages(database).prefix(10)
+    guard damage.isEmpty else { return }
     guard try database.tableExists("docsync_meta") else {
       damage.append("docsync_meta is missing.")
       return
