@@ -238,28 +238,6 @@ struct WholeStoreDownloadTests {
     #expect(try fleet[0].notes().contains("mine=kept"))
   }
 
-  /// By what the marker says it would close the gap.
-  @Test func aGapIsNotClosedByOneThatLacksItWhateverAMarkerSays() async throws {
-    let fleet = try await makeFleetWithGap()
-    let directory = DamagedDirectory(of: fleet)
-    let client = fleet[0].binding.client
-    let path = try directory.publishWholeStore(
-      of: 1,
-      database: { path in
-        let queue = try DatabaseQueue(path: path)
-        try queue.write {
-          try $0.execute(
-            sql: "UPDATE docsync_client SET number = 1 WHERE number = 3")
-        }
-        try queue.close()
-      }, header: { $0.vector[client]?.number = 1 })
-    try directory.listWholeStore(path, of: 1) { $0.vector[client]?.number = 99 }
-    let report = try await fleet[2].synchronize()
-    #expect(report.rebootstrap?.wholeStore.number == 1)
-    try await fleet.settle()
-    try fleet.expectEqual()
-  }
-
   // MARK: - What goes meanwhile
 
   /// A fleet, and what was taken away and what came while a whole store was
