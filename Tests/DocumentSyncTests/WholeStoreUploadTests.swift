@@ -1,5 +1,6 @@
 import DocumentSyncTesting
 import Foundation
+import GRDB
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -58,8 +59,10 @@ struct WholeStoreUploadTests {
     #expect(error.code == .unpublishedEdits)
     #expect(error.classification == .refused)
     #expect(error.path == fleet.scratch.store("0"))
-    #expect(error.message == "The store has edits that are not in the shared directory yet.")
-    #expect(error.remedy == "Synchronize it first, then try again.")
+    #expect(
+      error.message
+        == "The whole store was not uploaded: new edits came in at each of 5 attempts.")
+    #expect(error.remedy.hasPrefix("Try again when no program writes to the store for a moment."))
     // One of each attempt.
     #expect(counter.value == 5)
     #expect(fleet.changeSets(of: 0).count == 5)
@@ -81,6 +84,53 @@ struct WholeStoreUploadTests {
     let uploaded = try await manager.uploadWholeStore()
     #expect(uploaded.vector.number(of: fleet[0].binding.client) == 5)
     #expect(wholeStores(fleet).count == 2)
+  }
+
+  // MARK: - What nobody could join from
+
+  /// Runs SQL on a store as a program would that respects nothing.
+  private func damage(_ manager: DocumentSyncManager, _ sql: String) throws {
+    let queue = try DatabaseQueue(path: manager.store.path)
+    try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+    try queue.close()
+  }
+
+  @Test func storeWithDamagedBookkeepingIsNotUploaded() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "1")
+    try await fleet.settle()
+    let before = wholeStores(fleet)
+    try damage(
+      fleet[0], "INSERT INTO docsync_lost VALUES (x'00', x'00')")
+    let error = try #require(await syncError { try await fleet[0].uploadWholeStore() })
+    #expect(error.code == .storeDamaged)
+    #expect(error.path == fleet.scratch.store("0"))
+    #expect(error.message.contains("nobody could join from it"))
+    #expect(error.remedy.contains("docsync verify"))
+    #expect(wholeStores(fleet) == before)
+    #expect(try fleet.scratch.names().filter { $0.contains("docsync-tmp") } == [])
+    let listed = try StoreRecords(fleet[0].store).wholeStores()
+    #expect(listed.count == 1 && listed[0].number == 1)
+  }
+
+  /// They are there on every device, and are the application's.
+  @Test func rowsThatBreakConditionsOfTheirTableHinderNobodyFromJoining() async throws {
+    let (scratch, world, memory) = (try Scratch(), World(seed: 6), MemoryDirectory(seed: 6))
+    let path = scratch.store("a")
+    let queue = try DatabaseQueue(path: path)
+    try await queue.write { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE t (id TEXT PRIMARY KEY, n INTEGER CHECK (n > 0), m TEXT);
+          PRAGMA ignore_check_constraints = ON; INSERT INTO t VALUES ('a', 5, NULL), ('b', -5, NULL)
+          """)
+    }
+    try queue.close()
+    let first = try await DocumentSyncManager.create(
+      storeAt: path, directory: memory, document: "main", environment: world.environment)
+    let late = try await DocumentSyncManager.join(
+      storeAt: scratch.store("b"), directory: memory, environment: world.environment)
+    #expect(try late.store.digest().visible == first.store.digest().visible)
   }
 
   // MARK: - By itself

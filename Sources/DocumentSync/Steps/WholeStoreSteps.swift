@@ -53,7 +53,8 @@ struct WholeStoreSteps {
   /// Uploads a snapshot of the store and notes it as found whole. The next
   /// RecentSync tells the others.
   ///
-  /// Throws ``StoreError`` `unpublishedEdits` if there are any.
+  /// Throws ``StoreError`` `unpublishedEdits` if there are any, and
+  /// `storeDamaged` if the snapshot is not sound.
   func upload(_ store: LocalStore) throws -> WholeStoreDescription {
     let binding = store.binding
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
@@ -71,15 +72,19 @@ struct WholeStoreSteps {
     ).map(\.number).max()
     let number = (last ?? 0) + 1
     let file = siblings.temporary("store")
-    let written = try WholeStoreFile(context).write(
-      snapshot.path,
-      header: WholeStoreHeader(
-        root: binding.root, document: binding.document, generation: binding.generation,
-        generationOrdinal: UInt64(binding.generationOrdinal), client: binding.client,
-        number: number, vector: snapshot.vector, commands: commands, schema: snapshot.schema,
-        storeByteCount: 0,
-        storeHash: ContentHash(of: []), milliseconds: context.environment.now()),
-      to: file)
+    let header = WholeStoreHeader(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      generationOrdinal: UInt64(binding.generationOrdinal), client: binding.client,
+      number: number, vector: snapshot.vector, commands: commands, schema: snapshot.schema,
+      storeByteCount: 0,
+      storeHash: ContentHash(of: []), milliseconds: context.environment.now())
+    do {
+      try examine(snapshot, header, of: store)
+    } catch {
+      try siblings.removeAll()
+      throw error
+    }
+    let written = try WholeStoreFile(context).write(snapshot.path, header: header, to: file)
     // The directory reads back what it published.
     try files.upload(
       file,
@@ -90,6 +95,20 @@ struct WholeStoreSteps {
     try siblings.removeAll()
     context.send(.wholeStoreUploaded(description(written)))
     return description(written)
+  }
+
+  /// Throws if nobody could join from a snapshot: others would rely on it, and
+  /// clear away what it is said to contain.
+  private func examine(
+    _ snapshot: StoreSnapshot, _ header: WholeStoreHeader, of store: LocalStore
+  ) throws {
+    let examination = try WholeStoreExamination(
+      snapshot.path, header: header, checkCancellation: context.checkCancellation)
+    guard let fault = examination.faults.first(where: \.isGrave) else { return }
+    throw context.error(
+      .storeDamaged, path: store.path,
+      "The whole store is not uploaded, since nobody could join from it: \(fault.message)",
+      remedy: "Run “docsync verify” on the store, and do what it says.", detail: fault.detail)
   }
 
   /// Notes a whole store as found whole by this store: its database is what its

@@ -1,4 +1,5 @@
 import SyncDirectory
+import SyncModel
 import SyncStore
 
 /// The upload of a whole store between two synchronizations: the first
@@ -14,8 +15,10 @@ struct WholeStoreUpload {
 
   func run() throws -> WholeStoreDescription {
     var attempt = 1
+    var before: VersionVector.Entry?
     while true {
       _ = try pass.run()
+      if attempt == 1 { before = try store.head() }
       do {
         let files = SharedFiles(directory, context: context)
         files.expectRoot(store.binding)
@@ -23,9 +26,21 @@ struct WholeStoreUpload {
         _ = try pass.run()
         return uploaded
       } catch let error as StoreError
-        where error.code == .unpublishedEdits && attempt < Self.attempts
+        where error.code == .unpublishedEdits
       {
-        attempt += 1
+        guard attempt == Self.attempts else {
+          attempt += 1
+          continue
+        }
+        // Otherwise the store waits for others, as the error says.
+        guard try store.head() != before else { throw error }
+        throw SyncError(
+          .unpublishedEdits, operation: context.verb, path: store.path,
+          message: "The whole store was not uploaded: new edits came in at each of "
+            + "\(Self.attempts) attempts.",
+          remedy: "Try again when no program writes to the store for a moment. What was edited is "
+            + "synchronized as always.",
+          detail: error.detail, underlying: error)
       }
     }
   }
