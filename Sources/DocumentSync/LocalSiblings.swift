@@ -1,4 +1,5 @@
 import Foundation
+import SyncStore
 
 /// The files that this module keeps beside a store for a while.
 ///
@@ -58,7 +59,7 @@ struct LocalSiblings {
   func checkFree(_ existing: ExistingFile) throws {
     guard FileManager.default.fileExists(atPath: store) else { return }
     try checkIsFile()
-    if existing == .refuse { throw exists }
+    if existing == .refuse { throw try isUnderSync() ? underSync : exists }
   }
 
   /// What tells whether a program has written to the file that stands there.
@@ -124,6 +125,24 @@ struct LocalSiblings {
       throw failure(error, "The old store could not be kept as a backup.")
     }
     return backup
+  }
+
+  private func isUnderSync() throws -> Bool {
+    do {
+      return try LocalStore.isUnderSync(at: store)
+    } catch let error as StoreError where error.code == .notADatabase {
+      return false
+    }
+  }
+
+  /// Also after joining was interrupted: the store is there then.
+  private var underSync: SyncError {
+    SyncError(
+      .fileExists, operation: operation, path: store,
+      message: "A database is there already, and it is under sync.",
+      remedy: "Synchronize it with “docsync sync”, which also completes a “docsync join” that was "
+        + "interrupted. Or choose another path, or ask for it to be replaced; it is kept as a backup."
+    )
   }
 
   private var exists: SyncError {

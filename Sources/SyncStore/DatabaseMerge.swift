@@ -26,7 +26,7 @@ final class DatabaseMerge {
   /// Rows that refer to rows which refer to them: what is to be put right
   /// once all are there.
   private var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
-  private var uniqueLookups: [Int: [(columns: [Int], statement: SQLStatement)]] = [:]
+  private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
   /// The greatest keys that were given out, or were there.
   private var greatestKeys: [Int: Int64] = [:]
   private(set) var report = MergedRows()
@@ -297,8 +297,11 @@ final class DatabaseMerge {
     }
     // Two rows cannot have the same unique values: they are one.
     for lookup in try lookups(table) {
-      let unique = lookup.columns.map { values[$0] }
-      guard !unique.contains(.null) else { continue }
+      let unique =
+        lookup.index.isPlain
+        ? lookup.index.columns.compactMap { $0.map { values[$0] } }
+        : try access.rowEvaluation().terms(of: lookup.index, values: values)
+      guard let unique, !unique.contains(.null) else { continue }
       for (index, value) in unique.enumerated() { lookup.statement.bind(value, at: index + 1) }
       guard try lookup.statement.step() else { continue }
       defer { lookup.statement.reset() }
@@ -309,15 +312,16 @@ final class DatabaseMerge {
 
   private func lookups(
     _ table: TableSchema
-  ) throws -> [(columns: [Int], statement: SQLStatement)] {
+  ) throws -> [(index: UniqueIndex, statement: SQLStatement)] {
     if let known = uniqueLookups[table.id] { return known }
-    let made = try table.uniqueIndexes.filter(\.isPlain).map { index in
-      let terms = zip(index.terms, index.collations).map { "\($0) = ? COLLATE \(quoted($1))" }
+    let made = try table.uniqueIndexes.map { index in
+      let terms = zip(index.terms, index.collations).map { "(\($0)) = ? COLLATE \(quoted($1))" }
+      let conditions = terms + (index.condition.map { ["(\($0))"] } ?? [])
       return (
-        columns: index.columns.compactMap(\.self),
+        index: index,
         statement: try SQLStatement(
           "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) "
-            + "FROM \(table.quotedName) WHERE \(terms.joined(separator: " AND "))",
+            + "FROM \(table.quotedName) WHERE \(conditions.joined(separator: " AND "))",
           on: session.database)
       )
     }

@@ -115,7 +115,7 @@ import Testing
     #expect(report.rebootstrap?.merged?.insertedRows == 2)
     try await other.synchronize()
     #expect(try other.notes() == joined.notes())
-    #expect(try await joined.store.openConflictCount() == 0)
+    #expect(try joined.store.openConflictCount() == 0)
     for manager in [other, joined] {
       let queue = try DatabaseQueue(path: manager.store.path)
       #expect(try await queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM u") } == 1)

@@ -297,6 +297,16 @@ struct SetUpTests {
     #expect(Set(listed.map(\.client)) == [first.binding.client, joined.binding.client])
   }
 
+  /// As after joining was interrupted when the store was in its place.
+  @Test func joiningWhereTheStoreIsAlreadySaysHowToGoOn() async throws {
+    _ = try await create("a")
+    let joined = try await join("b")
+    try await joined.close()
+    let error = await syncError { _ = try await join("b") }
+    #expect(error?.code == .fileExists)
+    #expect(error?.remedy.contains("docsync sync") == true)
+  }
+
   @Test func joinedStoreHasTheUsualPermissionsOrThoseOfTheFileItReplaces() async throws {
     func permissions(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
