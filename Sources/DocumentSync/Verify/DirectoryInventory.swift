@@ -46,6 +46,8 @@ struct DirectoryInventory: Hashable {
   var applications: Set<ApplicationName> = []
   var clientDevices: Set<ClientDeviceName> = []
   var clientRemovals: Set<ClientRemovalName> = []
+  /// The clients that somebody has removed.
+  var removed: Set<ClientIdentifier> { Set(clientRemovals.map(\.client)) }
   var documents: [DocumentName: Document] = [:]
   /// What is wrong with names, and folders that cannot be listed.
   var findings: Set<VerifyFinding> = []

@@ -65,6 +65,8 @@ struct DirectoryVerifier {
     verifyRoots(roots, inventory, files)
     context.endPhase()
     var report = files.report
+    report.findings = DamageRemedies(inventory: inventory, generations: generations)
+      .amended(report.findings)
     report.sort()
     return Result(report: report, inventory: inventory, generations: generations)
   }

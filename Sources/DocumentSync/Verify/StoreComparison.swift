@@ -17,8 +17,58 @@ struct StoreComparison {
     guard let facts = directory.generations[binding.generation], bindingFinding == nil else {
       return [bindingFinding].compactMap(\.self)
     }
+    if let finding = retirementFinding(facts) { return [finding] + appliedFindings(facts) }
     return ownFindings(facts) + commandFindings(facts) + markerFindings(facts)
       + appliedFindings(facts)
+  }
+
+  // MARK: - Who is gone
+
+  /// What the store or the directory says of this client's end; then nobody
+  /// keeps files of it, and none is missed.
+  private func retirementFinding(_ facts: GenerationFacts) -> VerifyFinding? {
+    let client = binding.client
+    let isRemoved =
+      directory.inventory.removed.contains(client) || ownRetirement?.reason == .removed
+    let isRetired =
+      ownRetirement != nil
+      || facts.markers.contains { $0.key != client && $0.value.file.retires(client) }
+    guard isRemoved || isRetired else { return nil }
+    return VerifyFinding(
+      .storeRetired, path: layout.recentSyncs.description,
+      isRemoved
+        ? "This store's device was removed from the document."
+        : "The others do not wait for this store's device any more: it is retired, or another state "
+          + "of the store has taken its place.",
+      detail: "client \(client)",
+      remedy: isRemoved
+        ? "Go on as a new device with “docsync sync --rejoin”, or take the store out of sync with "
+          + "“docsync leave --abandon”."
+        : nil)
+  }
+
+  /// What the store itself knows of its end.
+  private var ownRetirement: CommandState.Retirement? {
+    guard let bytes = store.commandState else { return nil }
+    do {
+      let state = try CommandState.decoded(
+        bytes, generation: binding.generation, client: binding.client)
+      return state.retirements.first { $0.client == binding.client }
+    } catch {
+      // That it cannot be read is a finding of its own.
+      return nil
+    }
+  }
+
+  /// The least numbers of this client's files that were not cleared away: by
+  /// the store, which may be an older state of itself, and by the markers.
+  private func lowestKept(_ facts: GenerationFacts) -> (changeSets: UInt64, commands: UInt64) {
+    let own = StoreRecords.ownMarker(in: store.records)?.content
+    let there = facts.markers[binding.client]?.file
+    return (
+      max(own?.lowestKept ?? 1, there?.lowestKept ?? 1),
+      max(own?.lowestKeptCommand ?? 1, there?.lowestKeptCommand ?? 1)
+    )
   }
 
   // MARK: - The binding
@@ -65,7 +115,7 @@ struct StoreComparison {
   private func ownFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
     let client = binding.client
     let found = facts.changes[client] ?? NumberedFacts()
-    let lowest = StoreRecords.ownMarker(in: store.records)?.content.lowestKept ?? 1
+    let lowest = lowestKept(facts).changeSets
     var findings: [VerifyFinding] = []
     for sealed in store.sealed
     where sealed.client == client && sealed.isPublished && sealed.number >= lowest {
@@ -100,7 +150,7 @@ struct StoreComparison {
 
   private func commandFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
     let found = facts.commands[binding.client] ?? NumberedFacts()
-    let lowest = StoreRecords.ownMarker(in: store.records)?.content.lowestKeptCommand ?? 1
+    let lowest = lowestKept(facts).commands
     return store.commands.compactMap { command in
       guard command.isPublished, let sealed = command.sealed, sealed.number >= lowest,
         found.claims[sealed.number] == nil
@@ -128,7 +178,9 @@ struct StoreComparison {
           "A marker is this store's, which has not made it.",
           detail: "the store knows revision \(revision)"))
     }
-    if let own, let name = MarkerName(own.name), !listed.contains(name) {
+    // Of an older state it was replaced by those that are there.
+    let isReplaced = listed.contains { $0.revision > revision }
+    if let own, let name = MarkerName(own.name), !listed.contains(name), !isReplaced {
       findings.append(
         VerifyFinding(
           .ownFileMissing, path: layout.path(of: name).description,
@@ -165,5 +217,12 @@ struct StoreComparison {
       .appliedDiffers, path: (path ?? layout.syncChanges(of: client)).description,
       "The store has another content of change set \(number) than is there.",
       detail: "client \(client); the store has \(hash.nameFragment)")
+  }
+}
+
+extension RecentSyncFile {
+  /// Whether it says of a client that it is retired.
+  fileprivate func retires(_ client: ClientIdentifier) -> Bool {
+    retired.contains { $0.client == client }
   }
 }

@@ -191,6 +191,8 @@ extension VerifyFinding {
     case ownFileMissing
     /// The directory knows more of this client than the store.
     case storeBehind
+    /// The client that the store is was retired or removed.
+    case storeRetired
     /// The store has applied another content of a change set than is there.
     case appliedDiffers
     /// The store has applied more of a client than the directory has ever

@@ -11,7 +11,7 @@ extension VerifyFinding.Kind {
       .commandMissing, .markerAhead, .markerWithoutFiles, .markerAppliedBeyond,
       .markerWholeStoreMissing, .markerSegmentMissing, .generationPreviousMissing,
       .wholeStoreAhead, .bookkeepingNewer, .triggersOutOfDate,
-      .directoryAway, .directoryBehind, .storeBehind:
+      .directoryAway, .directoryBehind, .storeBehind, .storeRetired:
       .waiting
     default: .error
     }
@@ -83,7 +83,7 @@ extension VerifyFinding.Kind {
     switch self {
     case .applicationMissing:
       "Check that this is the shared directory and that it has arrived completely. If the file is "
-        + "lost, restore it from another device's copy of the directory."
+        + "lost, run “docsync sync --thorough” on a device that has a document of it."
     case .applicationRivals:
       "Nothing need be done: the one with the lowest identifier counts on every device."
     case .applicationOther: "Use the directory of this application."
@@ -98,8 +98,9 @@ extension VerifyFinding.Kind {
       "Wait until the shared directory has arrived. If it has, restore what is missing from another "
         + "device's copy of the directory."
     case .generationFileMissing:
-      "Wait until the shared directory has arrived. If it has, restore the file from another "
-        + "device's copy of the directory: without it the folder is not used."
+      "Wait until the shared directory has arrived. If it has, run “docsync sync --thorough” on a "
+        + "device that has the document, which writes the file again; without it the folder is not "
+        + "used."
     case .generationPreviousMissing:
       "Wait until the shared directory has arrived. If it has, restore the file of the generation "
         + "before from another device's copy of the directory: without it the devices that are "
@@ -182,6 +183,8 @@ extension VerifyFinding.Kind {
     case .storeBehind:
       "Run “docsync sync”: the store is an older state of itself, or a copy, and becomes a device of "
         + "its own."
+    case .storeRetired:
+      "Run “docsync sync”: it goes on as a new device, and all its edits arrive."
     case .storeMoved: "Nothing need be done: the next “docsync sync” makes it a device of its own."
     case .directoryAway: "Check the path, or connect the shared directory, then verify again."
     case .bindingMissing: "Run “docsync sync”, which says what has become of the document."

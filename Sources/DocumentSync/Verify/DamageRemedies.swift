@@ -1,0 +1,276 @@
+import SyncDirectory
+import SyncModel
+
+/// Says of damaged and missing files what helps, which depends on whose they
+/// are and on who needs them: an author that is gone puts nothing back, and a
+/// file that nobody reads any more hinders nobody.
+struct DamageRemedies {
+  /// Whose a file is, and what it holds.
+  private enum Place {
+    case application
+    case generation
+    case tombstone
+    case description(ClientIdentifier)
+    case marker(ClientIdentifier, IntegrityKey)
+    case changes(ClientIdentifier, ClosedRange<UInt64>, IntegrityKey)
+    case command(ClientIdentifier, UInt64, IntegrityKey)
+    case wholeStore(ClientIdentifier, IntegrityKey)
+  }
+
+  private static let damage: Set<VerifyFinding.Kind> = [
+    .damaged, .misnamed, .truncated, .wrongType, .misplaced, .malformed,
+  ]
+  private static let missing: Set<VerifyFinding.Kind> = [
+    .changeSetMissing, .commandMissing, .markerAhead, .markerWithoutFiles,
+  ]
+
+  let inventory: DirectoryInventory
+  let generations: [IntegrityKey: GenerationFacts]
+
+  /// The findings, with better remedies.
+  func amended(_ findings: [VerifyFinding]) -> [VerifyFinding] {
+    guard findings.contains(where: { isConcerned($0.kind) }) else { return findings }
+    let places = self.places()
+    return findings.map { finding in
+      guard isConcerned(finding.kind), let path = finding.path else { return finding }
+      var finding = finding
+      if Self.missing.contains(finding.kind) {
+        guard let (client, key) = missingAuthor(at: path, places[path]) else { return finding }
+        amendMissing(&finding, of: client, key)
+      } else if let place = places[path] {
+        amend(&finding, at: place, path)
+      }
+      return finding
+    }
+  }
+
+  private func isConcerned(_ kind: VerifyFinding.Kind) -> Bool {
+    Self.damage.contains(kind) || Self.missing.contains(kind)
+  }
+
+  private func places() -> [String: Place] {
+    var places: [String: Place] = [:]
+    for name in inventory.applications {
+      places[DirectoryLayout.path(of: name).description] = .application
+    }
+    for name in inventory.clientDevices {
+      places[DirectoryLayout.path(of: name).description] = .description(name.client)
+    }
+    for (name, document) in inventory.documents {
+      let layout = DirectoryLayout.Document(name)
+      for name in document.generations {
+        places[layout.path(of: name).description] = .generation
+      }
+      for name in document.deleted { places[layout.path(of: name).description] = .tombstone }
+      for (key, life) in document.lives { add(life, layout.generation(key), to: &places) }
+    }
+    return places
+  }
+
+  private func add(
+    _ life: DirectoryInventory.Life, _ layout: DirectoryLayout.Generation,
+    to places: inout [String: Place]
+  ) {
+    for name in life.markers {
+      places[layout.path(of: name).description] = .marker(name.client, layout.key)
+    }
+    for (client, names) in life.changes {
+      for name in names {
+        places[layout.path(of: name, by: client).description] =
+          .changes(client, name.numbers, layout.key)
+      }
+    }
+    for (client, names) in life.commands {
+      for name in names {
+        places[layout.path(of: name, by: client).description] =
+          .command(client, name.number, layout.key)
+      }
+    }
+    for (client, names) in life.wholeStores {
+      for name in names {
+        places[layout.path(of: name, by: client).description] = .wholeStore(client, layout.key)
+      }
+    }
+  }
+
+  // MARK: - Damaged files
+
+  private static let anyMember =
+    "let any device that has the document run “docsync sync --thorough”, which writes it again"
+  private static let isGone = "Its author has left the document or is retired"
+  private static let byReset =
+    "\(isGone): restore the file from another device's copy of the directory, or run “docsync reset” "
+    + "on a device that has everything."
+
+  private func amend(_ finding: inout VerifyFinding, at place: Place, _ path: String) {
+    switch place {
+    case .application, .generation:
+      guard finding.kind != .malformed else { return }
+      finding.remedy =
+        switch finding.kind {
+        case .truncated:
+          "Wait until the shared directory has brought the rest of it. If it has, "
+            + "\(Self.anyMember)."
+        case .wrongType, .misplaced:
+          "Move the file out of the shared directory, then \(Self.anyMember)."
+        default: "To mend it, \(Self.anyMember)."
+        }
+    case .tombstone:
+      hinders(
+        nobody: &finding, "Nothing need be done: only who deleted the document, and when, is lost.")
+    case .description(let client):
+      guard isGone(client) else { return }
+      hinders(
+        nobody: &finding, "Nothing need be done: its device is gone, and only its name is lost.")
+    case .marker(let client, let key):
+      if isFormer(key, &finding) { return }
+      guard isGone(client, in: key) else { return }
+      hinders(nobody: &finding, "Nothing need be done: nobody waits for its device any more.")
+    case .changes(let client, let numbers, let key):
+      if isFormer(key, &finding) { return }
+      amend(&finding, of: client, numbers, key, path)
+    case .command(let client, let number, let key):
+      if isFormer(key, &finding) { return }
+      guard let facts = generations[key] else { return }
+      if isIntact(number, in: facts.commands[client], besides: path) {
+        finding.remedy = Self.byHand("command \(number)")
+      } else if isGone(client, in: key) {
+        amend(
+          &finding,
+          isLacking: members(facts).contains {
+            $0.commandsApplied.number(of: client) < number
+          }, isContained: facts.wholeStores.contains { $0.commands.number(of: client) >= number })
+      }
+    case .wholeStore(let client, let key):
+      if isFormer(key, &finding) { return }
+      guard isGone(client, in: key) else { return }
+      finding.remedy =
+        "Run “docsync upload” on a device that has the document, then remove the file."
+    }
+  }
+
+  private func amend(
+    _ finding: inout VerifyFinding, of client: ClientIdentifier, _ numbers: ClosedRange<UInt64>,
+    _ key: IntegrityKey, _ path: String
+  ) {
+    guard let facts = generations[key] else { return }
+    if numbers.allSatisfy({ isIntact($0, in: facts.changes[client], besides: path) }) {
+      finding.remedy = Self.byHand(
+        numbers.count == 1
+          ? "change set \(numbers.lowerBound)" : "each of its change sets")
+    } else if isGone(client, in: key) {
+      let last = min(numbers.upperBound, cut(of: client, facts) ?? .max)
+      amend(
+        &finding,
+        isLacking: numbers.lowerBound <= last
+          && members(facts).contains { $0.applied.number(of: client) < last },
+        isContained: numbers.lowerBound > last || facts.contained(of: client) >= last)
+    }
+  }
+
+  /// - Parameters:
+  ///   - isLacking: Whether a member does not have what was in the file.
+  ///   - isContained: Whether a whole store has it.
+  private func amend(_ finding: inout VerifyFinding, isLacking: Bool, isContained: Bool) {
+    if isLacking {
+      finding.remedy = Self.byReset
+    } else if isContained {
+      hinders(nobody: &finding, "Nothing need be done: every device has what was in it.")
+    } else {
+      finding.remedy =
+        "Run “docsync upload” on a device that has the document, so that others can join without "
+        + "the file: every device has what was in it."
+    }
+  }
+
+  private func hinders(nobody finding: inout VerifyFinding, _ remedy: String) {
+    finding.severity = .note
+    finding.remedy = remedy
+  }
+
+  private static func byHand(_ what: String) -> String {
+    "Remove the file by hand: \(what) is there in another file, which is whole."
+  }
+
+  /// Whether a generation does not count any more; then the finding is a note.
+  private func isFormer(_ key: IntegrityKey, _ finding: inout VerifyFinding) -> Bool {
+    let document = inventory.documents.values.first { $0.lives[key] != nil }
+    guard let document, document.isDeleted(key) || (document.counting?.key ?? key) != key else {
+      return false
+    }
+    hinders(
+      nobody: &finding,
+      "Nothing need be done: the document was deleted or begun anew since, and nobody reads the "
+        + "file.")
+    return true
+  }
+
+  // MARK: - Missing files
+
+  /// Whose file is missing, by the folder in which it should be, or by the
+  /// marker that announces it.
+  private func missingAuthor(
+    at path: String, _ place: Place?
+  ) -> (ClientIdentifier, IntegrityKey)? {
+    if case .marker(let client, let key) = place { return (client, key) }
+    for (key, facts) in generations {
+      for client in facts.changes.keys
+      where path.hasPrefix(facts.layout.syncChanges(of: client).description) {
+        return (client, key)
+      }
+      for client in facts.commands.keys
+      where path.hasPrefix(facts.layout.syncCommands(of: client).description) {
+        return (client, key)
+      }
+    }
+    return nil
+  }
+
+  private func amendMissing(
+    _ finding: inout VerifyFinding, of client: ClientIdentifier, _ key: IntegrityKey
+  ) {
+    guard let facts = generations[key], isGone(client, in: key) else { return }
+    let head = min(facts.head(of: client), cut(of: client, facts) ?? .max)
+    let commandHead = facts.commandHead(of: client)
+    amend(
+      &finding,
+      isLacking: members(facts).contains {
+        $0.applied.number(of: client) < head || $0.commandsApplied.number(of: client) < commandHead
+      }, isContained: facts.contained(of: client) >= head)
+    guard finding.severity != .note else { return }
+    finding.remedy = "Wait until the shared directory has arrived. If it has: \(finding.remedy)"
+  }
+
+  // MARK: - Who is there
+
+  private func retired(_ facts: GenerationFacts) -> [RecentSyncFile.Retired] {
+    facts.markers.values.flatMap(\.file.retired)
+  }
+
+  private func isGone(_ client: ClientIdentifier, in key: IntegrityKey) -> Bool {
+    generations[key].map { retired($0).contains { $0.client == client } } ?? false
+  }
+
+  /// Whether a client is gone from every generation that knows it.
+  private func isGone(_ client: ClientIdentifier) -> Bool {
+    let known = generations.filter { _, facts in
+      facts.markers[client] != nil || retired(facts).contains { $0.client == client }
+    }
+    return !known.isEmpty && known.keys.allSatisfy { isGone(client, in: $0) }
+  }
+
+  private func cut(of client: ClientIdentifier, _ facts: GenerationFacts) -> UInt64? {
+    retired(facts).filter { $0.client == client }.compactMap(\.cut).max()
+  }
+
+  private func members(_ facts: GenerationFacts) -> [RecentSyncFile] {
+    let gone = Set(retired(facts).map(\.client))
+    return facts.markers.filter { !gone.contains($0.key) }.values.map(\.file)
+  }
+
+  private func isIntact(
+    _ number: UInt64, in facts: NumberedFacts?, besides path: String
+  ) -> Bool {
+    facts?.claims[number]?.contains { $0.hash != nil && $0.path.description != path } ?? false
+  }
+}
