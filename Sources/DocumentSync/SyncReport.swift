@@ -38,6 +38,11 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Change sets of this client that were missing from the directory, or
   /// damaged in it, and were put back.
   public var restored: [ChangeSet] = []
+  /// Other files that were missing or damaged and were written again, by
+  /// their paths below the root of the directory: commands, RecentSyncs,
+  /// descriptions, whole stores, the files of the application and of the
+  /// generation.
+  public var restoredFiles: [String] = []
   /// What cannot be applied yet, and why. Empty means that this store has
   /// everything that it knows of.
   public var waiting: [SyncWait] = []
@@ -99,7 +104,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Whether nothing was sent, received or put back.
   public var isIdle: Bool {
     sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty
-      && sentCommands == 0 && processedCommands == 0
+      && restoredFiles.isEmpty && sentCommands == 0 && processedCommands == 0
       && !publishedMarker && !uploadedWholeStore && rebootstrap == nil
   }
 }

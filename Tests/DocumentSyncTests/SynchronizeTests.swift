@@ -219,12 +219,12 @@ struct SynchronizeTests {
     #expect(reasons == [.misplaced])
   }
 
-  @Test func fileThatClaimsAnOwnNumberIsReportedInItsTurn() async throws {
+  @Test func fileThatClaimsAnOwnNumberToComeIsReportedInItsTurn() async throws {
     let fleet = try await TestFleet(1)
     try fleet[0].put("x", "1")
     try await fleet[0].synchronize()
     let folder = try #require(fleet.changeSets(of: 0).first?.parent)
-    fleet.memory.put(.file([1]), at: try #require(folder.appending("1.aaaaaaaaaa.syncchg")))
+    fleet.memory.put(.file([1]), at: try #require(folder.appending("2.aaaaaaaaaa.syncchg")))
     var reasons: [SyncWait.Reason] = []
     // Itself, and the folder of all.
     for _ in 0..<2 { reasons += try await fleet[0].synchronize().waiting.map(\.reason) }

@@ -77,10 +77,17 @@ public final class ApplicationSyncManager: Sendable {
       onProgress)
   }
 
+  /// The documents that are in the directory and missing in the list of
+  /// documents, since the files that describe them cannot be read.
+  public func listUnreadableDocuments() async throws -> [UnreadableDocument] {
+    try await run(ListUnreadableOperation(directory: directory, environment: environment))
+  }
+
   /// The document of that identifier, or the only one if it is `nil`.
   ///
   /// Errors: `documentMissing`, whose remedy lists those that are there,
-  /// `documentAmbiguous`, `documentDeleted`.
+  /// `malformedFile` if it may be one that cannot be read, `documentAmbiguous`,
+  /// `documentDeleted`.
   public func findDocument(
     _ identifier: String? = nil, onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentDescription {

@@ -80,6 +80,7 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
     // Refused before anything is written.
     if try applications.find() != nil {
       _ = try applications.require(application)
+      try documents.checkReadable(document, of: application)
       try documents.checkAbsent(document)
     }
     var generator = environment.generator

@@ -38,8 +38,10 @@ final class FindDocumentOperation: SyncOperation<DocumentPresence>, @unchecked S
       let applications = ApplicationSteps(files)
       guard try applications.find() != nil else { return .applicationMissing }
       _ = try applications.require(applicationIdentifier)
-      let documents = try DocumentSteps(files).all()
+      let steps = DocumentSteps(files)
+      let documents = try steps.all()
       guard let found = documents.first(where: { $0.file.identifier == document }) else {
+        try steps.checkReadable(document, of: applicationIdentifier)
         return .missing(others: documents.filter { !$0.isDeleted }.map(\.file.identifier))
       }
       return found.deletion.map { .deleted(found.description, $0) } ?? .present(found.description)

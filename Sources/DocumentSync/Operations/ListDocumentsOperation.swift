@@ -42,3 +42,23 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
     }
   }
 }
+
+/// Lists the documents whose describing files cannot be read, in order of
+/// path.
+final class ListUnreadableOperation: SyncOperation<[UnreadableDocument]>, @unchecked Sendable {
+  private let directory: any SharedDirectory
+
+  init(directory: any SharedDirectory, environment: SyncEnvironment) {
+    self.directory = environment.retrying(directory)
+    super.init("list the documents", environment: environment)
+  }
+
+  override func perform() async throws -> [UnreadableDocument] {
+    try await blocking { [self] in
+      begin(.listing)
+      try directory.check(for: .reading)
+      return try DocumentSteps(SharedFiles(directory, context: OperationContext(self))).look()
+        .unreadable
+    }
+  }
+}

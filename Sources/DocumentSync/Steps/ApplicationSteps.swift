@@ -72,8 +72,8 @@ struct ApplicationSteps {
       client: client, description: description, platform: context.environment.platform,
       ancestor: ancestor, registeredMilliseconds: now, document: document, userInfo: userInfo,
       leftMilliseconds: hasLeft ? now : nil)
-    if let last = revisions.max() {
-      let path = DirectoryLayout.path(of: ClientDeviceName(client: client, revision: last))
+    for revision in revisions.sorted(by: >) {
+      let path = DirectoryLayout.path(of: ClientDeviceName(client: client, revision: revision))
       do {
         let said = try files.read(path, as: ClientFile.self, .clientDevice)
         file.registeredMilliseconds = said.registeredMilliseconds
@@ -81,9 +81,10 @@ struct ApplicationSteps {
         file.document = document ?? said.document
         file.ancestor = ancestor ?? said.ancestor
         if hasLeft { file.leftMilliseconds = said.leftMilliseconds ?? now }
-        if said == file { return }
+        if said == file, revision == revisions.max() { return }
+        break
       } catch let error where error.concernsOneFile {
-        // It is said anew, whatever the file was to say.
+        // It is said anew: what the file was to say, an earlier one may.
         context.environment.logger.notice("client \(client): \(error)")
       }
     }

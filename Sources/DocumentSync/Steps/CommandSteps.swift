@@ -54,24 +54,9 @@ struct CommandSteps {
         SyncCommand.Retire(client: client, reason: .left, lastRevision: revision)), in: store)
   }
 
-  /// The own commands that are in the directory, and are as they were written.
-  func whole() throws -> [CommandName] {
-    let client = binding.client
-    let names = try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
-    return try names.filter { name in
-      do {
-        let bytes = try files.read(
-          layout.path(of: name, by: client), limit: CodecLimits.small.fileBytes)
-        return name.hash.matches(ContentHash(of: bytes))
-      } catch let error as DirectoryError where error.concernsOneFile {
-        context.environment.logger.notice("own command \(name.number): \(error)")
-        return false
-      }
-    }
-  }
-
   /// Gives the commands that wait their numbers, publishes them, and puts
-  /// back those that are not among `listed`, the own ones that are there.
+  /// back those that are missing in `listed`, a listing of the own folder of
+  /// those that are whole.
   ///
   /// Interrupted after a file was published and before that was noted, the
   /// next run publishes the same bytes under the same name.
@@ -85,9 +70,12 @@ struct CommandSteps {
       guard !command.isPublished || !isThere else { continue }
       let entry = try command.sealed ?? seal(command)
       let bytes = try store.commandBytes(entry.number)
-      try files.publishAnew(
-        bytes, at: layout.path(of: name(entry), by: binding.client), by: binding.client)
-      guard !command.isPublished else { continue }
+      let path = layout.path(of: name(entry), by: binding.client)
+      try files.publishAnew(bytes, at: path, by: binding.client)
+      guard !command.isPublished else {
+        report.restoredFiles.append(path.description)
+        continue
+      }
       var state = try self.state()
       state.own.published = entry
       try store.markCommandPublished(entry.number, state: try state.encoded())

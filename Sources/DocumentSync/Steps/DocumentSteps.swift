@@ -80,19 +80,31 @@ struct DocumentSteps {
   ///
   /// A document whose file cannot be read yet is left out; it is of no use
   /// to anyone until it has arrived.
-  func all() throws -> [Found] {
+  func all() throws -> [Found] { try look().found }
+
+  /// What is in the folder of documents: as ``all()``, and those that cannot
+  /// be told.
+  func look() throws -> (found: [Found], unreadable: [UnreadableDocument]) {
     var documents: [String: Found] = [:]
+    var unreadable: [UnreadableDocument] = []
     for name in try files.listIfPresent(DirectoryLayout.documents, as: DocumentName.self) {
-      guard let found = try find(name) else { continue }
+      guard let found = try find(name, unreadable: { unreadable.append($0) }) else { continue }
       if let other = documents[found.file.identifier], other.counts(over: found) { continue }
       documents[found.file.identifier] = found
     }
-    return documents.values.sorted { $0.file.identifier < $1.file.identifier }
+    return (
+      documents.values.sorted { $0.file.identifier < $1.file.identifier },
+      unreadable.sorted { $0.path < $1.path }
+    )
   }
 
   /// The document in a folder, by the generation that counts; `nil` if it
   /// has not arrived.
-  func find(_ name: DocumentName) throws -> Found? {
+  ///
+  /// - Parameter unreadable: Told of a file that is there and says nothing.
+  func find(
+    _ name: DocumentName, unreadable: (UnreadableDocument) -> Void = { _ in }
+  ) throws -> Found? {
     let layout = DirectoryLayout.Document(name)
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
     guard let counting = listing.counting else { return nil }
@@ -116,26 +128,40 @@ struct DocumentSteps {
         nextOrdinal: listing.nextOrdinal)
     } catch let error where error.concernsOneFile {
       context.environment.logger.notice("document \(name): \(error)")
+      if (error as? DirectoryError)?.code != .notFound {
+        unreadable(
+          UnreadableDocument(
+            name: name, path: path.description, isDeleted: listing.isDeleted(counting.ordinal),
+            detail: "\(error)"))
+      }
       return nil
     }
   }
 
   /// The document of an identifier, even if it was deleted.
   func requireAny(_ identifier: String) throws -> Found {
-    let documents = try all()
+    let (documents, unreadable) = try look()
     guard let found = documents.first(where: { $0.file.identifier == identifier }) else {
-      throw missing(identifier, among: documents.filter { !$0.isDeleted })
+      throw missing(identifier, among: documents.filter { !$0.isDeleted }, unreadable)
     }
     return found
   }
 
+  /// Throws if the document of an identifier is there, and the file that
+  /// describes it cannot be read: its folder is known all the same.
+  func checkReadable(_ identifier: String, of application: String) throws {
+    let name = Self.name(application: application, identifier: identifier)
+    guard let document = try look().unreadable.first(where: { $0.name == name }) else { return }
+    throw damaged(document)
+  }
+
   /// The document to join: that of `identifier`, or the only one.
   func require(_ identifier: String?) throws -> Found {
-    let documents = try all()
+    let (documents, unreadable) = try look()
     let alive = documents.filter { !$0.isDeleted }
     if let identifier {
       guard let found = documents.first(where: { $0.file.identifier == identifier }) else {
-        throw missing(identifier, among: alive)
+        throw missing(identifier, among: alive, unreadable)
       }
       if let deletion = found.deletion { throw deleted(identifier, deletion) }
       return found
@@ -145,7 +171,7 @@ struct DocumentSteps {
         .documentAmbiguous, path: files.directory.location,
         "There are several documents: \(Self.list(alive)).", remedy: "Say which one.")
     }
-    guard let only = alive.first else { throw missing(nil, among: []) }
+    guard let only = alive.first else { throw missing(nil, among: [], unreadable) }
     return only
   }
 
@@ -249,13 +275,20 @@ struct DocumentSteps {
 
   private func absent(_ binding: StoreBinding, listing: Listing) throws -> SyncError {
     try files.checkRoot(binding)
+    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+    let isThere = try !files.listIfPresent(layout.recentSyncs, as: MarkerName.self).isEmpty
     return context.error(
       .generationMissing,
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
       listing.generations.isEmpty
         ? "The document “\(binding.documentIdentifier)” is not in the shared directory."
         : "This store's generation of the document is not in the shared directory.",
-      remedy: "Wait until the shared directory has arrived completely, then sync again.",
+      remedy: isThere
+        ? "Wait until the shared directory has arrived completely, then sync again. If the file "
+          + "that describes the generation is lost, “docsync sync --thorough” writes it again."
+        : "Wait until the shared directory has arrived completely, then sync again. If the document "
+          + "is lost, take the store out of sync with “docsync leave --abandon”, then begin it "
+          + "anew with “docsync init”, or, if another device has, join with “docsync join --merge”.",
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 
@@ -290,7 +323,11 @@ struct DocumentSteps {
         + "device is as it was.")
   }
 
-  private func missing(_ identifier: String?, among alive: [Found]) -> SyncError {
+  private func missing(
+    _ identifier: String?, among alive: [Found], _ unreadable: [UnreadableDocument]
+  ) -> SyncError {
+    // It may be that one.
+    if let document = unreadable.first(where: { !$0.isDeleted }) { return damaged(document) }
     let what = identifier.map { "no document “\($0)”" } ?? "no document"
     return context.error(
       .documentMissing, path: files.directory.location,
@@ -298,6 +335,13 @@ struct DocumentSteps {
       remedy: alive.isEmpty
         ? "Create the document on the device that has it, and wait until it has arrived here."
         : "There are: \(Self.list(alive)).")
+  }
+
+  private func damaged(_ document: UnreadableDocument) -> SyncError {
+    context.error(
+      .malformedFile, path: files.directory.location + "/" + document.path,
+      "The file that describes a document is damaged, or has not arrived completely.",
+      remedy: UnreadableDocument.remedy, detail: document.detail)
   }
 
   private static func list(_ documents: [Found]) -> String {

@@ -122,6 +122,11 @@ struct MarkerSteps {
     return true
   }
 
+  /// The path of this store's last marker.
+  func ownPath() throws -> RelativePath? {
+    try records.ownMarker().flatMap { MarkerName($0.name) }.map { layout.path(of: $0) }
+  }
+
   /// Where the members of a document stand, by their newest markers that can
   /// be read.
   static func states(
@@ -163,20 +168,6 @@ struct MarkerSteps {
         return (name, nil)
       }
     }
-  }
-
-  /// Puts back the last marker if it is in the directory and damaged.
-  func mend(_ listing: Listing) throws {
-    guard let last = try records.ownMarker(), let name = MarkerName(last.name),
-      listing.own.contains(name)
-    else { return }
-    let path = layout.path(of: name)
-    do {
-      if try files.read(path, limit: CodecLimits.small.fileBytes) == Array(last.bytes) { return }
-    } catch let error as DirectoryError where error.concernsOneFile {
-      context.environment.logger.notice("own marker \(name): \(error)")
-    }
-    try files.publishAnew(Array(last.bytes), at: path, by: binding.client)
   }
 
   private func republish(_ last: StoreRecords.OwnMarker, unlessIn own: [MarkerName]) throws {

@@ -44,16 +44,29 @@ struct OwnChangeSets {
     let sealed = Dictionary(
       try store.sealedChangeSets().map { ($0.number, HashFragment($0.hash)) },
       uniquingKeysWith: { first, _ in first })
+    var others: [ChangeSetName] = []
     for case .changeSet(let name) in names.sorted(by: { $0.description < $1.description }) {
       let isOwn = sealed[name.number].map { $0 == name.hash } ?? (name.number <= head)
-      if isOwn { listed.changeSets.append(name) } else { try examine(name, &report) }
+      if isOwn { listed.changeSets.append(name) } else { others.append(name) }
+    }
+    for name in others {
+      let isThere =
+        name.number <= head
+        && (listed.changeSets.contains { $0.number == name.number }
+          || listed.segments.contains { $0.numbers.contains(name.number) })
+      try examine(name, isThere: isThere, &report)
     }
     return listed
   }
 
   /// Finds out whether a file under an own number that the store has not made
   /// is what it says.
-  private func examine(_ name: ChangeSetName, _ report: inout SyncReport) throws {
+  ///
+  /// - Parameter isThere: Whether the store's own file of that number is
+  ///   there, so that nothing waits for this one.
+  private func examine(
+    _ name: ChangeSetName, isThere: Bool, _ report: inout SyncReport
+  ) throws {
     let binding = store.binding
     let header = SyncChangeSet.Header(
       root: binding.root, document: binding.document, generation: binding.generation,
@@ -69,7 +82,7 @@ struct OwnChangeSets {
         path: layout.path(of: name, by: client),
         detail: "change set \(name.number) of this client, which the store has not made")
     }
-    if let failure = outcome?.failure { report.waiting.append(failure) }
+    if let failure = outcome?.failure, !isThere { report.waiting.append(failure) }
   }
 
   private func listAll() throws -> [ChangeFileName] {

@@ -42,6 +42,8 @@ struct SyncPass {
     try LocalSiblings(store: store.path, operation: context.verb).removeAll()
     // Before anything is sealed or published.
     try store.checkPlace()
+    let restored =
+      checksOwnFiles ? try ThoroughCheck(files, store: store).restoreBeginning() : []
     var rebootstrap = try goOver()
     try note(rebootstrap)
     try bringAlong()
@@ -50,6 +52,7 @@ struct SyncPass {
       do {
         var fetched = try fetchAsIs(mendsGaps: rebootstrap == nil)
         fetched.report.rebootstrap = try StoreRecords(store).rebootstrap() ?? rebootstrap
+        fetched.report.restoredFiles = restored.map(\.description)
         return fetched
       } catch let gap as Gap {
         context.environment.logger.notice(
@@ -192,9 +195,9 @@ struct SyncPass {
     if try store.hasUnsealedEdits() { try files.confirmRoot() }
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
-    let commands = CommandSteps(files, store: store)
-    try commands.publish(listed: checksOwnFiles ? commands.whole() : nil, &report)
-    if checksOwnFiles { try MarkerSteps(files, store: store).mend(fetched.listing) }
+    let thorough = ThoroughCheck(files, store: store)
+    try CommandSteps(files, store: store).publish(
+      listed: checksOwnFiles ? thorough.intactCommands() : nil, &report)
     var lost: [SealedChangeSet] = []
     if case .own(let names) = fetched.turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
@@ -210,8 +213,20 @@ struct SyncPass {
     if try GapSteps(files, store: store).uploadIfAsked(fetched.listing) {
       report.uploadedWholeStore = true
     }
+    var damage = ThoroughCheck.Damage()
+    if checksOwnFiles {
+      damage.restored = try thorough.checkDescription()
+      try thorough.checkMarkers(fetched.listing, &damage)
+      try thorough.checkWholeStores(fetched.listing, &damage)
+      if damage.hasUploaded { report.uploadedWholeStore = true }
+    }
     report.publishedMarker = try tell(
-      fetched, waiting: report.waiting, isForced: fetched.mustShow)
+      fetched, waiting: report.waiting, isForced: fetched.mustShow || damage.needsMarker)
+    if damage.needsMarker, let path = try MarkerSteps(files, store: store).ownPath() {
+      damage.restored.append(path)
+    }
+    try thorough.finish(damage)
+    report.restoredFiles += damage.restored.map(\.description)
     let housekeeping = try housekeeping(fetched)
     // New markers are read for it, so only from time to time.
     let isTurn = if case .own = fetched.turn { true } else { false }

@@ -70,7 +70,10 @@ struct WholeStoreSteps {
     let last = try files.listIfPresent(
       layout.wholeStores(of: binding.client), as: WholeStoreName.self
     ).map(\.number).max()
-    let number = (last ?? 0) + 1
+    // One that is lost may come back.
+    let made = try StoreRecords(store).wholeStores().filter { $0.client == binding.client }
+      .map(\.number).max()
+    let number = max(last ?? 0, made ?? 0) + 1
     let file = siblings.temporary("store")
     let header = WholeStoreHeader(
       root: binding.root, document: binding.document, generation: binding.generation,

@@ -21,6 +21,8 @@ struct Documents: Verb {
   struct Result: Encodable, Sendable {
     var directory: String
     var documents: [DocumentDescription]
+    /// Those of which nothing can be told.
+    var unreadable: [UnreadableDocument]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -30,15 +32,25 @@ struct Documents: Verb {
     defer { bar.clear() }
     let documents = try await manager.listDocuments(measuring: true, onProgress: bar.handler)
     bar.clear()
-    let result = Result(directory: directory, documents: documents)
+    let result = Result(
+      directory: directory, documents: documents,
+      unreadable: try await manager.listUnreadableDocuments())
     let names = ClientNames(
       names: Dictionary(
         try await manager.listClients().filter { !$0.description.isEmpty }
           .map { ($0.client, $0.description) },
         uniquingKeysWith: { $1 }))
-    let lines = alignedLines(result.documents.map { Self.cells($0, names) })
+    var lines = alignedLines(result.documents.map { Self.cells($0, names) })
+    for document in result.unreadable {
+      lines += [
+        "a\(document.isDeleted ? " deleted" : "") document that cannot be read: its file is "
+          + "damaged, or has not arrived completely",
+        "  path: \(document.path)", "  next: \(UnreadableDocument.remedy)",
+      ]
+    }
     return Outcome(
-      json: result, text: lines.isEmpty ? "No documents yet." : lines.joined(separator: "\n"))
+      json: result, text: lines.isEmpty ? "No documents yet." : lines.joined(separator: "\n"),
+      status: result.unreadable.contains { !$0.isDeleted } ? .waiting : .done)
   }
 
   private static func cells(_ document: DocumentDescription, _ names: ClientNames) -> [String] {

@@ -158,6 +158,11 @@ struct Sync: Verb {
     if !report.restored.isEmpty {
       lines.append("put back \(text(report.restored)) that was missing or damaged")
     }
+    if !report.restoredFiles.isEmpty {
+      let files = counted(report.restoredFiles.count, "file")
+      lines.append("wrote \(files) again that were missing or damaged:")
+      lines += report.restoredFiles.map { "  " + $0 }
+    }
     if lines.isEmpty {
       let isUpToDate = report.waiting.isEmpty
       lines.append(isUpToDate ? "up to date" : "nothing could be applied")

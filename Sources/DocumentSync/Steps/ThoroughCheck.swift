@@ -1,0 +1,253 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Looks at what this client answers for in the shared directory, beyond its
+/// change sets, byte for byte, and puts right what is missing or damaged.
+///
+/// It costs reading all of it, so that only a person asks for it. What a newer
+/// version has written stays as it is.
+struct ThoroughCheck {
+  /// Own files that were found damaged.
+  struct Damage {
+    /// Whether a new marker is needed in place of the last one.
+    var needsMarker = false
+    /// What may go once the new files are there.
+    var removals: [RelativePath] = []
+    /// What was written in place of something.
+    var restored: [RelativePath] = []
+    /// Whether a whole store is among that.
+    var hasUploaded = false
+  }
+
+  let files: SharedFiles
+  let store: LocalStore
+  private let binding: StoreBinding
+  private let layout: DirectoryLayout.Generation
+  private var context: OperationContext { files.context }
+
+  init(_ files: SharedFiles, store: LocalStore) {
+    self.files = files
+    self.store = store
+    binding = store.binding
+    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
+  }
+
+  // MARK: What every member knows
+
+  /// Writes the application's file and that of the store's generation again
+  /// if they are missing or cannot be decoded. Gives those that were written.
+  ///
+  /// Only where a marker shows that this is the store's directory, and that
+  /// the generation is alive in it. What nobody but the author of the lost
+  /// file knew is not in the new one: descriptions and notes, and who has
+  /// created it when; it names this client and this moment.
+  func restoreBeginning() throws -> [RelativePath] {
+    guard try !files.listIfPresent(layout.recentSyncs, as: MarkerName.self).isEmpty else {
+      return []
+    }
+    context.begin(.verifying, count: 2)
+    var restored: [RelativePath] = []
+    let application = DirectoryLayout.path(of: ApplicationName(root: binding.root))
+    if try isLost(application, as: ApplicationFile.self, .application) {
+      try replace(
+        application, .application,
+        by: ApplicationFile(
+          application: binding.application, root: binding.root, creator: binding.client,
+          createdMilliseconds: context.environment.now()))
+      restored.append(application)
+    }
+    if let generation = try restoreGeneration() { restored.append(generation) }
+    return restored
+  }
+
+  private func restoreGeneration() throws -> RelativePath? {
+    let listing = DocumentSteps.Listing(
+      try files.listIfPresent(layout.document.folder, as: DocumentEntryName.self))
+    let ordinal = UInt64(binding.generationOrdinal)
+    let name = GenerationName(ordinal: ordinal, key: binding.generation)
+    // One that was deleted, or that another has followed, is not missed.
+    guard !listing.isDeleted(ordinal), listing.counting.map({ $0 <= name }) ?? true else {
+      return nil
+    }
+    let path = layout.document.path(of: name)
+    guard try isLost(path, as: GenerationFile.self, .generation) else { return nil }
+    var file = GenerationFile(of: binding)
+    file.description = binding.documentIdentifier
+    file.previous = listing.generations.filter { $0.ordinal < ordinal }.max()?.key
+    file.createdMilliseconds = context.environment.now()
+    try replace(path, .generation, by: file)
+    return path
+  }
+
+  private func replace(
+    _ path: RelativePath, _ type: Envelope.FileType, by value: some Encodable
+  ) throws {
+    context.environment.logger.notice("writing \(path) again")
+    try files.publishAnew(
+      try Envelope.encodeJSON(value, type: type), at: path, by: binding.client)
+  }
+
+  // MARK: Own files
+
+  /// The own commands that are there as they were published.
+  func intactCommands() throws -> [CommandName] {
+    let folder = layout.syncCommands(of: binding.client)
+    return try files.listIfPresent(folder, as: CommandName.self).filter {
+      try !isDamaged(layout.path(of: $0, by: binding.client), $0.hash)
+    }
+  }
+
+  /// Says again what this client is, if what it has said is lost, and clears
+  /// away what is damaged of it.
+  func checkDescription() throws -> [RelativePath] {
+    let names = try files.listIfPresent(
+      DirectoryLayout.clientDevices, as: ClientEntryName.self
+    ).compactMap { entry -> ClientDeviceName? in
+      if case .device(let name) = entry, name.client == binding.client { name } else { nil }
+    }.sorted { $0.revision < $1.revision }
+    let damaged = try names.filter {
+      try isLost(DirectoryLayout.path(of: $0), as: ClientFile.self, .clientDevice)
+    }
+    var restored: [RelativePath] = []
+    if names.last.map(damaged.contains) ?? true {
+      try ApplicationSteps(files).describe(
+        binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
+        document: binding.document)
+      restored.append(
+        DirectoryLayout.path(
+          of: ClientDeviceName(
+            client: binding.client, revision: (names.last?.revision ?? 0) + 1)))
+    }
+    for name in damaged { try files.remove(DirectoryLayout.path(of: name)) }
+    return restored
+  }
+
+  /// Looks at the own markers of a listing.
+  func checkMarkers(_ listing: MarkerSteps.Listing, _ damage: inout Damage) throws {
+    let damaged = try listing.own.filter { try isDamaged(layout.path(of: $0), $0.hash) }
+    damage.removals += damaged.map { layout.path(of: $0) }
+    guard let last = try StoreRecords(store).ownMarker().flatMap({ MarkerName($0.name) }) else {
+      return
+    }
+    damage.needsMarker = damaged.contains(last) || !listing.own.contains(last)
+  }
+
+  /// Reads the own whole stores, and uploads a new one if one that is damaged
+  /// or missing has what no other has.
+  ///
+  /// A damaged one stays while the new one cannot be made, since edits are made
+  /// all the time.
+  func checkWholeStores(_ listing: MarkerSteps.Listing, _ damage: inout Damage) throws {
+    let records = StoreRecords(store)
+    var there: [ClientIdentifier: [WholeStoreName]] = [:]
+    for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
+      there[client] = try files.listIfPresent(
+        layout.wholeStores(of: client), as: WholeStoreName.self)
+    }
+    let damaged = try there[binding.client, default: []].filter(isDamaged)
+    there[binding.client]?.removeAll { damaged.contains($0) }
+    let said =
+      try records.wholeStores()
+      + KnownMarkers(files, store: store).update(listing).values.flatMap(\.wholeStores)
+    let listed = said.filter { there[$0.client, default: []].contains($0.name) }
+    let own = try records.wholeStores().filter { $0.client == binding.client }
+    let missing = own.filter {
+      !there[binding.client, default: []].contains($0.name) && !damaged.contains($0.name)
+    }
+    let counts =
+      missing.contains { lost in !listed.contains { $0.supersedes(lost) } }
+      || damaged.contains { name in
+        said.first { $0.client == binding.client && $0.name == name }.map { lost in
+          !listed.contains { $0.supersedes(lost) }
+        } ?? !there[binding.client, default: []].contains { $0.number > name.number }
+      }
+    if counts {
+      do {
+        let uploaded = try WholeStoreSteps(files).upload(store)
+        damage.hasUploaded = true
+        damage.restored.append(
+          layout.path(
+            of: WholeStoreName(number: uploaded.number, hash: HashFragment(uploaded.hash)),
+            by: binding.client))
+      } catch let error as StoreError where error.code == .unpublishedEdits {
+        context.environment.logger.notice("\(error)")
+        return
+      }
+    }
+    let lost = damaged + missing.map(\.name)
+    guard !lost.isEmpty else { return }
+    try records.keep(
+      try records.wholeStores().filter {
+        $0.client != binding.client || !lost.contains($0.name)
+      })
+    damage.removals += damaged.map { layout.path(of: $0, by: binding.client) }
+  }
+
+  /// Removes what is damaged, now that there is something in its place.
+  func finish(_ damage: Damage) throws {
+    for path in damage.removals { try files.remove(path) }
+  }
+
+  // MARK: Looking
+
+  private func isDamaged(_ name: WholeStoreName) throws -> Bool {
+    let siblings = LocalSiblings(store: store.path, operation: context.verb)
+    try siblings.removeAll()
+    let file = siblings.temporary("check")
+    let path = layout.path(of: name, by: binding.client)
+    defer {
+      do {
+        try siblings.removeAll()
+      } catch {
+        // The next synchronization removes it, or tells of it.
+        context.environment.logger.notice("\(error)")
+      }
+    }
+    do {
+      try files.download(path, to: file, limit: 1 << 40)
+      return !name.hash.matches(try WholeStoreFile(context).check(file).hash)
+    } catch let error as CodecError {
+      context.environment.logger.notice("whole store \(path): \(error)")
+      return !error.needsNewerReader
+    } catch let error as DirectoryError where error.concernsOneFile {
+      context.environment.logger.notice("whole store \(path): \(error)")
+      return error.code == .damaged
+    }
+  }
+
+  /// Whether a file whose name holds its hash is there with other bytes.
+  private func isDamaged(_ path: RelativePath, _ hash: HashFragment) throws -> Bool {
+    do {
+      return !hash.matches(
+        ContentHash(of: try files.read(path, limit: CodecLimits.small.fileBytes)))
+    } catch let error as DirectoryError where error.concernsOneFile {
+      context.environment.logger.notice("\(path): \(error)")
+      return [.damaged, .tooLarge].contains(error.code)
+    }
+  }
+
+  /// Whether a file is missing, or cannot be decoded.
+  private func isLost<Value: Decodable>(
+    _ path: RelativePath, as type: Value.Type, _ fileType: Envelope.FileType
+  ) throws -> Bool {
+    do {
+      _ = try files.read(path, as: type, fileType)
+      return false
+    } catch let error as DirectoryError where error.concernsOneFile {
+      return [.notFound, .damaged, .tooLarge].contains(error.code)
+    } catch let error as SyncError
+      where [.malformedFile, .newerVersionNeeded].contains(error.code)
+    {
+      context.environment.logger.notice("\(path): \(error)")
+      return error.code == .malformedFile
+    }
+  }
+}
+
+extension RecentSyncFile.WholeStore {
+  /// The name of its file.
+  fileprivate var name: WholeStoreName {
+    WholeStoreName(number: number, hash: HashFragment(hash))
+  }
+}

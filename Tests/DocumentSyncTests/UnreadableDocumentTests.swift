@@ -1,0 +1,54 @@
+import DocumentSync
+import DocumentSyncTesting
+import SyncDirectory
+import SyncModel
+import Testing
+
+/// A document whose describing file is damaged is named, and never taken for
+/// one that is not there.
+struct UnreadableDocumentTests {
+  private static func fleet() async throws -> (TestFleet, RelativePath) {
+    let fleet = try await TestFleet(1)
+    let path = try #require(fleet.paths { $0.name.hasPrefix("generation.") }.first)
+    let bytes = try fleet.memory.read(path, limit: .max)
+    fleet.memory.put(.file(Array(bytes.prefix(bytes.count / 2))), at: path)
+    return (fleet, path)
+  }
+
+  @Test func listNamesIt() async throws {
+    let (fleet, path) = try await Self.fleet()
+    let manager = ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+    #expect(try await manager.listDocuments().isEmpty)
+    let found = try await manager.listUnreadableDocuments()
+    #expect(found.map(\.path) == [path.description])
+    #expect(found.map(\.name) == [fleet[0].binding.document])
+  }
+
+  @Test(arguments: ["main", nil])
+  func joiningNamesIt(_ document: String?) async throws {
+    let (fleet, path) = try await Self.fleet()
+    let error = await syncError {
+      let manager = ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+      _ = try await manager.findDocument(document)
+    }
+    #expect(error?.code == .malformedFile)
+    #expect(error?.path?.hasSuffix(path.description) ?? false)
+  }
+
+  @Test func nobodyCreatesItOnceMore() async throws {
+    let (fleet, _) = try await Self.fleet()
+    let before = fleet.memory.items
+    let store = try fleet.scratch.makeNotes("other")
+    let error = await syncError {
+      _ = try await DocumentSyncManager.create(
+        storeAt: store, directory: fleet.memory, document: "main",
+        environment: fleet.environment)
+    }
+    #expect(error?.code == .malformedFile)
+    #expect(fleet.memory.items == before)
+    let another = try await DocumentSyncManager.create(
+      storeAt: store, directory: fleet.memory, document: "another",
+      environment: fleet.environment)
+    try await another.close()
+  }
+}
