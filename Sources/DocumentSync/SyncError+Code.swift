@@ -28,6 +28,8 @@ extension SyncError.Code {
   public static let storeBusy = Self(rawValue: "storeBusy")
   /// The store or its folder cannot be written to.
   public static let storeNotWritable = Self(rawValue: "storeNotWritable")
+  /// The store cannot be read.
+  public static let storeNotReadable = Self(rawValue: "storeNotReadable")
   /// There are edits that are not published.
   public static let unpublishedEdits = Self(rawValue: "unpublishedEdits")
   /// A file stands where one would be written.
@@ -45,6 +47,8 @@ extension SyncError.Code {
   public static let conflictNotOpen = Self(rawValue: "conflictNotOpen")
   /// A constraint, or the state of a row, is against what was chosen.
   public static let editRefused = Self(rawValue: "editRefused")
+  /// A device's name is too long, or has characters that lists cannot show.
+  public static let nameUnsuitable = Self(rawValue: "nameUnsuitable")
   /// A command's name or payload is longer than is permitted.
   public static let commandTooLarge = Self(rawValue: "commandTooLarge")
   /// A policy names a table or a column that is not synchronized.

@@ -6,9 +6,25 @@ import SyncModel
 extension LocalStore {
   /// Whether the database at `path` is under sync.
   ///
-  /// Throws `missing` or `notADatabase`.
+  /// Throws `missing` or `notADatabase`, and `damaged` if the bookkeeping is
+  /// there without the table by which it is known.
   public static func isUnderSync(at path: String) throws -> Bool {
-    try inspect(path) { try $0.tableExists("docsync_meta") }
+    try inspect(path) { try LocalStore.isUnderSync($0) }
+  }
+
+  /// Likewise, of a database that is open.
+  static func isUnderSync(_ database: Database) throws -> Bool {
+    if try database.tableExists("docsync_meta") { return true }
+    // A table of the application may have one of these names, hardly two.
+    let left = try ["docsync_table", "docsync_column", "docsync_client", "docsync_record"].filter {
+      try database.tableExists($0)
+    }
+    guard left.count > 1 else { return false }
+    throw StoreError(
+      .damaged, path: "",
+      message: "The store's bookkeeping is damaged: the table “docsync_meta” is gone.",
+      remedy: "Restore the file from a backup, or fetch the document anew with “docsync join "
+        + "--replace”, which keeps this file beside it, and copy over what was edited here.")
   }
 
   /// What ``create(at:binding:configuration:options:)`` would do, without
@@ -95,7 +111,7 @@ extension LocalStore {
   /// the triggers are renewed.
   public static func open(at path: String, options: Options = Options()) throws -> LocalStore {
     let isUnderSync = try inspect(path, busyTimeout: options.busyTimeout) {
-      try $0.tableExists("docsync_meta")
+      try LocalStore.isUnderSync($0)
     }
     guard isUnderSync else {
       throw StoreError(

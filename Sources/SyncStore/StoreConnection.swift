@@ -123,10 +123,37 @@ extension StoreError {
       self.init(
         .noSpace, path: path, message: "There is no space left for the database.",
         remedy: "Free some space on its disk and try again.", detail: detail)
+    case .SQLITE_ERROR where Self.lacksBookkeeping(error.message):
+      self.init(
+        .damaged, path: path, message: "A table of the store's bookkeeping is missing.",
+        remedy: "See what is wrong with “docsync verify”. Restore the file from a backup, or fetch "
+          + "the document anew with “docsync join --replace”, which keeps this file beside it, and "
+          + "copy over what was edited here.", detail: detail)
     default:
       self.init(
         .sqlite, path: path, message: "SQLite reported an error.",
         remedy: "Check the database with “PRAGMA integrity_check”.", detail: detail)
     }
+  }
+
+  /// Whether SQLite misses what only the bookkeeping has.
+  private static func lacksBookkeeping(_ message: String?) -> Bool {
+    guard let message, message.hasPrefix("no such table: ") else { return false }
+    let name = message.dropFirst("no such table: ".count).split(separator: ".").last ?? ""
+    return name.hasPrefix("docsync_")
+  }
+
+  /// The error of a database file that the file system does not let be read.
+  init(reading path: String, _ error: CocoaError) {
+    let isFull = error.code == .fileWriteOutOfSpace
+    self.init(
+      isFull ? .noSpace : .notReadable, path: path,
+      message: isFull
+        ? "There is no space left to look at a copy of the database."
+        : "The database cannot be read.",
+      remedy: isFull
+        ? "Free some space where temporary files are, and try again."
+        : "Check that this user may read the file, and what lies beside it under its name.",
+      detail: error.localizedDescription)
   }
 }

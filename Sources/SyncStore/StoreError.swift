@@ -34,6 +34,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let busy = Code(rawValue: "busy")
     /// The database or its folder cannot be written to.
     public static let notWritable = Code(rawValue: "notWritable")
+    /// The database cannot be read.
+    public static let notReadable = Code(rawValue: "notReadable")
     /// There are edits that have not been published.
     public static let unpublishedEdits = Code(rawValue: "unpublishedEdits")
     /// A change set does not belong to this store's document.

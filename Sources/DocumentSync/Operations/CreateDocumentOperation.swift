@@ -41,6 +41,7 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
   /// Creates.
   public override func perform() async throws -> LocalStore {
     try await blocking { [self] in
+      try descriptions.check(verb)
       begin(.listing)
       let context = OperationContext(self)
       let files = SharedFiles(directory, context: context)

@@ -37,6 +37,7 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
   /// Deletes.
   public override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
+      try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)
       try directory.check(for: isPreview ? .reading : .writing)
       let files = SharedFiles(directory, context: OperationContext(self))

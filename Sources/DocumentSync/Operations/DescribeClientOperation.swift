@@ -23,6 +23,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
   /// Describes.
   public override func perform() async throws {
     try await blocking { [self] in
+      try descriptions.check(verb)
       begin(.uploading, count: 1)
       try directory.check(for: .writing)
       let files = SharedFiles(directory, context: OperationContext(self))

@@ -62,6 +62,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   /// Downloads.
   public override func perform() async throws -> DownloadedStore {
     try await blocking { [self] in
+      try descriptions.check(verb)
       begin(.listing)
       let siblings = LocalSiblings(store: path, operation: verb)
       try siblings.checkFree(existing)

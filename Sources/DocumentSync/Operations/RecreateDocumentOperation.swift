@@ -26,7 +26,8 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   /// Creates.
   public override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
-      try begin(described: descriptions, files) { try beginAnew(files) }
+      try descriptions.check(verb)
+      return try begin(described: descriptions, files) { try beginAnew(files) }
     }
   }
 

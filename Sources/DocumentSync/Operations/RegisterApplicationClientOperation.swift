@@ -43,6 +43,7 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   /// Registers.
   public override func perform() async throws -> ApplicationRegistration {
     try await blocking { [self] in
+      try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)
       try directory.check(for: .writing)
       let steps = ApplicationSteps(SharedFiles(directory, context: OperationContext(self)))

@@ -35,6 +35,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   /// Removes.
   public override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
+      try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)
       try directory.check(for: isPreview ? .reading : .writing)
       let files = SharedFiles(directory, context: OperationContext(self))

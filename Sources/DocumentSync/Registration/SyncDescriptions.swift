@@ -1,7 +1,9 @@
 /// What an application says of itself, of this client and of a document, for
 /// people and for its own use. What is `nil` is left as it is.
 public struct SyncDescriptions: Hashable, Sendable, Codable {
-  /// What to call this device; its host name if `nil` at the first time.
+  /// What to call this device; its host name if `nil` at the first time. At
+  /// most 200 characters, none of which is a control character or a line's
+  /// end (`nameUnsuitable`).
   public var client: String?
   /// What to note of the client.
   public var clientInfo: SyncUserInfo?
@@ -26,5 +28,32 @@ public struct SyncDescriptions: Hashable, Sendable, Codable {
     self.documentInfo = documentInfo
     self.application = application
     self.applicationInfo = applicationInfo
+  }
+}
+
+extension SyncDescriptions {
+  private static let longestName = 200
+
+  /// Throws `nameUnsuitable` if the client's name cannot be shown in lists.
+  func check(_ operation: String) throws(SyncError) {
+    if let client { try Self.check(client, operation) }
+  }
+
+  /// Throws `nameUnsuitable` if a client's name cannot be shown in lists.
+  static func check(_ name: String, _ operation: String) throws(SyncError) {
+    let isShowable = name.unicodeScalars.allSatisfy { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .lineSeparator, .paragraphSeparator: false
+      default: true
+      }
+    }
+    let count = name.unicodeScalars.count
+    guard !isShowable || count > longestName else { return }
+    throw SyncError(
+      .nameUnsuitable, operation: operation,
+      message: isShowable
+        ? "A device's name may have \(longestName) characters, and this one has \(count)."
+        : "A device's name may not have line breaks or other control characters.",
+      remedy: "Choose another name.")
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -295,11 +296,20 @@ struct DocumentSteps {
   /// The error of a document that was deleted.
   func deleted(_ identifier: String, _ deletion: DocumentDeletion) -> SyncError {
     let who = deletion.clientDescription.map { " on “\($0)”" } ?? ""
+    let when = deletion.milliseconds.map { " at " + Self.localTime($0) } ?? ""
     return context.error(
       .documentDeleted, path: files.directory.location,
-      "The document “\(identifier)” was deleted\(who).",
+      "The document “\(identifier)” was deleted\(who)\(when).",
       remedy: "The store on this device is as it was; create the document anew to share it again.",
       detail: "by \(deletion.client)")
+  }
+
+  /// A moment in the time of this device, to the second.
+  private static func localTime(_ milliseconds: Int64) -> String {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.dateFormat = "yyyy-MM-dd HH:mm:ss"
+    return formatter.string(from: Date(timeIntervalSince1970: Double(milliseconds) / 1000))
   }
 
   /// The error of a document that was deleted and created again.

@@ -27,7 +27,7 @@ extension LocalStore {
   /// or beside it.
   ///
   /// What is wrong is in the result; thrown is what keeps it from being looked
-  /// at: `missing`, `notADatabase`, `notUnderSync`, `busy`. In rollback
+  /// at: `missing`, `notADatabase`, `notReadable`, `notUnderSync`, `busy`. In rollback
   /// journal mode other programs cannot commit meanwhile.
   ///
   /// - Parameters:
@@ -40,7 +40,12 @@ extension LocalStore {
   ) throws -> StoreVerification {
     try checkFile(path)
     return try StoreError.mapping(path) {
-      let opened = try ReadOnlyDatabase(path: path, busyTimeout: options.busyTimeout)
+      let opened: ReadOnlyDatabase
+      do {
+        opened = try ReadOnlyDatabase(path: path, busyTimeout: options.busyTimeout)
+      } catch let error as CocoaError {
+        throw StoreError(reading: path, error)
+      }
       do {
         let result = try opened.queue.writeWithoutTransaction { database in
           try QueryCancellation.run(database, checkCancellation) {

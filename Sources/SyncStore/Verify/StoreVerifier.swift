@@ -29,7 +29,7 @@ final class StoreVerifier {
 
   /// Checks everything.
   func run() throws -> StoreVerification {
-    guard try database.tableExists("docsync_meta") else {
+    guard try LocalStore.isUnderSync(database) else {
       throw StoreError(
         .notUnderSync, path: path, message: "The database is not under sync.",
         remedy: "Put it under sync with “docsync init”, or fetch the document with "

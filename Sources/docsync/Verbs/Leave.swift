@@ -64,6 +64,7 @@ struct Leave: Verb {
         text: "\(arguments.store) is not under sync.")
     }
     return try await arguments.withManager { manager in
+      if !abandon { try await Self.checkStanding(manager) }
       let loss = try manager.store.removalLoss()
       try await confirmation.ask(
         "This takes \(arguments.store) out of sync with the document "
@@ -85,6 +86,15 @@ struct Leave: Verb {
         text += " Sent before: \(counted(sent.count, "change set"))."
       }
       return Outcome(json: result, text: text)
+    }
+  }
+
+  /// Throws what keeps anything from being sent before anybody is asked, for
+  /// a document that is not there any more.
+  private static func checkStanding(_ manager: DocumentSyncManager) async throws {
+    switch try await manager.findStanding() {
+    case .current, .outnumbered: break
+    case .deleted, .createdAgain: try await manager.synchronize()
     }
   }
 

@@ -34,6 +34,12 @@ struct RemoveClient: Verb {
     try await arguments.withManager { manager in
       let clients = try await manager.listClients()
       let client = try Self.choose(client, among: clients, store: arguments.store)
+      guard client.client != manager.binding.client else {
+        throw Failure(
+          code: SyncError.Code.clientMissing.rawValue,
+          message: "This is the device of the database itself.", path: arguments.store,
+          remedy: "Take it out of sync with “docsync leave \(shellWord(arguments.store))” instead.")
+      }
       let name = client.description.isEmpty ? "the device" : "“\(printable(client.description))”"
       let label = "\(name) (\(ClientNames.short(client.client)))"
       try await confirmation.ask(

@@ -44,6 +44,8 @@ struct Sync: Verb {
     var document: String?
     var directory: String?
     var report: SyncReport?
+    /// Whether the document was created again from it.
+    var isRecreated = false
     var parked: [ParkedJSON] = []
     var error: Failure?
   }
@@ -84,29 +86,40 @@ struct Sync: Verb {
       let bar = ProgressBar()
       defer { bar.clear() }
       manager.setDelegate(Answers(recreates: recreate, merges: merge, rejoins: rejoin))
+      let ordinal = manager.binding.generationOrdinal
       let report =
         thorough
         ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
         : try await manager.synchronize(onProgress: bar.handler)
       bar.clear()
       let parked = try manager.store.status().parked
+      // Nothing was taken over, so that the generation is this store's own.
+      let isRecreated =
+        recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
       let done = Store(
         store: store, document: manager.binding.documentIdentifier,
-        directory: manager.directory.location, report: report,
+        directory: manager.directory.location, report: report, isRecreated: isRecreated,
         parked: parked.map(ParkedJSON.init))
       let isWaiting =
         !report.waiting.isEmpty || report.openConflicts > 0 || parked.contains { $0.reason.isOpen }
       let names =
         report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
-      let text = Self.text(store, report, parked, names, width: width)
+      let text = Self.text(
+        store, report, parked, names, width: width,
+        recreated: isRecreated ? manager.binding.documentIdentifier : nil)
       return (done, isWaiting ? .waiting : .done, text)
     }
   }
 
   private static func text(
-    _ store: String, _ report: SyncReport, _ parked: [ParkedRow], _ names: ClientNames, width: Int
+    _ store: String, _ report: SyncReport, _ parked: [ParkedRow], _ names: ClientNames, width: Int,
+    recreated: String?
   ) -> String {
     var lines = lines(report)
+    if let recreated {
+      let said = "created the document “\(printable(recreated))” again, with all that is in it"
+      lines = [said] + lines.filter { $0 != Self.upToDate }
+    }
     for wait in report.waiting {
       lines.append(
         "waiting: \(wait.isCommand ? "command" : "change set") \(wait.number) of "
@@ -130,6 +143,8 @@ struct Sync: Verb {
       (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line
     }.joined(separator: "\n")
   }
+
+  private static let upToDate = "up to date"
 
   /// What was done, a line for each kind of thing.
   static func lines(_ report: SyncReport) -> [String] {
@@ -165,7 +180,7 @@ struct Sync: Verb {
     }
     if lines.isEmpty {
       let isUpToDate = report.waiting.isEmpty
-      lines.append(isUpToDate ? "up to date" : "nothing could be applied")
+      lines.append(isUpToDate ? upToDate : "nothing could be applied")
     }
     return lines
   }
