@@ -35,6 +35,47 @@ struct UnreadableDocumentTests {
     #expect(error?.path?.hasSuffix(path.description) ?? false)
   }
 
+  @Test func lostFileIsNamedByItsFolder() async throws {
+    let (fleet, path) = try await Self.fleet()
+    fleet.memory.take(path)
+    let folder = try #require(path.parent)
+    let manager = ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+    #expect(try await manager.listUnreadableDocuments().map(\.path) == [folder.description])
+    let error = await syncError { _ = try await manager.findDocument("main") }
+    #expect(error?.code == .malformedFile)
+    #expect(error?.message.contains("missing") ?? false)
+    #expect(error?.remedy.contains("docsync sync --thorough") ?? false)
+  }
+
+  @Test func deletedDocumentWithoutAFileIsNotThere() async throws {
+    let (fleet, path) = try await Self.fleet()
+    let layout = DirectoryLayout.Document(fleet[0].binding.document)
+    let name = DeletedName(ordinal: 1, client: fleet[0].binding.client)
+    fleet.memory.put(.file([1]), at: layout.path(of: name))
+    fleet.memory.take(path)
+    let manager = ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+    #expect(try await manager.listUnreadableDocuments().isEmpty)
+    #expect(
+      await syncError { _ = try await manager.findDocument("main") }?.code == .documentMissing)
+  }
+
+  @Test func documentsWithoutAnApplicationAreNotTakenForNothing() async throws {
+    let fleet = try await TestFleet(1)
+    fleet.memory.take(try #require(fleet.paths { $0.name.hasPrefix("application.") }.first))
+    let manager = ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
+    for attempt in [
+      { _ = try await manager.listDocuments() }, { _ = try await manager.findDocument("main") },
+    ] {
+      let error = await syncError { try await attempt() }
+      #expect(error?.code == .malformedFile)
+      #expect(error?.remedy.contains("docsync sync --thorough") ?? false)
+    }
+    let thorough = try await fleet[0].synchronizeThoroughly()
+    #expect(thorough.restoredFiles.count == 1)
+    try await manager.removeAll(by: fleet[0].binding.client)
+    #expect(await syncError { _ = try await manager.listDocuments() }?.code == .applicationMissing)
+  }
+
   @Test func nobodyCreatesItOnceMore() async throws {
     let (fleet, _) = try await Self.fleet()
     let before = fleet.memory.items

@@ -24,9 +24,24 @@ struct ApplicationSteps {
   /// As ``find()``; throws unless there is one and it is `identifier`, where
   /// that is given.
   func require(_ identifier: String?) throws -> ApplicationFile {
-    guard let found = try find() else { throw missing }
+    guard let found = try find() else { throw try absent() }
     try check(found, is: identifier)
     return found
+  }
+
+  /// The error of a directory without an application: if there are documents
+  /// in it, its file is lost or has not arrived.
+  private func absent() throws -> SyncError {
+    let documents = try DocumentSteps(files).look()
+    guard
+      documents.found.contains(where: { !$0.isDeleted })
+        || documents.unreadable.contains(where: { !$0.isDeleted })
+    else { return missing }
+    return context.error(
+      .malformedFile, path: files.directory.location,
+      "There are documents, and the file that says to which application they belong is missing, or "
+        + "has not arrived.",
+      remedy: UnreadableDocument.remedy)
   }
 
   /// Finds the application, or creates it if that is wanted.

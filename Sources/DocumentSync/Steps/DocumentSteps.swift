@@ -108,7 +108,17 @@ struct DocumentSteps {
   ) throws -> Found? {
     let layout = DirectoryLayout.Document(name)
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
-    guard let counting = listing.counting else { return nil }
+    guard let counting = listing.counting else {
+      if let life = listing.lives.min(by: { $0.description < $1.description }),
+        listing.deleted.isEmpty
+      {
+        unreadable(
+          UnreadableDocument(
+            name: name, path: layout.folder.description, isMissing: true, isDeleted: false,
+            detail: "generation \(life)"))
+      }
+      return nil
+    }
     let path = layout.path(of: counting)
     do {
       let file = try files.read(path, as: GenerationFile.self, .generation)
@@ -132,7 +142,8 @@ struct DocumentSteps {
       if (error as? DirectoryError)?.code != .notFound {
         unreadable(
           UnreadableDocument(
-            name: name, path: path.description, isDeleted: listing.isDeleted(counting.ordinal),
+            name: name, path: path.description, isMissing: false,
+            isDeleted: listing.isDeleted(counting.ordinal),
             detail: "\(error)"))
       }
       return nil
@@ -149,10 +160,15 @@ struct DocumentSteps {
   }
 
   /// Throws if the document of an identifier is there, and the file that
-  /// describes it cannot be read: its folder is known all the same.
+  /// describes it is damaged: its folder is known all the same. One that is
+  /// missing is about to arrive, which is looked after then.
   func checkReadable(_ identifier: String, of application: String) throws {
     let name = Self.name(application: application, identifier: identifier)
-    guard let document = try look().unreadable.first(where: { $0.name == name }) else { return }
+    guard
+      let document = try look().unreadable.first(where: {
+        $0.name == name && !$0.isMissing
+      })
+    else { return }
     throw damaged(document)
   }
 
@@ -350,7 +366,7 @@ struct DocumentSteps {
   private func damaged(_ document: UnreadableDocument) -> SyncError {
     context.error(
       .malformedFile, path: files.directory.location + "/" + document.path,
-      "The file that describes a document is damaged, or has not arrived completely.",
+      "The file that describes a document is \(document.fault).",
       remedy: UnreadableDocument.remedy, detail: document.detail)
   }
 

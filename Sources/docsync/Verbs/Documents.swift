@@ -43,8 +43,8 @@ struct Documents: Verb {
     var lines = alignedLines(result.documents.map { Self.cells($0, names) })
     for document in result.unreadable {
       lines += [
-        "a\(document.isDeleted ? " deleted" : "") document that cannot be read: its file is "
-          + "damaged, or has not arrived completely",
+        "a\(document.isDeleted ? " deleted" : "") document that cannot be read: the file that "
+          + "describes it is \(document.fault)",
         "  path: \(document.path)", "  next: \(UnreadableDocument.remedy)",
       ]
     }
