@@ -28,11 +28,12 @@ struct StoreComparison {
   /// keeps files of it, and none is missed.
   private func retirementFinding(_ facts: GenerationFacts) -> VerifyFinding? {
     let client = binding.client
+    let known = ownRetirements(facts)
     let isRemoved =
-      directory.inventory.removed.contains(client) || ownRetirement?.reason == .removed
+      directory.inventory.removed.contains(client) || known?.first?.reason == .removed
     let isRetired =
-      ownRetirement != nil
-      || facts.markers.contains { $0.key != client && $0.value.file.retires(client) }
+      known.map { !$0.isEmpty }
+      ?? facts.markers.contains { $0.key != client && $0.value.file.retires(client) }
     guard isRemoved || isRetired else { return nil }
     return VerifyFinding(
       .storeRetired, path: layout.recentSyncs.description,
@@ -47,13 +48,18 @@ struct StoreComparison {
         : nil)
   }
 
-  /// What the store itself knows of its end.
-  private var ownRetirement: CommandState.Retirement? {
+  /// What the store itself knows of its end, as far as it counts; `nil` if it
+  /// has heard of none.
+  private func ownRetirements(_ facts: GenerationFacts) -> [CommandState.Retirement]? {
     guard let bytes = store.commandState else { return nil }
     do {
       let state = try CommandState.decoded(
         bytes, generation: binding.generation, client: binding.client)
-      return state.retirements.first { $0.client == binding.client }
+      guard state.retirements.contains(where: { $0.client == binding.client }) else { return nil }
+      var revisions = facts.markers.mapValues(\.file.revision)
+      let own = StoreRecords.ownMarker(in: store.records)?.content.revision ?? 0
+      revisions[binding.client] = max(revisions[binding.client] ?? 0, own)
+      return Members.counting(state.retirements, revisions: revisions)[binding.client] ?? []
     } catch {
       // That it cannot be read is a finding of its own.
       return nil
