@@ -29,12 +29,13 @@ struct StoreComparison {
   private func retirementFinding(_ facts: GenerationFacts) -> VerifyFinding? {
     let client = binding.client
     let known = ownRetirements(facts)
-    let isRemoved =
-      directory.inventory.removed.contains(client) || known?.first?.reason == .removed
     let isRetired =
       known.map { !$0.isEmpty }
       ?? facts.markers.contains { $0.key != client && $0.value.file.retires(client) }
-    guard isRemoved || isRetired else { return nil }
+    guard isRetired else { return nil }
+    // The word of a removal is for lists: what counts is the command.
+    let isRemoved =
+      known.map { $0.first?.reason == .removed } ?? directory.inventory.removed.contains(client)
     return VerifyFinding(
       .storeRetired, path: layout.recentSyncs.description,
       isRemoved

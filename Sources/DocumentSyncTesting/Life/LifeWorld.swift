@@ -408,10 +408,20 @@ final class LifeWorld {
   }
 
   /// How often everybody has to synchronize until all folders were looked at
-  /// of which no marker tells: those of generations that are no more.
+  /// of which no marker tells: those of generations that are no more, and of
+  /// clients that are gone and that a device has never heard of.
   private func roundsUntilEverythingWasLookedAt() throws -> Int {
     let generations = memory.items.keys.filter { $0.name.hasPrefix("generation.") }
-    guard generations.count > 1 else { return 1 }
+    let authors = Set(
+      memory.items.keys.compactMap { path in
+        let parts = path.components
+        return parts.count == 6 && parts[3] == "SyncChanges" ? parts[4] : nil
+      })
+    let isUnknown = try devices.values.contains { device in
+      let known = try device.manager.store.vector().entries.keys.map(\.description)
+      return !authors.subtracting(known).isEmpty
+    }
+    guard generations.count > 1 || isUnknown else { return 1 }
     // One in turn, the own one and two others beside those of clients.
     return try devices.values.map { try $0.manager.store.vector().entries.count + 4 }.max() ?? 1
   }
