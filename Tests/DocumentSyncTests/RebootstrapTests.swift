@@ -28,7 +28,7 @@ import Testing
     override func perform() async throws -> SyncReport.Rebootstrap {
       try await blocking { [self] in
         try RebootstrapStep(
-          SharedFiles(directory, context: OperationContext(self)), store: manager.store
+          files: SharedFiles(directory, context: OperationContext(self)), store: manager.store
         ).run(.gap, into: generation)
       }
     }

@@ -65,7 +65,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   /// Publishes what is not, and tells the others.
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
-    var commands = CommandSteps(files, store: store)
+    let commands = CommandSteps(files: files, store: store)
     let pass = SyncPass(store: store, files: files, turns: turns)
     if try commands.state().hasLeft {
       // An earlier attempt has said so and came no further.
@@ -75,7 +75,6 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
       }
       // Nobody takes anything more from who has left.
       try store.beginIncarnation(.retired) { $0.isPublished ? .common : .known }
-      commands = CommandSteps(files, store: store)
     }
     let synchronization = try pass.run()
     // What came may have left something that only bookkeeping holds.

@@ -52,7 +52,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     _ = try pass.send(fetched)
     guard let reset else { return }
     try checkCancellation()
-    let leftBehind = LeftBehind(files, store: store)
+    let leftBehind = LeftBehind(files: files, store: store)
     try records.keep(
       leftBehind.formerGenerations(beside: try leftBehind.present(containing: store.vector())))
     var binding = store.binding
@@ -63,7 +63,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     try ApplicationSteps(files).describe(
       binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
       document: binding.document)
-    try FormerLives(files, store: store).noteLeaving()
+    try FormerLives(files: files, store: store).noteLeaving()
     try store.beginAnew(
       as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true)
   }

@@ -8,17 +8,9 @@ import SyncStore
 /// Nobody who is a member will read their files again. A device that joins
 /// from a whole store may, and if a file is missing or damaged by then the
 /// author puts a newer whole store in its place, which contains it.
-struct AcknowledgedChangeSets {
+struct AcknowledgedChangeSets: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
-  private let records: StoreRecords
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    records = StoreRecords(store)
-  }
 
   /// Gives up the bytes of what every member has applied, once there are so
   /// many that it is worth reading markers for.
@@ -33,8 +25,8 @@ struct AcknowledgedChangeSets {
     }
     let members = try Set(listing.newest.keys).union(records.seenMarkers().keys)
     guard !members.isEmpty else { return }
-    let said = try KnownMarkers(files, store: store).update(listing)
-    let client = store.binding.client
+    let said = try KnownMarkers(files: files, store: store).update(listing)
+    let client = client
     let hashes = Dictionary(
       sealed.map { ($0.number, $0.hash) }, uniquingKeysWith: { first, _ in first })
     let reached = members.map { member -> UInt64 in
@@ -52,7 +44,7 @@ struct AcknowledgedChangeSets {
   /// store that was found whole contains them.
   func replace(_ lost: [SealedChangeSet], _ report: inout SyncReport) throws {
     guard let last = lost.map(\.number).max() else { return }
-    let client = store.binding.client
+    let client = client
     guard try !records.wholeStores().contains(where: { $0.vector.number(of: client) >= last })
     else { return }
     context.environment.logger.notice("change set \(last) cannot be put back: uploading the store")

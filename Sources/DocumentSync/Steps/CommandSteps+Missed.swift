@@ -51,8 +51,6 @@ extension CommandSteps {
   private func left(
     of client: ClientIdentifier, from last: VersionVector.Entry, downTo first: UInt64
   ) throws -> (events: [CommandEvent], lowest: UInt64) {
-    let layout = DirectoryLayout.Document(store.binding.document).generation(
-      store.binding.generation)
     let names = try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
     var events: [CommandEvent] = []
     var number = last.number

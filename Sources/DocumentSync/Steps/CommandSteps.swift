@@ -7,22 +7,12 @@ import SyncStore
 ///
 /// Commands are numbered and chained like change sets. What they come to is
 /// a ``CommandState``, in the store.
-struct CommandSteps {
+struct CommandSteps: StoreSteps {
   /// About how many bytes of payloads are kept in memory.
   private static let windowBytes = 8 << 20
 
   let files: SharedFiles
   let store: LocalStore
-  private let binding: StoreBinding
-  private let layout: DirectoryLayout.Generation
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    binding = store.binding
-    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-  }
 
   /// What all commands that were processed come to.
   func state() throws -> CommandState {
@@ -139,7 +129,7 @@ struct CommandSteps {
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {
     var heads = seen.mapValues(\.commandHead)
-    for marker in try StoreRecords(store).readMarkers().values {
+    for marker in try records.readMarkers().values {
       for (client, entry) in marker.commandsApplied.entries {
         heads[client] = max(heads[client] ?? 0, entry.number)
       }
@@ -169,7 +159,7 @@ struct CommandSteps {
     while state.processed.number(of: client) < last {
       let number = state.processed.number(of: client) + 1
       if names[number] == nil,
-        try KnownMarkers(files, store: store).kept(of: client, listing).commands > number
+        try KnownMarkers(files: files, store: store).kept(of: client, listing).commands > number
       {
         try keep()
         report.waiting.append(

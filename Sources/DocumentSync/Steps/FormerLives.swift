@@ -4,16 +4,9 @@ import SyncStore
 
 /// What a store has left in generations in which it is no more: each client
 /// clears its own files away, once everybody has gone over.
-struct FormerLives {
+struct FormerLives: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
-  private let records: StoreRecords
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    records = StoreRecords(store)
-  }
 
   // MARK: Leaving one
 
@@ -22,8 +15,8 @@ struct FormerLives {
   func noteLeaving() throws {
     let binding = store.binding
     let seen = try records.seenMarkers()
-    let state = try CommandSteps(files, store: store).state()
-    let members = try MemberSteps(files, store: store).members(
+    let state = try CommandSteps(files: files, store: store).state()
+    let members = try MemberSteps(files: files, store: store).members(
       seen, try records.readMarkers(), state, needs: [])
     let life = StoreRecords.FormerLife(
       document: binding.document, generation: binding.generation, client: binding.client,
@@ -205,7 +198,7 @@ extension Housekeeping {
   /// Notes what this store has left in generations in which it is no more, and
   /// that may go.
   func clearFormerLives(_ findings: inout Findings) throws {
-    let lives = FormerLives(files, store: store)
+    let lives = FormerLives(files: files, store: store)
     let current = Set(listing.newest.keys).union(members.retirements.keys).union([client])
     for leftovers in try lives.leftovers(current) {
       guard let missing = leftovers.missing else {

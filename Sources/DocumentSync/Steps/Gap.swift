@@ -25,17 +25,9 @@ struct Gap: Error, Hashable {
 
 /// Closing gaps: this store's, by a whole store, and others', for which
 /// there is none.
-struct GapSteps {
+struct GapSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
-  private let records: StoreRecords
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    records = StoreRecords(store)
-  }
 
   /// Whether a whole store in the directory closes a gap.
   func canClose(_ gap: Gap) throws -> Bool {
@@ -49,7 +41,8 @@ struct GapSteps {
   /// a gap.
   func close(_ gap: Gap) throws -> SyncReport.Rebootstrap {
     let vector = try store.vector()
-    return try RebootstrapStep(files, store: store).run(.gap, keptCommands: gap.keptCommands) {
+    return try RebootstrapStep(files: files, store: store).run(.gap, keptCommands: gap.keptCommands)
+    {
       gap.isClosed(by: $0, for: vector)
     }
   }
@@ -60,9 +53,11 @@ struct GapSteps {
     _ gap: Gap
   ) throws -> Gap {
     var gap = gap
-    for client in try CommandSteps(files, store: store).heads(seen).keys {
-      gap.keptCommands[client] = try KnownMarkers(files, store: store).kept(of: client, listing)
-        .commands
+    for client in try CommandSteps(files: files, store: store).heads(seen).keys {
+      gap.keptCommands[client] = try KnownMarkers(files: files, store: store).kept(
+        of: client, listing
+      )
+      .commands
     }
     return gap
   }
@@ -83,7 +78,7 @@ struct GapSteps {
   /// there has all that was cleared away, as this store does. Says whether
   /// it has.
   func uploadIfAsked(_ listing: MarkerSteps.Listing) throws -> Bool {
-    let commands = CommandSteps(files, store: store)
+    let commands = CommandSteps(files: files, store: store)
     var state = try commands.state()
     guard let wanted = state.wanted, !wanted.isEmpty else { return false }
     let vector = try store.vector()
@@ -97,7 +92,7 @@ struct GapSteps {
     }
     var isUploaded = false
     if !open.isEmpty {
-      let cleared = ClearedAway(try KnownMarkers(files, store: store).update(listing).values)
+      let cleared = ClearedAway(try KnownMarkers(files: files, store: store).update(listing).values)
       guard cleared.isContained(in: vector, commands: state.commands) else { return false }
       do {
         _ = try WholeStoreSteps(files).upload(store)

@@ -67,13 +67,6 @@ extension Housekeeping {
     if mine != before { try records.keep(mine) }
   }
 
-  var header: SyncChangeSet.Header {
-    let binding = store.binding
-    return SyncChangeSet.Header(
-      root: binding.root, document: binding.document, generation: binding.generation,
-      client: binding.client, number: 0, previous: nil)
-  }
-
   /// How many members come between another and this one, in a circle.
   private func rank(after other: ClientIdentifier) -> Int {
     let all = members.all.union([client, other]).sorted()
@@ -140,7 +133,7 @@ extension Housekeeping {
     _ range: ClosedRange<UInt64>, _ sealed: [UInt64: SealedChangeSet],
     _ existing: [RecentSyncFile.Segment]
   ) throws -> RecentSyncFile.Segment? {
-    let binding = store.binding
+    let binding = binding
     var segment = Segment(
       root: binding.root, document: binding.document, generation: binding.generation,
       client: client, first: range.lowerBound, parts: [])

@@ -59,7 +59,7 @@ extension Housekeeping {
     guard try kept.changeSets > 1 || kept.commands > 1 || !records.retiredKept().isEmpty else {
       return false
     }
-    let known = try KnownMarkers(files, store: store).update(listing)
+    let known = try KnownMarkers(files: files, store: store).update(listing)
     let cleared = try clearedAway(known)
     guard !cleared.isContained(in: VersionVector(), commands: VersionVector()) else {
       return false

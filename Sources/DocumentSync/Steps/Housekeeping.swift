@@ -9,7 +9,7 @@ import SyncStore
 /// It reads the newest marker of each member, and removes nothing on the word
 /// of a name alone. What it is about to remove is in its own marker before
 /// it goes.
-struct Housekeeping {
+struct Housekeeping: StoreSteps {
   /// So many own change sets make it due.
   static let ownInterval: UInt64 = 32
   /// So many change sets of others make it due.
@@ -22,13 +22,6 @@ struct Housekeeping {
   let commands: CommandState
   /// Publishes a marker, if there is something new to say.
   let tell: () throws -> Bool
-
-  var context: OperationContext { files.context }
-  var client: ClientIdentifier { store.binding.client }
-  var records: StoreRecords { StoreRecords(store) }
-  var layout: DirectoryLayout.Generation {
-    DirectoryLayout.Document(store.binding.document).generation(store.binding.generation)
-  }
 
   /// Whether enough has come together since the last time. The first time of
   /// a store only notes where it stands.
@@ -76,7 +69,7 @@ struct Housekeeping {
   ///   nobody has verified, rather than the own share of them.
   func run(isThorough: Bool = false) throws -> VacuumReport {
     context.begin(.listing)
-    let known = try KnownMarkers(files, store: store).update(listing)
+    let known = try KnownMarkers(files: files, store: store).update(listing)
     var findings = Findings(
       known: known, limits: try limits(known), wholeStores: try listWholeStores(),
       own: try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self))
@@ -251,7 +244,7 @@ struct Housekeeping {
       if removed.count > 0 { findings.report.removed.append(removed) }
     }
     for leftovers in findings.formerLives {
-      try FormerLives(files, store: store).finish(leftovers)
+      try FormerLives(files: files, store: store).finish(leftovers)
     }
   }
 }

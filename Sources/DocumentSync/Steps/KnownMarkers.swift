@@ -4,17 +4,9 @@ import SyncStore
 
 /// What the others' newest markers say. Each is read once; one that cannot
 /// be read yet leaves what an earlier one said.
-struct KnownMarkers {
+struct KnownMarkers: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
-  private let records: StoreRecords
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    records = StoreRecords(store)
-  }
 
   /// Reads the markers of a listing that are newer than what is known, of
   /// all clients or of those that are wanted, and gives all that is known.
@@ -46,9 +38,8 @@ struct KnownMarkers {
   }
 
   private func read(_ name: MarkerName) throws -> RecentSyncFile? {
-    let binding = store.binding
-    let path = DirectoryLayout.Document(binding.document).generation(binding.generation)
-      .path(of: name)
+    let binding = binding
+    let path = layout.path(of: name)
     do {
       var marker = try files.read(path, as: RecentSyncFile.self, .recentSync)
       guard marker.client == name.client, marker.revision == name.revision,

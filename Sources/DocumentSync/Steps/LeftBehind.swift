@@ -11,20 +11,12 @@ import SyncStore
 /// each value with the stamp that it had: their authors may be gone. Files
 /// may arrive at any time, so the folders are looked through in turn, as
 /// those of the present generation are.
-struct LeftBehind {
+struct LeftBehind: StoreSteps {
   /// The most change sets that are written at once.
   private static let windowCount = 64
 
   let files: SharedFiles
   let store: LocalStore
-  private let records: StoreRecords
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    records = StoreRecords(store)
-  }
 
   // MARK: Going over
 
@@ -40,11 +32,9 @@ struct LeftBehind {
   ///
   /// What the store itself has made is set aside when it goes over.
   func present(containing vector: VersionVector) throws -> StoreRecords.FormerGeneration {
-    let binding = store.binding
-    let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
     let listing = MarkerSteps.Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
-    let known = try KnownMarkers(files, store: store).update(listing)
+    let known = try KnownMarkers(files: files, store: store).update(listing)
     var contained = vector.entries.mapValues(\.number)
     contained[binding.client] = max(
       contained[binding.client] ?? 0, try store.head()?.number ?? 0)
@@ -62,13 +52,12 @@ struct LeftBehind {
   private func cuts(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> [ClientIdentifier: UInt64] {
-    let binding = store.binding
-    let state = try CommandSteps(files, store: store).state()
+    let state = try CommandSteps(files: files, store: store).state()
     let seen = try records.seenMarkers()
-    let members = try MemberSteps(files, store: store).members(seen, known, state, needs: [])
+    let members = try MemberSteps(files: files, store: store).members(seen, known, state, needs: [])
     let own = try Set(
       records.ancestors().clients + store.unannouncedIncarnations().map(\.ancestor)
-        + [binding.client])
+        + [client])
     let applied = try store.appliedVector()
     var cuts: [ClientIdentifier: UInt64] = [:]
     for (client, retirement) in members.retirements
@@ -129,7 +118,8 @@ struct LeftBehind {
       try write()
       if reader.waiting.contains(where: { $0.reason == .dependencies }) {
         // What its author has brought along itself comes from there.
-        reader.departed = try FormerLives(files, store: store).departed(from: former.generation)
+        reader.departed = try FormerLives(files: files, store: store).departed(
+          from: former.generation)
         if !reader.departed.isEmpty { try write() }
       }
       report.waiting += reader.waiting

@@ -4,7 +4,7 @@ import SyncModel
 import SyncStore
 
 /// Reading the others' RecentSync markers, and publishing the own one.
-struct MarkerSteps {
+struct MarkerSteps: StoreSteps {
   /// What the markers' names say.
   struct Listing {
     /// The own markers.
@@ -28,17 +28,7 @@ struct MarkerSteps {
   }
 
   let files: SharedFiles
-  let binding: StoreBinding
-  let records: StoreRecords
-  let layout: DirectoryLayout.Generation
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    binding = store.binding
-    records = StoreRecords(store)
-    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-  }
+  let store: LocalStore
 
   /// Lists the markers. Throws ``Fork`` if they show more of this client than
   /// the store knows: then another state of it is in use.

@@ -4,17 +4,9 @@ import SyncStore
 
 /// Finding out who the members are, from what the directory and the store
 /// show.
-struct MemberSteps {
+struct MemberSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
-  private let records: StoreRecords
-  private var client: ClientIdentifier { store.binding.client }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    records = StoreRecords(store)
-  }
 
   /// The members. Markers are read only while somebody is being retired, or
   /// somebody new came since.
@@ -31,7 +23,7 @@ struct MemberSteps {
     let isNew = members.remaining.contains { $0 != client && known[$0] == nil }
     let own = members.retirements[client] != nil
     guard !members.isSettled || isNew || own else { return members }
-    let read = try KnownMarkers(files, store: store).update(listing)
+    let read = try KnownMarkers(files: files, store: store).update(listing)
     return read == known ? members : try self.members(seen, read, state, needs: needs)
   }
 

@@ -4,22 +4,12 @@ import SyncStore
 
 /// The change sets of this store: publishing them, and putting back what was
 /// lost of them.
-struct OwnChangeSets {
+struct OwnChangeSets: StoreSteps {
   /// How many own files are read in a synchronization that has other work.
   static let sample = 4
 
   let files: SharedFiles
   let store: LocalStore
-  private let client: ClientIdentifier
-  private let layout: DirectoryLayout.Generation
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    client = store.binding.client
-    layout = DirectoryLayout.Document(store.binding.document).generation(store.binding.generation)
-  }
 
   /// What is in the own folder.
   struct Listed: Sendable {
@@ -67,10 +57,7 @@ struct OwnChangeSets {
   private func examine(
     _ name: ChangeSetName, isThere: Bool, _ report: inout SyncReport
   ) throws {
-    let binding = store.binding
-    let header = SyncChangeSet.Header(
-      root: binding.root, document: binding.document, generation: binding.generation,
-      client: client, number: 0, previous: nil)
+    let header = header
     let reader = ChangeFileReader(
       files, header: header, layout: layout,
       segments: SegmentReader(files, header: header, layout: layout))
@@ -173,7 +160,7 @@ struct OwnChangeSets {
     _ report: inout SyncReport
   ) throws -> [SealedChangeSet] {
     var lost: [SealedChangeSet] = []
-    let lowest = try StoreRecords(store).kept().changeSets
+    let lowest = try records.kept().changeSets
     let kept = kept.filter { $0.isPublished && $0.number >= lowest }
     let segments = try checkedSegments(listed, readingAtMost: limit)
     let present = Set(listed.changeSets)
@@ -201,7 +188,6 @@ struct OwnChangeSets {
   private func checkedSegments(
     _ listed: Listed, readingAtMost limit: Int
   ) throws -> [SegmentName] {
-    let records = StoreRecords(store)
     let made = try records.segments()
     let mine = made.filter { $0.client == client && listed.segments.contains($0.name) }
     guard limit > 0, !mine.isEmpty else { return mine.map(\.name) }

@@ -8,15 +8,9 @@ import SyncStore
 /// The store is exchanged in one transaction, or not at all. What has been
 /// published since the whole store was uploaded comes with the fetch that
 /// follows; the applied vector has to be asked for anew.
-struct RebootstrapStep {
+struct RebootstrapStep: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-  }
 
   /// Downloads the best whole store, and exchanges the content.
   ///
@@ -54,7 +48,7 @@ struct RebootstrapStep {
         file: siblings.temporary("store"), where: isWanted)
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
-      let leftBehind = LeftBehind(files, store: store)
+      let leftBehind = LeftBehind(files: files, store: store)
       let former = try generation.flatMap { _ in
         isStranger
           ? nil
@@ -62,11 +56,11 @@ struct RebootstrapStep {
             beside: try leftBehind.present(containing: checked.header.vector))
       }
       let records = try StoreRecords.rebootstrapped(
-        from: checked, keeping: generation == nil ? StoreRecords(store).wholeStores() : nil,
+        from: checked, keeping: generation == nil ? records.wholeStores() : nil,
         former: former)
       let missed =
         generation == nil
-        ? try CommandSteps(files, store: store).missed(
+        ? try CommandSteps(files: files, store: store).missed(
           until: checked.header.commands, kept: keptCommands) : CommandSteps.Missed()
       let replacement =
         if let generation, isStranger {
@@ -155,8 +149,8 @@ struct RebootstrapStep {
   private func commandState(
     in generation: GenerationFile?, kept: [ClientIdentifier: UInt64]?
   ) -> (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? {
-    let client = store.binding.client
-    let generation = generation?.generation ?? store.binding.generation
+    let client = client
+    let generation = generation?.generation ?? binding.generation
     return { own, whole in
       var state = try CommandState.decoded(own, generation: generation, client: client)
       state.formUnion(
@@ -179,9 +173,7 @@ struct RebootstrapStep {
   /// The files of own change sets that a whole store does not contain, and of
   /// which the store has given up the bytes since everybody had them.
   private func ownBytes(beyond vector: VersionVector) throws -> [UInt64: [UInt8]] {
-    let client = store.binding.client
-    let layout = DirectoryLayout.Document(store.binding.document).generation(
-      store.binding.generation)
+    let client = client
     var found: [UInt64: [UInt8]] = [:]
     let wanted = try store.sealedChangeSets().filter {
       !$0.isKept && $0.number > vector.number(of: client)
@@ -189,11 +181,8 @@ struct RebootstrapStep {
     guard !wanted.isEmpty else { return found }
     context.begin(
       .downloading, count: wanted.count, bytes: wanted.reduce(0) { $0 + $1.byteCount })
-    let header = SyncChangeSet.Header(
-      root: store.binding.root, document: store.binding.document,
-      generation: store.binding.generation, client: client, number: 0, previous: nil)
     let reader = SegmentReader(files, header: header, layout: layout)
-    let segments = try StoreRecords(store).segments().filter { $0.client == client }
+    let segments = try records.segments().filter { $0.client == client }
     for sealed in wanted {
       defer {
         context.report {

@@ -14,52 +14,53 @@ extension SyncPass {
       try documents.check(store.binding)
       return nil
     } catch let error as SyncError where error.code == .generationReplaced {
-      let step = RebootstrapStep(files, store: store)
+      let step = RebootstrapStep(files: files, store: store)
       switch try documents.lineage(of: store.binding) {
       case .successor(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
         try processLastCommands()
-        try FormerLives(files, store: store).noteLeaving()
+        try FormerLives(files: files, store: store).noteLeaving()
         let rebootstrap = try goOver(to: generation)
         try store.beginIncarnation(.begunAnew)
         return rebootstrap
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
-        try FormerLives(files, store: store).noteLeaving()
+        try FormerLives(files: files, store: store).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
       }
     } catch let error as SyncError where error.code == .documentReplaced {
       guard let found = try documents.find(store.binding.document), !found.isDeleted,
-        try StoreRecords(store).mergesInto() == found.file.generation,
+        try records.mergesInto() == found.file.generation,
         try files.roots().contains(found.file.root)
       else { throw error }
-      return try RebootstrapStep(files, store: store).run(
+      return try RebootstrapStep(files: files, store: store).run(
         .begunAnew, into: found.file, isStranger: true)
     }
   }
 
   private func goOver(to successor: GenerationFile) throws -> SyncReport.Rebootstrap {
     do {
-      return try RebootstrapStep(files, store: store).run(.reset, into: successor)
+      return try RebootstrapStep(files: files, store: store).run(.reset, into: successor)
     } catch let error as StoreError where error.code == .fork {
       // The whole store has more of this client than its store: it is an older
       // state of itself, and what it has made since is its own.
       context.environment.logger.notice("\(error)")
       try store.beginIncarnation(
-        .forked, standing: try OwnChangeSets(files, store: store).standing())
-      return try RebootstrapStep(files, store: store).run(.reset, into: successor)
+        .forked, standing: try OwnChangeSets(files: files, store: store).standing())
+      return try RebootstrapStep(files: files, store: store).run(.reset, into: successor)
     }
   }
 
   /// Processes the commands that there are in a generation that the store is
   /// about to leave: each is for every member.
   private func processLastCommands() throws {
-    let markers = MarkerSteps(files, store: store)
+    let markers = MarkerSteps(files: files, store: store)
     do {
       let listing = try markers.list()
       var report = SyncReport()
-      _ = try CommandSteps(files, store: store).fetch(markers.seen(listing), listing, &report)
+      _ = try CommandSteps(files: files, store: store).fetch(
+        markers.seen(listing), listing, &report)
       for wait in report.waiting { context.environment.logger.notice("\(wait)") }
     } catch let fork as Fork {
       // Another state of it goes over as well, and has them.

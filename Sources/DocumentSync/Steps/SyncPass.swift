@@ -7,7 +7,7 @@ import SyncStore
 /// Nothing is written anywhere before the binding was found right and the
 /// markers were read, so that a copy of a store notices itself first. After
 /// that, every step leaves a state from which the next run continues.
-struct SyncPass {
+struct SyncPass: StoreSteps {
   let store: LocalStore
   let files: SharedFiles
   let turns: SyncTurns
@@ -15,8 +15,6 @@ struct SyncPass {
   var checksOwnFiles = false
   /// Whether to clear away what nobody needs, due or not.
   var clearsAway = false
-
-  var context: OperationContext { files.context }
 
   /// What the first half hands to the second.
   struct Fetched: Sendable {
@@ -43,7 +41,7 @@ struct SyncPass {
     // Before anything is sealed or published.
     try store.checkPlace()
     let restored =
-      checksOwnFiles ? try ThoroughCheck(files, store: store).restoreBeginning() : []
+      checksOwnFiles ? try ThoroughCheck(files: files, store: store).restoreBeginning() : []
     var rebootstrap = try goOver()
     try note(rebootstrap)
     try bringAlong()
@@ -51,18 +49,18 @@ struct SyncPass {
     while true {
       do {
         var fetched = try fetchAsIs(mendsGaps: rebootstrap == nil)
-        fetched.report.rebootstrap = try StoreRecords(store).rebootstrap() ?? rebootstrap
+        fetched.report.rebootstrap = try records.rebootstrap() ?? rebootstrap
         fetched.report.restoredFiles = restored.map(\.description)
         return fetched
       } catch let gap as Gap {
         context.environment.logger.notice(
           "\(gap.isCommand ? "command" : "change set") \(gap.number) of \(gap.client) is gone")
-        rebootstrap = try GapSteps(files, store: store).close(gap)
+        rebootstrap = try GapSteps(files: files, store: store).close(gap)
         try note(rebootstrap)
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
-        let standing = try OwnChangeSets(files, store: store).standing()
+        let standing = try OwnChangeSets(files: files, store: store).standing()
         try store.beginIncarnation(.forked, standing: standing)
       } catch let retired as Retired where attempt < Self.incarnations {
         attempt += 1
@@ -92,7 +90,7 @@ struct SyncPass {
   /// Keeps what was exchanged until a synchronization has come to its end and
   /// tells of it.
   private func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
-    if let rebootstrap { try StoreRecords(store).keep(rebootstrap) }
+    if let rebootstrap { try records.keep(rebootstrap) }
   }
 
   /// The store is that of a client that is retired, of which the others have
@@ -113,25 +111,25 @@ struct SyncPass {
 
   private func fetchAsIs(mendsGaps: Bool) throws -> Fetched {
     var report = SyncReport()
-    let markers = MarkerSteps(files, store: store)
+    let markers = MarkerSteps(files: files, store: store)
     let listing = try markers.list()
     let seen = try markers.seen(listing)
-    let own = OwnChangeSets(files, store: store)
-    if try StoreRecords(store).readMarkers().isEmpty, !listing.newest.isEmpty {
+    let own = OwnChangeSets(files: files, store: store)
+    if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
       // Who was never told of a client that is gone by now finds what it has
       // left by what others say: its commands first.
-      try KnownMarkers(files, store: store).update(listing)
+      try KnownMarkers(files: files, store: store).update(listing)
     }
-    let state = try CommandSteps(files, store: store).fetch(seen, listing, &report)
+    let state = try CommandSteps(files: files, store: store).fetch(seen, listing, &report)
     if mendsGaps,
       let wait = report.waiting.first(where: { $0.isCommand && $0.reason == .clearedAway })
     {
       // Before anything else: it may say who is a member.
       let gap = Gap(client: wait.client, number: wait.number, isCommand: true)
-      let steps = GapSteps(files, store: store)
+      let steps = GapSteps(files: files, store: store)
       if try steps.canClose(gap) { throw try steps.noting(keptIn: listing, of: seen, gap) }
     }
-    let steps = MemberSteps(files, store: store)
+    let steps = MemberSteps(files: files, store: store)
     let members = try steps.find(seen, listing, state)
     let mustShow = try checkMembership(members, listing)
     try steps.forgetUnwanted(members, state)
@@ -139,9 +137,9 @@ struct SyncPass {
     let fetch = try ChangeFetch(
       files, store: store, heads: try heads(seen), cuts: members.cuts,
       lowestKept: { [files, store] client in
-        try KnownMarkers(files, store: store).kept(of: client, listing).changeSets
+        try KnownMarkers(files: files, store: store).kept(of: client, listing).changeSets
       })
-    let leftBehind = LeftBehind(files, store: store)
+    let leftBehind = LeftBehind(files: files, store: store)
     let turn = try takeTurn(
       own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members), &report)
     try announce(&report)
@@ -149,7 +147,7 @@ struct SyncPass {
     try store.putBackAside()
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
-      let steps = GapSteps(files, store: store)
+      let steps = GapSteps(files: files, store: store)
       if try steps.canClose(gap) { throw try steps.noting(keptIn: listing, of: seen, gap) }
       try steps.ask(for: gap)
     }
@@ -167,7 +165,7 @@ struct SyncPass {
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {
     var heads = seen.mapValues(\.changeHead)
-    for marker in try StoreRecords(store).readMarkers().values {
+    for marker in try records.readMarkers().values {
       for (client, entry) in marker.applied.entries where client != store.binding.client {
         heads[client] = max(heads[client] ?? 0, entry.number)
       }
@@ -187,16 +185,15 @@ struct SyncPass {
 
   private func sendAsIs(_ fetched: Fetched) throws -> SyncReport {
     var report = fetched.report
-    let binding = store.binding
-    let own = OwnChangeSets(files, store: store)
+    let own = OwnChangeSets(files: files, store: store)
     try observeAbsence(fetched)
     try retireAncestors(fetched)
     try own.publishAncestral(&report)
     if try store.hasUnsealedEdits() { try files.confirmRoot() }
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
-    let thorough = ThoroughCheck(files, store: store)
-    try CommandSteps(files, store: store).publish(
+    let thorough = ThoroughCheck(files: files, store: store)
+    try CommandSteps(files: files, store: store).publish(
       listed: checksOwnFiles ? thorough.intactCommands() : nil, &report)
     var lost: [SealedChangeSet] = []
     if case .own(let names) = fetched.turn {
@@ -206,11 +203,11 @@ struct SyncPass {
       let names = try own.list(&report)
       lost = try own.putBack(kept, names, readingAtMost: .max, &report)
     }
-    let acknowledged = AcknowledgedChangeSets(files, store: store)
+    let acknowledged = AcknowledgedChangeSets(files: files, store: store)
     try acknowledged.replace(lost, &report)
     try acknowledged.forget(kept, fetched.listing)
 
-    if try GapSteps(files, store: store).uploadIfAsked(fetched.listing) {
+    if try GapSteps(files: files, store: store).uploadIfAsked(fetched.listing) {
       report.uploadedWholeStore = true
     }
     var damage = ThoroughCheck.Damage()
@@ -222,7 +219,7 @@ struct SyncPass {
     }
     report.publishedMarker = try tell(
       fetched, waiting: report.waiting, isForced: fetched.mustShow || damage.needsMarker)
-    if damage.needsMarker, let path = try MarkerSteps(files, store: store).ownPath() {
+    if damage.needsMarker, let path = try MarkerSteps(files: files, store: store).ownPath() {
       damage.restored.append(path)
     }
     try thorough.finish(damage)
@@ -236,7 +233,7 @@ struct SyncPass {
     report.openConflicts = try store.openConflictCount()
     report.pendingCommands = try store.pendingEvents().count
     if report.rebootstrap != nil {
-      try StoreRecords(store).keep(nil as SyncReport.Rebootstrap?)
+      try records.keep(nil as SyncReport.Rebootstrap?)
     }
     let hint = files.directory.hint
     if binding.directory != hint { try store.setDirectory(hint) }
@@ -265,9 +262,8 @@ struct SyncPass {
       context.send(
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
     }
-    try LeftBehind(files, store: store).note(incarnations)
+    try LeftBehind(files: files, store: store).note(incarnations)
     let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
-    let records = StoreRecords(store)
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()
     report.incarnations = incarnations
@@ -275,7 +271,7 @@ struct SyncPass {
 
   /// Notes who was not seen, and retires those who were not for long enough.
   private func observeAbsence(_ fetched: Fetched) throws {
-    try MemberSteps(files, store: store).observeAbsence(
+    try MemberSteps(files: files, store: store).observeAbsence(
       fetched.members, fetched.seen, now: context.environment.now())
     guard let limit = context.environment.retireAfter else { return }
     // Once is enough: a command that waits has not been processed here.
@@ -293,7 +289,7 @@ struct SyncPass {
   /// What it was itself when it said so may have been retired before, and has
   /// nothing to say then: it is said again.
   private func retireAncestors(_ fetched: Fetched) throws {
-    let ancestors = try StoreRecords(store).replaced().filter(fetched.members.remaining.contains)
+    let ancestors = try records.replaced().filter(fetched.members.remaining.contains)
     guard !ancestors.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
     // What is not published has not been processed here.
     guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
@@ -313,7 +309,7 @@ struct SyncPass {
   private func housekeeping(_ fetched: Fetched) throws -> Housekeeping {
     Housekeeping(
       files: files, store: store, listing: fetched.listing, members: fetched.members,
-      commands: try CommandSteps(files, store: store).state(),
+      commands: try CommandSteps(files: files, store: store).state(),
       tell: { try tell(fetched, waiting: fetched.report.waiting) })
   }
 
@@ -321,13 +317,14 @@ struct SyncPass {
   private func tell(
     _ fetched: Fetched, waiting: [SyncWait], isForced: Bool = false
   ) throws -> Bool {
-    let state = try CommandSteps(files, store: store).state()
-    return try MarkerSteps(files, store: store).publishIfNeeded(
+    let state = try CommandSteps(files: files, store: store).state()
+    return try MarkerSteps(files: files, store: store).publishIfNeeded(
       fetched.listing,
       MarkerSteps.Statement(
         changeHead: try store.head(), applied: try store.appliedVector(),
         commands: state.commands,
-        retired: try MemberSteps(files, store: store).retired(fetched.members), waiting: waiting),
+        retired: try MemberSteps(files: files, store: store).retired(fetched.members),
+        waiting: waiting),
       isForced: isForced)
   }
 
@@ -336,11 +333,11 @@ struct SyncPass {
   func tellWithoutFetching() throws {
     try DocumentSteps(files).check(store.binding)
     var report = SyncReport()
-    let markers = MarkerSteps(files, store: store)
+    let markers = MarkerSteps(files: files, store: store)
     let listing = try markers.list()
     let seen = try markers.seen(listing)
-    let commands = CommandSteps(files, store: store)
-    let members = try MemberSteps(files, store: store).find(seen, listing, commands.state())
+    let commands = CommandSteps(files: files, store: store)
+    let members = try MemberSteps(files: files, store: store).find(seen, listing, commands.state())
     try commands.publish(&report)
     _ = try tell(
       Fetched(
@@ -355,7 +352,7 @@ struct SyncPass {
     _ members: Members, _ listing: MarkerSteps.Listing
   ) throws -> Bool {
     let client = store.binding.client
-    let isAllowed = try StoreRecords(store).rejoins()
+    let isAllowed = try records.rejoins()
     // A copy of a removed client, or an older state of it, is that device all
     // the same until others have heard of it. One that was retired was allowed.
     let formerly = try store.unannouncedIncarnations().filter { $0.reason != .retired }
@@ -373,7 +370,7 @@ struct SyncPass {
     if retirement.reason == .absent { return true }
     // Nobody need be waited for: what somebody has beyond is written anew with
     // the stamps that it has there.
-    let known = try KnownMarkers(files, store: store).update(listing)
+    let known = try KnownMarkers(files: files, store: store).update(listing)
     let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
     throw Retired(retirement: retirement, cut: applied.max() ?? 0)
   }

@@ -7,7 +7,7 @@ import SyncStore
 ///
 /// It costs reading all of it, so that only a person asks for it. What a newer
 /// version has written stays as it is.
-struct ThoroughCheck {
+struct ThoroughCheck: StoreSteps {
   /// Own files that were found damaged.
   struct Damage {
     /// Whether a new marker is needed in place of the last one.
@@ -22,16 +22,6 @@ struct ThoroughCheck {
 
   let files: SharedFiles
   let store: LocalStore
-  private let binding: StoreBinding
-  private let layout: DirectoryLayout.Generation
-  private var context: OperationContext { files.context }
-
-  init(_ files: SharedFiles, store: LocalStore) {
-    self.files = files
-    self.store = store
-    binding = store.binding
-    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-  }
 
   // MARK: What every member knows
 
@@ -127,7 +117,7 @@ struct ThoroughCheck {
   func checkMarkers(_ listing: MarkerSteps.Listing, _ damage: inout Damage) throws {
     let damaged = try listing.own.filter { try isDamaged(layout.path(of: $0), $0.hash) }
     damage.removals += damaged.map { layout.path(of: $0) }
-    guard let last = try StoreRecords(store).ownMarker().flatMap({ MarkerName($0.name) }) else {
+    guard let last = try records.ownMarker().flatMap({ MarkerName($0.name) }) else {
       return
     }
     damage.needsMarker = damaged.contains(last) || !listing.own.contains(last)
@@ -139,7 +129,6 @@ struct ThoroughCheck {
   /// A damaged one stays while the new one cannot be made, since edits are made
   /// all the time.
   func checkWholeStores(_ listing: MarkerSteps.Listing, _ damage: inout Damage) throws {
-    let records = StoreRecords(store)
     var there: [ClientIdentifier: [WholeStoreName]] = [:]
     for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
       there[client] = try files.listIfPresent(
@@ -149,7 +138,7 @@ struct ThoroughCheck {
     there[binding.client]?.removeAll { damaged.contains($0) }
     let said =
       try records.wholeStores()
-      + KnownMarkers(files, store: store).update(listing).values.flatMap(\.wholeStores)
+      + KnownMarkers(files: files, store: store).update(listing).values.flatMap(\.wholeStores)
     let listed = said.filter { there[$0.client, default: []].contains($0.name) }
     let own = try records.wholeStores().filter { $0.client == binding.client }
     let missing = own.filter {
