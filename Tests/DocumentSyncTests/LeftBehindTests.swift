@@ -56,6 +56,27 @@ struct LeftBehindTests {
     #expect(try await settle(others, rounds: 1) == 0)
   }
 
+  /// Once nobody is there who was in the former generation, nobody looks into
+  /// it: whichever folder is looked into next, who leaves looks there as well.
+  @Test(arguments: 0..<5)
+  func whoLeavesBringsAlongWhatHasArrivedByThen(turn: Int) async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let files = try await unseen(fleet) {
+      try fleet[1].put("last", "words")
+      try await fleet[1].leave()
+    }
+    try await fleet[0].reset()
+    let other = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("other"), directory: fleet.directories[1], client: "other",
+      environment: fleet.environment)
+    _ = try await settle([fleet[0], other], rounds: 1 + turn)
+    fleet.memory.takeOver(files)
+    try await fleet[0].leave()
+    _ = try await settle([other], rounds: 2)
+    #expect(try other.notes().contains("last=words"))
+  }
+
   @Test func whatDependsOnWhatHasNotArrivedWaitsAndSaysSo() async throws {
     let fleet = try await TestFleet(4)
     try await fleet.settle()

@@ -66,7 +66,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
     let commands = CommandSteps(files: files, store: store)
-    let pass = SyncPass(store: store, files: files, turns: turns)
+    let pass = SyncPass(store: store, files: files, turns: turns, looksBehind: true)
     if try commands.state().hasLeft {
       // An earlier attempt has said so and came no further.
       try pass.tellWithoutFetching()

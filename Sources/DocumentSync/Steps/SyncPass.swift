@@ -15,6 +15,9 @@ struct SyncPass: StoreSteps {
   var checksOwnFiles = false
   /// Whether to clear away what nobody needs, due or not.
   var clearsAway = false
+  /// Whether to look, due or not, through all folders in which others may have
+  /// left something behind: who goes may be the last who knows of them.
+  var looksBehind = false
 
   /// What the first half hands to the second.
   struct Fetched: Sendable {
@@ -152,7 +155,7 @@ struct SyncPass: StoreSteps {
       try steps.ask(for: gap)
     }
     // What was found by others has come with their change sets by now.
-    try leftBehind.bring(members, isTurn: turn.looksBehind, &report)
+    try leftBehind.bring(members, isTurn: looksBehind || turn.looksBehind, &report)
     return Fetched(
       report: report, listing: listing, turn: turn, seen: seen, members: members,
       mustShow: mustShow)
