@@ -11,10 +11,11 @@ struct DamageRemedies {
     case generation
     case tombstone
     case description(ClientIdentifier)
+    case removal
     case marker(ClientIdentifier, IntegrityKey)
     case changes(ClientIdentifier, ClosedRange<UInt64>, IntegrityKey)
     case command(ClientIdentifier, UInt64, IntegrityKey)
-    case wholeStore(ClientIdentifier, IntegrityKey)
+    case wholeStore(IntegrityKey)
   }
 
   private static let damage: Set<VerifyFinding.Kind> = [
@@ -56,6 +57,9 @@ struct DamageRemedies {
     for name in inventory.clientDevices {
       places[DirectoryLayout.path(of: name).description] = .description(name.client)
     }
+    for name in inventory.clientRemovals {
+      places[DirectoryLayout.path(of: name).description] = .removal
+    }
     for (name, document) in inventory.documents {
       let layout = DirectoryLayout.Document(name)
       for name in document.generations {
@@ -88,7 +92,7 @@ struct DamageRemedies {
     }
     for (client, names) in life.wholeStores {
       for name in names {
-        places[layout.path(of: name, by: client).description] = .wholeStore(client, layout.key)
+        places[layout.path(of: name, by: client).description] = .wholeStore(layout.key)
       }
     }
   }
@@ -106,15 +110,11 @@ struct DamageRemedies {
     switch place {
     case .application, .generation:
       guard finding.kind != .malformed else { return }
-      finding.remedy =
-        switch finding.kind {
-        case .truncated:
-          "Wait until the shared directory has brought the rest of it. If it has, "
-            + "\(Self.anyMember)."
-        case .wrongType, .misplaced:
-          "Move the file out of the shared directory, then \(Self.anyMember)."
-        default: "To mend it, \(Self.anyMember)."
-        }
+      if finding.kind == .wrongType || finding.kind == .misplaced {
+        finding.remedy = "Move the file out of the shared directory, then \(Self.anyMember)."
+      } else {
+        mend(&finding, by: Self.anyMember)
+      }
     case .tombstone:
       hinders(
         nobody: &finding, "Nothing need be done: only who deleted the document, and when, is lost.")
@@ -122,6 +122,11 @@ struct DamageRemedies {
       guard isGone(client) else { return }
       hinders(
         nobody: &finding, "Nothing need be done: its device is gone, and only its name is lost.")
+    case .removal:
+      mend(
+        &finding,
+        by: "remove the file, and run “docsync remove-client” again, which says anew who was "
+          + "removed; only lists of devices go by it")
     case .marker(let client, let key):
       if isFormer(key, &finding) { return }
       guard isGone(client, in: key) else { return }
@@ -141,12 +146,22 @@ struct DamageRemedies {
             $0.commandsApplied.number(of: client) < number
           }, isContained: facts.wholeStores.contains { $0.commands.number(of: client) >= number })
       }
-    case .wholeStore(let client, let key):
+    case .wholeStore(let key):
       if isFormer(key, &finding) { return }
-      guard isGone(client, in: key) else { return }
-      finding.remedy =
-        "Run “docsync upload” on a device that has the document, then remove the file."
+      // Its author uploads another in its place, if it is still there.
+      mend(
+        &finding, by: "run “docsync upload” on a device that has the document, then remove the file"
+      )
     }
+  }
+
+  /// What to do about a damaged file that nothing else is said of.
+  private func mend(_ finding: inout VerifyFinding, by remedy: String) {
+    guard finding.remedy == finding.kind.remedy else { return }
+    finding.remedy =
+      finding.kind == .truncated
+      ? "Wait until the shared directory has brought the rest of it. If it has, \(remedy)."
+      : "To mend it, \(remedy)."
   }
 
   private func amend(

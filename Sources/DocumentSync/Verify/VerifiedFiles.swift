@@ -13,16 +13,8 @@ final class VerifiedFiles {
     self.context = context
   }
 
-  /// Notes a finding, with what to do about a file of its sort.
-  func note(_ finding: VerifyFinding) {
-    var finding = finding
-    if finding.remedy == finding.kind.remedy,
-      let remedy = finding.path.flatMap(FileSort.init(path:))?.remedy(finding.kind)
-    {
-      finding.remedy = remedy
-    }
-    report.findings.append(finding)
-  }
+  /// Notes a finding.
+  func note(_ finding: VerifyFinding) { report.findings.append(finding) }
 
   /// Notes a finding about a path.
   func note(
