@@ -32,6 +32,9 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     /// A trigger of the application that follows changes failed, and was
     /// passed over; ``table`` is the one that it is on.
     public static let triggerFailed = Code(rawValue: "triggerFailed")
+    /// A value that stays on this device could not be put back into rows that
+    /// have come back: a condition of their table is against it.
+    public static let localValueRefused = Code(rawValue: "localValueRefused")
     /// Commands were cleared away before this device, which nobody waited
     /// for, came back. Those among them that are for the application it never
     /// gets.

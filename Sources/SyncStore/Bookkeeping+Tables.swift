@@ -76,8 +76,19 @@ extension Bookkeeping {
   }
 
   /// Forgets a table that has gone from the database, with all that is known
-  /// of its rows.
+  /// of its rows. The conflict journal goes on speaking of it by its name.
   static func forget(_ id: Int, _ database: Database) throws {
+    try forgetConflicts(of: id, database)
+    try database.execute(
+      sql: """
+        DELETE FROM docsync_base WHERE tbl = \(id);
+        DELETE FROM docsync_aside WHERE wire = (SELECT wire FROM docsync_table WHERE id = \(id))
+        """)
+    try remove(id, database)
+  }
+
+  /// Removes what all devices know of a table, and its triggers.
+  static func remove(_ id: Int, _ database: Database) throws {
     try database.execute(
       sql: """
         INSERT OR IGNORE INTO docsync_lost (wire, col) \
@@ -94,6 +105,38 @@ extension Bookkeeping {
       sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
       arguments: ["docsync_\(id)_*"])
     for trigger in triggers { try database.execute(sql: "DROP TRIGGER main.\(quoted(trigger))") }
+  }
+}
+
+extension Bookkeeping {
+  private static func forgetConflicts(of id: Int, _ database: Database) throws {
+    guard
+      try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_conflict WHERE tbl = ?)",
+        arguments: [id]) ?? false,
+      let table = try Row.fetchOne(
+        database, sql: "SELECT name, wire, identity FROM docsync_table WHERE id = ?",
+        arguments: [id])
+    else { return }
+    var former = try FormerNames.read(database)
+    let columns = try Row.fetchAll(
+      database, sql: "SELECT bit, name, wire FROM docsync_column WHERE tbl = ?", arguments: [id])
+    let names = columns.map { row in
+      (row["bit"] as Int, FormerNames.Column(name: row["name"], wireName: row["wire"]))
+    }
+    let number = former.note(
+      FormerNames.Table(
+        name: table["name"], wireName: table["wire"], identity: table["identity"],
+        columns: Dictionary(uniqueKeysWithValues: names)
+          .merging(former.columns[id] ?? [:]) { here, _ in here }))
+    former.columns[id] = nil
+    try former.write(database)
+    // Nobody can answer a question about what is not there.
+    try database.execute(
+      sql: """
+        UPDATE docsync_conflict SET tbl = ?, \
+        status = CASE status WHEN 'open' THEN 'settled' ELSE status END WHERE tbl = ?
+        """, arguments: [number, id])
   }
 }
 

@@ -82,17 +82,19 @@ struct CheckedSnapshot {
   /// uploaded them, too, and are for the application to mend.
   static func brokenPages(_ database: Database) throws -> [String] {
     try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
-    defer {
-      do {
-        try database.execute(sql: "PRAGMA ignore_check_constraints = OFF")
-      } catch {
-        // The connection is of no use then, which the next statement says.
+    var limit = 100
+    var broken: [String] = []
+    while true {
+      let lines = try String.fetchAll(database, sql: "PRAGMA main.quick_check(\(limit))")
+      broken = lines.filter {
+        $0 != "ok" && (!$0.hasPrefix("NULL value in ") || $0.hasPrefix("NULL value in docsync_"))
       }
+      // There may be more behind those that are passed over.
+      guard broken.isEmpty, lines.count >= limit, limit < 1_000_000 else { break }
+      limit *= 100
     }
-    // Pages come before rows.
-    return try String.fetchAll(database, sql: "PRAGMA main.quick_check(100)").filter {
-      $0 != "ok" && (!$0.hasPrefix("NULL value in ") || $0.hasPrefix("NULL value in docsync_"))
-    }
+    try database.execute(sql: "PRAGMA ignore_check_constraints = OFF")
+    return broken
   }
 
   /// A whole store has no capture triggers. What it has of triggers and views

@@ -13,8 +13,11 @@ final class ClientRegistry {
     self.database = database
     let statement = try database.cachedStatement(sql: "SELECT id, client FROM docsync_client")
     for row in try Row.fetchAll(statement) {
-      guard let bits = Bits128(bytes: row["client"] as Data) else { continue }
-      let number = Int32(row["id"] as Int)
+      guard let bits = Bits128(bytes: row["client"] as Data),
+        let number = Int32(exactly: row["id"] as Int)
+      else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
+      }
       numbers[ClientIdentifier(bits: bits)] = number
       clients[number] = ClientIdentifier(bits: bits)
     }

@@ -10,8 +10,8 @@ struct ColumnChange {
   let table: TableSchema
   /// For each former position the new one; `nil` for a column that has gone.
   let places: [Int?]
-  /// The names in change sets of the columns that have gone.
-  let gone: [String]
+  /// The columns that have gone, by their former positions.
+  let gone: [Int: FormerNames.Column]
   /// The positions of new columns.
   let added: [Int]
   /// The positions of columns that stand for other tables' keys than before.
@@ -22,7 +22,10 @@ struct ColumnChange {
     let names = table.columns.map(\.wireName)
     let places = known.wireColumns.map { names.firstIndex(of: $0) }
     self.places = places
-    gone = zip(known.wireColumns, places).filter { $0.1 == nil }.map(\.0)
+    gone = Dictionary(
+      uniqueKeysWithValues: places.indices.filter { places[$0] == nil }.map {
+        ($0, FormerNames.Column(name: known.storedColumns[$0], wireName: known.wireColumns[$0]))
+      })
     added = names.indices.filter { !places.contains($0) }
     redirected = zip(places, known.references).compactMap { place, former in
       place.flatMap { table.columns[$0].referredTable == former ? nil : $0 }
@@ -31,17 +34,20 @@ struct ColumnChange {
 
   var isNone: Bool { gone.isEmpty && added.isEmpty }
 
-  /// Brings stamps, kept cells and the log in line. The capture triggers must
-  /// not be there.
+  /// Brings all that names columns in line. The capture triggers must not be
+  /// there.
   func run(_ database: Database) throws {
-    for column in gone {
+    for column in gone.values.sorted(by: { $0.wireName < $1.wireName }) {
       try database.execute(
         sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, ?)",
-        arguments: [table.wireName, column])
+        arguments: [table.wireName, column.wireName])
     }
     try rewriteStamps(database)
     guard !gone.isEmpty else { return }
     try rewriteKeptCells(database)
+    try rewriteCells(of: "docsync_base", "value", database)
+    try rewriteCells(of: "docsync_early", "sum", database)
+    try rewriteConflicts(database)
     try rewriteLog(database)
   }
 
@@ -80,6 +86,59 @@ struct ColumnChange {
           row["identity"] as Data,
         ])
     }
+  }
+
+  /// Bookkeeping of single cells, each with its position and its value.
+  private func rewriteCells(of name: String, _ cell: String, _ database: Database) throws {
+    let rows = try Row.fetchAll(
+      database, sql: "SELECT * FROM \(name) WHERE tbl = ?", arguments: [table.id])
+    try database.execute(sql: "DELETE FROM \(name) WHERE tbl = ?", arguments: [table.id])
+    for row in rows {
+      guard let place = place(of: row["col"]),
+        let value = try KeptCells.decode(Array(row[cell] as Data)).first?.value
+      else { continue }
+      var values = Dictionary(uniqueKeysWithValues: row.map { ($0.0, $0.1) })
+      values["col"] = place.databaseValue
+      values[cell] = Data(KeptCells.encode([(place, value)])).databaseValue
+      let names = values.keys.sorted()
+      try database.execute(
+        sql: "INSERT INTO \(name) (\(names.joined(separator: ", "))) "
+          + "VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))",
+        arguments: StatementArguments(names.map { values[$0] }))
+    }
+  }
+
+  /// The journal goes on speaking of columns that have gone, by their names;
+  /// nobody can answer a question about one.
+  private func rewriteConflicts(_ database: Database) throws {
+    var former = try FormerNames.read(database)
+    let numbers = former.note(gone, of: table.id)
+    func moved(_ column: Int) -> Int {
+      place(of: column) ?? numbers[column] ?? column
+    }
+    let rows = try Row.fetchAll(
+      database,
+      sql: "SELECT number, col, key, base, local, remote FROM docsync_conflict "
+        + "WHERE tbl = ?", arguments: [table.id])
+    guard !rows.isEmpty else { return }
+    for row in rows {
+      let column = row["col"] as Int?
+      let cells = try ["key", "base", "local", "remote"].map { name in
+        try (row[name] as Data?).map { bytes in
+          Data(
+            KeptCells.encode(
+              try KeptCells.decode(Array(bytes)).map { (moved($0.column), $0.value) }))
+        }
+      }
+      try database.execute(
+        sql: """
+          UPDATE docsync_conflict SET col = ?, key = ?, base = ?, local = ?, remote = ?, \
+          status = CASE WHEN status = 'open' AND ? THEN 'settled' ELSE status END WHERE number = ?
+          """,
+        arguments: StatementArguments([column.map(moved)]) + StatementArguments(cells)
+          + [column.map { gone[$0] != nil } ?? false, row["number"] as Int64])
+    }
+    try former.write(database)
   }
 
   /// Edits that wait to be sealed are in terms of the former positions.

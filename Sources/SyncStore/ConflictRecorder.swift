@@ -189,7 +189,7 @@ final class ConflictRecorder {
     history.status = .superseded
     _ = try add(history)
     let isFromRemote = (entry.local ?? []).elementsEqual(open.remote ?? [], by: ==)
-    if entry.localStamp?.client == session.own {
+    if isOwn(entry.localStamp?.client) {
       open.local = entry.local
       open.localStamp = entry.localStamp
     } else if !isFromRemote {

@@ -36,7 +36,7 @@ public struct ContentReplacement: Hashable, Sendable {
   /// The own change sets that wait until what they depend on has come.
   public var waiting: [WaitingChangeSet] = []
   /// With another binding: the own change sets that have to be written anew.
-  /// The store keeps them until ``LocalStore/forgetReturning()``.
+  /// The store keeps them until ``LocalStore/writeReturningAnew(checkCancellation:)``.
   public var pendingOwn: [OwnChangeSet] = []
   /// What became of the rows that the store had, where these were merged.
   public var merged: MergedRows?

@@ -277,7 +277,12 @@ final class DatabaseMerge {
     let current = try access.localValues(present)
     guard current.count == names.count else { return }
     let wanted = zip(names, current).map { row.localValues[$0.lowercased()] ?? $1 }
-    if wanted != current { try access.setLocalValues(wanted, of: present) }
+    guard wanted != current else { return }
+    do {
+      try access.setLocalValues(wanted, of: present)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      session.warnOfRefusedValues(names, of: table, error)
+    }
   }
 
   // MARK: - The row that the document has

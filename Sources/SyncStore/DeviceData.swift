@@ -81,7 +81,9 @@ struct DeviceData {
       entry.localStamp = try entry.localStamp.map { try stamp($0, session) }
       entry.remoteStamp = try entry.remoteStamp.map { try stamp($0, session) }
       // Nobody can answer a question about what is not there.
-      if entry.status == .open, places.isGone(former) { entry.status = .settled }
+      let isGone =
+        places.isGone(former) || (entry.column.map(FormerNames.isFormer(column:)) ?? false)
+      if entry.status == .open, isGone { entry.status = .settled }
       try journal.write(entry)
     }
   }
@@ -120,9 +122,6 @@ struct DeviceData {
     private var columns: [Int: [Int: Int]] = [:]
     private(set) var former = FormerNames()
 
-    /// Numbers of columns that are gone begin here, below that of the key.
-    private static let firstFormerColumn = ConflictJournal.localKeyPosition >> 1
-
     init(tables known: [Int: FormerNames.Table], schema: StoreSchema) {
       var nextGone = -1
       for (id, table) in known.sorted(by: { $0.key > $1.key }) {
@@ -139,9 +138,7 @@ struct DeviceData {
           if let place = new.columns.firstIndex(where: { $0.wireName == column.wireName }) {
             columns[id, default: [:]][position] = place
           } else {
-            let place = Self.firstFormerColumn + (former.columns[new.id]?.count ?? 0)
-            columns[id, default: [:]][position] = place
-            former.columns[new.id, default: [:]][place] = column
+            columns[id, default: [:]].merge(former.note([position: column], of: new.id)) { $1 }
           }
         }
       }
@@ -155,43 +152,5 @@ struct DeviceData {
       guard position != ConflictJournal.localKeyPosition else { return position }
       return columns[table]?[position] ?? position
     }
-  }
-}
-
-/// The names of tables and columns that the store had and has no more, and of
-/// which the conflict journal still speaks.
-struct FormerNames: Codable {
-  struct Column: Codable {
-    var name: String
-    var wireName: String
-  }
-
-  struct Table: Codable {
-    var name: String
-    var wireName: String
-    var identity: String
-    /// By their numbers in the journal.
-    var columns: [Int: Column]
-  }
-
-  /// By the negative numbers that stand for them in the journal.
-  var tables: [Int: Table] = [:]
-  /// Of tables that are there, by their numbers in the journal.
-  var columns: [Int: [Int: Column]] = [:]
-
-  /// Where they are kept among what bookkeeping knows of the device.
-  static let key = "formerNames"
-
-  static func read(_ database: Database) throws -> FormerNames {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return FormerNames() }
-    return try JSONDecoder().decode(FormerNames.self, from: Data(bytes))
-  }
-
-  func write(_ database: Database) throws {
-    guard !tables.isEmpty || !columns.isEmpty else {
-      return try database.execute(
-        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
-    }
-    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
   }
 }

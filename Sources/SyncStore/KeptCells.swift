@@ -24,7 +24,7 @@ enum KeptCells {
     var cells: [(column: Int, value: Value)] = []
     var index = 0
     while index < bytes.count {
-      let column = Int(try varint(bytes, &index))
+      guard let column = Int(exactly: try varint(bytes, &index)) else { throw damage }
       guard index < bytes.count, let kind = ValueKind(rawValue: bytes[index]) else { throw damage }
       index += 1
       let value: Value

@@ -89,6 +89,7 @@ struct LocalEdits {
       guard let key, let after = try access.row(key) else {
         throw Refusal(message: "The row would be another one.")
       }
+      try session.putBackAside(into: row, key: key)
       try checkReferences(
         of: after.values, table, concerning: Set(table.columns.indices))
       try log(

@@ -58,7 +58,6 @@ extension LocalStore {
         returning.map { try ChangeSetCodec.decode($0.bytes) }, isOwn: true, session,
         checkCancellation: checkCancellation)
       try session.forgetReturning()
-      try session.putBackAside()
       return returning.count
     }
   }
@@ -294,9 +293,11 @@ extension LocalStore {
     guard let places = options.places else { return nil }
     let token = Base32.encode(Bits128(high: options.random(), low: options.random()).bytes)
     let known = former?.token(in: places.folder)
+    let held = try places.tokens(of: client.description) ?? []
     let isKept = try places.keep([known, token].compactMap(\.self), of: client.description)
     var record = former?.moved(to: place) ?? PlaceRecord(place: place)
-    record.note(isKept ? token : nil, in: places.folder)
+    // Where nothing can be kept, what was kept before goes on being good.
+    if isKept, let folder = places.folder { record.note(token, in: folder, held: held) }
     try Bookkeeping.setMeta("place", to: Array(JSONEncoder().encode(record)), database)
     return isKept ? token : nil
   }

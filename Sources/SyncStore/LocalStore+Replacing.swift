@@ -23,7 +23,7 @@ extension LocalStore {
   ///   - binding: What the store is bound to from then on, if that is
   ///     another generation. The own change sets are not applied again then:
   ///     the result has those that the whole store does not contain, and the
-  ///     store keeps them until ``forgetReturning()``.
+  ///     store keeps them until ``writeReturningAnew(checkCancellation:)``.
   ///   - ownBytes: The files of own change sets of which the store has given
   ///     up the bytes, by their numbers.
   ///   - records: Values of ``setRecord(_:to:)`` to set in the same
@@ -34,8 +34,8 @@ extension LocalStore {
   ///     it has not been told of.
   ///   - checkCancellation: Called between steps. What it throws is thrown,
   ///     and nothing is changed then.
-  ///   - onProgress: Told how many steps are done: each table, and each own
-  ///     change set, takes a few.
+  ///   - onProgress: Told how many steps are done: each table takes a few, and
+  ///     each own change set that is applied again takes one.
   ///
   /// Throws `damaged` if the file is no sound whole store, `fork` if it has
   /// own change sets that this store does not know, and `changeSetMissing` if
@@ -98,11 +98,6 @@ extension LocalStore {
     _ = try seal(checkCancellation: checkCancellation)
     let sealed = try ancestralChangeSets() + sealedChangeSets().filter { !$0.isPublished }
     return try returning().map(\.bytes) + sealed.map { try sealedBytes($0.number, of: $0.client) }
-  }
-
-  /// Forgets them, once they have been written anew.
-  public func forgetReturning() throws {
-    try write { session in try session.forgetReturning() }
   }
 
   // MARK: - Files

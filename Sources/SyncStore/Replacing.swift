@@ -79,7 +79,9 @@ struct Replacing {
       result.pendingOwn = try session.setAsideOwn(beyond: snapshot.vector, bytes: ownBytes)
     case .merged: break
     }
-    try rows.putBack()
+    // What is merged takes it along itself.
+    let isMerged = if case .merged = own { true } else { false }
+    try rows.putBack(session, keepsRest: !isMerged)
     try mapping.remove()
     if case .merged(let former, let path) = own {
       try session.conflicts.journal.finish()
@@ -227,7 +229,7 @@ struct Replacing {
     {
       return
     }
-    try Bookkeeping.forget(table.id, database)
+    try Bookkeeping.remove(table.id, database)
   }
 
   /// Replaces the rows of a table of bookkeeping, as far as both sides have

@@ -196,23 +196,63 @@ struct RowExchange {
     }
   }
 
-  /// Puts back what was put aside, as far as the rows are there again, and
-  /// keeps the rest for those that come back later.
-  func putBack() throws {
+  /// Puts back what was put aside, as far as the rows are there again.
+  ///
+  /// - Parameters:
+  ///   - session: What works with the new schema.
+  ///   - keepsRest: Whether to keep the rest for rows that come back later
+  ///     (``StoreSession/putBackAside(into:key:)``).
+  func putBack(_ session: StoreSession, keepsRest: Bool) throws {
     for table in tables where try isPutAside(table) {
       let terms = excludedColumns(table).enumerated().map { "\(quoted($1)) = o.x\($0)" }
-      let keys = matchColumns(table).enumerated().map { "t.\(quoted($1)) = o.k\($0)" }
-      try database.execute(
-        sql: "UPDATE OR ABORT main.\(table.quotedName) AS t SET \(terms.joined(separator: ", ")) "
-          + "FROM \(aside(table)) AS o WHERE \(keys.joined(separator: " AND "))")
-      for (index, column) in excludedColumns(table).enumerated() {
+      let isThere =
+        "EXISTS (SELECT 1 FROM main.\(table.quotedName) AS t WHERE \(isNamed(table)))"
+      do {
         try database.execute(
-          sql: "INSERT OR REPLACE INTO main.docsync_aside (wire, identity, col, value) "
-            + "SELECT ?, o.identity, ?, o.x\(index) FROM \(aside(table)) AS o WHERE NOT EXISTS "
-            + "(SELECT 1 FROM main.\(table.quotedName) AS t WHERE \(keys.joined(separator: " AND ")))",
-          arguments: [table.wireName, column])
+          sql: "UPDATE OR ABORT main.\(table.quotedName) AS t "
+            + "SET \(terms.joined(separator: ", ")) FROM \(aside(table)) AS o "
+            + "WHERE \(isNamed(table))")
+        if keepsRest { try keep(table, where: "NOT \(isThere)") }
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        // A condition is against one of them: row by row.
+        try keep(table, where: keepsRest ? "1" : isThere)
+        try putBackKept(table, session)
       }
       try database.execute(sql: "DROP TABLE \(aside(table))")
+    }
+  }
+
+  /// That a row here, `t`, is one of which something was put aside, `o`.
+  private func isNamed(_ table: TableSchema) -> String {
+    matchColumns(table).enumerated().map { "t.\(quoted($1)) = o.k\($0)" }
+      .joined(separator: " AND ")
+  }
+
+  private func keep(_ table: TableSchema, where condition: String) throws {
+    for (index, column) in excludedColumns(table).enumerated() {
+      try database.execute(
+        sql: "INSERT OR REPLACE INTO main.docsync_aside (wire, identity, col, value) "
+          + "SELECT ?, o.identity, ?, o.x\(index) FROM \(aside(table)) AS o WHERE \(condition)",
+        arguments: [table.wireName, column])
+    }
+  }
+
+  private func putBackKept(_ table: TableSchema, _ session: StoreSession) throws {
+    let names = table.keyColumns.map { "t.\(quoted($0))" }
+    let reading = try SQLStatement(
+      "SELECT o.identity, \(names.joined(separator: ", ")) FROM \(aside(table)) AS o "
+        + "JOIN main.\(table.quotedName) AS t ON \(isNamed(table))", on: database)
+    var rows: [(identity: RowIdentity, key: [Value])] = []
+    while try reading.step() {
+      rows.append(
+        (
+          RowIdentity(bytes: reading.bytes(at: 0)),
+          names.indices.map { reading.value(at: $0 + 1) }
+        ))
+    }
+    for row in rows {
+      try session.putBackAside(
+        into: RowKey(table: table.id, identity: row.identity), key: row.key)
     }
   }
 

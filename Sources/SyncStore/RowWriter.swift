@@ -165,6 +165,13 @@ final class RowWriter {
     for row in set.rows {
       let table = session.schema[row.key.table]
       if row.wasKept { try session.forgetKept(row.key) }
+      if row.isVisible, row.shown == nil, !table.excludedColumns.isEmpty {
+        let key =
+          try row.localKey.map { [.integer($0)] }
+          ?? session.access(table.id).key(
+            of: row.key.identity)
+        if let key { try session.putBackAside(into: row.key, key: key) }
+      }
       let kept = kept(row, table)
       row.state.isKept = kept != nil
       if let kept {

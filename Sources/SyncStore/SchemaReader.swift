@@ -109,12 +109,14 @@ struct SchemaReader {
     return names.sorted()
   }
 
-  /// New tables get numbers that no table has or had, so that nothing that
-  /// is left of one is taken for another's.
+  /// New tables get numbers by which nothing is known, so that nothing that is
+  /// left of one is taken for another's.
   private func firstFreeID(_ registered: [String: Registered]) throws -> Int {
     guard isUnderSync else { return 1 }
-    return
-      (try Int.fetchOne(database, sql: "SELECT max(id) FROM docsync_table") ?? 0) + 1
+    let greatest = try ["id FROM docsync_table", "tbl FROM docsync_conflict"].map {
+      try Int.fetchOne(database, sql: "SELECT \($0) ORDER BY 1 DESC LIMIT 1") ?? 0
+    }
+    return (greatest.max() ?? 0) + 1
   }
 
   /// A name that is none of `taken`.

@@ -52,6 +52,7 @@ struct SchemaRenewal {
       try logReferences(of: columns.redirected, table, database)
       try renewTriggers(of: table, database)
       try fillLog(of: columns.added, table, database)
+      try forgetAside(of: table, database)
       if !known.isWatched { replaced.append(table.id) }
     }
     return replaced
@@ -89,6 +90,15 @@ struct SchemaRenewal {
       statement.bind(absent[position], at: 1)
       try statement.run()
     }
+  }
+
+  /// Forgets what waits for columns that have gone, or are shared by now.
+  private func forgetAside(of table: TableSchema, _ database: Database) throws {
+    let excluded = table.excludedColumns.sorted()
+    try database.execute(
+      sql: "DELETE FROM docsync_aside WHERE wire = ? AND col NOT IN "
+        + "(\(excluded.map { _ in "?" }.joined(separator: ", ")))",
+      arguments: StatementArguments([table.wireName] + excluded))
   }
 
   // MARK: - What was written before there were triggers

@@ -49,12 +49,14 @@ struct PlaceRecord: Hashable, Codable {
   /// The token in a folder; `nil` if there was none.
   func token(in folder: String?) -> String? { folder.flatMap { tokens?[$0] } ?? token }
 
-  /// Notes the token in a folder; `nil` where nothing can be kept there.
-  mutating func note(_ token: String?, in folder: String?) {
-    guard let folder else { return }
+  /// Notes the token that a folder keeps from now on.
+  ///
+  /// - Parameter held: Those that it held before.
+  mutating func note(_ token: String, in folder: String, held: [String]) {
     tokens = tokens ?? [:]
     tokens?[folder] = token
-    self.token = nil
+    // Another folder goes on being known by it.
+    if let former = self.token, held.contains(former) { self.token = nil }
   }
 
   /// Whether the tokens that a folder holds of the store's client tell that

@@ -128,7 +128,10 @@ extension StoreSession {
   /// Keeps files of change sets that are to be written anew after those that
   /// there are.
   func keepReturning(_ changeSets: [[UInt8]]) throws {
-    var count = try returning().count
+    var count =
+      try Int.fetchOne(
+        database, sql: "SELECT count(*) FROM docsync_record WHERE key GLOB ?",
+        arguments: [Self.returningKeys + "*"]) ?? 0
     for bytes in changeSets {
       let digits = String(count)
       count += 1

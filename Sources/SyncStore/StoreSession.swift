@@ -13,9 +13,9 @@ final class StoreSession {
   /// Milliseconds since 1970 when the transaction began.
   let now: Int64
 
-  /// Notices conflicts and keeps the journal.
   /// See ``hasEarlyAdditions()``; `nil` as long as nobody has asked.
   var knowsEarlyAdditions: Bool?
+  /// Notices conflicts and keeps the journal.
   private(set) lazy var conflicts = ConflictRecorder(session: self)
   let policyCache = PolicyCache()
 

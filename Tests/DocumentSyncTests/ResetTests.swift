@@ -73,6 +73,35 @@ struct ResetTests {
     #expect(try fleet[0].notes().contains("y=2"))
   }
 
+  /// What was typed last is the device's side of the question, although its
+  /// client is another by then.
+  @Test func questionThatIsOpenKnowsWhatWasTypedLastAfterAReset() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "base")
+    try await fleet.settle()
+    try await fleet[0].setPolicies { $0.set(.ask) }
+    try fleet[1].put("x", "theirs")
+    try await fleet[1].synchronize()
+    try fleet[0].put("x", "mine")
+    try await fleet[0].synchronize()
+    #expect(try await fleet[0].conflicts(onlyOpen: true).count == 1)
+    try await fleet[1].synchronize()
+    try fleet[1].put("x", "theirs again")
+    try fleet[0].put("x", "typed last")
+    try await fleet[1].reset()
+    try await fleet[0].synchronize()
+    let open = try await fleet[0].conflicts(onlyOpen: true)
+    #expect(open.count == 1)
+    let question = try #require(open.first)
+    func value(_ side: Conflict.Side) -> Value? { side.cells?.first?.value }
+    #expect(value(question.local) == .text(Array("typed last".utf8)))
+    #expect(value(question.remote) == .text(Array("theirs again".utf8)))
+    try await fleet[0].resolveConflict(question.number, by: .local)
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[1].notes().contains("x=typed last"))
+  }
+
   @Test func whatIsOverwrittenInKnowledgeOfItIsNoConflictAfterAReset() async throws {
     let fleet = try await TestFleet(2)
     try fleet[1].put("x", "first")

@@ -147,7 +147,6 @@ struct SyncPass: StoreSteps {
       own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members), &report)
     try announce(&report)
     try fetch.run(&report)
-    try store.putBackAside()
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
       let steps = GapSteps(files: files, store: store)
@@ -196,8 +195,9 @@ struct SyncPass: StoreSteps {
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
     let thorough = ThoroughCheck(files: files, store: store)
-    try CommandSteps(files: files, store: store).publish(
-      listed: checksOwnFiles ? thorough.intactCommands() : nil, &report)
+    var listed: [CommandName]? = checksOwnFiles ? try thorough.intactCommands() : nil
+    if case .commands(let names) = fetched.turn, !checksOwnFiles { listed = names }
+    try CommandSteps(files: files, store: store).publish(listed: listed, &report)
     var lost: [SealedChangeSet] = []
     if case .own(let names) = fetched.turn {
       let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
@@ -229,8 +229,8 @@ struct SyncPass: StoreSteps {
     report.restoredFiles += damage.restored.map(\.description)
     let housekeeping = try housekeeping(fetched)
     // New markers are read for it, so only from time to time.
-    let isTurn = if case .own = fetched.turn { true } else { false }
-    if try clearsAway || Housekeeping.isDue(store) || (isTurn && housekeeping.nobodyCanJoin()) {
+    let isOwnTurn = if case .own = fetched.turn { true } else { false }
+    if try clearsAway || Housekeeping.isDue(store) || (isOwnTurn && housekeeping.nobodyCanJoin()) {
       report.housekeeping = try housekeeping.run(isThorough: clearsAway)
     }
     report.openConflicts = try store.openConflictCount()
@@ -394,6 +394,8 @@ struct SyncPass: StoreSteps {
   fileprivate enum Turn: Sendable {
     /// The own folder, and what it holds.
     case own(OwnChangeSets.Listed)
+    /// The folder of the own commands, and what it holds.
+    case commands([CommandName])
     /// Someone else's, or the folder of all.
     case other
     /// The folders in which something may have been left behind.
@@ -403,20 +405,28 @@ struct SyncPass: StoreSteps {
   }
 
   /// Lists one folder that no marker asked for: that of one client, itself
-  /// included, or the folder of all clients, where one may be found whose
-  /// only marker was lost.
+  /// included, that of its commands, or the folder of all clients, where one
+  /// may be found whose only marker was lost.
   private func takeTurn(
     own: OwnChangeSets, fetch: ChangeFetch, looksBehind: Bool, _ report: inout SyncReport
   ) throws -> Turn {
     let others = fetch.knownClients.sorted()
-    let index = turns.take(of: others.count + (looksBehind ? 3 : 2))
+    // Others may have cleared away those of a client that was retired and came
+    // back.
+    let hasCommands = try store.queuedCommands().contains(where: \.isPublished)
+    let index = turns.take(of: others.count + 2 + (hasCommands ? 1 : 0) + (looksBehind ? 1 : 0))
     if index < others.count {
       try fetch.look(at: others[index])
       return .other
     }
-    if index == others.count { return .own(try own.list(&report)) }
-    if index > others.count + 1 { return .behind }
-    try fetch.lookForClients()
-    return .other
+    switch index - others.count {
+    case 0: return .own(try own.list(&report))
+    case 1:
+      try fetch.lookForClients()
+      return .other
+    case 2 where hasCommands:
+      return .commands(try CommandSteps(files: files, store: store).listOwn())
+    default: return .behind
+    }
   }
 }

@@ -1,7 +1,8 @@
 import GRDB
 
-/// Looks whether what bookkeeping holds is of the types that are read from it:
-/// SQLite keeps what it is given, and conversions would fail.
+/// Looks whether what bookkeeping holds is of the types, and in the ranges,
+/// that are read from it: SQLite keeps what it is given, and conversions would
+/// fail.
 struct BookkeepingTypes {
   let database: Database
   /// The version of the layout.
@@ -79,6 +80,17 @@ struct BookkeepingTypes {
     ),
     ("docsync_foreign_column", ["tbl": "'integer'", "col": "'integer'", "wire": "'text'"]),
     ("docsync_lost", ["wire": "'text'", "col": "'text'"]),
+    (
+      "docsync_history",
+      [
+        "client": "'integer'", "number": "'integer'", "hash": "'blob'", "changes": "'integer'",
+        "size": "'integer'", "at": "'integer'",
+      ]
+    ),
+    (
+      "docsync_base",
+      ["tbl": "'integer'", "identity": "'blob'", "col": "'integer'", "value": "'blob'"]
+    ),
   ]
 
   private static let second: [(table: String, columns: [String: String])] = [
@@ -88,7 +100,8 @@ struct BookkeepingTypes {
         "tbl": "'integer'", "identity": "'blob'", "col": "'integer'", "since": "'integer'",
         "setter": "'integer'", "client": "'integer'", "sum": "'blob'", "at": "'integer'",
       ]
-    )
+    ),
+    ("docsync_aside", ["wire": "'text'", "identity": "'blob'", "col": "'text'"]),
   ]
 
   /// What is of another type, a sentence each, by table.
@@ -98,13 +111,39 @@ struct BookkeepingTypes {
       var terms = columns.sorted { $0.key < $1.key }.map {
         "typeof(\(quoted($0.key))) NOT IN (\($0.value))"
       }
-      if table == "docsync_client" { terms.append("number > 0 AND hash IS NULL") }
+      terms += Self.ranges(of: table, columns.keys.sorted())
       let count =
         try Int.fetchOne(
           database,
           sql: "SELECT count(*) FROM main.\(table) WHERE \(terms.joined(separator: " OR "))") ?? 0
       return count == 0
-        ? nil : (table, "\(count) rows hold values of other types than they should.")
+        ? nil : (table, "\(count) rows hold values that they should not, by their types or sizes.")
     }
+  }
+
+  /// What is said of columns, beyond their types, that does not hold.
+  private static func ranges(of table: String, _ columns: [String]) -> [String] {
+    let clients = ["client", "setter", "local_client", "remote_client"]
+    let numbers = ["number", "first", "last"]
+    var terms: [String] = []
+    for column in columns {
+      let name = quoted(column)
+      if clients.contains(column), !["docsync_client", "docsync_inbox"].contains(table) {
+        terms.append("\(name) NOT BETWEEN 0 AND \(Int32.max)")
+      } else if numbers.contains(column) {
+        terms.append("\(name) NOT BETWEEN 0 AND \(Int64.max >> 1)")
+      } else if ["bit", "col"].contains(column), table != "docsync_lost", table != "docsync_aside" {
+        terms.append("\(name) NOT BETWEEN 0 AND \(ConflictJournal.localKeyPosition)")
+      }
+    }
+    switch table {
+    case "docsync_client":
+      terms += ["number > 0 AND hash IS NULL", "id NOT BETWEEN 1 AND \(Int32.max)"]
+      terms.append("length(client) <> 16")
+    case "docsync_kept", "docsync_claim", "docsync_kept_reference", "docsync_early", "docsync_base":
+      terms.append("tbl NOT IN (SELECT id FROM main.docsync_table)")
+    default: break
+    }
+    return terms
   }
 }

@@ -1,0 +1,64 @@
+import GRDB
+import SyncModel
+
+/// What stays on this device of rows that were not there any more when the
+/// store's content was exchanged.
+///
+/// A row that comes back gets its values at once, in the transaction that
+/// brings it: what was typed since would be lost otherwise.
+extension StoreSession {
+  /// Puts back what waits for a row that has just been inserted.
+  ///
+  /// - Parameter key: What names the row in statements.
+  func putBackAside(into row: RowKey, key: [Value]) throws {
+    let access = try access(row.table)
+    let table = access.table
+    guard !table.excludedColumns.isEmpty else { return }
+    let reading = try access.statement(
+      "SELECT col, value FROM docsync_aside WHERE wire = ? AND identity = ?")
+    reading.bind(.text(Array(table.wireName.utf8)), at: 1)
+    reading.bind(blob: row.identity.bytes, at: 2)
+    var waiting: [(column: String, value: Value)] = []
+    while try reading.step() { waiting.append((reading.text(at: 0), reading.value(at: 1))) }
+    for (column, value) in waiting where table.excludedColumns.contains(column) {
+      guard try putBack(value, column, key, access) else { continue }
+      let removal = try access.statement(
+        "DELETE FROM docsync_aside WHERE wire = ? AND identity = ? AND col = ?")
+      removal.bind(.text(Array(table.wireName.utf8)), at: 1)
+      removal.bind(blob: row.identity.bytes, at: 2)
+      removal.bind(.text(Array(column.utf8)), at: 3)
+      try removal.run()
+    }
+  }
+
+  /// False if a condition of the table is against it: the value is kept then.
+  private func putBack(
+    _ value: Value, _ column: String, _ key: [Value], _ access: TableAccess
+  ) throws -> Bool {
+    let table = access.table
+    // Named, so that a conflict clause in the schema does not take effect.
+    let statement = try access.statement(
+      "UPDATE OR ABORT \(table.quotedName) SET \(quoted(column)) = ? "
+        + "WHERE \(TableAccess.match(table.keyColumns))")
+    for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }
+    do {
+      try write(statement)
+      return true
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      warnOfRefusedValues([column], of: table, error)
+      return false
+    }
+  }
+
+  /// Warns that values which stay on this device are against a condition of
+  /// their table, in rows that have come back.
+  func warnOfRefusedValues(_ columns: [String], of table: TableSchema, _ error: DatabaseError) {
+    var warning = SyncWarning(
+      .localValueRefused, table: table.name,
+      message: "\(columns.joined(separator: ", ")) of \(table.name), which stays on this device, "
+        + "could not be put back into rows that have come back: "
+        + (error.message ?? error.description))
+    warning.names = columns
+    conflicts.warn(warning)
+  }
+}
