@@ -15,6 +15,9 @@ import Testing
   @discardableResult
   private func disagree(_ status: Int32) throws -> Executable.Result {
     try scratch.sql("b.db", "UPDATE notes SET title = 'from b' WHERE id = 1")
+    // Of two edits in one millisecond either may count as the later one.
+    let begin = Date()
+    while Date().timeIntervalSince(begin) < 0.002 {}
     try scratch.sql("a.db", "UPDATE notes SET title = 'from a' WHERE id = 1")
     try scratch.succeed("sync", "a.db")
     let result = try scratch.docsync("sync", "b.db")

@@ -146,6 +146,21 @@ struct CommandTests {
     #expect(try await names(fleet[1]) == ["once"])
   }
 
+  /// As when a client was retired as absent, and came back after others had
+  /// cleared up after it.
+  @Test func commandThatIsNotThereAnyMoreIsPutBackInTime() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet[0].sendCommand(name: "a")
+    try await fleet.settle()
+    let path = try #require(commands(fleet, of: 0).first)
+    let content = fleet.memory.items[path]
+    fleet.memory.take(path)
+    var restored: [String] = []
+    for _ in 0..<4 { restored += try await fleet[0].synchronize().restoredFiles }
+    #expect(restored == [path.description])
+    #expect(fleet.memory.items[path] == content)
+  }
+
   @Test func idleSyncAfterCommandsCostsThreeListings() async throws {
     let fleet = try await TestFleet(3)
     try await fleet[0].sendCommand(name: "a")

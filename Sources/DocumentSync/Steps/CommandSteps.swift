@@ -73,6 +73,11 @@ struct CommandSteps: StoreSteps {
     }
   }
 
+  /// The own commands that are there.
+  func listOwn() throws -> [CommandName] {
+    try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
+  }
+
   private func name(_ entry: VersionVector.Entry) -> CommandName {
     CommandName(number: entry.number, hash: HashFragment(entry.hash))
   }

@@ -82,8 +82,7 @@ struct ThoroughCheck: StoreSteps {
 
   /// The own commands that are there as they were published.
   func intactCommands() throws -> [CommandName] {
-    let folder = layout.syncCommands(of: binding.client)
-    return try files.listIfPresent(folder, as: CommandName.self).filter {
+    try CommandSteps(files: files, store: store).listOwn().filter {
       try !isDamaged(layout.path(of: $0, by: binding.client), $0.hash)
     }
   }

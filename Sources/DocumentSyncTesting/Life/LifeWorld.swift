@@ -422,8 +422,8 @@ final class LifeWorld {
       return !authors.subtracting(known).isEmpty
     }
     guard generations.count > 1 || isUnknown else { return 1 }
-    // One in turn, the own one and two others beside those of clients.
-    return try devices.values.map { try $0.manager.store.vector().entries.count + 4 }.max() ?? 1
+    // One in turn, the own two and two others beside those of clients.
+    return try devices.values.map { try $0.manager.store.vector().entries.count + 5 }.max() ?? 1
   }
 
   /// Retires the members that no store is any more, as somebody does in time:
