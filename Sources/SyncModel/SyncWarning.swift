@@ -35,6 +35,9 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     /// A value that stays on this device could not be put back into rows that
     /// have come back: a condition of their table is against it.
     public static let localValueRefused = Code(rawValue: "localValueRefused")
+    /// The whole store was to be uploaded, and was not: it is damaged, so that
+    /// nobody could join from it.
+    public static let wholeStoreRefused = Code(rawValue: "wholeStoreRefused")
     /// Commands were cleared away before this device, which nobody waited
     /// for, came back. Those among them that are for the application it never
     /// gets.

@@ -97,7 +97,16 @@ extension LocalStore {
   ) throws -> [[UInt8]] {
     _ = try seal(checkCancellation: checkCancellation)
     let sealed = try ancestralChangeSets() + sealedChangeSets().filter { !$0.isPublished }
-    return try returning().map(\.bytes) + sealed.map { try sealedBytes($0.number, of: $0.client) }
+    return try returning().map(\.bytes)
+      + sealed.map { set in
+        let bytes = try sealedBytes(set.number, of: set.client)
+        guard ContentHash(of: bytes) == set.hash else {
+          throw StoreError(
+            .damaged, path: path, message: "Change set \(set.number) of the store is damaged.",
+            remedy: "Restore the file from a backup, or join the document anew.")
+        }
+        return bytes
+      }
   }
 
   // MARK: - Files

@@ -151,7 +151,14 @@ extension StoreSession {
       arguments: [Self.returningKeys + "*"])
     return try rows.map { row in
       let bytes = Array(row["value"] as Data)
-      let header = try ChangeSetCodec.decode(bytes).header
+      let header: SyncChangeSet.Header
+      do {
+        header = try ChangeSetCodec.decode(bytes).header
+      } catch let error as CodecError {
+        throw DatabaseError(
+          resultCode: .SQLITE_CORRUPT,
+          message: "a change set that is to be written anew is damaged: \(error)")
+      }
       return ContentReplacement.OwnChangeSet(
         client: header.client, number: header.number, hash: ContentHash(of: bytes), bytes: bytes)
     }

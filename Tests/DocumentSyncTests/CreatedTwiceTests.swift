@@ -124,6 +124,17 @@ import Testing
     #expect(!heard.contains { $0.hasPrefix("state waiting") })
   }
 
+  @Test func commandsSinceTheWholeStoreReachWhoComesOver() async throws {
+    let pair = try await Pair()
+    let events = pair.loser.events.stream()
+    try await pair.winner.sendCommand(name: "since", payload: [7])
+    try await pair.winner.synchronize()
+    for _ in 0..<2 { try await pair.loser.synchronize() }
+    #expect(try await pair.loser.pendingCommands().map(\.name) == ["since"])
+    try await pair.loser.close()
+    #expect(await names(of: events).filter { $0 == "command" }.count == 1)
+  }
+
   @Test func whoJoinedTheOtherOneComesOverAsWell() async throws {
     let pair = try await Pair()
     // It has not heard that there is another.

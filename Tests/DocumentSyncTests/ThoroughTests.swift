@@ -1,9 +1,10 @@
-import DocumentSync
 import DocumentSyncTesting
 import SyncDirectory
 import SyncModel
 import SyncStore
 import Testing
+
+@testable import DocumentSync
 
 /// What a synchronization that looks at every own file puts right.
 struct ThoroughTests {
@@ -130,6 +131,48 @@ struct ThoroughTests {
     #expect(error?.remedy.contains("leave --abandon") ?? false)
   }
 
+  /// A document's folder in another application's directory makes it nobody's
+  /// who is there.
+  @Test func applicationFileIsNotWrittenBesideThatOfAnother() async throws {
+    let fleet = try await Self.fleet()
+    let path = try Self.path(.application, in: fleet)
+    fleet.memory.take(path)
+    let other = MemoryDirectory(seed: 5)
+    _ = try await DocumentSyncManager.create(
+      storeAt: try fleet.scratch.makeNotes("other", rows: 1), directory: other,
+      application: "another", document: "main", environment: fleet.environment)
+    let theirs = other.items.filter { $0.key.name.hasPrefix("application.") }
+    fleet.memory.takeOver(theirs)
+    #expect(await syncError { try await fleet[0].synchronizeThoroughly() } != nil)
+    #expect(fleet.paths { $0.name.hasPrefix("application.") } == theirs.keys.sorted())
+    for path in theirs.keys { fleet.memory.take(path) }
+    #expect(
+      try await fleet[0].synchronizeThoroughly().restoredFiles == [path.description])
+  }
+
+  /// Without the one before it the line of generations would end there, and
+  /// who has not gone over yet would be a stranger.
+  @Test func generationThatHasFollowedAnotherIsNotWrittenWithoutThatOne() async throws {
+    let fleet = try await Self.fleet()
+    let first = try Self.path(.generation, in: fleet)
+    let before = fleet[0].binding.generation
+    try await fleet[0].reset()
+    let file = try #require(fleet.memory.items[first])
+    let second = try #require(
+      fleet.paths { $0.name.hasPrefix("generation.") }.first { $0 != first })
+    for path in [first, second] { fleet.memory.take(path) }
+    #expect(
+      await syncError { try await fleet[0].synchronizeThoroughly() }?.code == .generationMissing)
+    #expect(fleet.paths { $0.name.hasPrefix("generation.") }.isEmpty)
+    fleet.memory.put(file, at: first)
+    try await fleet[0].synchronizeThoroughly()
+    let bytes = try fleet.memory.read(second, limit: .max)
+    let written = try Envelope.decodeJSON(GenerationFile.self, from: bytes, type: .generation)
+    #expect(written.previous == before)
+    let report = try await fleet[1].synchronize()
+    #expect(report.rebootstrap?.reason == .reset)
+  }
+
   @Test func deletedDocumentIsNotWrittenAgain() async throws {
     let fleet = try await Self.fleet()
     let markers = fleet.memory.items.filter { $0.key.components.contains("RecentSyncs") }
@@ -137,11 +180,12 @@ struct ThoroughTests {
       .deleteDocument("main", by: fleet[1].binding.client)
     // A slow synchronizer has brought some back.
     fleet.memory.takeOver(markers)
-    let generations = fleet.paths { $0.name.hasPrefix("generation.") }
-    for path in generations { fleet.memory.take(path) }
+    func beginnings() -> [RelativePath] {
+      fleet.paths { $0.name.hasPrefix("generation.") || $0.name.hasPrefix("application.") }
+    }
+    for path in beginnings() { fleet.memory.take(path) }
     let error = await syncError { try await fleet[0].synchronizeThoroughly() }
-    #expect(error?.code == .documentDeleted)
-    #expect(fleet.paths { $0.name.hasPrefix("generation.") }.isEmpty)
+    #expect(error != nil && beginnings() == [])
   }
 
   @Test func lostNoteOfAClientIsTakenFromWhatItSaidBefore() async throws {

@@ -113,6 +113,27 @@ struct WholeStoreUploadTests {
     #expect(listed.count == 1 && listed[0].number == 1)
   }
 
+  /// It is not what the synchronization is about.
+  @Test func damagedStoreThatWasAskedForAWholeStoreSynchronizesAllTheSame() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "1")
+    try await fleet.settle()
+    try CommandSteps.enqueue(
+      SyncCommand(SyncCommand.Upload(client: fleet[0].binding.client, number: 1)),
+      in: fleet[1].store)
+    try await fleet[1].synchronize()
+    try damage(fleet[0], "INSERT INTO docsync_lost VALUES (x'00', x'00')")
+    try fleet[0].put("y", "2")
+    for _ in 0..<2 {
+      let report = try await fleet[0].synchronize()
+      #expect(report.warnings.map(\.code) == [.wholeStoreRefused])
+      #expect(report.warnings.first?.message.contains("docsync verify") ?? false)
+      #expect(!report.uploadedWholeStore)
+    }
+    try await fleet[1].synchronize()
+    #expect(try fleet[1].notes().contains("y=2"))
+  }
+
   /// They are there on every device, and are the application's.
   @Test func rowsThatBreakConditionsOfTheirTableHinderNobodyFromJoining() async throws {
     let (scratch, world, memory) = (try Scratch(), World(seed: 6), MemoryDirectory(seed: 6))

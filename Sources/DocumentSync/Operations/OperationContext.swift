@@ -6,7 +6,7 @@ struct OperationContext: Sendable {
   /// Throws once the operation is cancelled.
   let checkCancellation: @Sendable () throws -> Void
   /// Tells everybody who observes the manager what happened.
-  let send: @Sendable (SyncEvent) -> Void
+  private(set) var send: @Sendable (SyncEvent) -> Void
   private var changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
 
   init<Output>(_ operation: SyncOperation<Output>) {
@@ -23,6 +23,13 @@ struct OperationContext: Sendable {
     var silent = self
     silent.changeProgress = { _ in }
     return silent
+  }
+
+  /// The same, without telling what happens.
+  var unheard: OperationContext {
+    var unheard = self
+    unheard.send = { _ in }
+    return unheard
   }
 
   /// Changes the progress and tells the observers.

@@ -48,12 +48,8 @@ struct AcknowledgedChangeSets: StoreSteps {
     guard try !records.wholeStores().contains(where: { $0.vector.number(of: client) >= last })
     else { return }
     context.environment.logger.notice("change set \(last) cannot be put back: uploading the store")
-    do {
-      _ = try WholeStoreSteps(files).upload(store)
+    if try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) {
       report.uploadedWholeStore = true
-    } catch let error as StoreError where error.code == .unpublishedEdits {
-      // Edited meanwhile: the next turn tries again.
-      context.environment.logger.notice("\(error)")
     }
   }
 }

@@ -44,6 +44,9 @@ struct FormerStore {
       guard error.code != .notADatabase else { return nil }
       context.environment.logger.notice("\(path): \(error)")
       replaced = ReplacedStore(unreadable: error.message)
+    } catch let error as DecodingError {
+      context.environment.logger.notice("\(path): \(error)")
+      replaced = ReplacedStore(unreadable: "What it remembers of its syncing is damaged.")
     }
   }
 

@@ -75,37 +75,28 @@ struct GapSteps: StoreSteps {
   }
 
   /// Uploads a whole store if others have asked for one and none that is
-  /// there has all that was cleared away, as this store does. Says whether
-  /// it has.
-  func uploadIfAsked(_ listing: MarkerSteps.Listing) throws -> Bool {
+  /// there has all that was cleared away, as this store does.
+  func uploadIfAsked(_ listing: MarkerSteps.Listing, _ report: inout SyncReport) throws {
     let commands = CommandSteps(files: files, store: store)
     var state = try commands.state()
-    guard let wanted = state.wanted, !wanted.isEmpty else { return false }
+    guard let wanted = state.wanted, !wanted.isEmpty else { return }
     let vector = try store.vector()
     let possible = wanted.filter { vector.number(of: $0.client) >= $0.number }
-    guard !possible.isEmpty else { return false }
+    guard !possible.isEmpty else { return }
     let candidates = try WholeStoreSteps(files).candidates(GenerationFile(of: store.binding))
     let open = possible.filter { upload in
       !candidates.contains {
         $0.isComplete && $0.vector?.number(of: upload.client) ?? 0 >= upload.number
       }
     }
-    var isUploaded = false
     if !open.isEmpty {
       let cleared = ClearedAway(try KnownMarkers(files: files, store: store).update(listing).values)
-      guard cleared.isContained(in: vector, commands: state.commands) else { return false }
-      do {
-        _ = try WholeStoreSteps(files).upload(store)
-        isUploaded = true
-      } catch let error as StoreError where error.code == .unpublishedEdits {
-        // Edited meanwhile: the next synchronization tries again.
-        context.environment.logger.notice("\(error)")
-        return false
-      }
+      guard cleared.isContained(in: vector, commands: state.commands) else { return }
+      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) else { return }
+      report.uploadedWholeStore = true
     }
     state.wanted = wanted.subtracting(possible)
     if state.wanted?.isEmpty ?? true { state.wanted = nil }
     try store.process(state: try state.encoded())
-    return isUploaded
   }
 }

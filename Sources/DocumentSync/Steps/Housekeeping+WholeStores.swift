@@ -93,17 +93,11 @@ extension Housekeeping {
       isWorthIt = cleared.isContained(in: vector, commands: commands.commands)
     }
     guard isWorthIt else { return }
-    do {
-      _ = try WholeStoreSteps(files).upload(store)
-      findings.report.uploadedWholeStore = true
-      let names = try files.listIfPresent(
-        layout.wholeStores(of: client), as: WholeStoreName.self)
-      findings.wholeStores[client] = names
-      findings.limits = findings.limits.replacing(try records.wholeStores(), of: client)
-    } catch let error as StoreError where error.code == .unpublishedEdits {
-      // Edited meanwhile: the next time tries again.
-      context.environment.logger.notice("\(error)")
-    }
+    guard try WholeStoreSteps(files).uploadIfPossible(store, &findings.warnings) else { return }
+    findings.report.uploadedWholeStore = true
+    findings.wholeStores[client] = try files.listIfPresent(
+      layout.wholeStores(of: client), as: WholeStoreName.self)
+    findings.limits = findings.limits.replacing(try records.wholeStores(), of: client)
   }
 
   // MARK: Removing

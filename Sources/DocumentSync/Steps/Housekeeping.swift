@@ -53,6 +53,7 @@ struct Housekeeping: StoreSteps {
     /// Generations of which all that this store has left is among these.
     var formerLives: [FormerLives.Leftovers] = []
     var report = VacuumReport()
+    var warnings: [SyncWarning] = []
   }
 
   /// Files that may go.
@@ -67,7 +68,7 @@ struct Housekeeping: StoreSteps {
   ///
   /// - Parameter isThorough: Whether to check every segment of others that
   ///   nobody has verified, rather than the own share of them.
-  func run(isThorough: Bool = false) throws -> VacuumReport {
+  func run(isThorough: Bool = false, _ warnings: inout [SyncWarning]) throws -> VacuumReport {
     context.begin(.listing)
     let known = try KnownMarkers(files: files, store: store).update(listing)
     var findings = Findings(
@@ -86,6 +87,7 @@ struct Housekeeping: StoreSteps {
     try remove(&findings)
     try records.keep(Self.standing(store))
     if !findings.report.removed.isEmpty { context.send(.vacuumed(findings.report)) }
+    warnings += findings.warnings
     return findings.report
   }
 

@@ -89,11 +89,12 @@ struct RebootstrapStep: StoreSteps {
     }
   }
 
-  /// A whole store with what was published since: the rows are compared with
-  /// the document as it is now.
+  /// A whole store with what was published since, as it is downloaded and as
+  /// far as commands are concerned: the rows are compared with the document as
+  /// it is now, and commands that came since are for this store.
   private func caughtUp(
     _ database: String, in generation: GenerationFile, _ siblings: LocalSiblings
-  ) throws -> String {
+  ) throws -> (path: String, commands: [UInt8]?) {
     var binding = binding(generation)
     var generator = context.environment.generator
     // Nobody hears of this one.
@@ -104,12 +105,15 @@ struct RebootstrapStep: StoreSteps {
       snapshotAt: database, binding: binding, options: options,
       checkCancellation: context.checkCancellation)
     do {
-      try SyncPass(store: whole, files: files, turns: SyncTurns(environment: context.environment))
+      let commands = try whole.commandState()
+      // What it processes nobody need hear of.
+      let unheard = SharedFiles(files.directory, context: context.unheard)
+      try SyncPass(store: whole, files: unheard, turns: SyncTurns(environment: context.environment))
         .catchUp()
       let result = siblings.temporary("caught-up")
       _ = try whole.snapshot(to: result, checkCancellation: context.checkCancellation)
       try whole.close()
-      return result
+      return (result, commands)
     } catch {
       try whole.close()
       throw error
@@ -117,13 +121,14 @@ struct RebootstrapStep: StoreSteps {
   }
 
   private func merge(
-    _ database: String, into generation: GenerationFile, _ reason: SyncReport.Rebootstrap.Reason,
-    _ records: [String: [UInt8]?]
+    _ whole: (path: String, commands: [UInt8]?), into generation: GenerationFile,
+    _ reason: SyncReport.Rebootstrap.Reason, _ records: [String: [UInt8]?]
   ) throws -> ContentReplacement {
+    let commandState = commandState(in: generation, kept: nil)
     do {
       return try store.replaceContent(
-        withSnapshotAt: database, mergingInto: binding(generation), records: records,
-        commandState: commandState(in: generation, kept: nil),
+        withSnapshotAt: whole.path, mergingInto: binding(generation), records: records,
+        commandState: { own, _ in try commandState(own, whole.commands) },
         checkCancellation: context.checkCancellation, onProgress: context.count(_:of:))
     } catch let error as StoreError where error.code == .schemasDiffer {
       let isTwice = reason == .createdTwice

@@ -210,9 +210,7 @@ struct SyncPass: StoreSteps {
     try acknowledged.replace(lost, &report)
     try acknowledged.forget(kept, fetched.listing)
 
-    if try GapSteps(files: files, store: store).uploadIfAsked(fetched.listing) {
-      report.uploadedWholeStore = true
-    }
+    try GapSteps(files: files, store: store).uploadIfAsked(fetched.listing, &report)
     var damage = ThoroughCheck.Damage()
     if checksOwnFiles {
       damage.restored = try thorough.checkDescription()
@@ -231,7 +229,7 @@ struct SyncPass: StoreSteps {
     // New markers are read for it, so only from time to time.
     let isOwnTurn = if case .own = fetched.turn { true } else { false }
     if try clearsAway || Housekeeping.isDue(store) || (isOwnTurn && housekeeping.nobodyCanJoin()) {
-      report.housekeeping = try housekeeping.run(isThorough: clearsAway)
+      report.housekeeping = try housekeeping.run(isThorough: clearsAway, &report.warnings)
     }
     report.openConflicts = try store.openConflictCount()
     report.pendingCommands = try store.pendingEvents().count

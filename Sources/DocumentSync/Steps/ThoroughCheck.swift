@@ -28,14 +28,24 @@ struct ThoroughCheck: StoreSteps {
   /// Writes the application's file and that of the store's generation again
   /// if they are missing or cannot be decoded. Gives those that were written.
   ///
-  /// Only where a marker shows that this is the store's directory, and that
-  /// the generation is alive in it. What nobody but the author of the lost
-  /// file knew is not in the new one: descriptions and notes, and who has
-  /// created it when; it names this client and this moment.
+  /// Only where a marker shows that this is the store's directory, no other
+  /// application's file is there alone, and the generation is alive in it. What
+  /// nobody but the author of the lost file knew is not in the new one:
+  /// descriptions and notes, and who has created it when; it names this client
+  /// and this moment.
   func restoreBeginning() throws -> [RelativePath] {
-    guard try !files.listIfPresent(layout.recentSyncs, as: MarkerName.self).isEmpty else {
-      return []
+    let roots = try files.list(.root, as: RootName.self).compactMap { name in
+      if case .application(let name) = name { name.root } else { nil }
     }
+    let listing = DocumentSteps.Listing(
+      try files.listIfPresent(layout.document.folder, as: DocumentEntryName.self))
+    let name = GenerationName(
+      ordinal: UInt64(binding.generationOrdinal), key: binding.generation)
+    guard try !files.listIfPresent(layout.recentSyncs, as: MarkerName.self).isEmpty,
+      roots.isEmpty || roots.contains(binding.root),
+      // One that was deleted, or that another has followed, is not missed.
+      !listing.isDeleted(name.ordinal), listing.counting.map({ $0 <= name }) ?? true
+    else { return [] }
     context.begin(.verifying, count: 2)
     var restored: [RelativePath] = []
     let application = DirectoryLayout.path(of: ApplicationName(root: binding.root))
@@ -47,24 +57,28 @@ struct ThoroughCheck: StoreSteps {
           createdMilliseconds: context.environment.now()))
       restored.append(application)
     }
-    if let generation = try restoreGeneration() { restored.append(generation) }
+    if let generation = try restore(name, listing) { restored.append(generation) }
     return restored
   }
 
-  private func restoreGeneration() throws -> RelativePath? {
-    let listing = DocumentSteps.Listing(
-      try files.listIfPresent(layout.document.folder, as: DocumentEntryName.self))
-    let ordinal = UInt64(binding.generationOrdinal)
-    let name = GenerationName(ordinal: ordinal, key: binding.generation)
-    // One that was deleted, or that another has followed, is not missed.
-    guard !listing.isDeleted(ordinal), listing.counting.map({ $0 <= name }) ?? true else {
-      return nil
-    }
+  private func restore(
+    _ name: GenerationName, _ listing: DocumentSteps.Listing
+  ) throws -> RelativePath? {
     let path = layout.document.path(of: name)
     guard try isLost(path, as: GenerationFile.self, .generation) else { return nil }
+    let previous = listing.generations.filter { $0.ordinal < name.ordinal }.max()
+    // Where the file before it is lost as well, or on its way, the line would
+    // end here, and those who are before it would be strangers.
+    guard
+      name.ordinal == 1 || previous?.ordinal == name.ordinal - 1
+        || listing.isDeleted(name.ordinal - 1)
+    else {
+      context.environment.logger.notice("\(path): the generation before it is not there")
+      return nil
+    }
     var file = GenerationFile(of: binding)
     file.description = binding.documentIdentifier
-    file.previous = listing.generations.filter { $0.ordinal < ordinal }.max()?.key
+    file.previous = previous?.key
     file.createdMilliseconds = context.environment.now()
     try replace(path, .generation, by: file)
     return path

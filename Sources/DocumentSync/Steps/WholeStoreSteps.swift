@@ -100,6 +100,24 @@ struct WholeStoreSteps {
     return description(written)
   }
 
+  /// Uploads the whole store along with something else, which goes on if it
+  /// cannot be. Says whether it was.
+  ///
+  /// - Parameter warnings: Gets one if nobody could join from it.
+  func uploadIfPossible(_ store: LocalStore, _ warnings: inout [SyncWarning]) throws -> Bool {
+    do {
+      _ = try upload(store)
+      return true
+    } catch let error as StoreError where error.code == .unpublishedEdits {
+      // Edited meanwhile: the next time tries again.
+      context.environment.logger.notice("\(error)")
+    } catch let error as SyncError where error.code == .storeDamaged {
+      warnings.append(
+        SyncWarning(.wholeStoreRefused, message: "\(error.message) \(error.remedy)"))
+    }
+    return false
+  }
+
   /// Throws if nobody could join from a snapshot: others would rely on it, and
   /// clear away what it is said to contain.
   private func examine(
