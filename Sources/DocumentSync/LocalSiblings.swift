@@ -71,7 +71,7 @@ struct LocalSiblings {
         let attributes = try FileManager.default.attributesOfItem(atPath: resolved)
         let date = attributes[.modificationDate] as? Date
         trace[path] = [
-          (attributes[.size] as? Int) ?? 0,
+          (attributes[.size] as? NSNumber)?.intValue ?? 0,
           Int((date?.timeIntervalSince1970 ?? 0) * 1_000_000),
         ]
       }

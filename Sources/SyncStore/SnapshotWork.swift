@@ -42,7 +42,7 @@ final class SnapshotWork {
       // SQLite makes the file when it first writes to it.
       guard FileManager.default.fileExists(atPath: file) else { return }
       let attributes = try FileManager.default.attributesOfItem(atPath: file)
-      count.advance(to: min(byteCount, attributes[.size] as? Int ?? 0))
+      count.advance(to: min(byteCount, (attributes[.size] as? NSNumber)?.intValue ?? 0))
     case .cleaning:
       looks.cleaning += 1
       let share = min(1, Double(looks.cleaning) / Double(max(1, looks.copying)))

@@ -261,6 +261,43 @@ struct SetUpTests {
     #expect(try await first.vacuum().kept.allSatisfy { $0.member != former })
   }
 
+  /// What it has written would be in the backup alone.
+  @Test(arguments: [true, false])
+  func programThatWritesWhileItsDatabaseIsReplacedStopsThat(isUnderSync: Bool) async throws {
+    let first = try await create("a")
+    let path: String
+    if isUnderSync {
+      let second = try await join("b")
+      path = second.store.path
+      try await second.close()
+    } else {
+      path = try scratch.makeNotes("b", rows: 1)
+    }
+    let hooked = HookedPublication(directory, part: "ClientDevices") {
+      do {
+        let program = try DatabaseQueue(path: path)
+        try program.write { try $0.execute(sql: "UPDATE notes SET body = 'meanwhile'") }
+        try program.close()
+      } catch {
+        Issue.record(error)
+      }
+    }
+    let error = await syncError {
+      _ = try await DocumentSyncManager.join(
+        storeAt: path, directory: hooked, client: "b",
+        existing: isUnderSync ? .replaceKeepingBackup : .merge(prefer: .document),
+        environment: world.environment)
+    }
+    #expect(error?.code == .storeBusy)
+    #expect(try scratch.names().filter { $0.contains("backup") || $0.contains("tmp") } == [])
+    let program = try DatabaseQueue(path: path)
+    let bodies = try await program.read {
+      try String.fetchSet($0, sql: "SELECT body FROM notes")
+    }
+    #expect(bodies == ["meanwhile"])
+    #expect(try first.notes().allSatisfy { !$0.contains("meanwhile") })
+  }
+
   /// What it holds for the new one would hinder that one for ever.
   @Test(arguments: [
     "DELETE FROM docsync_meta WHERE key = 'configuration'",

@@ -29,7 +29,9 @@ import Testing
     for _ in 1...2 {
       let store = try LocalStore.open(at: path)
       #expect(try Program(path).rows(format) == ["2"])
-      #expect(try Program(path).rows("SELECT count(*) FROM docsync_early") == ["0"])
+      for table in ["docsync_early", "docsync_aside"] {
+        #expect(try Program(path).rows("SELECT count(*) FROM \(table)") == ["0"])
+      }
       try store.close()
     }
     #expect(try LocalStore.verify(at: path).report.findings == [])
