@@ -10,7 +10,7 @@ import SyncModel
 /// leads is known before the row is looked at; within circles of references,
 /// rows are followed one by one.
 final class DatabaseMerge {
-  private let session: StoreSession
+  let session: StoreSession
   private let former: FormerDatabase
   private let prefer: MergePreference
   private let random: () -> UInt64
@@ -19,13 +19,13 @@ final class DatabaseMerge {
 
   /// When the rows were edited, if that can be compared.
   private let stamps: FormerStamps?
-  private let keys: MergedKeys
-  private var readers: [Int: FormerDatabase.Reader] = [:]
+  let keys: MergedKeys
+  var readers: [Int: FormerDatabase.Reader] = [:]
   /// The tables that take part in circles of references.
-  private let circular: Set<Int>
+  let circular: Set<Int>
   /// Rows that refer to rows which refer to them: what is to be put right
   /// once all are there.
-  private var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
+  var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
   private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
   /// The greatest keys that were given out, or were there.
   private var greatestKeys: [Int: Int64] = [:]
@@ -87,137 +87,9 @@ final class DatabaseMerge {
     try keys.end()
   }
 
-  // MARK: - Circles
-
-  private func key(of row: FormerDatabase.Record, _ table: TableSchema) -> [Value] {
-    if let key = row.localKey { return [key] }
-    return table.identityPositions.map { row.values[$0] }
-  }
-
-  /// Merges the rows first that a row refers to, however long the way is.
-  private func mergeWithParents(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
-    struct Name: Hashable {
-      var table: Int
-      var key: [Value]
-    }
-    var path = [(table: table, row: row)]
-    var onPath: Set<Name> = [Name(table: table.id, key: key(of: row, table))]
-    while let (table, row) = path.last {
-      let name = Name(table: table.id, key: key(of: row, table))
-      if try keys.place(of: name.key, in: table) == nil {
-        var parent: (table: TableSchema, row: FormerDatabase.Record)?
-        for reference in table.foreignKeys where circular.contains(reference.parent) {
-          guard let found = try self.parent(of: row, by: reference, table) else { continue }
-          let name = Name(table: found.table.id, key: key(of: found.row, found.table))
-          guard try keys.place(of: name.key, in: found.table) == nil, !onPath.contains(name) else {
-            continue
-          }
-          parent = found
-          onPath.insert(name)
-          break
-        }
-        if let parent {
-          path.append(parent)
-          continue
-        }
-        try merge(row, table)
-      }
-      onPath.remove(name)
-      path.removeLast()
-    }
-  }
-
-  private func parent(
-    of row: FormerDatabase.Record, by reference: ForeignKey, _ table: TableSchema
-  ) throws -> (table: TableSchema, row: FormerDatabase.Record)? {
-    let parent = session.schema[reference.parent]
-    guard let key = parentKey(row.values, reference, parent),
-      let found = try readers[parent.id]?.record(key)
-    else { return nil }
-    return (parent, found)
-  }
-
-  private func finishCircles() throws {
-    for (table, key, reference, values) in unfinished {
-      let access = try session.access(table)
-      guard case .moved(let new) = try translation(values, reference) else { continue }
-      let statement = try access.update(reference.columns)
-      for (index, value) in (new + key).enumerated() { statement.bind(value, at: index + 1) }
-      // It is in the log as inserted, with whatever it holds then.
-      try session.write(statement)
-    }
-  }
-
-  // MARK: - References
-
-  /// The key by which a reference finds a row; `nil` if it refers to nothing,
-  /// or goes by other columns.
-  private func parentKey(
-    _ values: [Value], _ reference: ForeignKey, _ parent: TableSchema
-  ) -> [Value]? {
-    parentKey(reference.columns.map { values[$0] }, reference.parentColumns, parent)
-  }
-
-  private func parentKey(
-    _ referring: [Value], _ parentColumns: [String], _ parent: TableSchema
-  ) -> [Value]? {
-    guard !referring.contains(.null) else { return nil }
-    let names = parentColumns.map { $0.lowercased() }
-    let wanted = MergedKeys.keyColumns(parent).map { $0.lowercased() }
-    guard names.count == wanted.count else { return nil }
-    var key: [Value] = []
-    for (index, name) in wanted.enumerated() {
-      guard let position = names.firstIndex(of: name) else { return nil }
-      let affinity =
-        parent.localKey != nil ? .integer : parent.columns[parent.identityPositions[index]].affinity
-      key.append(referring[position].applying(affinity))
-    }
-    return key
-  }
-
-  /// Where a reference leads, in terms of its own columns.
-  private func translation(
-    _ values: [Value], _ reference: ForeignKey
-  ) throws -> MergedKeys.Place? {
-    try translation(
-      reference.columns.map { values[$0] }, reference.parentColumns,
-      session.schema[reference.parent])
-  }
-
-  private func translation(
-    _ referring: [Value], _ parentColumns: [String], _ parent: TableSchema
-  ) throws -> MergedKeys.Place? {
-    guard let key = parentKey(referring, parentColumns, parent) else { return .same }
-    guard case .moved(let new) = try keys.place(of: key, in: parent) else {
-      return try keys.place(of: key, in: parent)
-    }
-    let wanted = MergedKeys.keyColumns(parent).map { $0.lowercased() }
-    return .moved(
-      to: parentColumns.map { name in
-        wanted.firstIndex(of: name.lowercased()).map { new[$0] } ?? .null
-      })
-  }
-
-  /// The values of a row that stays on the device, with references that follow
-  /// the rows that they lead to.
-  func translate(
-    _ values: [Value], _ references: [LocalTables.LocalReference]
-  ) throws -> [Value] {
-    var values = values
-    for reference in references {
-      let referring = reference.columns.map { values[$0] }
-      if case .moved(let new) = try translation(
-        referring, reference.parentColumns, reference.parent)
-      {
-        for (column, value) in zip(reference.columns, new) { values[column] = value }
-      }
-    }
-    return values
-  }
-
   // MARK: - A row
 
-  private func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
+  func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     let formerKey = key(of: row, table)
     // Such a row is on no other device.
     if table.localKey == nil, formerKey.contains(.null) { return }
@@ -437,7 +309,7 @@ final class DatabaseMerge {
     return greatest + 1
   }
 
-  private func insert(
+  func insert(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
   ) throws -> [Value] {
     let access = try session.access(table.id)

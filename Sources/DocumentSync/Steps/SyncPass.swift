@@ -34,7 +34,7 @@ struct SyncPass: StoreSteps {
   func run() throws -> SyncReport { try send(fetch()) }
 
   /// How often the store may become another client within one pass.
-  private static let incarnations = 3
+  static let incarnations = 3
 
   /// The first half: fetches and applies what is new.
   func fetch() throws -> Fetched {
@@ -92,15 +92,8 @@ struct SyncPass: StoreSteps {
 
   /// Keeps what was exchanged until a synchronization has come to its end and
   /// tells of it.
-  private func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
+  func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
     if let rebootstrap { try records.keep(rebootstrap) }
-  }
-
-  /// The store is that of a client that is retired, of which the others have
-  /// applied no more than up to a number.
-  private struct Retired: Error {
-    var retirement: CommandState.Retirement
-    var cut: UInt64
   }
 
   private func forked(_ fork: Fork) -> SyncError {
@@ -245,68 +238,6 @@ struct SyncPass: StoreSteps {
     return report
   }
 
-  /// Lets the others know that the store is a new client.
-  private func announce(_ report: inout SyncReport) throws {
-    let incarnations = try store.unannouncedIncarnations()
-    guard !incarnations.isEmpty else { return }
-    let binding = store.binding
-    let applications = ApplicationSteps(files)
-    // Of those that the store was in between, others hear only if something
-    // was sealed as them.
-    let heard = Set(try store.ancestralChangeSets().map(\.client)).union([binding.client])
-    for incarnation in incarnations where heard.contains(incarnation.client) {
-      try applications.describe(
-        incarnation.client, as: binding.clientDescription, ancestor: incarnation.ancestor,
-        document: binding.document)
-    }
-    for incarnation in incarnations {
-      context.send(
-        .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
-    }
-    try LeftBehind(files: files, store: store).note(incarnations)
-    let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
-    if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
-    try store.noteIncarnationsAnnounced()
-    report.incarnations = incarnations
-  }
-
-  /// Notes who was not seen, and retires those who were not for long enough.
-  private func observeAbsence(_ fetched: Fetched) throws {
-    try MemberSteps(files: files, store: store).observeAbsence(
-      fetched.members, fetched.seen, now: context.environment.now())
-    guard let limit = context.environment.retireAfter else { return }
-    // Once is enough: a command that waits has not been processed here.
-    guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
-    let retired = try Retirement(store: store, context: context).enqueue(
-      .notSeen(milliseconds: limit), fetched.members, fetched.seen)
-    for client in retired {
-      context.environment.logger.notice("retiring \(client): not seen for long")
-    }
-  }
-
-  /// Retires the clients that this store was before, and that nobody is any
-  /// more, once everything that they have published is applied.
-  ///
-  /// What it was itself when it said so may have been retired before, and has
-  /// nothing to say then: it is said again.
-  private func retireAncestors(_ fetched: Fetched) throws {
-    let ancestors = try records.replaced().filter(fetched.members.remaining.contains)
-    guard !ancestors.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
-    // What is not published has not been processed here.
-    guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
-    let applied = try store.appliedVector()
-    for ancestor in ancestors {
-      let seen = fetched.seen[ancestor]
-      guard seen?.changeHead ?? 0 <= applied.number(of: ancestor) else { continue }
-      try CommandSteps.enqueue(
-        SyncCommand(
-          SyncCommand.Retire(
-            client: ancestor, reason: .replaced, lastRevision: seen?.revision ?? 0,
-            changeHead: applied.number(of: ancestor))),
-        in: store)
-    }
-  }
-
   private func housekeeping(_ fetched: Fetched) throws -> Housekeeping {
     Housekeeping(
       files: files, store: store, listing: fetched.listing, members: fetched.members,
@@ -345,48 +276,6 @@ struct SyncPass: StoreSteps {
         report: report, listing: listing, turn: .other, seen: seen, members: members,
         mustShow: false),
       waiting: [])
-  }
-
-  /// Throws if this client is retired; says whether it is to show the others
-  /// that it is there.
-  private func checkMembership(
-    _ members: Members, _ listing: MarkerSteps.Listing
-  ) throws -> Bool {
-    let client = store.binding.client
-    let isAllowed = try records.rejoins()
-    // A copy of a removed client, or an older state of it, is that device all
-    // the same until others have heard of it. One that was retired was allowed.
-    let formerly = try store.unannouncedIncarnations().filter { $0.reason != .retired }
-    for client in [client] + formerly.map(\.ancestor) {
-      guard let retirement = members.retirements[client], retirement.reason == .removed else {
-        continue
-      }
-      if !isAllowed { throw stopped(retirement) }
-    }
-    guard let retirement = members.retirements[client] else { return false }
-    if let cut = members.cuts[client]?.number {
-      throw Retired(retirement: retirement, cut: cut)
-    }
-    // It is not absent at all.
-    if retirement.reason == .absent { return true }
-    // Nobody need be waited for: what somebody has beyond is written anew with
-    // the stamps that it has there.
-    let known = try KnownMarkers(files: files, store: store).update(listing)
-    let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
-    throw Retired(retirement: retirement, cut: applied.max() ?? 0)
-  }
-
-  private func stopped(_ retirement: CommandState.Retirement) -> SyncError {
-    retirement.reason == .removed
-      ? context.error(
-        .clientRemoved, path: store.path, "This device was removed from the document.",
-        remedy: "Decide whether it shall go on as a new device, or leave the document.",
-        detail: "by \(retirement.author)")
-      : context.error(
-        .clientRetired, path: store.path,
-        "This device was retired, and not all others have said how much of its edits they have.",
-        remedy: "Sync again later: it then goes on as a new device, with all its edits.",
-        detail: "by \(retirement.author): \(retirement.reason.rawValue)")
   }
 
   fileprivate enum Turn: Sendable {

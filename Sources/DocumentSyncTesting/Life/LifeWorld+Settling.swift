@@ -1,0 +1,80 @@
+import Foundation
+import DocumentSync
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The end of a life.
+extension LifeWorld {
+  /// Lets everything arrive and everybody synchronize until nothing moves.
+  /// Gives the number of rounds.
+  func settle() async throws -> Int {
+    for device in devices.values { device.directory.isOpen = true }
+    try await retireWhoIsNoMore()
+    let patience = try roundsUntilEverythingWasLookedAt()
+    let limit = 10 + 4 * devices.count + patience
+    var quiet = 0
+    for round in 1...limit {
+      var isIdle = true
+      var waiting: [String] = []
+      for device in devices.values.sorted(by: { $0.number < $1.number }) {
+        let report = try await synchronize(device)
+        waiting += report.waiting.map { "device \(device.number): \($0)" }
+        if !report.isIdle || report.publishedMarker { isIdle = false }
+      }
+      // Each client looks into the folder of every other in turn.
+      quiet = isIdle ? quiet + 1 : 0
+      guard quiet > max(patience, devices.count + 2) || (quiet > patience && waiting.isEmpty)
+      else { continue }
+      if let first = waiting.first {
+        throw FleetFailure(.unexplained, "waits in the end: \(first)")
+      }
+      return round
+    }
+    throw FleetFailure(.restless, "not at rest after \(limit) rounds")
+  }
+
+  /// How often everybody has to synchronize until all folders were looked at
+  /// of which no marker tells: those of generations that are no more, and of
+  /// clients that are gone and that a device has never heard of.
+  private func roundsUntilEverythingWasLookedAt() throws -> Int {
+    let generations = memory.items.keys.filter { $0.name.hasPrefix("generation.") }
+    let authors = Set(
+      memory.items.keys.compactMap { path in
+        let parts = path.components
+        return parts.count == 6 && parts[3] == "SyncChanges" ? parts[4] : nil
+      })
+    let isUnknown = try devices.values.contains { device in
+      let known = try device.manager.store.vector().entries.keys.map(\.description)
+      return !authors.subtracting(known).isEmpty
+    }
+    guard generations.count > 1 || isUnknown else { return 1 }
+    // One in turn, the own two and two others beside those of clients.
+    return try devices.values.map { try $0.manager.store.vector().entries.count + 5 }.max() ?? 1
+  }
+
+  /// Retires the members that no store is any more, as somebody does in time:
+  /// their states were restored over.
+  private func retireWhoIsNoMore() async throws {
+    let all = devices.values.sorted { $0.number < $1.number }
+    for _ in 0..<2 { for device in all { _ = try await synchronize(device) } }
+    guard let first = all.first else { return }
+    let alive = Set(all.map(\.manager.binding.client))
+    for client in try await first.manager.listClients()
+    where client.status == .member && !alive.contains(client.client) {
+      do {
+        try await first.manager.retire(.client(client.client, .absent))
+      } catch let error as SyncError where error.code == .clientUnknown {
+        // It is being retired already.
+        continue
+      }
+    }
+  }
+
+  /// A device that joins when everything is over.
+  func joinAtTheEnd() async throws -> LifeDevice {
+    let device = try await join(LifePlan.maximum + 1)
+    device.directory.isOpen = true
+    return device
+  }
+}
