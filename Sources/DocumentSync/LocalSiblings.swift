@@ -141,7 +141,7 @@ struct LocalSiblings {
       .fileExists, operation: operation, path: store,
       message: "A database is there already, and it is under sync.",
       remedy: "Synchronize it with “docsync sync”, which also completes a “docsync join” that was "
-        + "interrupted. Or choose another path, or ask for it to be replaced; it is kept as a backup."
+        + "interrupted. Or choose another path, or replace it (--replace); it is kept as a backup."
     )
   }
 

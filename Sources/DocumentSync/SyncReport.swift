@@ -43,6 +43,13 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// descriptions, whole stores, the files of the application and of the
   /// generation.
   public var restoredFiles: [String] = []
+  /// Damaged files of this client that were removed, by their paths: there is
+  /// something else in their place.
+  public var removedFiles: [String] = []
+  /// Damaged files of this client that stay, by their paths: a whole store is
+  /// to take their place, and none can be made while there are edits that are
+  /// not published, or that wait for those of others.
+  public var damagedFiles: [String] = []
   /// What cannot be applied yet, and why. Empty means that this store has
   /// everything that it knows of.
   public var waiting: [SyncWait] = []
@@ -104,7 +111,8 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Whether nothing was sent, received or put back.
   public var isIdle: Bool {
     sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty
-      && restoredFiles.isEmpty && sentCommands == 0 && processedCommands == 0
+      && restoredFiles.isEmpty && removedFiles.isEmpty && sentCommands == 0
+      && processedCommands == 0
       && !publishedMarker && !uploadedWholeStore && rebootstrap == nil
   }
 }

@@ -220,7 +220,7 @@ public struct WholeStoreName: NumberedFileName {
 }
 
 /// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive
-/// change sets in one file.
+/// change sets in one file, as many as a segment may hold.
 public struct SegmentName: DirectoryName {
   /// The numbers of the change sets within.
   public var numbers: ClosedRange<UInt64>
@@ -245,7 +245,8 @@ public struct SegmentName: DirectoryName {
     else { return nil }
     let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
     guard bounds.count == 2, let first = NameNumber.parse(bounds[0], from: 1),
-      let last = NameNumber.parse(bounds[1], from: 1), first <= last
+      let last = NameNumber.parse(bounds[1], from: 1), first <= last,
+      last - first < UInt64(SegmentCodec.greatestCount)
     else { return nil }
     self.init(numbers: first...last, hash: hash)
   }

@@ -13,7 +13,23 @@ public struct VersionVector: Hashable, Sendable, Codable {
       self.number = number
       self.hash = hash
     }
+
+    /// Reads `{number, hash}`; throws if the number is above
+    /// ``VersionVector/greatestNumber``.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      number = try container.decode(UInt64.self, forKey: .number)
+      hash = try container.decode(ContentHash.self, forKey: .hash)
+      guard number <= VersionVector.greatestNumber else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .number, in: container, debugDescription: "\(number) is no number of a change set"
+        )
+      }
+    }
   }
+
+  /// No number is above this one, so that others follow it.
+  public static let greatestNumber = UInt64(Int64.max) - 1
 
   /// The entries; a client without one has had nothing applied.
   public private(set) var entries: [ClientIdentifier: Entry]

@@ -58,8 +58,14 @@ struct Failure: Error, Sendable {
   private init(_ error: SyncError) {
     self.init(
       code: error.code.rawValue, message: error.message, path: error.path,
-      remedy: Self.remedies[error.code] ?? error.remedy, detail: error.detail,
+      remedy: Self.remedy(error), detail: error.detail,
       status: ExitStatus(error.classification))
+  }
+
+  private static func remedy(_ error: SyncError) -> String {
+    // What is there is under sync, perhaps since joining was interrupted.
+    if error.code == .fileExists, error.remedy.contains("“docsync sync”") { return error.remedy }
+    return remedies[error.code] ?? error.remedy
   }
 
   /// What to do next in the words of the command, where the library's are of

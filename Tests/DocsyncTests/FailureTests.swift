@@ -87,6 +87,24 @@ import Testing
     #expect(try scratch.succeed("status", "c.db").output.contains("nothing"))
   }
 
+  /// As after joining was interrupted.
+  @Test func joinOntoAStoreUnderSyncSaysHowToGoOn() throws {
+    try scratch.makeTwoDevices()
+    let refused = try scratch.docsync("join", "b.db", "--directory", "shared")
+    #expect(refused.status == 5)
+    #expect(refused.errors.contains("docsync sync") && refused.errors.contains("--replace"))
+  }
+
+  @Test func joinThatReplacesAStoreOfAnotherDocumentSaysThatItIsStillWaitedFor() throws {
+    try scratch.makeTwoDevices()
+    try scratch.makeNotes("other.db")
+    try FileManager.default.createDirectory(
+      atPath: scratch.path + "/elsewhere", withIntermediateDirectories: false)
+    try scratch.succeed("init", "other.db", "--directory", "elsewhere")
+    let joined = try scratch.succeed("join", "b.db", "--directory", "elsewhere", "--replace")
+    #expect(joined.output.contains("whose devices go on waiting for it"), "\(joined.output)")
+  }
+
   @Test(arguments: [[], ["--replace"]])
   func joinOntoAFolderIsRefused(options: [String]) throws {
     try scratch.makeTwoDevices()

@@ -128,8 +128,12 @@ import Testing
     let pair = try await Pair()
     let events = pair.loser.events.stream()
     try await pair.winner.sendCommand(name: "since", payload: [7])
+    try pair.winner.put("since", "the whole store")
     try await pair.winner.synchronize()
-    for _ in 0..<2 { try await pair.loser.synchronize() }
+    let heard = HeardProgress()
+    try await pair.loser.synchronize(onProgress: heard.handler)
+    _ = heard.parts()
+    try await pair.loser.synchronize()
     #expect(try await pair.loser.pendingCommands().map(\.name) == ["since"])
     try await pair.loser.close()
     #expect(await names(of: events).filter { $0 == "command" }.count == 1)

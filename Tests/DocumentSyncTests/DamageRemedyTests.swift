@@ -1,9 +1,10 @@
-import DocumentSync
 import DocumentSyncTesting
 import Foundation
 import SyncDirectory
 import SyncModel
 import Testing
+
+@testable import DocumentSync
 
 /// What verifying says to do about a file depends on whose it is, and on who
 /// needs it.
@@ -50,6 +51,40 @@ struct DamageRemedyTests {
     #expect(try fleet[1].notes().contains("z=of the third"))
   }
 
+  @Test func fileOfADeviceThatHasLeftIsWaitedForWhileItMayBeArriving() async throws {
+    let (fleet, path) = try await left(appliedBy: 1)
+    let bytes = try fleet.memory.read(path, limit: .max)
+    fleet.memory.put(.file(Array(bytes.prefix(bytes.count / 2))), at: path)
+    let found = try await finding(fleet, at: path)
+    #expect(found.kind == .truncated && found.severity == .waiting)
+    #expect(found.remedy.hasPrefix("Wait until"), "\(found)")
+    #expect(found.remedy.contains("docsync reset"), "\(found)")
+  }
+
+  @Test func whatItsFormatDoesNotAllowInAFileOfTheBeginningIsWrittenAgain() async throws {
+    let fleet = try await TestFleet(1)
+    try await fleet.settle()
+    for (prefix, type) in [
+      ("application.", Envelope.FileType.application), ("generation.", .generation),
+      (fleet[0].binding.client.description, .clientDevice),
+    ] {
+      let path = try #require(
+        fleet.paths {
+          $0.name.hasPrefix(prefix) && $0.name.hasSuffix(".json")
+            && !$0.components.contains("RecentSyncs")
+        }.last)
+      fleet.memory.put(.file(try Envelope.encodeJSON(["x": 1], type: type)), at: path)
+      let found = try await finding(fleet, at: path)
+      #expect(found.kind == .malformed)
+      #expect(found.remedy.contains("docsync sync --thorough"), "\(found)")
+      try await fleet[0].synchronizeThoroughly()
+      #expect(
+        try await ApplicationSyncManager(
+          directory: fleet.memory, environment: fleet.environment
+        ).verify().findings == [])
+    }
+  }
+
   @Test func missingChangeSetOfADeviceThatHasLeftTakesAReset() async throws {
     let (fleet, _) = try await left(appliedBy: 1)
     let path = try #require(fleet.changeSets(of: 2).first)
@@ -68,7 +103,7 @@ struct DamageRemedyTests {
     try strike(path, fleet.memory)
     #expect(try await finding(fleet, at: path).remedy.contains("docsync upload"))
     try await fleet[0].uploadWholeStore()
-    guard fleet.memory.items[path] != nil else { return }
+    #expect(fleet.memory.items[path] != nil)
     let found = try await finding(fleet, at: path)
     #expect(found.severity == .note, "\(found)")
   }

@@ -114,11 +114,17 @@ struct RetirementTests {
     let old = try marker(fleet, 1)
     #expect(old.retired.map(\.client) == [client])
     var knowing = try marker(fleet, 0)
-    #expect(ListClientsOperation.retired(by: [old, knowing]) == [client])
+    #expect(RecentSyncFile.retired(by: [old, knowing]) == [client])
     knowing.retired = []
-    #expect(ListClientsOperation.retired(by: [old, knowing]) == [])
+    for countsOwn in [true, false] {
+      #expect(RecentSyncFile.retired(by: [old, knowing], countsOwn: countsOwn) == [])
+    }
+    // Its own says the same; that of one that has left does not count.
+    knowing.client = client
+    #expect(RecentSyncFile.retired(by: [old, knowing]) == [])
+    #expect(RecentSyncFile.retired(by: [old, knowing], countsOwn: false) == [client])
     knowing.commandsApplied = VersionVector()
-    #expect(ListClientsOperation.retired(by: [old, knowing]) == [client])
+    #expect(RecentSyncFile.retired(by: [old, knowing]) == [client])
   }
 
   /// How a client stands by the list of a document and by that of the

@@ -1,4 +1,5 @@
 import DocumentSyncTesting
+import GRDB
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -76,7 +77,9 @@ struct ThoroughTests {
     let isNoticed = kind != .marker || blow != .removes
     #expect(try await !verify(fleet).isEmpty == isNoticed)
 
-    let report = try await fleet[0].synchronizeThoroughly()
+    let heard = HeardProgress()
+    let report = try await fleet[0].synchronizeThoroughly(onProgress: heard.handler)
+    _ = heard.parts()
     #expect(report.waiting.isEmpty)
     #expect(report.restoredFiles.isEmpty == (kind == .changeSet))
     #expect(report.restored.isEmpty == (kind != .changeSet))
@@ -108,8 +111,36 @@ struct ThoroughTests {
     try Self.strike(path, .flips, fleet.memory)
     let report = try await fleet[0].synchronizeThoroughly()
     #expect(!report.uploadedWholeStore)
+    #expect(report.removedFiles == [path.description] && report.damagedFiles == [])
     #expect(fleet.memory.items[path] == nil)
     #expect(try await verify(fleet) == [])
+  }
+
+  /// An edit is made just when the damage is found.
+  @Test func damagedWholeStoreStaysAndIsToldOfWhileNoOtherCanBeMade() async throws {
+    let fleet = try await Self.fleet()
+    let path = try Self.path(.wholeStore, in: fleet)
+    try Self.strike(path, .flips, fleet.memory)
+    try await fleet[0].close()
+    let store = fleet.scratch.store("0")
+    let hooked = HookedRead(fleet.memory, part: ".store") {
+      do {
+        let program = try DatabaseQueue(path: store)
+        try program.write { try $0.execute(sql: "UPDATE notes SET body = 'meanwhile'") }
+        try program.close()
+      } catch {
+        Issue.record(error)
+      }
+    }
+    let manager = try await DocumentSyncManager.open(
+      storeAt: store, directory: hooked, environment: fleet.environment)
+    let report = try await manager.synchronizeThoroughly()
+    #expect(report.damagedFiles == [path.description] && report.removedFiles == [])
+    #expect(fleet.memory.items[path] != nil)
+    let next = try await manager.synchronizeThoroughly()
+    #expect(next.damagedFiles == [] && next.removedFiles == [path.description])
+    #expect(next.uploadedWholeStore && fleet.memory.items[path] == nil)
+    try await manager.close()
   }
 
   @Test func generationFileIsWrittenByNobodyWhoWasNotAsked() async throws {
@@ -219,7 +250,9 @@ struct ThoroughTests {
       }
     }
     #expect(try await fleet[0].synchronizeThoroughly().waiting == [])
-    for finding in try await verify(fleet) {
+    let findings = try await verify(fleet)
+    #expect(findings.count == 2)
+    for finding in findings {
       #expect(finding.remedy.hasPrefix("Remove the file by hand"), "\(finding)")
     }
   }

@@ -113,6 +113,14 @@ struct WholeStoreUploadTests {
     #expect(listed.count == 1 && listed[0].number == 1)
   }
 
+  @Test func uploadThatFailsLeavesNothingBesideTheStore() async throws {
+    let fleet = try await TestFleet(1)
+    try await fleet.settle()
+    fleet.directories[0].script(FaultyDirectory.Fault(.fail(.noSpace), on: .upload))
+    #expect(await syncError { try await fleet[0].uploadWholeStore() } != nil)
+    #expect(try fleet.scratch.names().filter { $0.contains("docsync-tmp") } == [])
+  }
+
   /// It is not what the synchronization is about.
   @Test func damagedStoreThatWasAskedForAWholeStoreSynchronizesAllTheSame() async throws {
     let fleet = try await TestFleet(2)

@@ -107,6 +107,12 @@ import Testing
     #expect(!Sample.generation.path(of: tooLong).isPublishable)
   }
 
+  @Test func segmentOfMoreChangeSetsThanOneMayHoldIsNotOurs() {
+    #expect(SegmentName("5-65540.\(hash).segment") != nil)
+    #expect(SegmentName("5-65541.\(hash).segment") == nil)
+    #expect(SegmentName("1-999999999999999.\(hash).segment") == nil)
+  }
+
   @Test func whatIsNotExactlyOursIsNotParsed() {
     let changes = [
       "", ".", "1", "1.\(hash)", "0.\(hash).syncchg", "01.\(hash).syncchg", "+1.\(hash).syncchg",

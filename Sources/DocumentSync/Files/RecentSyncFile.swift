@@ -70,3 +70,65 @@ struct RecentSyncFile: Hashable, Codable {
   /// By its own clock; decides nothing.
   var milliseconds: Int64
 }
+
+extension RecentSyncFile {
+  /// The clients of whom a marker says that they are retired, unless another
+  /// one of which nothing is missing that the first knew of says nothing of it:
+  /// who was absent and has shown itself is back.
+  ///
+  /// - Parameter countsOwn: Whether a client's own marker says that it is back;
+  ///   so does that of one that has left.
+  static func retired(
+    by markers: [RecentSyncFile], countsOwn: Bool = true
+  ) -> Set<ClientIdentifier> {
+    var retired: Set<ClientIdentifier> = []
+    for marker in markers {
+      for client in marker.retired.map(\.client) where client != marker.client {
+        let isTakenBack = markers.contains { other in
+          (countsOwn || other.client != client)
+            && other.commandsApplied.contains(marker.commandsApplied)
+            && !other.retired.contains { $0.client == client && other.client != client }
+        }
+        if !isTakenBack { retired.insert(client) }
+      }
+    }
+    return retired
+  }
+}
+
+// What others have written may say anything: what is counted and added up is
+// within bounds once it is read.
+
+extension RecentSyncFile.WholeStore {
+  /// The longest file that one may be.
+  static let greatestByteCount = 1 << 40
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    client = try container.decode(ClientIdentifier.self, forKey: .client)
+    number = try container.decode(UInt64.self, forKey: .number)
+    hash = try container.decode(ContentHash.self, forKey: .hash)
+    vector = try container.decode(VersionVector.self, forKey: .vector)
+    commands = try container.decode(VersionVector.self, forKey: .commands)
+    byteCount = try container.decode(Int.self, forKey: .byteCount)
+    guard (0...Self.greatestByteCount).contains(byteCount) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .byteCount, in: container, debugDescription: "\(byteCount) is no length of a file")
+    }
+  }
+}
+
+extension RecentSyncFile.Segment {
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    client = try container.decode(ClientIdentifier.self, forKey: .client)
+    first = try container.decode(UInt64.self, forKey: .first)
+    last = try container.decode(UInt64.self, forKey: .last)
+    hash = try container.decode(ContentHash.self, forKey: .hash)
+    guard first <= last, last <= VersionVector.greatestNumber else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .last, in: container,
+        debugDescription: "no segment has the numbers \(first) to \(last)")
+    }
+  }
+}

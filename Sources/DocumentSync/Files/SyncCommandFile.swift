@@ -94,10 +94,12 @@ struct SyncCommand: Hashable, Codable {
     let parts = [retire != nil, reset != nil, upload != nil, application != nil]
     guard let kind = Kind(rawValue: kind) else { return true }
     guard parts.filter(\.self).count == 1 else { return false }
+    func isNumber(_ number: UInt64) -> Bool { number <= VersionVector.greatestNumber }
     switch kind {
-    case .retire: return retire != nil
-    case .reset: return reset != nil
-    case .upload: return upload != nil
+    case .retire:
+      return retire.map { isNumber($0.lastRevision) && isNumber($0.changeHead ?? 0) } ?? false
+    case .reset: return reset.map { isNumber($0.ordinal) } ?? false
+    case .upload: return upload.map { isNumber($0.number) } ?? false
     case .application:
       guard let application else { return false }
       return application.payload.count <= Application.payloadLimit

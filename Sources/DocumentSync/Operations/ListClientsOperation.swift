@@ -70,7 +70,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
         .generation(found.file.generation)
       let markers = try MarkerSteps.newest(files, layout: layout)
       for marker in markers { members[marker.name.client] = found.file.document }
-      retired.formUnion(Self.retired(by: markers.compactMap(\.file)))
+      retired.formUnion(RecentSyncFile.retired(by: markers.compactMap(\.file)))
     }
     return registered.map { client in
       var client = client
@@ -81,23 +81,6 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       if retired.contains(client.client) { client.retire(.absent) }
       return client
     }
-  }
-
-  /// The clients of whom a marker says that they are retired, unless another
-  /// one of which nothing is missing that the first knew of says nothing of it:
-  /// who was absent and has shown itself is back.
-  static func retired(by markers: [RecentSyncFile]) -> Set<ClientIdentifier> {
-    var retired: Set<ClientIdentifier> = []
-    for marker in markers {
-      for client in marker.retired.map(\.client) where client != marker.client {
-        let isTakenBack = markers.contains { other in
-          other.commandsApplied.contains(marker.commandsApplied)
-            && !other.retired.contains { $0.client == client && other.client != client }
-        }
-        if !isTakenBack { retired.insert(client) }
-      }
-    }
-    return retired
   }
 
   /// Whose state another client has continued, and who has no marker, is a

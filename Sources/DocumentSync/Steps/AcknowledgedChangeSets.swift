@@ -48,7 +48,7 @@ struct AcknowledgedChangeSets: StoreSteps {
     guard try !records.wholeStores().contains(where: { $0.vector.number(of: client) >= last })
     else { return }
     context.environment.logger.notice("change set \(last) cannot be put back: uploading the store")
-    if try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) {
+    if try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil {
       report.uploadedWholeStore = true
     }
   }

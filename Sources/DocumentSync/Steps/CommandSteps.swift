@@ -119,7 +119,12 @@ struct CommandSteps: StoreSteps {
       client != binding.client && head > state.processed.number(of: client)
     }
     guard !new.isEmpty else { return state }
-    let count = new.reduce(0) { $0 + Int($1.value - state.processed.number(of: $1.key)) }
+    // Markers say how many; what they say may be anything.
+    let count = new.reduce(0) { sum, head in
+      let (count, overflows) = sum.addingReportingOverflow(
+        Int(clamping: head.value - state.processed.number(of: head.key)))
+      return overflows ? .max : count
+    }
     context.begin(.downloading, count: count)
     for (client, head) in new.sorted(by: { $0.key < $1.key }) {
       try fetch(client, through: head, listing, &state, &report)

@@ -92,7 +92,9 @@ struct GapSteps: StoreSteps {
     if !open.isEmpty {
       let cleared = ClearedAway(try KnownMarkers(files: files, store: store).update(listing).values)
       guard cleared.isContained(in: vector, commands: state.commands) else { return }
-      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) else { return }
+      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil else {
+        return
+      }
       report.uploadedWholeStore = true
     }
     state.wanted = wanted.subtracting(possible)

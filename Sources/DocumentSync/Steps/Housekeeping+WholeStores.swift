@@ -93,7 +93,9 @@ extension Housekeeping {
       isWorthIt = cleared.isContained(in: vector, commands: commands.commands)
     }
     guard isWorthIt else { return }
-    guard try WholeStoreSteps(files).uploadIfPossible(store, &findings.warnings) else { return }
+    guard try WholeStoreSteps(files).uploadIfPossible(store, &findings.warnings) != nil else {
+      return
+    }
     findings.report.uploadedWholeStore = true
     findings.wholeStores[client] = try files.listIfPresent(
       layout.wholeStores(of: client), as: WholeStoreName.self)

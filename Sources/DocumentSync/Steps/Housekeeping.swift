@@ -224,9 +224,9 @@ struct Housekeeping: StoreSteps {
     }
     let known = lengths.compactMap(\.self)
     // Of some a total would be none.
+    let isMeasured = known.count == lengths.count
     context.begin(
-      .removing, count: lengths.count,
-      bytes: known.count == lengths.count ? known.reduce(0, +) : 0)
+      .removing, count: lengths.count, bytes: isMeasured ? known.reduce(0, +) : 0)
     for removal in findings.removals {
       var removed = removal.files
       for path in removal.paths {
@@ -240,7 +240,7 @@ struct Housekeeping: StoreSteps {
         }
         context.report {
           $0.completedCount += 1
-          $0.completedBytes += removal.byteCounts[path] ?? 0
+          if isMeasured { $0.completedBytes += removal.byteCounts[path] ?? 0 }
         }
       }
       if removed.count > 0 { findings.report.removed.append(removed) }

@@ -70,15 +70,18 @@ final class LeftBehindReader {
   var remainingCount: Int {
     folders.reduce(0) { sum, entry in
       let (client, folder) = entry
-      let first = (contained[client] ?? 0) + 1
+      var next = (contained[client] ?? 0) + 1
       let last = limits[client] ?? .max
-      var numbers = Set(folder.claims.keys.filter { first <= $0 && $0 <= last })
-      for segment in folder.segments {
-        let lower = max(first, segment.numbers.lowerBound)
-        let upper = min(last, segment.numbers.upperBound)
-        if lower <= upper { numbers.formUnion(lower...upper) }
+      let claimed = folder.claims.keys.map { $0...$0 } + folder.segments.map(\.numbers)
+      var count = 0
+      for numbers in claimed.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+        let lower = max(next, numbers.lowerBound)
+        let upper = min(last, numbers.upperBound)
+        guard lower <= upper else { continue }
+        count += (lower...upper).count
+        next = upper + 1
       }
-      return sum + numbers.count
+      return sum + count
     }
   }
 
@@ -136,8 +139,11 @@ final class LeftBehindReader {
     if let next = folder.next { return next }
     var number = (contained[client] ?? 0) + 1
     func segments() -> [SegmentName] { folder.segments.filter { $0.numbers.contains(number) } }
-    while number < lowestKept[client] ?? 1, folder.claims[number] == nil, segments().isEmpty {
-      number += 1
+    let lowest = lowestKept[client] ?? 1
+    if number < lowest, folder.claims[number] == nil, segments().isEmpty {
+      let later = (Array(folder.claims.keys) + folder.segments.map(\.numbers.lowerBound))
+        .filter { $0 > number }
+      number = min(lowest, later.min() ?? lowest)
       folder.last = nil
     }
     let names = folder.claims[number, default: []].sorted()

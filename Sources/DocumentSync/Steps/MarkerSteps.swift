@@ -156,6 +156,10 @@ struct MarkerSteps: StoreSteps {
       } catch let error where error.concernsOneFile {
         files.context.environment.logger.notice("marker \(name): \(error)")
         return (name, nil)
+      } catch let error as SyncError where error.code == .newerVersionNeeded {
+        // That its client is there is in the name.
+        files.context.environment.logger.notice("marker \(name): \(error)")
+        return (name, nil)
       }
     }
   }

@@ -125,6 +125,7 @@ struct RebootstrapStep: StoreSteps {
     _ reason: SyncReport.Rebootstrap.Reason, _ records: [String: [UInt8]?]
   ) throws -> ContentReplacement {
     let commandState = commandState(in: generation, kept: nil)
+    context.begin(.applying)
     do {
       return try store.replaceContent(
         withSnapshotAt: whole.path, mergingInto: binding(generation), records: records,

@@ -300,29 +300,43 @@ struct StoreRecords {
 
   /// The keys of what cannot be decoded, and why.
   static func damage(in records: [String: [UInt8]]) -> [(key: String, reason: String)] {
-    func reason<Value: Decodable>(_ key: Key, _ type: Value.Type) -> (String, String)? {
+    Key.allCases.compactMap { key in
       guard let bytes = records[key.rawValue] else { return nil }
       do {
-        _ = try JSONDecoder().decode(type, from: Data(bytes))
+        try check(key, bytes)
         return nil
       } catch {
         return (key.rawValue, "\(error)")
       }
     }
-    return [
-      reason(.ownMarker, OwnMarker.self), reason(.seenMarkers, [String: SeenMarker].self),
-      reason(.wholeStores, [RecentSyncFile.WholeStore].self),
-      reason(.readMarkers, [String: RecentSyncFile].self),
-      reason(.retiredKept, [String: Kept].self), reason(.absences, [String: Absence].self),
-      reason(.unverified, [String: Int].self), reason(.reset, SyncCommand.Reset.self),
-      reason(.mergesInto, IntegrityKey.self),
-      reason(.rebootstrap, SyncReport.Rebootstrap.self),
-      reason(.formerLives, [FormerLife].self),
-      reason(.kept, Kept.self), reason(.segments, [RecentSyncFile.Segment].self),
-      reason(.housekeeping, Housekeeping.self), reason(.ancestors, Ancestors.self),
-      reason(.formerGenerations, [FormerGeneration].self),
-      reason(.asked, [String: UInt64].self),
-    ].compactMap(\.self)
+  }
+
+  private static func check(_ key: Key, _ bytes: [UInt8]) throws {
+    func decode<Value: Decodable>(_ type: Value.Type) throws {
+      _ = try JSONDecoder().decode(type, from: Data(bytes))
+    }
+    switch key {
+    // That they are there is all that they say.
+    case .setUp, .rejoins: return
+    case .seenMarkers: try decode([String: SeenMarker].self)
+    case .wholeStores: try decode([RecentSyncFile.WholeStore].self)
+    case .readMarkers: try decode([String: RecentSyncFile].self)
+    case .retiredKept: try decode([String: Kept].self)
+    case .absences: try decode([String: Absence].self)
+    case .unverified: try decode([String: Int].self)
+    case .replaced: try decode([ClientIdentifier].self)
+    case .reset: try decode(SyncCommand.Reset.self)
+    case .mergesInto: try decode(IntegrityKey.self)
+    case .ancestors: try decode(Ancestors.self)
+    case .formerGenerations: try decode([FormerGeneration].self)
+    case .asked: try decode([String: UInt64].self)
+    case .rebootstrap: try decode(SyncReport.Rebootstrap.self)
+    case .formerLives: try decode([FormerLife].self)
+    case .ownMarker: try decode(OwnMarker.self)
+    case .kept: try decode(Kept.self)
+    case .segments: try decode([RecentSyncFile.Segment].self)
+    case .housekeeping: try decode(Housekeeping.self)
+    }
   }
 
   /// The last RecentSync of a store, from what it has kept; `nil` before the

@@ -208,7 +208,7 @@ struct SyncPass: StoreSteps {
     if checksOwnFiles {
       damage.restored = try thorough.checkDescription()
       try thorough.checkMarkers(fetched.listing, &damage)
-      try thorough.checkWholeStores(fetched.listing, &damage)
+      try thorough.checkWholeStores(fetched.listing, &damage, &report.warnings)
       if damage.hasUploaded { report.uploadedWholeStore = true }
     }
     report.publishedMarker = try tell(
@@ -218,6 +218,8 @@ struct SyncPass: StoreSteps {
     }
     try thorough.finish(damage)
     report.restoredFiles += damage.restored.map(\.description)
+    report.removedFiles = damage.removals.map(\.description)
+    report.damagedFiles = damage.remaining.map(\.description)
     let housekeeping = try housekeeping(fetched)
     // New markers are read for it, so only from time to time.
     let isOwnTurn = if case .own = fetched.turn { true } else { false }

@@ -18,6 +18,8 @@ struct ThoroughCheck: StoreSteps {
     var restored: [RelativePath] = []
     /// Whether a whole store is among that.
     var hasUploaded = false
+    /// What stays damaged until something can be written in its place.
+    var remaining: [RelativePath] = []
   }
 
   let files: SharedFiles
@@ -57,7 +59,9 @@ struct ThoroughCheck: StoreSteps {
           createdMilliseconds: context.environment.now()))
       restored.append(application)
     }
+    context.report { $0.completedCount = 1 }
     if let generation = try restore(name, listing) { restored.append(generation) }
+    context.endPhase()
     return restored
   }
 
@@ -141,7 +145,9 @@ struct ThoroughCheck: StoreSteps {
   ///
   /// A damaged one stays while the new one cannot be made, since edits are made
   /// all the time.
-  func checkWholeStores(_ listing: MarkerSteps.Listing, _ damage: inout Damage) throws {
+  func checkWholeStores(
+    _ listing: MarkerSteps.Listing, _ damage: inout Damage, _ warnings: inout [SyncWarning]
+  ) throws {
     var there: [ClientIdentifier: [WholeStoreName]] = [:]
     for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
       there[client] = try files.listIfPresent(
@@ -165,17 +171,15 @@ struct ThoroughCheck: StoreSteps {
         } ?? !there[binding.client, default: []].contains { $0.number > name.number }
       }
     if counts {
-      do {
-        let uploaded = try WholeStoreSteps(files).upload(store)
-        damage.hasUploaded = true
-        damage.restored.append(
-          layout.path(
-            of: WholeStoreName(number: uploaded.number, hash: HashFragment(uploaded.hash)),
-            by: binding.client))
-      } catch let error as StoreError where error.code == .unpublishedEdits {
-        context.environment.logger.notice("\(error)")
+      guard let uploaded = try WholeStoreSteps(files).uploadIfPossible(store, &warnings) else {
+        damage.remaining += damaged.map { layout.path(of: $0, by: binding.client) }
         return
       }
+      damage.hasUploaded = true
+      damage.restored.append(
+        layout.path(
+          of: WholeStoreName(number: uploaded.number, hash: HashFragment(uploaded.hash)),
+          by: binding.client))
     }
     let lost = damaged + missing.map(\.name)
     guard !lost.isEmpty else { return }
@@ -199,6 +203,8 @@ struct ThoroughCheck: StoreSteps {
     let file = siblings.temporary("check")
     let path = layout.path(of: name, by: binding.client)
     defer {
+      // Of one that is damaged no more is looked at.
+      context.endPhase()
       do {
         try siblings.removeAll()
       } catch {

@@ -56,9 +56,23 @@ struct WholeStoreSteps {
   /// Throws ``StoreError`` `unpublishedEdits` if there are any, and
   /// `storeDamaged` if the snapshot is not sound.
   func upload(_ store: LocalStore) throws -> WholeStoreDescription {
-    let binding = store.binding
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
+    do {
+      let written = try upload(store, by: siblings)
+      try siblings.removeAll()
+      context.send(.wholeStoreUploaded(description(written)))
+      return description(written)
+    } catch {
+      try siblings.removeAll()
+      throw error
+    }
+  }
+
+  private func upload(
+    _ store: LocalStore, by siblings: LocalSiblings
+  ) throws -> WholeStoreFile.Checked {
+    let binding = store.binding
     context.begin(.snapshot)
     let snapshot = try store.snapshot(
       to: siblings.temporary("snapshot"), checkCancellation: context.checkCancellation,
@@ -81,12 +95,7 @@ struct WholeStoreSteps {
       number: number, vector: snapshot.vector, commands: commands, schema: snapshot.schema,
       storeByteCount: 0,
       storeHash: ContentHash(of: []), milliseconds: context.environment.now())
-    do {
-      try examine(snapshot, header, of: store)
-    } catch {
-      try siblings.removeAll()
-      throw error
-    }
+    try examine(snapshot, header, of: store)
     let written = try WholeStoreFile(context).write(snapshot.path, header: header, to: file)
     // The directory reads back what it published.
     try files.upload(
@@ -95,19 +104,18 @@ struct WholeStoreSteps {
         of: WholeStoreName(number: number, hash: HashFragment(written.hash)), by: binding.client),
       byteCount: written.byteCount, by: binding.client)
     try note(written, in: store)
-    try siblings.removeAll()
-    context.send(.wholeStoreUploaded(description(written)))
-    return description(written)
+    return written
   }
 
   /// Uploads the whole store along with something else, which goes on if it
-  /// cannot be. Says whether it was.
+  /// cannot be; gives `nil` then.
   ///
   /// - Parameter warnings: Gets one if nobody could join from it.
-  func uploadIfPossible(_ store: LocalStore, _ warnings: inout [SyncWarning]) throws -> Bool {
+  func uploadIfPossible(
+    _ store: LocalStore, _ warnings: inout [SyncWarning]
+  ) throws -> WholeStoreDescription? {
     do {
-      _ = try upload(store)
-      return true
+      return try upload(store)
     } catch let error as StoreError where error.code == .unpublishedEdits {
       // Edited meanwhile: the next time tries again.
       context.environment.logger.notice("\(error)")
@@ -115,7 +123,7 @@ struct WholeStoreSteps {
       warnings.append(
         SyncWarning(.wholeStoreRefused, message: "\(error.message) \(error.remedy)"))
     }
-    return false
+    return nil
   }
 
   /// Throws if nobody could join from a snapshot: others would rely on it, and

@@ -39,7 +39,12 @@ struct DamageRemedies {
         guard let (client, key) = missingAuthor(at: path, places[path]) else { return finding }
         amendMissing(&finding, of: client, key)
       } else if let place = places[path] {
+        let usual = finding.remedy
         amend(&finding, at: place, path)
+        // It may arrive, if somebody needs it.
+        if finding.kind == .truncated, finding.severity != .note, finding.remedy != usual {
+          finding.remedy = "\(Self.arrival) If it has: \(finding.remedy)"
+        }
       }
       return finding
     }
@@ -99,6 +104,7 @@ struct DamageRemedies {
 
   // MARK: - Damaged files
 
+  private static let arrival = "Wait until the shared directory has brought the rest of it."
   private static let anyMember =
     "let any device that has the document run “docsync sync --thorough”, which writes it again"
   private static let isGone = "Its author has left the document or is retired"
@@ -109,7 +115,6 @@ struct DamageRemedies {
   private func amend(_ finding: inout VerifyFinding, at place: Place, _ path: String) {
     switch place {
     case .application, .generation:
-      guard finding.kind != .malformed else { return }
       if finding.kind == .wrongType || finding.kind == .misplaced {
         finding.remedy = "Move the file out of the shared directory, then \(Self.anyMember)."
       } else {
@@ -119,7 +124,11 @@ struct DamageRemedies {
       hinders(
         nobody: &finding, "Nothing need be done: only who deleted the document, and when, is lost.")
     case .description(let client):
-      guard isGone(client) else { return }
+      guard isGone(client) else {
+        guard finding.kind == .malformed else { return }
+        return mend(
+          &finding, by: "let its device run “docsync sync --thorough”, which writes it again")
+      }
       hinders(
         nobody: &finding, "Nothing need be done: its device is gone, and only its name is lost.")
     case .removal:
@@ -158,10 +167,7 @@ struct DamageRemedies {
   /// What to do about a damaged file that nothing else is said of.
   private func mend(_ finding: inout VerifyFinding, by remedy: String) {
     guard finding.remedy == finding.kind.remedy else { return }
-    finding.remedy =
-      finding.kind == .truncated
-      ? "Wait until the shared directory has brought the rest of it. If it has, \(remedy)."
-      : "To mend it, \(remedy)."
+    finding.remedy = "To mend it, \(remedy)."
   }
 
   private func amend(
@@ -263,13 +269,13 @@ struct DamageRemedies {
   }
 
   private func isGone(_ client: ClientIdentifier, in key: IntegrityKey) -> Bool {
-    generations[key].map { retired($0).contains { $0.client == client } } ?? false
+    generations[key]?.gone.contains(client) ?? false
   }
 
   /// Whether a client is gone from every generation that knows it.
   private func isGone(_ client: ClientIdentifier) -> Bool {
     let known = generations.filter { _, facts in
-      facts.markers[client] != nil || retired(facts).contains { $0.client == client }
+      facts.markers[client] != nil || facts.gone.contains(client)
     }
     return !known.isEmpty && known.keys.allSatisfy { isGone(client, in: $0) }
   }
@@ -279,7 +285,7 @@ struct DamageRemedies {
   }
 
   private func members(_ facts: GenerationFacts) -> [RecentSyncFile] {
-    let gone = Set(retired(facts).map(\.client))
+    let gone = facts.gone
     return facts.markers.filter { !gone.contains($0.key) }.values.map(\.file)
   }
 

@@ -46,6 +46,11 @@ struct GenerationFacts {
     self.root = root
   }
 
+  /// The clients that are retired, and have not come back.
+  var gone: Set<ClientIdentifier> {
+    RecentSyncFile.retired(by: markers.values.map(\.file), countsOwn: false)
+  }
+
   /// The last change set of a client, by its files, its marker, what others
   /// cleared away of it, and the whole stores.
   func head(of client: ClientIdentifier) -> UInt64 {

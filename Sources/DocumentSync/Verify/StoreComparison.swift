@@ -31,7 +31,7 @@ struct StoreComparison {
     let known = ownRetirements(facts)
     let isRetired =
       known.map { !$0.isEmpty }
-      ?? facts.markers.contains { $0.key != client && $0.value.file.retires(client) }
+      ?? facts.gone.contains(client)
     guard isRetired else { return nil }
     // The word of a removal is for lists: what counts is the command.
     let isRemoved =
@@ -224,12 +224,5 @@ struct StoreComparison {
       .appliedDiffers, path: (path ?? layout.syncChanges(of: client)).description,
       "The store has another content of change set \(number) than is there.",
       detail: "client \(client); the store has \(hash.nameFragment)")
-  }
-}
-
-extension RecentSyncFile {
-  /// Whether it says of a client that it is retired.
-  fileprivate func retires(_ client: ClientIdentifier) -> Bool {
-    retired.contains { $0.client == client }
   }
 }

@@ -122,12 +122,16 @@ extension ReplacedStore {
         "It was under sync and could not be read: \(unreadable) What it had not sent is in that "
         + "file alone; “docsync clients” tells which device to retire."
     }
-    guard unsentChangeSets > 0 else { return nil }
     let unsent = counted(unsentChangeSets, "change set")
-    guard !isSameDocument else { return "What it had not sent was taken along: \(unsent)." }
+    guard !isSameDocument else {
+      return unsentChangeSets > 0 ? "What it had not sent was taken along: \(unsent)." : nil
+    }
     return
-      "It was a store of the document “\(document ?? "")” in \(directory ?? ""), and had not sent "
-      + "\(unsent), which it keeps."
+      "It was a store of the document “\(printable(document ?? ""))” in \(directory ?? ""), whose "
+      + "devices go on waiting for it"
+      + (unsentChangeSets > 0 ? ", and had not sent \(unsent)" : "")
+      + ". It is whole: synchronize it under its new name, and take it out of sync with “docsync "
+      + "leave” if nobody needs it."
   }
 }
 

@@ -87,13 +87,19 @@ struct Reset: Verb {
     if status.unsealedEdits > 0 || status.unpublishedChangeSets > 0 {
       lines.append("what was edited here and is not sent will be sent before")
     }
-    let documents = try await ApplicationSyncManager(
-      directory: manager.directory, environment: manager.environment
-    ).listDocuments(measuring: true)
-    if let contents = documents.first(where: { $0.name == manager.binding.document })?.contents {
-      lines.append(
-        "its history will go, once all of them have done so: \(counted(contents.fileCount, "file")),"
-          + " \(byteText(contents.byteCount))")
+    let whole =
+      members.isEmpty ? "its history will go" : "its history will go, once all have done so"
+    do {
+      let documents = try await ApplicationSyncManager(
+        directory: manager.directory, environment: manager.environment
+      ).listDocuments(measuring: true)
+      if let contents = documents.first(where: { $0.name == manager.binding.document })?.contents {
+        lines.append(
+          "\(whole): up to \(counted(contents.fileCount, "file")), \(byteText(contents.byteCount))")
+      }
+    } catch let error as SyncError {
+      // A reset is for a directory that is damaged, too.
+      lines.append("\(whole); how much that is cannot be told: \(error.message)")
     }
     return lines + ["this device goes on as a new one; no row of this database changes"]
   }

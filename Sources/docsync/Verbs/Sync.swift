@@ -14,7 +14,13 @@ struct Sync: Verb {
 
   @OptionGroup var place: MovedDirectory
 
-  @Flag(help: "Also check every file of this device in the directory, byte for byte.")
+  @Flag(
+    help: ArgumentHelp(
+      "Also check every file of this device in the directory, byte for byte.",
+      discussion:
+        "What is missing or damaged is written again, the files of the application and of "
+        + "the document's generation among it, if need be with a new upload of the whole database; "
+        + "what is damaged is removed then."))
   var thorough = false
 
   @Flag(help: "If the document was deleted, create it again from this database.")
@@ -101,7 +107,8 @@ struct Sync: Verb {
         directory: manager.directory.location, report: report, isRecreated: isRecreated,
         parked: parked.map(ParkedJSON.init))
       let isWaiting =
-        !report.waiting.isEmpty || report.openConflicts > 0 || parked.contains { $0.reason.isOpen }
+        !report.waiting.isEmpty || !report.damagedFiles.isEmpty || report.openConflicts > 0
+        || parked.contains { $0.reason.isOpen }
       let names =
         report.waiting.isEmpty ? ClientNames() : await ClientNames(manager)
       let text = Self.text(
@@ -177,6 +184,17 @@ struct Sync: Verb {
       let files = counted(report.restoredFiles.count, "file")
       lines.append("wrote \(files) again that were missing or damaged:")
       lines += report.restoredFiles.map { "  " + $0 }
+    }
+    if !report.removedFiles.isEmpty {
+      lines.append("removed \(counted(report.removedFiles.count, "file")) that were damaged:")
+      lines += report.removedFiles.map { "  " + $0 }
+    }
+    if !report.damagedFiles.isEmpty {
+      let files = counted(report.damagedFiles.count, "damaged file")
+      lines.append(
+        "\(files) still there, until the whole database can be uploaded; sync again, once nothing "
+          + "waits and no program edits:")
+      lines += report.damagedFiles.map { "  " + $0 }
     }
     if lines.isEmpty {
       let isUpToDate = report.waiting.isEmpty

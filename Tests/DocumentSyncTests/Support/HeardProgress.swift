@@ -45,6 +45,12 @@ final class HeardProgress: Sendable {
         parts[index].last.completedBytes <= progress.completedBytes,
         index == parts.count - 1 || !parts[index].isComplete
       else {
+        // A phase that begins anew has nothing of it done; else a count went
+        // back.
+        let goesBack =
+          progress.phase == parts.last?.phase
+          && (progress.completedCount > 0 || progress.completedBytes > 0)
+        #expect(!goesBack, "back to \(progress)", sourceLocation: sourceLocation)
         parts.append(Part(phase: progress.phase, snapshots: [progress]))
         continue
       }
