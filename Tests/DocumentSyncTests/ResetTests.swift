@@ -1,4 +1,5 @@
 import DocumentSyncTesting
+import Foundation
 import GRDB
 import SyncDirectory
 import SyncModel
@@ -114,6 +115,50 @@ struct ResetTests {
     try fleet.expectEqual()
     #expect(try fleet[0].notes().contains("x=second"))
     #expect(try await fleet[0].conflicts().isEmpty)
+  }
+
+  /// A copy that has heard of nothing begins the document anew; the whole store
+  /// that had what was cleared away is of the generation that ends.
+  @Test func whatWasClearedAwayBeforeAResetByWhoDidNotHaveItComesBackWithTheRows() async throws {
+    let fleet = try await TestFleet(1)
+    try await fleet[0].close()
+    let path = fleet.scratch.store("copy")
+    func open(
+      _ path: String, _ machine: String, _ directory: MemoryDirectory
+    ) async throws -> DocumentSyncManager {
+      var environment = fleet.environment
+      environment.store.places = StorePlaces(machine: machine, folder: nil)
+      return try await DocumentSyncManager.open(
+        storeAt: path, directory: directory, environment: environment)
+    }
+    // It notes where it is.
+    try await open(fleet.scratch.store("0"), "one", fleet.memory).close()
+    try FileManager.default.copyItem(atPath: fleet.scratch.store("0"), toPath: path)
+    let stale = MemoryDirectory(seed: 7)
+    stale.takeOver(fleet.memory.items)
+    var copy = try await open(path, "two", stale)
+    let first = try await open(fleet.scratch.store("0"), "one", fleet.memory)
+    try first.put("x", "cleared away")
+    try first.put("seed-0", "cleared away")
+    try await first.synchronize()
+    try await first.uploadWholeStore()
+    for _ in 0..<2 { _ = try await first.vacuum() }
+    #expect(fleet.paths { $0.name.hasSuffix(".syncchg") }.isEmpty)
+    try first.put("y", "not sent")
+    try copy.put("z", "of the copy")
+    try await copy.reset()
+    try await copy.close()
+    fleet.memory.takeOver(stale.items)
+    let report = try await first.synchronize()
+    #expect(report.rebootstrap?.reason == .reset)
+    #expect(report.rebootstrap?.merged?.insertedRows == 2)
+    copy = try await open(path, "two", fleet.memory)
+    for _ in 0..<4 { for device in [copy, first] { try await device.synchronize() } }
+    for note in ["x=cleared away", "seed-0=cleared away", "y=not sent", "z=of the copy"] {
+      #expect(try copy.notes().contains(note), "\(note)")
+    }
+    #expect(try first.store.digest() == copy.store.digest())
+    for device in [copy, first] { #expect(try await device.synchronize().isIdle) }
   }
 
   /// The rows come back only when they are written anew, or sent by another.

@@ -29,7 +29,7 @@ struct RebootstrapStep: StoreSteps {
   ///     processed, this client gets none any more; the others it gets.
   ///   - isStranger: Whether the generation has nothing to do with the
   ///     store's, so that the rows are merged, by a new client, in place of
-  ///     the own change sets.
+  ///     the own change sets. So they are if these are nowhere any more.
   ///   - isWanted: Tells the whole stores that will do.
   func run(
     _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil,
@@ -46,6 +46,8 @@ struct RebootstrapStep: StoreSteps {
       let checked = try steps.download(
         generation ?? GenerationFile(of: store.binding), to: database,
         file: siblings.temporary("store"), where: isWanted)
+      let isStranger =
+        try isStranger || (generation != nil && isCleared(beyond: checked.header.vector))
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
       let leftBehind = LeftBehind(files: files, store: store)
@@ -174,6 +176,13 @@ struct RebootstrapStep: StoreSteps {
     binding.generation = generation.generation
     binding.generationOrdinal = Int(generation.ordinal)
     return binding
+  }
+
+  /// Whether own change sets that a whole store does not contain were cleared
+  /// away: all that is left of them are the rows. Who has begun the document
+  /// anew did not have them, nor the whole store that did.
+  private func isCleared(beyond vector: VersionVector) throws -> Bool {
+    try vector.number(of: client) + 1 < records.kept().changeSets
   }
 
   /// The files of own change sets that a whole store does not contain, and of

@@ -21,7 +21,8 @@ extension SyncPass {
         try processLastCommands()
         try FormerLives(files: files, store: store).noteLeaving()
         let rebootstrap = try goOver(to: generation)
-        try store.beginIncarnation(.begunAnew)
+        // With its rows it is a new client already.
+        if rebootstrap.merged == nil { try store.beginIncarnation(.begunAnew) }
         return rebootstrap
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }

@@ -172,6 +172,8 @@ final class LifeWorld {
     let edits = device.log
     let report = try await device.manager.synchronize()
     syncs += 1
+    // Of counters the document's stand where rows are merged.
+    if report.rebootstrap?.merged != nil { ledger.isTallyUncertain = true }
     notePublished(edits, by: device)
     return report
   }
