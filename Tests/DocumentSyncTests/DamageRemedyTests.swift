@@ -108,6 +108,26 @@ struct DamageRemedyTests {
     #expect(found.severity == .note, "\(found)")
   }
 
+  /// Device 1 was offline when device 2, which was given up, came back.
+  @Test func deviceThatHasReturnedIsNotTakenForGone() async throws {
+    let fleet = try await TestFleet(3)
+    try fleet[2].put("z", "of the third")
+    try await fleet.settle()
+    let path = try #require(fleet.changeSets(of: 2).last)
+    let before = fleet.memory.items
+    try fleet[2].put("y", "late")
+    try await fleet[2].synchronize()
+    let late = fleet.memory.items
+    for path in late.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    try await fleet[0].retire(.client(fleet[2].binding.client, .absent))
+    try await fleet[1].synchronize()
+    fleet.memory.takeOver(late)
+    try await fleet[0].synchronize()
+    try strike(path, fleet.memory)
+    #expect(try await finding(fleet, at: path).remedy.contains("--thorough"))
+  }
+
   @Test func markerAndDescriptionOfADeviceThatHasLeftAreNotes() async throws {
     let (fleet, _) = try await left(appliedBy: 2)
     let own = fleet[2].binding.client.description

@@ -149,6 +149,36 @@ import Testing
     #expect(removing.snapshots.map(\.completedCount) == Array(0...5))
   }
 
+  /// Of commands the lengths are not known, so that bytes are not counted.
+  @Test func vacuumCountsNoBytesOfWhichThereIsNoTotal() async throws {
+    let fleet = try await TestFleet(2)
+    try edit(fleet[0], times: 5)
+    for number in 0..<2 { try await fleet[0].sendCommand(name: "command \(number)") }
+    try await fleet.settle()
+    _ = try await fleet[1].uploadWholeStore()
+    try await fleet.settle()
+    for index in [0, 1] { _ = try await fleet[index].vacuum() }
+    let heard = HeardProgress()
+    let report = try await fleet[0].vacuum(onProgress: heard.handler)
+    #expect(Set(report.removed.map(\.kind)) == [.changeSets, .commands])
+    let removing = try #require(heard.parts().first { $0.phase == .removing })
+    #expect(removing.last.completedCount == 7 && removing.last.completedBytes == 0)
+  }
+
+  @Test func thoroughSyncCountsWhatItLooksAt() async throws {
+    let fleet = try await TestFleet(2)
+    try fleet[0].put("x", "1")
+    try await fleet.settle()
+    for path in fleet.paths(where: { $0.name.hasPrefix("application.") }) {
+      fleet.memory.take(path)
+    }
+    let heard = HeardProgress()
+    let report = try await fleet[0].synchronizeThoroughly(onProgress: heard.handler)
+    #expect(report.restoredFiles.count == 1)
+    let first = try #require(heard.ends(of: .verifying).first)
+    #expect(first.totalCount == 2)
+  }
+
   @Test func goingOverCountsWhatIsExchangedAndWhatIsBroughtAlong() async throws {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
