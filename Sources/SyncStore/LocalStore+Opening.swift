@@ -33,9 +33,10 @@ extension LocalStore {
   public static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
     try inspect(path) { database in
       let schema = try checkedSchema(database, configuration: configuration, path: path)
+      let likely = try LikelyReferences(database, schema)
       return StorePlan(
         tables: schema.tables.map { $0.status(configuration) }, leftOut: schema.leftOut,
-        likelyReferences: schema.likelyReferences)
+        likelyReferences: try likely.found(), hints: try likely.hints())
     }
   }
 
@@ -270,25 +271,5 @@ extension TableSchema {
     }
     return StoreStatus.TableStatus(
       name: name, identity: chosen, excludedColumns: (excluded?.value ?? []).sorted())
-  }
-}
-
-extension StoreSchema {
-  /// Columns named `<table>_id` that refer to nothing by declaration.
-  var likelyReferences: [String: String] {
-    var result: [String: String] = [:]
-    for table in tables {
-      for (position, column) in table.columns.enumerated()
-      where !table.foreignKeys.contains(where: { $0.columns.contains(position) }) {
-        let name = column.name.lowercased()
-        guard name.hasSuffix("_id") else { continue }
-        let stem = String(name.dropLast(3))
-        let target = tables.first {
-          [stem, stem + "s", stem + "es"].contains($0.name.lowercased()) && $0.localKey != nil
-        }
-        if let target { result["\(table.name).\(column.name)"] = target.name }
-      }
-    }
-    return result
   }
 }

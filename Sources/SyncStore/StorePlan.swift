@@ -4,17 +4,81 @@ public struct StorePlan: Hashable, Sendable {
   public var tables: [StoreStatus.TableStatus]
   /// Tables that are left out, and why.
   public var leftOut: [String: String]
-  /// Columns that look like references and are not declared as such, as
-  /// `table.column`, with the table that they seem to refer to.
-  public var likelyReferences: [String: String]
+  /// Columns that look like references and are not declared as such, in order
+  /// of table and column.
+  public var likelyReferences: [LikelyReference]
+  /// What cannot be synchronized as its application means it, though nothing
+  /// is refused.
+  public var hints: [SchemaHint]
 
   /// Joins the parts.
   public init(
     tables: [StoreStatus.TableStatus], leftOut: [String: String],
-    likelyReferences: [String: String]
+    likelyReferences: [LikelyReference], hints: [SchemaHint] = []
   ) {
     self.tables = tables
     self.leftOut = leftOut
     self.likelyReferences = likelyReferences
+    self.hints = hints
+  }
+}
+
+/// A column that seems to refer to rows of a table without a declared foreign
+/// key.
+///
+/// The integer key of a row is another on every device, so an undeclared
+/// reference would lead to other rows there. Declare it with
+/// ``StoreConfiguration/references``.
+public struct LikelyReference: Hashable, Sendable {
+  /// The table that has the column.
+  public var table: String
+  /// The column.
+  public var column: String
+  /// The table that it seems to refer to.
+  public var parent: String
+  /// How many different values were looked at, of those that can be keys.
+  public var valueCount: Int
+  /// How many of them are keys of `parent`.
+  public var matchCount: Int
+
+  /// Joins the parts.
+  public init(table: String, column: String, parent: String, valueCount: Int, matchCount: Int) {
+    self.table = table
+    self.column = column
+    self.parent = parent
+    self.valueCount = valueCount
+    self.matchCount = matchCount
+  }
+}
+
+/// A part of a schema that works on one device, and may not mean the same on
+/// several.
+public struct SchemaHint: Hashable, Sendable {
+  /// What is to be looked at.
+  public enum Kind: String, Hashable, Sendable, Codable {
+    /// The rows of `table` are identified by the integers in `column`, which
+    /// SQLite does not draw: two devices that draw the next number make one
+    /// row of two.
+    case integerIdentity
+    /// `column` holds the greatest key of another table, by which the
+    /// application draws the next one.
+    case keyCounter
+  }
+
+  /// What is to be looked at.
+  public var kind: Kind
+  /// The table that has the column.
+  public var table: String
+  /// The column.
+  public var column: String
+  /// The table whose greatest key `column` holds.
+  public var counted: String?
+
+  /// Joins the parts.
+  public init(kind: Kind, table: String, column: String, counted: String? = nil) {
+    self.kind = kind
+    self.table = table
+    self.column = column
+    self.counted = counted
   }
 }

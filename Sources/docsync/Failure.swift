@@ -104,7 +104,7 @@ struct Failure: Error, Sendable {
   /// What failed, on which path, and what to do next.
   var text: String {
     var lines = ["docsync: \(message)"]
-    if let path { lines.append("  path: \(path)") }
+    if let path { lines.append("  path: \(printable(path))") }
     lines.append("  next: \(remedy)")
     if let detail, !detail.isEmpty, needsDetail { lines.append("  detail: \(detail)") }
     return lines.joined(separator: "\n")

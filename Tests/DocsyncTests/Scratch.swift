@@ -71,7 +71,7 @@ final class Scratch {
       name,
       """
       CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);
-      CREATE TABLE tags (name TEXT PRIMARY KEY, note_id INTEGER);
+      CREATE TABLE tags (name TEXT PRIMARY KEY, weight INTEGER);
       INSERT INTO notes (title) VALUES ('one'), ('two');
       """)
   }

@@ -166,15 +166,6 @@ import Testing
       CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);
       CREATE TABLE lines (id INTEGER PRIMARY KEY, notes_id INTEGER, text TEXT);
       """
-    #expect(try plan(schema).likelyReferences == ["lines.notes_id": "notes"])
-    #expect(
-      try plan(
-        """
-        CREATE TABLE note (id INTEGER PRIMARY KEY); CREATE TABLE box (id INTEGER PRIMARY KEY);
-        CREATE TABLE word (k TEXT PRIMARY KEY);
-        CREATE TABLE l (id INTEGER PRIMARY KEY, note_id REFERENCES note, Box_ID, word_id, other_id);
-        """
-      ).likelyReferences == ["l.Box_ID": "box"])
     let devices = try scratch.devices(
       2, schema, configuration: configuration(references: ["lines": ["notes_id": "notes"]]))
     for (number, device) in devices.enumerated() {

@@ -26,7 +26,7 @@ struct ConfirmationOptions: ParsableArguments {
   ) async throws {
     guard !yes else { return }
     let text = ([question] + lines).joined(separator: "\n  ")
-    guard !console.isJSON, isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+    guard Self.canAsk(console) else {
       throw Failure(
         code: Self.code, message: text, path: path,
         remedy: "Give --yes if that is what you want; nothing was changed.", status: .refused)
@@ -41,9 +41,14 @@ struct ConfirmationOptions: ParsableArguments {
 
   private static let code = "confirmationNeeded"
 
+  /// Whether there is a terminal on which a question can be answered.
+  static func canAsk(_ console: Console) -> Bool {
+    !console.isJSON && isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
+  }
+
   /// A line of what is typed; `nil` at the end. Cancelling the task ends the
   /// wait.
-  private static func line() async throws -> String? {
+  static func line() async throws -> String? {
     let reader = LineReader()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { reader.read($0) }

@@ -23,6 +23,13 @@ struct SchemaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "A column, or all of a table, that holds plain numbers and no references, though it looks "
+        + "otherwise.",
+      valueName: "TABLE[.COLUMN]"))
+  var noReference: [Exclusion] = []
+
+  @Option(
+    help: ArgumentHelp(
       "How concurrent changes merge: editWins, wholeRow or keepBoth for a table, counter for a "
         + "column.",
       valueName: "TABLE[.COLUMN]=TYPE"))
@@ -106,6 +113,17 @@ struct SchemaOptions: ParsableArguments {
     }
   }
 
+  /// Of the columns that look like references, those of which nothing was
+  /// said.
+  func undecided(_ likely: [LikelyReference]) -> [LikelyReference] {
+    likely.filter { reference in
+      !noReference.contains {
+        isSameName($0.name.table, reference.table)
+          && ($0.name.column.map { isSameName($0, reference.column) } ?? true)
+      }
+    }
+  }
+
   /// What the store is told.
   var configuration: StoreConfiguration {
     var configuration = StoreConfiguration()
@@ -129,4 +147,13 @@ struct SchemaOptions: ParsableArguments {
     }
     return configuration
   }
+}
+
+/// Whether SQLite takes two names for one: byte by byte, apart from the case
+/// of ASCII's letters.
+private func isSameName(_ left: String, _ right: String) -> Bool {
+  func folded(_ name: String) -> [UInt8] {
+    name.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
+  }
+  return folded(left) == folded(right)
 }

@@ -2,6 +2,10 @@ import Foundation
 
 /// Writes what a command has to say: results to standard output, errors to
 /// standard error, or one JSON object to standard output.
+///
+/// Names, paths and values come from other devices and other programs.
+/// Whatever they hold, it reaches a terminal as text: see
+/// ``printable(_:)``.
 struct Console: Sendable {
   /// Whether nothing but one JSON object may go to standard output.
   var isJSON: Bool
@@ -44,15 +48,37 @@ struct Console: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
-      write(String(decoding: try encoder.encode(value), as: UTF8.self) + "\n", to: .standardOutput)
+      let json = String(decoding: try encoder.encode(value), as: UTF8.self)
+      write(Self.escapingInvisible(json) + "\n", to: .standardOutput, isSafe: true)
     } catch {
       write("docsync: the result could not be written as JSON: \(error)\n", to: .standardError)
       exit(ExitStatus.failed.rawValue)
     }
   }
 
-  private func write(_ text: String, to handle: FileHandle) {
+  /// JSON in which everything that is not safe to show is written as
+  /// `\\u001b`. The encoder does so for the first 32 characters alone. Outside
+  /// of strings there are none but the ends of lines.
+  private static func escapingInvisible(_ json: String) -> String {
+    var result = String.UnicodeScalarView()
+    for scalar in json.unicodeScalars {
+      guard scalar != "\n", scalar.isUnsafeToShow else {
+        result.append(scalar)
+        continue
+      }
+      for unit in String(scalar).utf16 {
+        let digits = String(unit, radix: 16)
+        result.append(
+          contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits)
+            .unicodeScalars)
+      }
+    }
+    return String(result)
+  }
+
+  private func write(_ text: String, to handle: FileHandle, isSafe: Bool = false) {
     do {
+      let text = isSafe ? text : printableLines(text)
       try handle.write(contentsOf: Data(text.utf8))
     } catch {
       // To a pipe whose reader has left there is nothing to say.

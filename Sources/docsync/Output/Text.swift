@@ -54,17 +54,41 @@ func shellWord(_ text: String) -> String {
   return "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
 }
 
-/// Text from elsewhere, made safe to show: control characters cannot move
-/// the cursor or change the terminal.
-func printable(_ text: String) -> String {
-  String(
-    String.UnicodeScalarView(
-      text.unicodeScalars.map { scalar in
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
-        default: scalar
-        }
-      }))
+/// Text from elsewhere, made safe to show on one line: what could move the
+/// cursor, change the terminal, or turn the direction of the text is written
+/// as `\u{1b}`.
+func printable(_ text: String) -> String { escaping(text) { $0.isUnsafeToShow } }
+
+/// As ``printable(_:)``, for text of several lines.
+func printableLines(_ text: String) -> String {
+  escaping(text) { $0 != "\n" && $0.isUnsafeToShow }
+}
+
+private func escaping(_ text: String, _ isUnsafe: (Unicode.Scalar) -> Bool) -> String {
+  guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+  var result = String.UnicodeScalarView()
+  for scalar in text.unicodeScalars {
+    if isUnsafe(scalar) {
+      result.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
+    } else {
+      result.append(scalar)
+    }
+  }
+  return String(result)
+}
+
+extension Unicode.Scalar {
+  /// Whether a terminal may do something else with it than show it: controls
+  /// of both sets, line separators, overrides and isolates of direction, and
+  /// other invisible characters, apart from those that join letters and
+  /// emoji.
+  var isUnsafeToShow: Bool {
+    switch properties.generalCategory {
+    case .control, .lineSeparator, .paragraphSeparator: true
+    case .format: !["\u{200C}", "\u{200D}", "\u{AD}"].contains(self)
+    default: false
+    }
+  }
 }
 
 extension String {

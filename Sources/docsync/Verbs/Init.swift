@@ -52,7 +52,8 @@ struct Init: Verb {
     var client: String?
     var tables: [TableJSON]
     var leftOut: [String: String]
-    var likelyReferences: [String: String]
+    var likelyReferences: [LikelyReferenceJSON]
+    var hints: [SchemaHintJSON]
     var isDryRun: Bool
   }
 
@@ -62,22 +63,28 @@ struct Init: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     let document = document ?? defaultDocument(for: store)
-    let configuration = schema.configuration
+    var configuration = schema.configuration
     // A set-up that was interrupted has its plan in the store already.
     let plan =
       try LocalStore.isUnderSync(at: store) && !dryRun
       ? nil : try LocalStore.plan(at: store, configuration: configuration)
+    let undecided = schema.undecided(plan?.likelyReferences ?? [])
     var result = Result(
       store: store, directory: directory, document: document, application: application,
       client: nil, tables: (plan?.tables ?? []).map(TableJSON.init),
-      leftOut: plan?.leftOut ?? [:], likelyReferences: plan?.likelyReferences ?? [:],
-      isDryRun: dryRun)
+      leftOut: plan?.leftOut ?? [:], likelyReferences: undecided.map(LikelyReferenceJSON.init),
+      hints: (plan?.hints ?? []).map(SchemaHintJSON.init), isDryRun: dryRun)
     guard !dryRun else {
       return Outcome(
         json: result,
         text: (["Nothing was changed. This is what would be done:"] + Self.plan(result))
           .joined(separator: "\n"))
     }
+    let answers = try await ReferenceQuestions(store: store, references: undecided).ask(console)
+    for reference in answers {
+      configuration.references[reference.table, default: [:]][reference.column] = reference.parent
+    }
+    result.likelyReferences = []
     let bar = ProgressBar()
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.create(
@@ -118,17 +125,16 @@ struct Init: Verb {
         indent: 2)
     }
     if !result.likelyReferences.isEmpty {
-      lines += ["", "These look like references and are not declared as such:"]
-      lines += alignedLines(
-        result.likelyReferences.sorted { $0.key < $1.key }.map {
-          [printable("\($0.key) → \($0.value)")]
-        }, indent: 2)
-      lines.append(
-        result.isDryRun
-          ? "Declare those that are with --reference TABLE.COLUMN=TABLE."
-          : "Where they hold integer keys they mean other rows on other devices. To declare"
-            + "\nthem, begin again with a copy of the database and --reference"
-            + " TABLE.COLUMN=TABLE.")
+      lines += ["", "These look like references to rows and are not declared as such:"]
+      lines += alignedLines(result.likelyReferences.map(\.cells), indent: 2)
+      lines += [
+        "An integer key is another on every device. Declare those that are references with",
+        "--reference TABLE.COLUMN=TABLE, and say of the others --no-reference TABLE.COLUMN.",
+      ]
+    }
+    if !result.hints.isEmpty {
+      lines += ["", "Check these:"]
+      lines += result.hints.map { "  " + $0.sentence }
     }
     return lines
   }

@@ -1,0 +1,74 @@
+import SyncStore
+
+/// Asks, before a database is put under sync, what the columns hold that look
+/// like references and are not declared as such.
+struct ReferenceQuestions {
+  let store: String
+  let references: [LikelyReference]
+
+  /// Gives those that are references; the others hold plain numbers.
+  ///
+  /// Throws ``Failure``, with nothing changed, where there is no terminal to
+  /// ask on or a question is left without an answer.
+  func ask(_ console: Console) async throws -> [LikelyReference] {
+    guard !references.isEmpty else { return [] }
+    guard ConfirmationOptions.canAsk(console) else { throw refusal }
+    console.note(
+      "\(counted(references.count, "column")) of \(printable(store)) may refer to rows of other "
+        + "tables. An integer key is another\non every device: a reference that is not declared "
+        + "would lead to another row there.")
+    var declared: [LikelyReference] = []
+    for reference in references {
+      if try await isReference(reference, console) { declared.append(reference) }
+    }
+    return declared
+  }
+
+  private func isReference(_ reference: LikelyReference, _ console: Console) async throws -> Bool {
+    let name = printable("\(reference.table).\(reference.column)")
+    while true {
+      console.ask(
+        "\(name): \(reference.evidence).\n"
+          + "Does it refer to \(printable(reference.parent))? Type “yes” or “no” to go on: ")
+      switch try await ConfirmationOptions.line() {
+      case "yes", "y": return true
+      case "no", "n": return false
+      case nil: throw refusal
+      default: continue
+      }
+    }
+  }
+
+  private var refusal: Failure {
+    let lines = references.map { printable("\($0.table).\($0.column): \($0.evidence)") }
+    let options = references.map {
+      "--reference " + shellWord("\($0.optionName)=\(optionWord($0.parent))")
+    }
+    return Failure(
+      code: "referencesUndeclared",
+      message: (["These columns look like references to rows and are not declared as such:"] + lines)
+        .joined(separator: "\n  "),
+      path: store,
+      remedy: "Say of each what it is: \(options.joined(separator: " ")); or, where it holds plain "
+        + "numbers, --no-reference TABLE.COLUMN in its place. Nothing was changed.",
+      status: .refused)
+  }
+}
+
+extension LikelyReference {
+  /// Why it is taken for a reference.
+  var evidence: String {
+    valueCount == 0
+      ? "named like a reference to \(parent)"
+      : "\(matchCount) of \(counted(valueCount, "value")) are keys of \(parent)"
+  }
+
+  /// `TABLE.COLUMN`, as options take it.
+  fileprivate var optionName: String { optionWord(table) + "." + optionWord(column) }
+}
+
+/// A name as ``QualifiedName`` reads it.
+private func optionWord(_ name: String) -> String {
+  name.contains { ".,=\"".contains($0) }
+    ? "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\"" : name
+}

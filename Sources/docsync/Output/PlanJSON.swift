@@ -1,0 +1,55 @@
+import SyncStore
+
+/// A column that looks like a reference, as it is shown.
+struct LikelyReferenceJSON: Encodable, Sendable {
+  var table: String
+  var column: String
+  var parent: String
+  var valueCount: Int
+  var matchCount: Int
+
+  init(_ reference: LikelyReference) {
+    table = reference.table
+    column = reference.column
+    parent = reference.parent
+    valueCount = reference.valueCount
+    matchCount = reference.matchCount
+  }
+
+  /// For people: the column, the table, and why.
+  var cells: [String] {
+    [
+      printable("\(table).\(column) → \(parent)"),
+      valueCount == 0 ? "by its name" : "\(matchCount) of \(counted(valueCount, "value"))",
+    ]
+  }
+}
+
+/// What may not mean the same on several devices, as it is shown.
+struct SchemaHintJSON: Encodable, Sendable {
+  var kind: SchemaHint.Kind
+  var table: String
+  var column: String
+  var counted: String?
+
+  init(_ hint: SchemaHint) {
+    kind = hint.kind
+    table = hint.table
+    column = hint.column
+    counted = hint.counted
+  }
+
+  /// For people.
+  var sentence: String {
+    let name = printable("\(table).\(column)")
+    return switch kind {
+    case .integerIdentity:
+      "\(name) identifies the rows by a number. If two devices use one number for different "
+        + "rows, these become one row."
+    case .keyCounter:
+      "\(name) holds the greatest key of \(printable(counted ?? "another table")). Rows from other "
+        + "devices do not raise it, so a program that draws keys from it can draw one that is "
+        + "taken."
+    }
+  }
+}
