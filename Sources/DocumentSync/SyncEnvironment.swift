@@ -40,6 +40,11 @@ public struct SyncEnvironment: Sendable {
   public var decisionTimeLimit: Duration? = .seconds(300)
   /// Waits for a while.
   public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  /// How long a call on the directory may take without any progress before the
+  /// operation gives up on it (`directoryAway`); `nil` for as long as it takes.
+  /// A file that is published has a second more for each 256 KiB. See
+  /// `TimeLimitedDirectory`.
+  public var directoryTimeLimit: Duration? = .seconds(60)
   /// How often calls on the directory are repeated that failed in passing.
   public var retries = RetryingDirectory.Policy.standard
   /// How a directory is opened of which only the path is known.
@@ -76,9 +81,12 @@ public struct SyncEnvironment: Sendable {
     return options
   }
 
-  /// The directory, with the calls repeated that failed in passing.
+  /// The directory, with the calls repeated that failed in passing, and those
+  /// given up that do not come back.
   func retrying(_ directory: any SharedDirectory) -> any SharedDirectory {
-    directory is RetryingDirectory ? directory : RetryingDirectory(directory, policy: retries)
+    if directory is RetryingDirectory { return directory }
+    let limited = directoryTimeLimit.map { TimeLimitedDirectory(directory, limit: $0) }
+    return RetryingDirectory(limited ?? directory, policy: retries)
   }
 
   /// A generator that draws from ``random``.

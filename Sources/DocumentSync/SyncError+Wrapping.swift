@@ -59,6 +59,7 @@ extension SyncError {
   private init(_ error: DirectoryError, operation: String) {
     let codes: [DirectoryError.Code: (Code, String)] = [
       .away: (.directoryAway, "The shared directory is not there."),
+      .noAnswer: (.directoryAway, "The shared directory does not answer."),
       .notADirectory: (.notADirectory, "What should be a folder is none."),
       .notReadable: (.directoryNotReadable, "The shared directory may not be read."),
       .notWritable: (.directoryNotWritable, "The shared directory may not be written to."),

@@ -9,8 +9,10 @@ public struct DirectoryError: Error, Hashable, Sendable {
     /// The code's name.
     public var description: String { rawValue }
 
-    /// The root is not there or does not answer.
+    /// The root is not there.
     public static let away = Code(rawValue: "away")
+    /// The shared directory does not answer: calls on it do not come back.
+    public static let noAnswer = Code(rawValue: "noAnswer")
     /// A file or a link stands where a folder belongs.
     public static let notADirectory = Code(rawValue: "notADirectory")
     /// There is no such file or folder, though the root is there.
@@ -143,6 +145,7 @@ extension DirectoryError.Code {
   fileprivate var sentence: String {
     switch self {
     case .away: "the shared directory is not there"
+    case .noAnswer: "the shared directory does not answer"
     case .notADirectory: "not a folder"
     case .notFound: "not there"
     case .notReadable: "reading is not permitted"
@@ -164,6 +167,7 @@ extension DirectoryError.Code {
   fileprivate var usualRemedy: String {
     switch self {
     case .away: "Connect or mount the shared directory, then sync again."
+    case .noAnswer: "Check the connection to the shared directory, then sync again."
     case .notADirectory: "Name a folder, or move away what stands in its place."
     case .notFound: "Sync again later; the file may not have arrived yet."
     case .notReadable: "Give this user permission to read the shared directory."

@@ -27,16 +27,21 @@ extension FolderDirectory {
   /// of what was created.
   func createFolder(_ path: RelativePath) throws -> OpenFile {
     var folder = try openRoot()
+    var reached = RelativePath.root
     for name in path.components {
+      let parent = reached
+      reached = parent.appending(trusted: name)
       do {
         folder = try Self.openFolder(name, in: folder)
       } catch let failure as SystemFailure where failure.number == ENOENT {
+        try tell(.makeFolder(reached))
         do {
           try SystemFailure.check("mkdir") { mkdirat(folder.descriptor, name, 0o777) }
         } catch let failure as SystemFailure where failure.number == EEXIST {
           // Another client was faster, or the lookup was stale.
         }
-        try folder.flushNames()
+        try tell(.flushFolder(parent))
+        try folder.flushWherePossible()
         folder = try Self.openFolder(name, in: folder)
       }
     }

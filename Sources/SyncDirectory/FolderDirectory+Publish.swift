@@ -65,18 +65,19 @@ extension FolderDirectory {
       let folder = try createFolder(parent)
       var presence = try presence(of: content, as: path.name, in: folder)
       if presence == .absent {
-        presence = try place(content, as: path.name, in: folder, by: client, progress)
+        presence = try place(content, as: path, in: folder, by: client, progress)
       }
+      guard presence != .different else { throw error(.exists, operation, path) }
+      let file = try OpenFile(in: folder, name: path.name, flags: O_RDONLY | O_NONBLOCK)
       // Even if the file was there: a crash may have come between its
-      // renaming and this.
-      try folder.flushNames()
-      switch presence {
-      case .same: return
-      case .different: throw error(.exists, operation, path)
-      case .absent:
-        guard try isWhole(path.name, in: folder, content) else {
-          throw error(.damaged, operation, path)
-        }
+      // renaming and this. The file itself once more: FAT keeps its length in
+      // its folder, where renaming writes 0 for the time being.
+      try tell(.flushFile(path))
+      try file.flushWherePossible()
+      try tell(.flushFolder(parent))
+      try folder.flushWherePossible()
+      guard try presence == .same || isWhole(file, content) else {
+        throw error(.damaged, operation, path)
       }
     }
   }
@@ -84,27 +85,36 @@ extension FolderDirectory {
   /// Writes a temporary file and renames it, unless the name is taken in
   /// the meantime. Returns what stood under the name just before.
   private func place(
-    _ content: Content, as name: String, in folder: OpenFile, by client: ClientIdentifier,
+    _ content: Content, as path: RelativePath, in folder: OpenFile, by client: ClientIdentifier,
     _ progress: TransferProgress
   ) throws -> Presence {
-    let unfinished = try createFolder(DirectoryLayout.temporary(of: client))
+    let (name, temporaryFolder) = (path.name, DirectoryLayout.temporary(of: client))
+    let unfinished = try createFolder(temporaryFolder)
     // Seen by nobody, so it need not repeat when a simulation is repeated.
     let temporaryName = ClientIdentifier.random().description
+    let temporary = temporaryFolder.appending(trusted: temporaryName)
     func discard() {
       // What stays is a leftover, which `removeLeftovers(of:)` is for.
       _ = unlinkat(unfinished.descriptor, temporaryName, 0)
     }
     do {
+      try tell(.create(temporary))
       let file = try OpenFile(
         in: unfinished, name: temporaryName, flags: O_WRONLY | O_CREAT | O_EXCL)
-      try write(content, to: file, progress)
+      try write(content, to: file, at: temporary, progress)
+      try tell(.flushFile(temporary))
       try file.flush()
       try file.close()
       let presence = try presence(of: content, as: name, in: folder)
       if presence == .absent {
+        try tell(.rename(temporary, to: path))
         try SystemFailure.check("rename") {
           renameat(unfinished.descriptor, temporaryName, folder.descriptor, name)
         }
+        // Before the folder that gains it: on FAT a name that comes back
+        // shares the space of the published file.
+        try tell(.flushFolder(temporaryFolder))
+        try unfinished.flushWherePossible()
       } else {
         discard()
       }
@@ -122,12 +132,15 @@ extension FolderDirectory {
     }
   }
 
-  private func write(_ content: Content, to file: OpenFile, _ progress: TransferProgress) throws {
+  private func write(
+    _ content: Content, to file: OpenFile, at path: RelativePath, _ progress: TransferProgress
+  ) throws {
     let size = content.size
     try progress(0, size)
     var done = 0
     while done < size {
       let piece = try content.piece(at: done, count: min(Self.chunkSize, size - done))
+      try tell(.write(path, Array(piece)))
       try piece.withUnsafeBytes { try file.write($0) }
       done += piece.count
       try progress(done, size)
@@ -146,9 +159,8 @@ extension FolderDirectory {
     }
   }
 
-  private func isWhole(_ name: String, in folder: OpenFile, _ content: Content) throws -> Bool {
-    let file = try OpenFile(in: folder, name: name, flags: O_RDONLY | O_NONBLOCK)
-    return content.size <= Self.readBackLimit
+  private func isWhole(_ file: OpenFile, _ content: Content) throws -> Bool {
+    content.size <= Self.readBackLimit
       ? try holds(file, content) : try file.status().size == content.size
   }
 

@@ -19,6 +19,8 @@ import SyncModel
 public struct FolderDirectory: SharedDirectory {
   /// The absolute or relative path of the root.
   public let root: String
+  /// Told of each change to the disk before it is made; see ``DiskStep``.
+  package var observer: (@Sendable (DiskStep) throws -> Void)?
 
   /// A directory at `root`, which need not be there yet.
   public init(root: String) {
@@ -104,7 +106,9 @@ public struct FolderDirectory: SharedDirectory {
     try perform(.remove, path) {
       do {
         let folder = try openFolder(parent)
-        if try kind(of: path.name, in: folder) == .folder {
+        let isFolder = try kind(of: path.name, in: folder) == .folder
+        try tell(.remove(path))
+        if isFolder {
           try SystemFailure.check("rmdir") {
             unlinkat(folder.descriptor, path.name, Int32(AT_REMOVEDIR))
           }
@@ -124,6 +128,7 @@ public struct FolderDirectory: SharedDirectory {
       do {
         let folder = try openFolder(path)
         for entry in try entries(of: try openFolder(path)) where entry.kind != .folder {
+          if let leftover = path.appending(entry.name) { try tell(.remove(leftover)) }
           do {
             try SystemFailure.check("unlink") { unlinkat(folder.descriptor, entry.name, 0) }
           } catch let failure as SystemFailure where [ENOENT, EISDIR].contains(failure.number) {

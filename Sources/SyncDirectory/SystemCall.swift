@@ -113,12 +113,12 @@ final class OpenFile {
     try SystemFailure.check("fsync") { fsync(descriptor) }
   }
 
-  /// Brings a folder's names to the medium where the file system can:
-  /// several network file systems refuse, and none of these loses names that
-  /// others would keep.
-  func flushNames() throws {
+  /// Brings a folder's names, or what a folder says of a file whose bytes were
+  /// flushed before, to the medium where the file system can: several network
+  /// file systems refuse, and none of these loses what others would keep.
+  func flushWherePossible() throws {
     do {
-      try SystemFailure.check("fsync") { fsync(descriptor) }
+      try flush()
     } catch let failure as SystemFailure
       where [EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS, EBADF, EISDIR].contains(failure.number)
     {

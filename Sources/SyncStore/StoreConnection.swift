@@ -6,6 +6,11 @@ import SyncModel
 /// The connection of a local store, set up so that nothing but what bookkeeping
 /// does itself takes effect.
 ///
+/// What it commits is durable on return, in rollback mode as well, where that
+/// takes a flush of the folder once the journal is gone (`EXTRA`): others are
+/// told of it. A journal that came back would take back what they have, and
+/// the store would be an older state of itself.
+///
 /// Foreign keys are off: their actions arrive as changes. The triggers of the
 /// database do not fire, neither those that capture nor the app's. What of the
 /// app's has to run all the same is copied to temporary triggers
@@ -32,7 +37,7 @@ final class StoreConnection: Sendable {
       appTriggers.addFunction(to: database)
       try database.execute(
         sql: """
-          PRAGMA synchronous = FULL; \
+          PRAGMA synchronous = EXTRA; \
           PRAGMA trusted_schema = \(trustsSchema ? "ON" : "OFF"); \
           PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
           """)

@@ -57,13 +57,17 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
           interrupted
           ? try LocalStore.open(at: path, options: environment.storeOptions)
           : try begin(files)
+        let beginning = DocumentBeginning(
+          store: store, files: files, turns: turns, descriptions: descriptions)
+        // One that has shared the document takes part in it, whoever begins it.
+        let hasShared = store.binding.ancestor != nil
         do {
-          try DocumentBeginning(
-            store: store, files: files, turns: turns, descriptions: descriptions
-          ).complete()
+          try hasShared ? beginning.completeOrYield() : beginning.complete()
           return store
         } catch let error as SyncError
-          where error.code == .documentExists || error.code == .generationReplaced
+          where !hasShared
+          && [.documentExists, .generationReplaced, .documentDeleted, .documentReplaced]
+            .contains(error.code)
         {
           throw try undo(store, after: error)
         } catch {
@@ -108,12 +112,12 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
   }
 
   /// Takes the store out of sync, after another device has begun the document
-  /// at the same time and its generation counts: then this one's set-up can
-  /// never be completed. Returns what to throw.
+  /// at the same time and its generation counts, or has deleted what was begun:
+  /// then this one's set-up can never be completed. Returns what to throw.
   private func undo(_ store: LocalStore, after error: SyncError) throws -> SyncError {
     let isUndone = Result { try store.removeBookkeeping() }
     try store.close()
-    guard try isUndone.get() else { return error }
+    guard try isUndone.get(), error.code != .documentDeleted else { return error }
     return SyncError(
       .documentExists, operation: verb, path: error.path,
       message: "The document “\(document)” was begun on another device at the same time, and "

@@ -48,7 +48,8 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
 
 extension DocumentOperation<StoreBinding> {
   /// Binds the store to another generation by `goOver`, unless that was done
-  /// and interrupted, and begins the generation in the directory.
+  /// and interrupted, and begins the generation in the directory. If another
+  /// one counts by then, the store goes over to that.
   final func begin(
     described descriptions: SyncDescriptions, _ files: SharedFiles, goOver: () throws -> Void
   ) throws -> StoreBinding {
@@ -58,7 +59,7 @@ extension DocumentOperation<StoreBinding> {
     if isSetUp { try goOver() }
     try DocumentBeginning(
       store: store, files: files, turns: turns, descriptions: descriptions
-    ).complete()
+    ).completeOrYield()
     let binding = store.binding
     if isSetUp, let ancestor = binding.ancestor {
       send(.newIncarnation(client: binding.client, ancestor: ancestor))

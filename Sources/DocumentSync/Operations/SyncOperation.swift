@@ -1,4 +1,5 @@
 import Foundation
+import SyncDirectory
 import SyncModel
 
 /// The base of all operations: one way to finish, cancellable at every step.
@@ -78,7 +79,13 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   ) async throws -> Value {
     try checkCancellation()
     return try await withCheckedThrowingContinuation { continuation in
-      thread.async { continuation.resume(with: Result { try work() }) }
+      thread.async { [self] in
+        // Also while a call on the directory does not come back.
+        let result = DirectoryPatience.$check.withValue({ [self] in try checkCancellation() }) {
+          Result { try work() }
+        }
+        continuation.resume(with: result)
+      }
     }
   }
 

@@ -78,7 +78,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       ).run()
       report.add(found.report)
       report.findings += StoreComparison(store: store, binding: binding, directory: found).run()
-    } catch let error as DirectoryError where error.code == .away {
+    } catch let error as DirectoryError where [.away, .noAnswer].contains(error.code) {
       report.findings.append(
         VerifyFinding(
           .directoryAway, path: directory.location, "The shared directory is not there.",

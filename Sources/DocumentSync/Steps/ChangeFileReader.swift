@@ -40,8 +40,11 @@ struct ChangeFileReader: Sendable {
     let queue = DispatchQueue(label: "DocumentSync: read", attributes: .concurrent)
     let group = DispatchGroup()
     for (index, item) in items.enumerated() {
-      queue.async(group: group) {
-        results.set(index, Result { try outcome(of: item) })
+      queue.async(group: group) { [files] in
+        let result = DirectoryPatience.$check.withValue(files.context.checkCancellation) {
+          Result { try outcome(of: item) }
+        }
+        results.set(index, result)
       }
     }
     group.wait()

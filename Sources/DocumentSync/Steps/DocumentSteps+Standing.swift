@@ -65,6 +65,40 @@ extension DocumentSteps {
 }
 
 extension DocumentSteps {
+  /// What stands in the way of a generation that was begun and is not complete.
+  enum Rival {
+    /// Nothing.
+    case none
+    /// It was deleted.
+    case deleted
+    /// Another one counts, and lives.
+    case counting(GenerationFile)
+  }
+
+  /// What stands in the way of the generation that a store is bound to, which
+  /// may not have been published.
+  func rival(of binding: StoreBinding) throws -> Rival {
+    let ordinal = UInt64(binding.generationOrdinal)
+    let own = GenerationName(ordinal: ordinal, key: binding.generation)
+    let folder = DirectoryLayout.Document(binding.document).folder
+    let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
+    // One that nobody has seen gives way to one of its ordinal, whatever the
+    // keys.
+    let isPublished = listing.generations.contains(own)
+    let living = try all().first {
+      $0.file.identifier == binding.documentIdentifier && !$0.isDeleted
+    }
+    if let file = living?.file, file.generation != binding.generation,
+      file.document != binding.document || (!isPublished && file.ordinal == ordinal)
+        || own < GenerationName(ordinal: file.ordinal, key: file.generation)
+    {
+      return .counting(file)
+    }
+    return listing.isDeleted(ordinal) ? .deleted : .none
+  }
+}
+
+extension DocumentSteps {
   /// What the generation that counts has to do with that of a store.
   enum Lineage {
     /// Its line of predecessors leads there: the document was reset.

@@ -339,7 +339,8 @@ struct DocumentSteps {
         + "shall be merged into the other document, or let it leave.")
   }
 
-  private func replaced(_ binding: StoreBinding) -> SyncError {
+  /// The error of a store whose generation does not count.
+  func replaced(_ binding: StoreBinding) -> SyncError {
     context.error(
       .generationReplaced,
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),

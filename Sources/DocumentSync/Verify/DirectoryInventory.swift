@@ -190,7 +190,7 @@ struct DirectoryLister {
       switch error.code {
       // Gone since its parent was listed.
       case .notFound: break
-      case .away: throw error
+      case .away, .noAnswer: throw error
       case .notADirectory:
         note(
           ForeignName(name: folder.name, reason: .wrongKind), in: folder.parent ?? .root, &inventory

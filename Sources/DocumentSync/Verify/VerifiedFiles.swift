@@ -120,7 +120,7 @@ final class VerifiedFiles {
   /// listed.
   func note(_ error: DirectoryError, _ path: RelativePath) throws {
     switch error.code {
-    case .away, .localFile: throw error
+    case .away, .noAnswer, .localFile: throw error
     case .tooLarge:
       note(.malformed, path, "The file is larger than what is permitted.", detail: error.detail)
     case .notRegularFile, .notADirectory:

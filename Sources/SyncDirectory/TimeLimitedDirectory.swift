@@ -1,0 +1,274 @@
+import Foundation
+import SyncModel
+import Synchronization
+
+/// Gives up on calls of another directory that do not come back: its server
+/// was stopped, or its mount has lost its daemon.
+///
+/// The system interrupts no such call, so each runs on a thread of its own,
+/// which is left to itself when the time is up (`noAnswer`) or when
+/// ``DirectoryPatience/check`` throws. As long as a thread that was left is
+/// stuck, later calls on that directory give `noAnswer` at once: no more than
+/// those that were under way together are ever left.
+public struct TimeLimitedDirectory: SharedDirectory {
+  /// How much of what is published has a second more.
+  static let bytesPerSecond = 256 << 10
+
+  /// The directory that does the work.
+  public let base: any SharedDirectory
+  private let limit: Duration
+  private let stuck: StuckCalls
+
+  /// Wraps `base`.
+  ///
+  /// - Parameter limit: How long a call may take without any progress. One
+  ///   that publishes has a second more for each 256 KiB, since some mounts
+  ///   send the bytes when the file is closed.
+  public init(_ base: any SharedDirectory, limit: Duration) {
+    self.base = base
+    self.limit = limit
+    stuck = StuckCalls(of: base)
+  }
+
+  /// That of the base.
+  public var location: String { base.location }
+
+  /// See ``SharedDirectory/check(for:)``.
+  public func check(for access: DirectoryAccess) throws {
+    try call(.check, .root) { [base] _ in try base.check(for: access) }
+  }
+
+  /// See ``SharedDirectory/list(_:)``.
+  public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
+    try call(.list, folder) { [base] _ in try base.list(folder) }
+  }
+
+  /// See ``SharedDirectory/read(_:limit:)``.
+  public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try call(.read, path) { [base] _ in try base.read(path, limit: limit) }
+  }
+
+  /// See ``SharedDirectory/byteCount(of:)``.
+  public func byteCount(of path: RelativePath) throws -> Int {
+    try call(.read, path) { [base] _ in try base.byteCount(of: path) }
+  }
+
+  /// See ``SharedDirectory/download(_:to:limit:progress:)``.
+  public func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    try call(.download, path, progress) { [base] progress in
+      try base.download(path, to: localFile, limit: limit, progress: progress)
+    }
+  }
+
+  /// See ``SharedDirectory/publish(_:at:by:)``.
+  public func publish(
+    _ content: [UInt8], at path: RelativePath, by client: ClientIdentifier
+  ) throws {
+    try call(.publish, path, bytes: content.count) { [base] _ in
+      try base.publish(content, at: path, by: client)
+    }
+  }
+
+  /// See ``SharedDirectory/upload(localFile:to:by:progress:)``.
+  public func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    let bytes = try LocalFile(opening: localFile).size()
+    try call(.upload, path, bytes: bytes, progress) { [base] progress in
+      try base.upload(localFile: localFile, to: path, by: client, progress: progress)
+    }
+  }
+
+  /// See ``SharedDirectory/remove(_:)``.
+  public func remove(_ path: RelativePath) throws {
+    try call(.remove, path) { [base] _ in try base.remove(path) }
+  }
+
+  /// See ``SharedDirectory/removeLeftovers(of:)``.
+  public func removeLeftovers(of client: ClientIdentifier) throws {
+    try call(.removeLeftovers, DirectoryLayout.temporary(of: client)) { [base] _ in
+      try base.removeLeftovers(of: client)
+    }
+  }
+
+  private func call<Output: Sendable>(
+    _ operation: DirectoryError.Operation, _ path: RelativePath, bytes: Int = 0,
+    _ progress: TransferProgress = { _, _ in },
+    _ body: @escaping @Sendable (TransferProgress) throws -> Output
+  ) throws -> Output {
+    func noAnswer(_ detail: String) -> DirectoryError {
+      DirectoryError(
+        .noAnswer, operation, path: path == .root ? location : "\(location)/\(path)",
+        detail: detail)
+    }
+    let check = DirectoryPatience.check
+    try check?()
+    guard stuck.count == 0 else { throw noAnswer("an earlier call has not come back") }
+    let pending = PendingCall<Output>(stuck)
+    CallThreads.shared.run { pending.run(body) }
+    let allowed = limit + .seconds(bytes / Self.bytesPerSecond)
+    guard let output = try pending.wait(allowed, progress, check) else {
+      throw noAnswer("no answer within \(allowed)")
+    }
+    return output
+  }
+}
+
+/// What whoever waits for a directory asks meanwhile.
+public enum DirectoryPatience {
+  /// Called about twenty times a second by the thread that waits; what it
+  /// throws ends the waiting: this is how an operation is cancelled.
+  @TaskLocal public static var check: (@Sendable () throws -> Void)?
+}
+
+/// How many calls on one directory were left to themselves and are stuck.
+private final class StuckCalls: Sendable {
+  private enum Place: Hashable {
+    case object(ObjectIdentifier)
+    case location(String)
+  }
+
+  private static let counts = Mutex<[Place: Int]>([:])
+  private let place: Place
+
+  init(of directory: any SharedDirectory) {
+    place =
+      type(of: directory) is AnyClass
+      ? .object(ObjectIdentifier(directory as AnyObject)) : .location(directory.location)
+  }
+
+  var count: Int { Self.counts.withLock { $0[place] ?? 0 } }
+
+  func add(_ change: Int) {
+    Self.counts.withLock { counts in
+      let count = (counts[place] ?? 0) + change
+      counts[place] = count == 0 ? nil : count
+    }
+  }
+}
+
+/// One call: what its thread and whoever waits for it tell each other.
+private final class PendingCall<Output: Sendable>: @unchecked Sendable {
+  private struct Left: Error {}
+
+  private let condition = NSCondition()
+  private let stuck: StuckCalls
+  private var result: Result<Output, any Error>?
+  private var isLeft = false
+  /// Progress that is to be told.
+  private var told: (done: Int, total: Int)?
+  /// What telling it has thrown.
+  private var refusal: (any Error)?
+
+  init(_ stuck: StuckCalls) { self.stuck = stuck }
+
+  /// Makes the call, on its thread.
+  func run(_ body: (TransferProgress) throws -> Output) {
+    let outcome = Result { try body(tell) }
+    condition.withLock {
+      result = outcome
+      if isLeft { stuck.add(-1) }
+      condition.broadcast()
+    }
+  }
+
+  /// Hands progress to whoever waits, on whose thread it is told.
+  private func tell(_ done: Int, _ total: Int) throws {
+    try condition.withLock {
+      if let refusal { throw refusal }
+      told = (done, total)
+      condition.broadcast()
+      while told != nil, !isLeft { condition.wait() }
+      if isLeft { throw Left() }
+      if let refusal { throw refusal }
+    }
+  }
+
+  /// Waits; `nil` if the call was left since the time was up.
+  func wait(
+    _ limit: Duration, _ progress: TransferProgress, _ check: (@Sendable () throws -> Void)?
+  ) throws -> Output? {
+    var deadline = ContinuousClock.now + limit
+    condition.lock()
+    defer { condition.unlock() }
+    while true {
+      if let result { return try result.get() }
+      if let told {
+        condition.unlock()
+        let thrown = Result { try progress(told.done, told.total) }
+        condition.lock()
+        if case .failure(let error) = thrown { refusal = error }
+        self.told = nil
+        condition.broadcast()
+        deadline = .now + limit
+        continue
+      }
+      do {
+        try check?()
+      } catch {
+        leave()
+        throw error
+      }
+      guard ContinuousClock.now < deadline else {
+        leave()
+        return nil
+      }
+      _ = condition.wait(until: Date(timeIntervalSinceNow: 0.05))
+    }
+  }
+
+  private func leave() {
+    isLeft = true
+    stuck.add(1)
+    condition.broadcast()
+  }
+}
+
+/// Threads that make calls, used again.
+private final class CallThreads: Sendable {
+  static let shared = CallThreads()
+  /// How many wait for their next call.
+  private static let idleCount = 8
+  private let idle = Mutex<[Worker]>([])
+
+  func run(_ call: @escaping @Sendable () -> Void) {
+    if let worker = idle.withLock({ $0.popLast() }) { return worker.take(call) }
+    let worker = Worker()
+    worker.take(call)
+    let thread = Thread { [self] in
+      repeat { worker.runNext() } while keep(worker)
+    }
+    thread.name = "DocumentSync: directory"
+    thread.start()
+  }
+
+  private func keep(_ worker: Worker) -> Bool {
+    idle.withLock { idle in
+      guard idle.count < Self.idleCount else { return false }
+      idle.append(worker)
+      return true
+    }
+  }
+
+  private final class Worker: Sendable {
+    private let ready = DispatchSemaphore(value: 0)
+    private let call = Mutex<(@Sendable () -> Void)?>(nil)
+
+    func take(_ next: @escaping @Sendable () -> Void) {
+      call.withLock { $0 = next }
+      ready.signal()
+    }
+
+    func runNext() {
+      ready.wait()
+      let next = call.withLock { call in
+        defer { call = nil }
+        return call
+      }
+      next?()
+    }
+  }
+}
