@@ -22,6 +22,13 @@ import Testing
     #expect(failures.isEmpty, "\(failures)")
   }
 
+  @Test(arguments: DirectoryConformance.checks)
+  func limitedInTimeConforms(to check: DirectoryConformance.Check) throws {
+    let folder = try TemporaryFolder()
+    try check.run(
+      on: TimeLimitedDirectory(FolderDirectory(root: folder.path), limit: .seconds(60)))
+  }
+
   @Test func suiteFindsADirectoryThatOverwrites() async throws {
     let failures = try await DirectoryConformance.run { OverwritingDirectory() }
     #expect(

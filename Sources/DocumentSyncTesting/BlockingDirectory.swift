@@ -1,0 +1,83 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+
+/// A directory whose calls do not come back, from one of them on, until they
+/// are let go: as with a server that was stopped.
+public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
+  private let base: any SharedDirectory
+  private let condition = NSCondition()
+  private var calls = 0
+  private var first = Int.max
+  private var blocked = 0
+
+  /// Wraps `base`; nothing blocks.
+  public init(_ base: any SharedDirectory) { self.base = base }
+
+  /// How many calls there were.
+  public var callCount: Int { condition.withLock { calls } }
+
+  /// How many calls are blocked now.
+  public var blockedCount: Int { condition.withLock { blocked } }
+
+  /// Blocks the given call, counted from now on, and all that come later.
+  public func block(fromCall number: Int) {
+    condition.withLock { first = calls + number }
+  }
+
+  /// Lets all calls go on.
+  public func release() {
+    condition.withLock {
+      first = .max
+      condition.broadcast()
+    }
+  }
+
+  private func pass() -> any SharedDirectory {
+    condition.withLock {
+      calls += 1
+      let number = calls
+      blocked += 1
+      while number >= first { condition.wait() }
+      blocked -= 1
+    }
+    return base
+  }
+
+  /// That of the base.
+  public var location: String { base.location }
+  /// See `SharedDirectory`.
+  public func check(for access: DirectoryAccess) throws { try pass().check(for: access) }
+  /// See `SharedDirectory`.
+  public func list(_ folder: RelativePath) throws -> [DirectoryEntry] { try pass().list(folder) }
+  /// See `SharedDirectory`.
+  public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+    try pass().read(path, limit: limit)
+  }
+  /// See `SharedDirectory`.
+  public func byteCount(of path: RelativePath) throws -> Int { try pass().byteCount(of: path) }
+  /// See `SharedDirectory`.
+  public func download(
+    _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
+  ) throws {
+    try pass().download(path, to: localFile, limit: limit, progress: progress)
+  }
+  /// See `SharedDirectory`.
+  public func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws
+  {
+    try pass().publish(content, at: path, by: client)
+  }
+  /// See `SharedDirectory`.
+  public func upload(
+    localFile: String, to path: RelativePath, by client: ClientIdentifier,
+    progress: TransferProgress
+  ) throws {
+    try pass().upload(localFile: localFile, to: path, by: client, progress: progress)
+  }
+  /// See `SharedDirectory`.
+  public func remove(_ path: RelativePath) throws { try pass().remove(path) }
+  /// See `SharedDirectory`.
+  public func removeLeftovers(of client: ClientIdentifier) throws {
+    try pass().removeLeftovers(of: client)
+  }
+}
