@@ -81,6 +81,16 @@ final class LocalFileHandle {
   /// Makes what was written durable.
   func flush() throws { try perform { try handle.synchronize() } }
 
+  /// Brings a file, or the names in a folder, to the disk, where that can be
+  /// done.
+  static func flush(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) != 0, errno == EIO || errno == ENOSPC else { return }
+    throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+  }
+
   private func perform<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()

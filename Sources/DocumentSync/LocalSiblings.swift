@@ -48,6 +48,10 @@ struct LocalSiblings {
     do {
       // Throws where something stands by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
+      // The file itself once more: FAT keeps its length in its folder.
+      for path in [backup, store, folder].compactMap(\.self) {
+        try LocalFileHandle.flush(path)
+      }
     } catch {
       throw failure(error, "The new store could not be given its name.")
     }

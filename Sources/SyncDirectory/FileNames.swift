@@ -132,6 +132,20 @@ public struct MarkerName: DirectoryName {
   /// The name.
   public var description: String { "\(client).\(changeHead).\(commandHead).\(revision).\(hash)" }
 
+  /// The revisions that say something by themselves are multiples of this.
+  private static let interval: UInt64 = 16
+
+  /// Whether the name says that the client waits for files of others, which are
+  /// missing or damaged: so nobody reads markers to find that out.
+  public var saysWaiting: Bool { revision % Self.interval == 0 }
+
+  /// The revision after another one, of a marker that says so, or does not.
+  public static func revision(after last: UInt64, saysWaiting: Bool) -> UInt64 {
+    let next = last + 1
+    guard !saysWaiting else { return last - last % interval + interval }
+    return next % interval == 0 ? next + 1 : next
+  }
+
   /// Parses ``description``; `nil` for anything else.
   public init?(_ description: String) {
     guard let parts = description.nameParts(5), let client = ClientIdentifier(String(parts[0])),

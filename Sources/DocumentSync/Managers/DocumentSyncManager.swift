@@ -84,8 +84,8 @@ public final class DocumentSyncManager: Sendable {
 
   /// Sends what was edited here and applies what was edited elsewhere.
   ///
-  /// Without anything to do it lists three folders, and reads and writes
-  /// nothing. If the store or the directory fails half-way, the next call
+  /// Without anything to do it lists three folders, now and then asks for the
+  /// lengths of a few files of its own, and reads and writes nothing. If the store or the directory fails half-way, the next call
   /// continues. What cannot be applied yet is in ``SyncReport/waiting``. If
   /// the document was deleted, or created again, or this client was removed,
   /// the delegate decides; see ``SyncQuestion``.

@@ -8,10 +8,14 @@ import Foundation
 public final class SyncTurns: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var next: UInt64
+  nonisolated(unsafe) private var nextFile: Int
   nonisolated(unsafe) private var hasPublished = false
 
   /// Draws the first turn.
-  public init(environment: SyncEnvironment) { next = environment.random() }
+  public init(environment: SyncEnvironment) {
+    next = environment.random()
+    nextFile = Int(next >> 33)
+  }
 
   /// Whether nothing was published before in this process: then what an
   /// earlier one left unfinished may be cleared away.
@@ -21,6 +25,23 @@ public final class SyncTurns: Sendable {
       return !hasPublished
     }
   }
+
+  /// Which of `total` files are looked at: the last few, which a power cut
+  /// would have struck, and as many others in turn; the following call goes on
+  /// after these.
+  func files(of total: Int) -> [Int] {
+    let older = max(0, total - Self.newest)
+    return lock.withLock {
+      let chosen = (0..<min(older, Self.inTurn)).map { (nextFile + $0) % older }
+      nextFile = older == 0 ? 0 : (nextFile + chosen.count) % older
+      return chosen + Array(older..<total)
+    }
+  }
+
+  /// How many of the newest own files are looked at each time.
+  static let newest = 8
+  /// How many of the others are.
+  static let inTurn = 24
 
   /// The turn among `count`, at least 1; the following call gives the next.
   func take(of count: Int) -> Int {

@@ -41,15 +41,31 @@ struct AcknowledgedChangeSets: StoreSteps {
   }
 
   /// Uploads the whole store if change sets cannot be put back and no whole
-  /// store that was found whole contains them.
+  /// store that was found whole, and is there, contains them. They count as
+  /// cleared away then: who waits for one of them takes the whole store.
   func replace(_ lost: [SealedChangeSet], _ report: inout SyncReport) throws {
     guard let last = lost.map(\.number).max() else { return }
     let client = client
-    guard try !records.wholeStores().contains(where: { $0.vector.number(of: client) >= last })
-    else { return }
-    context.environment.logger.notice("change set \(last) cannot be put back: uploading the store")
-    if try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil {
+    let isThere = try records.wholeStores().contains { made in
+      let name = WholeStoreName(number: made.number, hash: HashFragment(made.hash))
+      return try made.vector.number(of: client) >= last
+        && files.measure(layout.path(of: name, by: made.client)) == made.byteCount
+    }
+    if !isThere {
+      context.environment.logger.notice(
+        "change set \(last) cannot be put back: uploading the store")
+      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil else {
+        return
+      }
       report.uploadedWholeStore = true
     }
+    for sealed in lost {
+      let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
+      try files.remove(layout.path(of: name, by: client))
+    }
+    var kept = try records.kept()
+    guard kept.changeSets <= last else { return }
+    kept.changeSets = last + 1
+    try records.keep(kept)
   }
 }

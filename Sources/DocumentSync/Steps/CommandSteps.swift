@@ -78,6 +78,19 @@ struct CommandSteps: StoreSteps {
     try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
   }
 
+  /// Those of a listing that have the length with which they were published, as
+  /// far as they are looked at, which are the last.
+  func leavingOutShort(_ names: [CommandName]) throws -> [CommandName] {
+    let names = names.sorted()
+    let published = Set(
+      try store.queuedCommands().compactMap { $0.isPublished ? $0.sealed.map(name) : nil })
+    return try names.enumerated().filter { index, name in
+      guard names.count - index <= SyncTurns.inTurn, published.contains(name) else { return true }
+      let length = try files.measure(layout.path(of: name, by: client))
+      return length == (try store.commandBytes(name.number).count)
+    }.map(\.element)
+  }
+
   private func name(_ entry: VersionVector.Entry) -> CommandName {
     CommandName(number: entry.number, hash: HashFragment(entry.hash))
   }

@@ -18,7 +18,9 @@ struct KnownMarkers: StoreSteps {
     var known = before
     for (client, name) in listing.newest where isWanted(client) {
       guard name.revision > known[client]?.revision ?? 0 else { continue }
-      known[client] = try read(name) ?? known[client]
+      guard var marker = try read(name) else { continue }
+      marker.waiting = []
+      known[client] = marker
     }
     if known != before { try records.keep(known) }
     return known
@@ -37,18 +39,18 @@ struct KnownMarkers: StoreSteps {
         ?? 1)
   }
 
-  private func read(_ name: MarkerName) throws -> RecentSyncFile? {
+  /// What a marker says; `nil` if it cannot be read, or belongs elsewhere.
+  func read(_ name: MarkerName) throws -> RecentSyncFile? {
     let binding = binding
     let path = layout.path(of: name)
     do {
-      var marker = try files.read(path, as: RecentSyncFile.self, .recentSync)
+      let marker = try files.read(path, as: RecentSyncFile.self, .recentSync)
       guard marker.client == name.client, marker.revision == name.revision,
         marker.generation == binding.generation, marker.document == binding.document
       else {
         context.environment.logger.notice("marker \(name) belongs elsewhere")
         return nil
       }
-      marker.waiting = []
       return marker
     } catch let error where error.concernsOneFile {
       // It is read again when there is a newer one, or at the next pass.

@@ -63,13 +63,16 @@ struct MarkerSteps: StoreSteps {
     var commands: VersionVector
     var retired: [RecentSyncFile.Retired] = []
     var waiting: [SyncWait] = []
+    /// What of that has lasted, and is for their authors to put back.
+    var awaited: Set<StoreRecords.Awaited> = []
   }
 
   /// Publishes a new marker if this store has something new to say, or the
   /// last one again if it is missing. Says whether there was a new one.
   ///
   /// That others have acknowledged something is nothing to say: else nobody
-  /// would ever be done.
+  /// would ever be done. That it waits for files is, once that has lasted: their
+  /// authors read it, and put them back.
   ///
   /// - Parameter isForced: Whether a new one is to be published all the same,
   ///   to show that this client is there.
@@ -80,7 +83,9 @@ struct MarkerSteps: StoreSteps {
     let wholeStores = try records.wholeStores()
     let segments = try records.segments()
     let kept = try records.kept()
-    if !isForced, let content = last?.content, let last, content.changeHead == statement.changeHead,
+    var waits = try records.waits()
+    if !isForced, waits.said == statement.awaited, let content = last?.content, let last,
+      content.changeHead == statement.changeHead,
       content.applied == statement.applied, content.commandsApplied == statement.commands,
       content.wholeStores == wholeStores, content.segments == segments,
       content.lowestKept == kept.changeSets, content.lowestKeptCommand == kept.commands,
@@ -89,7 +94,8 @@ struct MarkerSteps: StoreSteps {
       try republish(last, unlessIn: listing.own)
       return false
     }
-    let revision = (last?.content.revision ?? 0) + 1
+    let revision = MarkerName.revision(
+      after: last?.content.revision ?? 0, saysWaiting: !statement.awaited.isEmpty)
     let commandHead = statement.commands[binding.client]
     let content = RecentSyncFile(
       root: binding.root, document: binding.document, generation: binding.generation,
@@ -108,8 +114,20 @@ struct MarkerSteps: StoreSteps {
     try records.keep(
       StoreRecords.OwnMarker(name: name.description, bytes: Data(bytes), content: content))
     try files.publishAnew(bytes, at: layout.path(of: name), by: binding.client)
-    try removeOld(listing.own, before: revision - 1)
+    if waits.said != statement.awaited {
+      waits.said = statement.awaited
+      try records.keep(waits)
+    }
+    try removeOld(listing.own, before: last?.content.revision ?? 0)
     return true
+  }
+
+  /// Publishes the last marker again if it is there with another length.
+  func mendOwn() throws {
+    guard let last = try records.ownMarker(), let path = try ownPath(),
+      let length = try files.measure(path), length != last.bytes.count
+    else { return }
+    try files.publishAnew(Array(last.bytes), at: path, by: binding.client)
   }
 
   /// The path of this store's last marker.

@@ -155,23 +155,34 @@ struct OwnChangeSets: StoreSteps {
   ///
   /// What was cleared away is not missed, nor what is in a segment. A segment
   /// that is damaged makes way for the files that were in it.
+  ///
+  /// - Parameter turns: By whose turn the lengths of some are compared, which
+  ///   reads nothing; those of another length are read.
   func putBack(
     _ kept: [SealedChangeSet], _ listed: Listed, readingAtMost limit: Int,
-    _ report: inout SyncReport
+    measuring turns: SyncTurns? = nil, _ report: inout SyncReport
   ) throws -> [SealedChangeSet] {
     var lost: [SealedChangeSet] = []
     let lowest = try records.kept().changeSets
     let kept = kept.filter { $0.isPublished && $0.number >= lowest }
-    let segments = try checkedSegments(listed, readingAtMost: limit)
+    let segments = try checkedSegments(
+      listed, readingAtMost: limit, measures: turns != nil)
     let present = Set(listed.changeSets)
     for sealed in kept where !present.contains(name(of: sealed)) {
       if segments.contains(where: { $0.numbers.contains(sealed.number) }) { continue }
       if try !putBack(sealed, &report) { lost.append(sealed) }
     }
     let there = kept.filter { present.contains(name(of: $0)) }
-    guard limit > 0, !there.isEmpty else { return lost }
-    let start = Int(context.environment.random() % UInt64(there.count))
-    let chosen = (0..<min(limit, there.count)).map { there[(start + $0) % there.count] }
+    guard !there.isEmpty else { return lost }
+    var chosen = try (turns?.files(of: there.count) ?? []).map { there[$0] }.filter {
+      try files.measure(path(of: $0)) != $0.byteCount
+    }
+    if limit > 0 {
+      let start = Int(context.environment.random() % UInt64(there.count))
+      let sample = (0..<min(limit, there.count)).map { there[(start + $0) % there.count] }
+      chosen += sample.filter { !chosen.contains($0) }
+    }
+    guard !chosen.isEmpty else { return lost }
     context.begin(
       .verifying, count: chosen.count, bytes: chosen.reduce(0) { $0 + $1.byteCount })
     for sealed in chosen {
@@ -186,17 +197,23 @@ struct OwnChangeSets: StoreSteps {
 
   /// The own segments that are there and, as far as they are read, whole.
   private func checkedSegments(
-    _ listed: Listed, readingAtMost limit: Int
+    _ listed: Listed, readingAtMost limit: Int, measures: Bool
   ) throws -> [SegmentName] {
     let made = try records.segments()
     let mine = made.filter { $0.client == client && listed.segments.contains($0.name) }
-    guard limit > 0, !mine.isEmpty else { return mine.map(\.name) }
+    guard !mine.isEmpty else { return [] }
     var damaged: Set<RecentSyncFile.Segment> = []
-    let start = Int(context.environment.random() % UInt64(mine.count))
-    let count = limit == .max ? mine.count : 1
-    context.begin(.verifying, count: count)
-    for offset in 0..<count {
-      let segment = mine[(start + offset) % mine.count]
+    var chosen =
+      try measures
+      ? mine.filter { try files.measure(layout.path(of: $0.name, by: client)) == 0 } : []
+    if limit > 0 {
+      let start = Int(context.environment.random() % UInt64(mine.count))
+      let sample = (0..<(limit == .max ? mine.count : 1)).map { mine[(start + $0) % mine.count] }
+      chosen += sample.filter { !chosen.contains($0) }
+    }
+    guard !chosen.isEmpty else { return mine.map(\.name) }
+    context.begin(.verifying, count: chosen.count)
+    for segment in chosen {
       let path = layout.path(of: segment.name, by: client)
       defer { context.report { $0.completedCount += 1 } }
       do {

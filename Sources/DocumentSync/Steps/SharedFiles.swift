@@ -67,6 +67,17 @@ final class SharedFiles: Sendable {
     }
   }
 
+  /// The length of a file; `nil` if it is not there. One that cannot be looked
+  /// at has length 0.
+  func measure(_ path: RelativePath) throws -> Int? {
+    do {
+      try context.checkCancellation()
+      return try directory.byteCount(of: path)
+    } catch let error as DirectoryError where error.concernsOneFile {
+      return error.code == .notFound ? nil : 0
+    }
+  }
+
   /// The bytes of a file.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try prepare()

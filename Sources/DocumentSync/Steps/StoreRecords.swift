@@ -36,6 +36,28 @@ struct StoreRecords {
     var applied: UInt64
   }
 
+  /// A file of another client that is missing or damaged, and that this one
+  /// waits for.
+  struct Awaited: Codable, Hashable {
+    var client: ClientIdentifier
+    var number: UInt64
+    var isCommand: Bool
+
+    /// `nil` for what no file that is put back ends.
+    init?(_ wait: SyncWait) {
+      guard [.notArrived, .damaged, .unreadable].contains(wait.reason) else { return nil }
+      (client, number, isCommand) = (wait.client, wait.number, wait.isCommand)
+    }
+  }
+
+  /// The files that this client waits for.
+  struct Waits: Codable, Hashable {
+    /// At its last synchronization.
+    var last: Set<Awaited> = []
+    /// What its last marker says.
+    var said: Set<Awaited> = []
+  }
+
   /// For how long a client was not seen to do anything.
   struct Absence: Codable, Hashable {
     /// Its newest marker.
@@ -91,13 +113,14 @@ struct StoreRecords {
   private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
       reset, mergesInto, ancestors, formerGenerations, asked,
-      rebootstrap, formerLives
+      rebootstrap, formerLives, answered
     // Those of the client go when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
     case kept = "client.kept"
     case segments = "client.segments"
     case housekeeping = "client.housekeeping"
+    case waits = "client.waits"
   }
 
   /// What a store forgets that begins another life of its document.
@@ -177,6 +200,19 @@ struct StoreRecords {
 
   /// Keeps where the store stands at its housekeeping.
   func keep(_ housekeeping: Housekeeping) throws { try keep(housekeeping, .housekeeping) }
+
+  /// The files that this client waits for.
+  func waits() throws -> Waits { try value(.waits) ?? Waits() }
+
+  /// Keeps the files that this client waits for.
+  func keep(_ waits: Waits) throws { try keep(waits, .waits) }
+
+  /// By client, the last of its markers which say that it waits for files that
+  /// was answered.
+  func answered() throws -> [ClientIdentifier: UInt64] { try byClient(.answered) }
+
+  /// Keeps which markers were answered.
+  func keep(answered: [ClientIdentifier: UInt64]) throws { try keep(byClient: answered, .answered) }
 
   /// For how long the others were not seen to do anything.
   func absences() throws -> [ClientIdentifier: Absence] { try byClient(.absences) }
@@ -336,6 +372,8 @@ struct StoreRecords {
     case .kept: try decode(Kept.self)
     case .segments: try decode([RecentSyncFile.Segment].self)
     case .housekeeping: try decode(Housekeeping.self)
+    case .waits: try decode(Waits.self)
+    case .answered: try decode([String: UInt64].self)
     }
   }
 

@@ -28,6 +28,8 @@ struct SyncPass: StoreSteps {
     var members: Members
     /// Whether a marker is to show that this client is there.
     fileprivate var mustShow: Bool
+    /// The files of others that this client has waited for twice.
+    fileprivate var awaited: Set<StoreRecords.Awaited> = []
   }
 
   /// Runs the pass without asking anybody.
@@ -188,29 +190,37 @@ struct SyncPass: StoreSteps {
     let kept = try own.seal(&report)
     try own.publish(kept, turns: turns, &report)
     let thorough = ThoroughCheck(files: files, store: store)
-    var listed: [CommandName]? = checksOwnFiles ? try thorough.intactCommands() : nil
-    if case .commands(let names) = fetched.turn, !checksOwnFiles { listed = names }
-    try CommandSteps(files: files, store: store).publish(listed: listed, &report)
-    var lost: [SealedChangeSet] = []
-    if case .own(let names) = fetched.turn {
-      let limit = checksOwnFiles ? .max : report.isIdle ? 0 : OwnChangeSets.sample
-      lost = try own.putBack(kept, names, readingAtMost: limit, &report)
-    } else if checksOwnFiles {
-      let names = try own.list(&report)
-      lost = try own.putBack(kept, names, readingAtMost: .max, &report)
+    let awaited = AwaitedFiles(files: files, store: store)
+    let asked = try awaited.asked(fetched.listing)
+    let commands = CommandSteps(files: files, store: store)
+    var listed: [CommandName]?
+    if checksOwnFiles || asked.hasCommand {
+      listed = try thorough.intactCommands()
+    } else if case .commands(let names) = fetched.turn {
+      listed = try commands.leavingOutShort(names)
     }
+    try commands.publish(listed: listed, &report)
+    let lost = try putBack(kept, asked, fetched.turn, own, &report)
     let acknowledged = AcknowledgedChangeSets(files: files, store: store)
     try acknowledged.replace(lost, &report)
+    try awaited.note(answered: asked)
     try acknowledged.forget(kept, fetched.listing)
 
     try GapSteps(files: files, store: store).uploadIfAsked(fetched.listing, &report)
     var damage = ThoroughCheck.Damage()
+    let isOwnTurn = if case .own = fetched.turn { true } else { false }
     if checksOwnFiles {
       damage.restored = try thorough.checkDescription()
       try thorough.checkMarkers(fetched.listing, &damage)
+    } else if isOwnTurn {
+      try MarkerSteps(files: files, store: store).mendOwn()
+    }
+    if try checksOwnFiles || (isOwnTurn && thorough.hasShortWholeStore()) {
       try thorough.checkWholeStores(fetched.listing, &damage, &report.warnings)
       if damage.hasUploaded { report.uploadedWholeStore = true }
     }
+    var fetched = fetched
+    fetched.awaited = try awaited.note(report.waiting)
     report.publishedMarker = try tell(
       fetched, waiting: report.waiting, isForced: fetched.mustShow || damage.needsMarker)
     if damage.needsMarker, let path = try MarkerSteps(files: files, store: store).ownPath() {
@@ -222,7 +232,6 @@ struct SyncPass: StoreSteps {
     report.damagedFiles = damage.remaining.map(\.description)
     let housekeeping = try housekeeping(fetched)
     // New markers are read for it, so only from time to time.
-    let isOwnTurn = if case .own = fetched.turn { true } else { false }
     if try clearsAway || Housekeeping.isDue(store) || (isOwnTurn && housekeeping.nobodyCanJoin()) {
       report.housekeeping = try housekeeping.run(isThorough: clearsAway, &report.warnings)
     }
@@ -238,6 +247,29 @@ struct SyncPass: StoreSteps {
     report.bytesReceived = counts.bytesRead
     report.bytesSent = counts.bytesPublished
     return report
+  }
+
+  /// Puts back own change sets: those that others ask for, or what is seen to be
+  /// missing in the own turn. Gives those that cannot be put back.
+  private func putBack(
+    _ kept: [SealedChangeSet], _ asked: AwaitedFiles.Asked, _ turn: Turn, _ own: OwnChangeSets,
+    _ report: inout SyncReport
+  ) throws -> [SealedChangeSet] {
+    func names() throws -> OwnChangeSets.Listed {
+      if case .own(let names) = turn { names } else { try own.list(&report) }
+    }
+    if checksOwnFiles {
+      return try own.putBack(kept, try names(), readingAtMost: .max, &report)
+    }
+    if let first = asked.changeSet {
+      // Who waits for it has none of the later ones.
+      let wanted = kept.filter { $0.number >= first }
+      return try own.putBack(wanted, try names(), readingAtMost: .max, &report)
+    }
+    guard case .own(let names) = turn else { return [] }
+    return try own.putBack(
+      kept, names, readingAtMost: report.isIdle ? 0 : OwnChangeSets.sample, measuring: turns,
+      &report)
   }
 
   private func housekeeping(_ fetched: Fetched) throws -> Housekeeping {
@@ -258,7 +290,7 @@ struct SyncPass: StoreSteps {
         changeHead: try store.head(), applied: try store.appliedVector(),
         commands: state.commands,
         retired: try MemberSteps(files: files, store: store).retired(fetched.members),
-        waiting: waiting),
+        waiting: waiting, awaited: fetched.awaited),
       isForced: isForced)
   }
 
@@ -276,7 +308,7 @@ struct SyncPass: StoreSteps {
     _ = try tell(
       Fetched(
         report: report, listing: listing, turn: .other, seen: seen, members: members,
-        mustShow: false),
+        mustShow: false, awaited: try records.waits().said),
       waiting: [])
   }
 

@@ -140,6 +140,16 @@ struct ThoroughCheck: StoreSteps {
     damage.needsMarker = damaged.contains(last) || !listing.own.contains(last)
   }
 
+  /// Whether an own whole store is there with another length.
+  func hasShortWholeStore() throws -> Bool {
+    try records.wholeStores().contains { made in
+      guard made.client == binding.client,
+        let length = try files.measure(layout.path(of: made.name, by: binding.client))
+      else { return false }
+      return length != made.byteCount
+    }
+  }
+
   /// Reads the own whole stores, and uploads a new one if one that is damaged
   /// or missing has what no other has.
   ///

@@ -1,0 +1,221 @@
+import DocumentSync
+import DocumentSyncTesting
+import Foundation
+import SyncDirectory
+import SyncModel
+import Testing
+
+/// The power goes while a device publishes.
+@Suite struct PowerLossTests {
+  /// Two devices on a disk that loses power while the first publishes.
+  private struct Struck {
+    let scratch: Scratch
+    let world: World
+    let disk: PowerLossDisk
+    private let root: String
+    /// What the second device shows besides.
+    private static let wanted = ["seed-0=body 0", "x=1", "y=2", "z=3"]
+
+    init(seed: UInt64) async throws {
+      scratch = try Scratch()
+      world = World(seed: seed)
+      root = scratch.path + "/shared"
+      try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+      disk = PowerLossDisk(root: root)
+      var managers: [DocumentSyncManager] = []
+      managers.append(
+        try await DocumentSyncManager.create(
+          storeAt: scratch.makeNotes("0", rows: 1), directory: disk.directory, document: "main",
+          client: "0", environment: world.environment))
+      managers.append(
+        try await DocumentSyncManager.join(
+          storeAt: scratch.store("1"), directory: disk.directory, client: "1",
+          environment: world.environment))
+      try managers[1].put("z", "3")
+      for manager in [managers[1], managers[0], managers[1]] { try await manager.synchronize() }
+      disk.settle()
+      try managers[0].put("x", "1")
+      _ = try managers[0].store.seal()
+      try managers[0].put("y", "2")
+      try await managers[0].sendCommand(name: "c", payload: [1])
+      for manager in managers { try await manager.close() }
+    }
+
+    func open(
+      _ index: Int, _ directory: any SharedDirectory, in folder: String? = nil
+    ) async throws -> DocumentSyncManager {
+      try await DocumentSyncManager.open(
+        storeAt: (folder ?? scratch.path) + "/\(index).db", directory: directory,
+        environment: world.environment)
+    }
+
+    /// What was published, whole.
+    func published() throws -> [RelativePath: [UInt8]] {
+      var found: [RelativePath: [UInt8]] = [:]
+      func look(_ folder: RelativePath) throws {
+        for entry in try disk.directory.list(folder) {
+          guard let path = folder.appending(entry.name) else { continue }
+          if entry.kind == .folder {
+            try look(path)
+          } else if path.components.first != "Temporary" {
+            found[path] = try disk.directory.read(path, limit: .max)
+          }
+        }
+      }
+      try look(.root)
+      return found
+    }
+
+    /// Lets both devices go on with what the power cut has left, and expects
+    /// that plain synchronizations mend everything.
+    func expectMended(
+      _ remains: [RelativePath: [UInt8]], isApplied: Bool = false, _ what: Comment,
+      sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+      let folder = scratch.path + "/copy"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+      for name in try scratch.names() where name.contains(".db") {
+        try FileManager.default.copyItem(
+          atPath: scratch.path + "/" + name, toPath: folder + "/" + name)
+      }
+      let published = try published()
+      let memory = MemoryDirectory(seed: 1)
+      for (path, bytes) in remains { memory.put(.file(bytes), at: path) }
+      var managers: [DocumentSyncManager] = []
+      for index in [0, 1] { managers.append(try await open(index, memory, in: folder)) }
+      var waiting: [SyncWait] = []
+      for _ in 0..<12 {
+        var idle = true
+        waiting = []
+        for manager in managers {
+          let report = try await manager.synchronize()
+          idle = idle && report.isIdle
+          waiting += report.waiting
+        }
+        if idle, waiting.isEmpty, try managers[1].notes() == Self.wanted { break }
+      }
+      #expect(waiting == [], what, sourceLocation: sourceLocation)
+      for manager in managers {
+        #expect(try manager.notes() == Self.wanted, what, sourceLocation: sourceLocation)
+      }
+      #expect(
+        try managers[0].store.digest() == managers[1].store.digest(), what,
+        sourceLocation: sourceLocation)
+      #expect(
+        try await managers[1].pendingCommands().map(\.name) == ["c"], what,
+        sourceLocation: sourceLocation)
+      for manager in managers {
+        #expect(manager.binding.ancestor == nil, what, sourceLocation: sourceLocation)
+      }
+      for case (let path, .file(let bytes)) in memory.items {
+        guard let before = published[path] else { continue }
+        // Until it is looked at in turn nobody misses it.
+        guard path.components.contains("SyncChanges") || path.components.contains("SyncCommands")
+        else { continue }
+        // Nobody waits for what the other has applied: lengths are compared.
+        let isMended = isApplied ? bytes.count == before.count : bytes == before
+        #expect(isMended, what, sourceLocation: sourceLocation)
+      }
+      for manager in managers { try await manager.close() }
+      try FileManager.default.removeItem(atPath: folder)
+    }
+  }
+
+  /// Nothing that was noted as published is lost, wherever the power goes.
+  @Test(arguments: PowerLossDisk.Medium.allCases)
+  func whatWasPublishedSurvives(on medium: PowerLossDisk.Medium) async throws {
+    var step = 0
+    while true {
+      step += 1
+      let struck = try await Struck(seed: UInt64(step))
+      struck.disk.cutPower(beforeStep: step)
+      let first = try await struck.open(0, struck.disk.directory)
+      var isOver = false
+      do {
+        try await first.synchronize()
+        isOver = true
+      } catch {
+        #expect(error is SyncError)
+      }
+      let noted = try first.store.sealedChangeSets().filter(\.isPublished)
+      let client = first.binding.client
+      let layout = DirectoryLayout.Document(first.binding.document)
+        .generation(first.binding.generation)
+      try await first.close()
+      for (rate, seed) in [(0.0, 1), (0.5, 2), (0.5, 3)] as [(Double, UInt64)] {
+        let remains = struck.disk.remains(on: medium, rate: rate, seed: seed)
+        for sealed in noted {
+          let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))
+          let bytes = remains[layout.path(of: name, by: client)]
+          #expect(bytes.map { ContentHash(of: $0) } == sealed.hash, "\(medium), step \(step)")
+        }
+        if step % 3 == 1 || rate == 0.5 && step % 3 == 2 {
+          try await struck.expectMended(remains, "\(medium), step \(step), \(rate)/\(seed)")
+        }
+      }
+      if isOver { break }
+    }
+    #expect(step > 30)
+  }
+
+  /// A disk that says it has flushed and has not: both devices believe that
+  /// everything is there.
+  @Test(arguments: PowerLossDisk.Medium.allCases, [1, 2, 3, 4] as [UInt64])
+  func whatADiskHasLostThatLiesIsMended(
+    on medium: PowerLossDisk.Medium, seed: UInt64
+  ) async throws {
+    let struck = try await Struck(seed: seed)
+    for index in seed % 2 == 0 ? [0] : [0, 1, 0] {
+      let manager = try await struck.open(index, struck.disk.directory)
+      try await manager.synchronize()
+      try await manager.close()
+    }
+    for (turn, rate) in [0.0, 0.3, 0.7, 0.9].enumerated() {
+      let remains = struck.disk.remains(
+        on: medium, keepsFlushes: false, rate: rate, seed: seed * 10 + UInt64(turn))
+      try await struck.expectMended(
+        remains, isApplied: seed % 2 == 1, "\(medium), rate \(rate), seed \(seed)")
+    }
+  }
+
+  /// The journal of a transaction that was committed comes back: on a disk that
+  /// lies, since the folder is flushed before anything is published.
+  @Test func aStoreWhoseJournalComesBackLosesNothing() async throws {
+    var call = 0
+    while true {
+      call += 1
+      let fleet = try await TestFleet(2, seed: UInt64(call))
+      try fleet[1].put("of 1", "1")
+      try await fleet.settle()
+      try fleet[1].put("new of 1", "1")
+      try await fleet[1].synchronize()
+      try fleet[0].put("x", "1")
+      try await fleet[0].close()
+      let (path, copy) = (fleet.scratch.store("0"), fleet.scratch.path + "/before")
+      let hooked = HookedDirectory(fleet.memory, beforeCall: call) {
+        do {
+          try FileManager.default.copyItem(atPath: path, toPath: copy)
+        } catch {
+          Issue.record(error)
+        }
+      }
+      var manager = try await DocumentSyncManager.open(
+        storeAt: path, directory: hooked, environment: fleet.environment)
+      try await manager.synchronize()
+      try await manager.close()
+      guard hooked.wasCalled else { break }
+      try FileManager.default.removeItem(atPath: path)
+      try FileManager.default.moveItem(atPath: copy, toPath: path)
+      manager = try await DocumentSyncManager.open(
+        storeAt: path, directory: fleet.memory, environment: fleet.environment)
+      try manager.put("later", "1")
+      for _ in 0..<4 { for device in [manager, fleet[1]] { try await device.synchronize() } }
+      #expect(try manager.store.digest().visible == fleet[1].store.digest().visible)
+      for note in ["of 1=1", "new of 1=1", "x=1", "later=1"] {
+        #expect(try fleet[1].notes().contains(note), "call \(call): \(note)")
+      }
+      try await manager.close()
+    }
+    #expect(call > 8)
+  }
+}
