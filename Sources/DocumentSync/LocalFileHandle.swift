@@ -1,4 +1,5 @@
 import Foundation
+import SyncStore
 
 #if canImport(Glibc)
   import Glibc
@@ -28,12 +29,17 @@ final class LocalFileHandle {
 
   /// Makes a new file, to write and to read.
   ///
-  /// - Parameter isPrivate: Whether only this user may read it; otherwise the
-  ///   process's umask says who may.
-  init(creating path: String, isPrivate: Bool = true, operation: String) throws {
+  /// - Parameter store: The store that it is for the same users as; otherwise
+  ///   only this user may read it.
+  init(creating path: String, like store: String? = nil, operation: String) throws {
     self.path = path
     self.operation = operation
-    let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o666)
+    let descriptor =
+      if let store {
+        StoreFileMode.open(path, O_RDWR | O_TRUNC, like: store)
+      } else {
+        open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+      }
     guard descriptor >= 0 else {
       throw Self.failure(
         POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO), path: path, operation: operation)

@@ -1,4 +1,5 @@
 import Foundation
+import SyncStore
 
 #if canImport(Glibc)
   import Glibc
@@ -13,7 +14,8 @@ import Foundation
 ///
 /// An advisory lock on a file beside the store: the system gives it up when
 /// the process ends, however that happens, so it never has to be broken. The
-/// file stays; to remove it would let two processes lock two files of one
+/// file stays, for the users that the store is for: who may read it may hold it.
+/// To remove it would let two processes lock two files of one
 /// name.
 final class StoreLock: Sendable {
   private let descriptor: Int32
@@ -24,7 +26,7 @@ final class StoreLock: Sendable {
   /// Takes the lock, or throws `storeInUse` at once.
   init(store: String, operation: String) throws {
     let path = Self.path(for: store)
-    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    descriptor = StoreFileMode.open(path, O_RDWR, like: store)
     guard descriptor >= 0 else {
       throw Self.failure(errno, store: store, operation: operation)
     }

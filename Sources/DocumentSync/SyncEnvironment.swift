@@ -29,6 +29,8 @@ public struct SyncEnvironment: Sendable {
   /// About how many bytes of own change sets a store keeps although every
   /// member of the document has applied them.
   public var keptChangeSetBytes = 1 << 20
+  /// From how much on files are handled in portions, joined, and cleared away.
+  package var thresholds = SyncThresholds()
   /// For how many milliseconds a member may not be seen before it is retired:
   /// counted by the clock here, over the synchronizations of this device, each
   /// for a day at most; `nil` for ever. Whoever returns becomes a new client,

@@ -84,7 +84,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// Tables, and columns as `table.column`, of which others speak and that
   /// this store does not have: what they say is kept until the application
   /// makes them.
-  public var unknownNames: Set<String> = []
+  public var unknownNames: Set<SQLName> = []
 
   /// Bytes that were published.
   public var bytesSent = 0

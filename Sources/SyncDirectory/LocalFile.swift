@@ -13,12 +13,13 @@ public final class LocalFile {
   private let file: OpenFile
   private let operation: DirectoryError.Operation
 
-  /// Creates a file for a download; there must be none yet.
+  /// Creates a file for a download, which this user alone may read; there must
+  /// be none yet.
   public init(creating path: String) throws {
     self.path = path
     operation = .download
     file = try Self.perform(path, .download) {
-      try OpenFile(path: path, flags: O_WRONLY | O_CREAT | O_EXCL)
+      try OpenFile(path: path, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
     }
   }
 

@@ -2,8 +2,13 @@ extension ChangeSetCodec {
   /// Checks what every reader may rely on, for sets in memory as for files.
   static func check(_ set: SyncChangeSet, limits: CodecLimits) throws {
     try check(set.header)
-    for (_, entry) in set.dependencies.entries where entry.number == 0 {
-      throw CodecError(.malformed, "dependency with number 0")
+    for (client, entry) in set.dependencies.entries {
+      guard 1...VersionVector.greatestNumber ~= entry.number else {
+        throw CodecError(.malformed, "dependency with number \(entry.number)")
+      }
+      guard client != set.header.client else {
+        throw CodecError(.malformed, "dependency on the author itself")
+      }
     }
     guard set.tables.count <= limits.tables else {
       throw CodecError(.lengthOverCap, "\(set.tables.count) tables; at most \(limits.tables)")
@@ -16,21 +21,24 @@ extension ChangeSetCodec {
   }
 
   static func check(_ header: SyncChangeSet.Header) throws {
-    guard header.number > 0, header.previous != nil || header.number == 1 else {
+    guard 1...VersionVector.greatestNumber ~= header.number,
+      header.previous != nil || header.number == 1
+    else {
       throw CodecError(.malformed, "public header: number and hash of the previous change set")
+    }
+    guard header.client != Stamp.zero.client else {
+      throw CodecError(.malformed, "public header: client")
     }
   }
 
-  /// Names are compared as bytes, since for SQLite “é” in one and in two
-  /// code points are two names.
-  fileprivate static func checkDistinct(_ names: [String], what: String) throws {
-    var seen: Set<[UInt8]> = []
+  fileprivate static func checkDistinct(_ names: [SQLName], what: String) throws {
+    var seen: Set<SQLName> = []
     for name in names {
-      let bytes = Array(name.utf8)
+      let bytes = name.text.utf8
       guard bytes.count <= 65_535, !bytes.contains(0) else {
         throw CodecError(.malformed, "names of \(what)")
       }
-      guard seen.insert(bytes).inserted else {
+      guard seen.insert(name).inserted else {
         throw CodecError(.malformed, "\(what): \(name) twice")
       }
     }
@@ -45,6 +53,9 @@ private struct TableChecker {
     try checkRows()
     try checkKeys()
     try checkCells()
+    try checkReals()
+    try checkErasures()
+    try checkDistinctRows()
     try checkExceptions()
     try checkMoves()
   }
@@ -116,6 +127,12 @@ private struct TableChecker {
       guard previous.row < 0 || previous < place, place.row >= 0, place.row < table.count,
         exception.stamp.time <= .maximum
       else { throw fail(.malformed, "exception") }
+      if exception.column == nil, exception.stamp == .zero,
+        table.actions[place.row] != RowAction.update.rawValue
+      {
+        // That stamp means that nothing was said.
+        throw fail(.malformed, "existence said before syncing began")
+      }
       if let column = exception.column {
         let shape = table.shapes[Int(table.rowShapes[place.row])]
         guard shape.containsSorted(column) else {
@@ -133,7 +150,64 @@ private struct TableChecker {
         RowAction(rawValue: table.actions[move.row])?.isDeletion == true,
         !move.destination.bytes.isEmpty
       else { throw fail(.malformed, "move") }
+      guard try identity(move.row) != canonical(move.destination) else {
+        throw fail(.malformed, "move of a row to itself")
+      }
       previous = move.row
+    }
+  }
+
+  /// An identity of this table, if it is in the one form that it has.
+  private func canonical(_ identity: RowIdentity) throws -> RowIdentity {
+    guard table.identity != .surrogate else {
+      guard identity.bytes.count == 16 else {
+        throw fail(.malformed, "move to an identity that is not 16 bytes")
+      }
+      return identity
+    }
+    let values: [Value]
+    do {
+      values = try IdentityEncoding.decode(identity, count: table.keyColumns.count)
+    } catch {
+      // The file is whole: no more of it will come.
+      throw fail(.malformed, "move to an identity that cannot be read: \(error)")
+    }
+    guard IdentityEncoding.encode(values) == identity else {
+      throw fail(.malformed, "move to an identity in another form than the canonical one")
+    }
+    return identity
+  }
+
+  private func identity(_ row: Int) -> RowIdentity {
+    if table.identity == .surrogate, case .blob(let bytes) = table.keys[0][row] {
+      return RowIdentity(bytes: bytes)
+    }
+    return IdentityEncoding.encode(table.keys.map { $0[row] })
+  }
+
+  /// SQLite knows no real that is not a number: such a value would be NULL in
+  /// a table, and itself wherever it is kept.
+  private func checkReals() throws {
+    for column in table.keys + table.cells where column.hasRealThatIsNoNumber {
+      throw fail(.malformed, "a real that is not a number")
+    }
+  }
+
+  private func checkErasures() throws {
+    let erase = RowAction.erase.rawValue
+    guard table.actions.contains(erase), table.shapes.contains(where: { !$0.isEmpty }) else {
+      return
+    }
+    for (action, shape) in zip(table.actions, table.rowShapes)
+    where action == erase && !table.shapes[Int(shape)].isEmpty {
+      throw fail(.malformed, "cells of an erased row")
+    }
+  }
+
+  private func checkDistinctRows() throws {
+    let identities = table.identity == .surrogate ? [table.keys[0]] : table.keys
+    if identities.hasRepeatedTuple {
+      throw fail(.malformed, "a row twice")
     }
   }
 }

@@ -2,7 +2,8 @@ extension ChangeSetCodec {
   /// The tables of a body. Counts and memory are bounded; whether the tables
   /// mean something is left to ``check(_:limits:)``.
   static func decodeTables(
-    _ body: UnsafeRawBufferPointer, details: Details, limits: CodecLimits
+    _ body: UnsafeRawBufferPointer, details: Details, limits: CodecLimits,
+    checkCancellation: @escaping () throws -> Void
   ) throws -> [TableChanges] {
     guard details.lanes.reduce(0, { $0 + $1.stored }) == body.count else {
       throw CodecError(.wrongCount, "private header: lengths of the lanes")
@@ -15,7 +16,9 @@ extension ChangeSetCodec {
         bytes: UnsafeRawBufferPointer(rebasing: body[start..<start + lane.stored]),
         count: lane.count)
     }
-    let reader = try LaneReader(parts: parts, budget: limits.memoryBytes)
+    let reader = try LaneReader(
+      parts: parts, budget: limits.memoryBytes, values: limits.values(inBytes: body.count),
+      checkCancellation: checkCancellation)
     var tables: [TableChanges] = []
     var rows = 0
     for _ in 0..<details.tables {
@@ -43,11 +46,13 @@ extension LaneReader {
       table: name, identity: identity, keyColumns: keyColumns, columns: columns)
 
     let count = try structure.count("rows", cap: rows)
+    try charge(values: count)
     try charge(count, each: 13)
     table.actions = try bytes(count, below: RowAction.allCases.count, "actions")
     for index in table.keys.indices { table.keys[index] = try column(count) }
     table.times = try integers(count).map { HybridTime(rawValue: $0) }
     let shapeCount = try structure.count("shapes", cap: count)
+    try charge(values: shapeCount)
     try charge(shapeCount, each: 64)
     for _ in 0..<shapeCount { table.shapes.append(try shape(columns: columns.count)) }
     table.rowShapes = try integers(count, below: UInt64(shapeCount), "shapes of rows").map {
@@ -60,7 +65,7 @@ extension LaneReader {
     return table
   }
 
-  private func name() throws -> String {
+  private func name() throws -> SQLName {
     let count = try structure.count("bytes of a name", cap: 65_535)
     let offset = structure.offset
     let bytes = try structure.take(count)
@@ -68,15 +73,17 @@ extension LaneReader {
     guard name.utf8.elementsEqual(bytes) else {
       throw CodecError(.malformed, "structure: name", at: offset)
     }
-    return name
+    return SQLName(name)
   }
 
-  private func names(cap: Int) throws -> [String] {
+  private func names(cap: Int) throws -> [SQLName] {
     let count = try structure.count("columns", cap: cap)
     guard count <= structure.remaining else {
       throw CodecError(.truncated, "structure: columns", at: structure.offset)
     }
-    try charge(count, each: 128)
+    // A column takes little memory by itself, and work for every store that
+    // does not have it.
+    try charge(count, each: 1024)
     return try (0..<count).map { _ in try name() }
   }
 
@@ -108,6 +115,8 @@ extension LaneReader {
 
   private func column(_ count: Int) throws -> ValueColumn {
     guard count > 0 else { return ValueColumn() }
+    try checkCancellation()
+    try charge(values: count)
     try charge(count)
     let kinds = try bytes(count, below: ValueKind.allCases.count, "kinds of values")
     var counts = [0, 0, 0, 0]
@@ -142,6 +151,8 @@ extension LaneReader {
     let (most, overflow) = rows.multipliedReportingOverflow(by: columns + 1)
     let count = try structure.count("exceptions", cap: overflow ? .max : most)
     guard count > 0 else { return [] }
+    try checkCancellation()
+    try charge(values: count)
     try charge(count, each: MemoryLayout<StampException>.stride)
     let rowIndices = try integers(count, below: UInt64(rows), "rows of exceptions")
     let columnIndices = try integers(count, below: UInt64(columns) + 1, "columns of exceptions")

@@ -33,9 +33,9 @@ extension LaneWriter {
     append(table.moves)
   }
 
-  private mutating func append(name: String) {
-    var name = name
-    name.withUTF8 { bytes in
+  private mutating func append(name: SQLName) {
+    var text = name.text
+    text.withUTF8 { bytes in
       structure.append(varint: bytes.count)
       structure.append(contentsOf: bytes)
     }

@@ -37,6 +37,10 @@ public enum ChangeSetCodec {
       if let deflated { privateHeader.append(varint: deflated.count) }
       body += deflated ?? bytes
     }
+    let values = set.tables.reduce(0) { $0 + $1.valueCount }
+    guard values <= limits.values(inBytes: body.count) else {
+      throw CodecError(.lengthOverCap, "\(values) rows and cells")
+    }
     return try Envelope(
       type: .changeSet, publicHeader: encode(set.header), privateHeader: privateHeader, body: body,
       compression: .stored
@@ -45,17 +49,23 @@ public enum ChangeSetCodec {
 
   /// Reads a file.
   ///
-  /// Nothing is believed before it was checked; throws ``CodecError``.
+  /// Nothing is believed before it was checked; throws ``CodecError``, and
+  /// what `checkCancellation` throws, which is asked again and again.
   public static func decode(
-    _ bytes: [UInt8], limits: CodecLimits = .default
+    _ bytes: [UInt8], limits: CodecLimits = .default,
+    checkCancellation: @escaping () throws -> Void = {}
   ) throws -> SyncChangeSet {
     let envelope = try Envelope.decode(bytes, expecting: .changeSet, limits: limits)
+    guard envelope.compression == .stored else {
+      throw CodecError(.malformed, "the body of a change set is compressed", at: 12)
+    }
     let header = try decodeHeader(envelope)
     let details = try envelope.privateHeader.withUnsafeBytes {
       try decodePrivateHeader($0, limits: limits)
     }
     let tables = try envelope.body.withUnsafeBytes { body in
-      try decodeTables(body, details: details, limits: limits)
+      try decodeTables(
+        body, details: details, limits: limits, checkCancellation: checkCancellation)
     }
     let set = SyncChangeSet(
       header: header, dependencies: details.dependencies, schema: details.schema, tables: tables)

@@ -10,6 +10,10 @@ public struct CodecLimits: Hashable, Sendable {
   public var bodyBytes: Int
   /// The bytes of memory that a decoded change set may take.
   public var memoryBytes: Int
+  /// The rows, cells and exceptions of a change set, whatever its length.
+  public var leastValues = 2 << 20
+  /// How many more of these there may be for each byte of its body.
+  public var valuesPerByte = 16
   /// The tables of a change set.
   public var tables: Int
   /// The rows of a change set.
@@ -19,11 +23,25 @@ public struct CodecLimits: Hashable, Sendable {
 
   /// The caps of every file but the small ones.
   public static let `default` = CodecLimits(
-    fileBytes: 64 << 20, publicBytes: 64 << 10, privateBytes: 8 << 20, bodyBytes: 256 << 20,
-    memoryBytes: 512 << 20, tables: 10_000, rows: 1_000_000, columns: 32_767)
+    fileBytes: 64 << 20, publicBytes: 64 << 10, privateBytes: 8 << 20, bodyBytes: 96 << 20,
+    memoryBytes: 192 << 20, leastValues: 2 << 20, valuesPerByte: 16, tables: 10_000,
+    rows: 250_000, columns: 2_000)
+
+  /// What a change set of ordinary size keeps to, so that several can be
+  /// decoded at once.
+  public static let moderate = {
+    var limits = CodecLimits.default
+    limits.fileBytes = 8 << 20
+    limits.bodyBytes = 32 << 20
+    limits.memoryBytes = 48 << 20
+    return limits
+  }()
 
   /// The caps of files whose body is JSON.
   public static let small = CodecLimits(
     fileBytes: 4 << 20, publicBytes: 64 << 10, privateBytes: 1 << 20, bodyBytes: 16 << 20,
-    memoryBytes: 64 << 20, tables: 0, rows: 0, columns: 0)
+    memoryBytes: 64 << 20, leastValues: 0, valuesPerByte: 0, tables: 0, rows: 0, columns: 0)
+
+  /// How many rows, cells and exceptions a body of `count` bytes may stand for.
+  public func values(inBytes count: Int) -> Int { leastValues + valuesPerByte * count }
 }

@@ -78,12 +78,12 @@ public struct Conflict: Hashable, Sendable {
   /// A value of a column.
   public struct Cell: Hashable, Sendable {
     /// The column's name.
-    public var column: String
+    public var column: SQLName
     /// The value, with references as the identities of rows.
     public var value: Value
 
     /// Joins the two.
-    public init(column: String, value: Value) {
+    public init(column: SQLName, value: Value) {
       self.column = column
       self.value = value
     }
@@ -112,13 +112,13 @@ public struct Conflict: Hashable, Sendable {
   /// What it is about.
   public var kind: Kind
   /// The table.
-  public var table: String
+  public var table: SQLName
   /// The row.
   public var identity: RowIdentity
   /// The values by which people know the row: those of its key here.
   public var key: [Cell]
   /// The column; `nil` where the row as a whole is concerned.
-  public var column: String?
+  public var column: SQLName?
   /// The value before both changes; `nil` where it is not known, which is so
   /// unless a policy or a merge type asks for it.
   public var base: Value?
@@ -137,8 +137,8 @@ public struct Conflict: Hashable, Sendable {
 
   /// Joins the parts.
   public init(
-    number: Int64, milliseconds: Int64, kind: Kind, table: String, identity: RowIdentity,
-    key: [Cell], column: String?, base: Value?, local: Side, remote: Side, rule: Rule,
+    number: Int64, milliseconds: Int64, kind: Kind, table: SQLName, identity: RowIdentity,
+    key: [Cell], column: SQLName?, base: Value?, local: Side, remote: Side, rule: Rule,
     outcome: Outcome, status: Status, message: String?
   ) {
     self.number = number

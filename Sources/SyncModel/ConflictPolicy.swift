@@ -74,15 +74,15 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
   /// For everything that has no other.
   public var document = ConflictPolicy.latestWins
   /// For tables, by name. A row's existence goes by its table's.
-  public var tables: [String: ConflictPolicy] = [:]
+  public var tables: [SQLName: ConflictPolicy] = [:]
   /// For columns, by table and column.
-  public var columns: [String: [String: ConflictPolicy]] = [:]
+  public var columns: [SQLName: [SQLName: ConflictPolicy]] = [:]
 
   /// The later stamp for everything.
   public init() {}
 
   /// What counts for a column, or, if it is `nil`, for a row's existence.
-  public func policy(table: String, column: String?) -> ConflictPolicy {
+  public func policy(table: SQLName, column: SQLName?) -> ConflictPolicy {
     if let column, let policies = Self.find(columns, table),
       let policy = Self.find(policies, column)
     {
@@ -93,38 +93,34 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
 
   /// Sets the policy of the document, a table or a column; `nil` removes it.
   public mutating func set(
-    _ policy: ConflictPolicy?, table: String? = nil, column: String? = nil
+    _ policy: ConflictPolicy?, table: SQLName? = nil, column: SQLName? = nil
   ) {
     guard let table else {
       document = policy ?? .latestWins
       return
     }
     guard let column else {
-      tables = tables.filter { !Self.isSame($0.key, table) }
+      tables = tables.filter { !$0.key.isSame(as: table) }
       tables[table] = policy
       return
     }
-    let name = columns.keys.first { Self.isSame($0, table) } ?? table
-    var policies = (columns[name] ?? [:]).filter { !Self.isSame($0.key, column) }
+    let name = columns.keys.first { $0.isSame(as: table) } ?? table
+    var policies = (columns[name] ?? [:]).filter { !$0.key.isSame(as: column) }
     policies[column] = policy
     columns[name] = policies.isEmpty ? nil : policies
   }
 
-  private static func find<Element>(_ values: [String: Element], _ name: String) -> Element? {
-    values[name] ?? values.first { isSame($0.key, name) }?.value
-  }
-
-  private static func isSame(_ left: String, _ right: String) -> Bool {
-    left.lowercased() == right.lowercased()
+  private static func find<Element>(_ values: [SQLName: Element], _ name: SQLName) -> Element? {
+    values[name] ?? values.first { $0.key.isSame(as: name) }?.value
   }
 }
 
 /// What a function that decides a conflict is given.
 public struct ConflictingValues: Hashable, Sendable {
   /// The table.
-  public var table: String
+  public var table: SQLName
   /// The column.
-  public var column: String
+  public var column: SQLName
   /// The values of the row's key here.
   public var key: [Conflict.Cell]
   /// The value before both changes; `nil` where it is not known.
@@ -136,7 +132,7 @@ public struct ConflictingValues: Hashable, Sendable {
 
   /// Joins the parts.
   public init(
-    table: String, column: String, key: [Conflict.Cell], base: Value?, local: Value,
+    table: SQLName, column: SQLName, key: [Conflict.Cell], base: Value?, local: Value,
     remote: Value
   ) {
     self.table = table

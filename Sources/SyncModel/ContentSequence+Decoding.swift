@@ -9,6 +9,7 @@ extension LaneReader {
   /// Reads `count` byte strings.
   func contents(_ count: Int, nested: Bool = false) throws -> DecodedContents {
     guard count > 0 else { return DecodedContents() }
+    try checkCancellation()
     let offset = structure.offset
     guard let mode = ContentMode(rawValue: try structure.byte()) else {
       throw CodecError(.malformed, "structure: content mode", at: offset)
@@ -105,25 +106,44 @@ extension LaneReader {
     let (shared, savedTotal) = try lengths(count)
     let (suffixes, suffixTotal) = try lengths(count)
     let source = try take(suffixTotal, from: lane())
-    try charge(savedTotal + suffixTotal)
+    let total = savedTotal + suffixTotal
+    guard total < 1 << 31 else {
+      throw CodecError(.lengthOverCap, "structure: lengths of contents", at: offset)
+    }
+    try charge(total)
+    try charge(count, each: 8)
     var result = DecodedContents()
-    result.bytes.reserveCapacity(savedTotal + suffixTotal)
     result.spans.reserveCapacity(count)
-    var position = 0
-    var previous = 0..<0
-    for index in 0..<count {
-      let kept = Int(shared[index])
-      guard kept <= previous.count else {
-        throw CodecError(.malformed, "structure: shared beginning", at: offset)
+    var isMalformed = false
+    result.bytes = [UInt8](unsafeUninitializedCapacity: total) { output, initialized in
+      let target = UnsafeMutableRawBufferPointer(output)
+      var position = 0
+      var previous = 0..<0
+      // Each byte is copied once. Appending a part of an array to itself would
+      // copy the whole of it for every string.
+      for index in 0..<count {
+        let kept = Int(shared[index])
+        guard kept <= previous.count else {
+          isMalformed = true
+          return
+        }
+        let rest = Int(suffixes[index])
+        let start = initialized
+        let shared = UnsafeRawBufferPointer(
+          rebasing: UnsafeRawBufferPointer(target)[previous.lowerBound..<previous.lowerBound + kept]
+        )
+        UnsafeMutableRawBufferPointer(rebasing: target[start..<start + kept])
+          .copyMemory(from: shared)
+        UnsafeMutableRawBufferPointer(rebasing: target[start + kept..<start + kept + rest])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[position..<position + rest]))
+        position += rest
+        initialized = start + kept + rest
+        previous = start..<initialized
+        result.spans.append(UInt64(start) << 32 | UInt64(previous.count))
       }
-      let start = result.bytes.count
-      result.bytes.append(
-        contentsOf: result.bytes[previous.lowerBound..<previous.lowerBound + kept])
-      let end = position + Int(suffixes[index])
-      result.bytes.append(contentsOf: source[position..<end])
-      position = end
-      previous = start..<result.bytes.count
-      result.spans.append(UInt64(start) << 32 | UInt64(previous.count))
+    }
+    guard !isMalformed else {
+      throw CodecError(.malformed, "structure: shared beginning", at: offset)
     }
     return result
   }

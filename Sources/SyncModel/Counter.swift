@@ -215,7 +215,8 @@ extension Array where Element == UInt8 {
     append(number.kind.rawValue)
     switch number {
     case .integer(let integer): append(bigEndian: UInt64(bitPattern: integer))
-    case .real(let real): append(bigEndian: real.bitPattern)
+    // One form for what is equal: −0.0 is 0.0.
+    case .real(let real): append(bigEndian: real == 0 ? 0 : real.bitPattern)
     case .null, .text, .blob, .identity: append(bigEndian: 0)
     }
   }

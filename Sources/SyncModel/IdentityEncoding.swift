@@ -55,6 +55,15 @@ public enum IdentityEncoding {
     }
   }
 
+  /// The same; `nil` for what is no identity of `count` values.
+  public static func values(of identity: RowIdentity, count: Int) -> [Value]? {
+    do {
+      return try decode(identity, count: count)
+    } catch {
+      return nil
+    }
+  }
+
   /// Appends NULL, which SQLite permits in some keys.
   @inline(__always)
   public static func appendNull(to bytes: inout [UInt8]) { bytes.append(ValueKind.null.rawValue) }

@@ -127,10 +127,19 @@ final class LaneReader {
   private var others: [WireReader] = []
   /// What may still be taken of memory.
   private var budget: Int
+  /// How many rows and cells may still come.
+  private var values: Int
+  /// Throws what ends reading; asked before every sequence of values.
+  let checkCancellation: () throws -> Void
 
   /// Decompresses `parts`, one for each lane, whose lengths were checked.
-  init(parts: [LanePart], budget: Int) throws {
+  init(
+    parts: [LanePart], budget: Int, values: Int = .max,
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws {
     self.budget = budget
+    self.values = values
+    self.checkCancellation = checkCancellation
     structure = WireReader(UnsafeRawBufferPointer(start: nil, count: 0), name: "structure")
     for (lane, part) in zip(Lane.allCases, parts) {
       try charge(part.count)
@@ -154,6 +163,15 @@ final class LaneReader {
       throw CodecError(.lengthOverCap, "memory for the change set", at: structure.offset)
     }
     budget -= bytes
+  }
+
+  /// Counts rows or cells that are about to be read: one byte can stand for
+  /// any number of them.
+  func charge(values count: Int) throws {
+    guard count <= values else {
+      throw CodecError(.lengthOverCap, "rows and cells of the change set", at: structure.offset)
+    }
+    values -= count
   }
 
   func charge(_ count: Int, each bytes: Int) throws {

@@ -32,13 +32,13 @@ public enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
 /// the index that counts the rows before `r` that have the column too.
 public struct TableChanges: Hashable, Sendable {
   /// The table's name as the author has it.
-  public var table: String
+  public var table: SQLName
   /// How rows are identified.
   public var identity: IdentityKind
   /// The names of the columns in ``keys``. For surrogates: the key column.
-  public var keyColumns: [String]
+  public var keyColumns: [SQLName]
   /// The names of the columns in ``cells``.
-  public var columns: [String]
+  public var columns: [SQLName]
 
   /// For each row the raw value of its `RowAction`.
   public var actions: [UInt8] = []
@@ -63,7 +63,7 @@ public struct TableChanges: Hashable, Sendable {
   public var moves: [RowMove] = []
 
   /// No changes yet to a table.
-  public init(table: String, identity: IdentityKind, keyColumns: [String], columns: [String]) {
+  public init(table: SQLName, identity: IdentityKind, keyColumns: [SQLName], columns: [SQLName]) {
     self.table = table
     self.identity = identity
     self.keyColumns = keyColumns
@@ -79,6 +79,13 @@ public struct TableChanges: Hashable, Sendable {
   public var byteCount: Int {
     keys.reduce(0) { $0 + $1.byteCount } + cells.reduce(0) { $0 + $1.byteCount }
       + 16 * actions.count + 24 * exceptions.count
+  }
+}
+
+extension TableChanges {
+  /// The number of rows, values and exceptions, by which reading is bounded.
+  var valueCount: Int {
+    (keys + cells).reduce(count + shapes.count + exceptions.count) { $0 + $1.count }
   }
 }
 

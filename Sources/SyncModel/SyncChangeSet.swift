@@ -56,6 +56,9 @@ public struct SyncChangeSet: Hashable, Sendable {
   /// The number of changed rows.
   public var rowCount: Int { tables.reduce(0) { $0 + $1.count } }
 
+  /// About how much memory the changes take.
+  public var byteCount: Int { tables.reduce(0) { $0 + $1.byteCount } }
+
   /// The least and the greatest time of its changes; `nil` if it is empty.
   public var timeRange: ClosedRange<HybridTime>? {
     var least = HybridTime(rawValue: .max)

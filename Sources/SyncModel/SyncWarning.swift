@@ -23,6 +23,11 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let rowMissingForDelete = Code(rawValue: "rowMissingForDelete")
     /// Rows are kept and not shown, and were not before; ``reason`` says why.
     public static let parked = Code(rawValue: "parked")
+    /// Rows have NULL in their key: they stay on this device.
+    public static let keyMissing = Code(rawValue: "keyMissing")
+    /// NULL was set in the key of rows that others have: they have their key
+    /// again.
+    public static let keyRestored = Code(rawValue: "keyRestored")
     /// A device's clock is far ahead.
     public static let clockAhead = Code(rawValue: "clockAhead")
     /// Another device has tables or columns that this store does not have.
@@ -47,10 +52,10 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   /// What was noticed.
   public var code: Code
   /// The table that it is about.
-  public var table: String?
+  public var table: SQLName?
   /// The columns that it is about, or names that are not known here, in
   /// order.
-  public var names: [String] = []
+  public var names: [SQLName] = []
   /// Why rows are not shown.
   public var reason: String?
   /// How often.
@@ -65,7 +70,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var message: String
 
   /// Joins what every warning has.
-  public init(_ code: Code, table: String? = nil, message: String) {
+  public init(_ code: Code, table: SQLName? = nil, message: String) {
     self.code = code
     self.table = table
     self.message = message
@@ -85,7 +90,7 @@ extension SyncWarning {
 public struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code
-    var table: String?
+    var table: SQLName?
     var reason: String?
     var client: ClientIdentifier?
     var conflict: Int64?

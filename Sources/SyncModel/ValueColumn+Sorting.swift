@@ -1,3 +1,5 @@
+import Foundation
+
 extension [ValueColumn] {
   /// The indexes of the tuples that columns of one length make, in ascending
   /// order: kinds in their order, integers by value, content bytewise.
@@ -48,6 +50,100 @@ extension ValueColumn {
       let second = bytes[contentRange(at: right)]
       if first.lexicographicallyPrecedes(second) { return true }
       return second.lexicographicallyPrecedes(first) ? false : nil
+    }
+  }
+}
+
+// MARK: - Tuples that repeat
+
+extension [ValueColumn] {
+  /// Whether two of the tuples that columns of one length make are the same,
+  /// byte by byte. In ascending order, which they are in as a rule, this
+  /// takes one comparison for each.
+  var hasRepeatedTuple: Bool {
+    guard let count = first?.count, count > 1 else { return false }
+    for row in 1..<count {
+      let comparison = compare(row - 1, row)
+      if comparison == 0 { return true }
+      if comparison > 0 { return hasRepeatedTupleInAnyOrder }
+    }
+    return false
+  }
+
+  private var hasRepeatedTupleInAnyOrder: Bool {
+    let count = self[0].count
+    var capacity = 16
+    while capacity < 2 * count { capacity *= 2 }
+    // Places by hash; 0 is free, else the row and one.
+    var slots = [UInt32](repeating: 0, count: capacity)
+    for row in 0..<count {
+      var slot = Int(truncatingIfNeeded: hash(row)) & (capacity - 1)
+      while slots[slot] != 0 {
+        if compare(Int(slots[slot]) - 1, row) == 0 { return true }
+        slot = (slot + 1) & (capacity - 1)
+      }
+      slots[slot] = UInt32(row + 1)
+    }
+    return false
+  }
+
+  private func compare(_ left: Int, _ right: Int) -> Int {
+    for column in self {
+      let comparison = column.compare(left, right)
+      if comparison != 0 { return comparison }
+    }
+    return 0
+  }
+
+  /// Nobody can make tuples whose hashes meet: each run has its own.
+  private func hash(_ row: Int) -> Int {
+    var hasher = Hasher()
+    for column in self { column.hash(row, into: &hasher) }
+    return hasher.finalize()
+  }
+}
+
+extension ValueColumn {
+  /// Negative if the left value comes first, 0 if both are the same bytes.
+  fileprivate func compare(_ left: Int, _ right: Int) -> Int {
+    if kinds[left] != kinds[right] { return kinds[left] < kinds[right] ? -1 : 1 }
+    switch kind(at: left) {
+    case .null: return 0
+    case .integer, .real:
+      let first = Int64(bitPattern: words[left])
+      let second = Int64(bitPattern: words[right])
+      return first == second ? 0 : first < second ? -1 : 1
+    case .text, .blob, .identity:
+      let first = contentRange(at: left)
+      let second = contentRange(at: right)
+      let common = bytes.withUnsafeBytes { content in
+        guard let start = content.baseAddress else { return Int32(0) }
+        return memcmp(
+          start + first.lowerBound, start + second.lowerBound, min(first.count, second.count))
+      }
+      return common != 0 ? Int(common) : first.count - second.count
+    }
+  }
+
+  fileprivate func hash(_ row: Int, into hasher: inout Hasher) {
+    hasher.combine(kinds[row])
+    switch kind(at: row) {
+    case .null: break
+    case .integer, .real: hasher.combine(words[row])
+    case .text, .blob, .identity:
+      let range = contentRange(at: row)
+      hasher.combine(range.count)
+      bytes.withUnsafeBytes {
+        hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: $0[range]))
+      }
+    }
+  }
+
+  /// Whether one of the values is a NaN.
+  var hasRealThatIsNoNumber: Bool {
+    guard kinds.contains(ValueKind.real.rawValue) else { return false }
+    return kinds.indices.contains {
+      kinds[$0] == ValueKind.real.rawValue && Double(bitPattern: words[$0]).isNaN
     }
   }
 }

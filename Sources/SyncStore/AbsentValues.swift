@@ -26,7 +26,7 @@ final class AbsentValues {
       database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
     return try table.columns.map { column in
       let row = information.first {
-        ($0["name"] as String).lowercased() == column.name.lowercased()
+        ($0["name"] as SQLName).folded == column.name.folded
       }
       guard let expression = row?["dflt_value"] as String? else { return .null }
       return try value(of: expression, column.affinity, database)
@@ -84,7 +84,9 @@ extension WorkingSet {
     guard precedes(row.state.silence, stamp) else { return }
     row.state.silence = stamp
     let table = session.schema[row.key.table]
-    for position in table.cellPositions where precedes(row.state.stamp(of: position), stamp) {
+    // Also of one with the same stamp, which no honest author has made: so it
+    // does not matter which of the two came first.
+    for position in table.cellPositions where !precedes(stamp, row.state.stamp(of: position)) {
       row.state.setStamp(stamp, of: position)
       if !table.columns[position].isIdentity { row.values[position] = nil }
     }

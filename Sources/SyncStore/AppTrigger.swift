@@ -1,4 +1,5 @@
 import GRDB
+import SyncModel
 
 /// A trigger of the application, and what of it runs while changes from other
 /// devices are applied: the statements that write to tables which are not
@@ -36,18 +37,18 @@ struct AppTrigger {
   }
 
   /// The table whose rows fire it.
-  var tableName: String { tokens.tokens[table].text }
+  var tableName: SQLName { tokens.tokens[table].name }
 
-  var triggerName: String { tokens.tokens[name].text }
+  var triggerName: SQLName { tokens.tokens[name].name }
 
   /// A statement that fires it, to see whether it compiles.
   func firingStatement(_ database: Database) throws -> String {
     let table = "main.\(quoted(tableName))"
     let events = (name + 1)..<self.table
-    func has(_ word: String) -> Bool { tokens.tokens[events].contains { $0.isWord(word) } }
+    func has(_ word: SQLName) -> Bool { tokens.tokens[events].contains { $0.isWord(word) } }
     if has("INSERT") { return "INSERT INTO \(table) DEFAULT VALUES" }
     if has("DELETE") { return "DELETE FROM \(table)" }
-    var columns = try String.fetchAll(
+    var columns = try SQLName.fetchAll(
       database, sql: "SELECT name FROM pragma_table_info(?, 'main')", arguments: [tableName])
     if let of = tokens.tokens[events].firstIndex(where: { $0.isWord("OF") }) {
       let named = tokens.tokens[of..<self.table]
@@ -60,10 +61,13 @@ struct AppTrigger {
   /// A temporary trigger of another name that has only the statements that
   /// write to tables for which `mayWrite` is true; `nil` if there are none.
   ///
-  /// - Parameter condition: What has to be true for it to run, asked before
-  ///   its own condition.
+  /// - Parameters:
+  ///   - condition: What has to be true for it to run, asked before its own
+  ///     condition.
+  ///   - endsTransaction: Whether a condition of a table may say ROLLBACK.
   func temporary(
-    named newName: String, condition: String, mayWrite: (String) -> Bool
+    named newName: SQLName, condition: String, endsTransaction: (SQLName) -> Bool = { _ in false },
+    mayWrite: (SQLName) -> Bool
   ) -> String? {
     guard !tokens.tokens[name..<begin].contains(where: { $0.isWord("RAISE") }) else { return nil }
     let kept = statements.filter { statement in
@@ -77,25 +81,35 @@ struct AppTrigger {
       CREATE TEMP TRIGGER \(quoted(newName)) \(tokens.text((name + 1)..<table)) \
       main.\(quoted(tableName)) \(tokens.text((table + 1)..<(when ?? begin))) \
       WHEN \(condition)\(own) BEGIN \
-      \(kept.map { text(of: $0) + ";" }.joined(separator: " ")) END
+      \(kept.map { text(of: $0, endsTransaction) + ";" }.joined(separator: " ")) END
       """
   }
 
   /// A statement of the body, without what would end the transaction or leave
   /// half of the statement behind if it fails.
-  private func text(of statement: Range<Int>) -> String {
+  private func text(of statement: Range<Int>, _ endsTransaction: (SQLName) -> Bool) -> String {
     let words = tokens.tokens[statement]
     let conflict = statement.lowerBound + 2
-    guard statement.count > 3, words[statement.lowerBound + 1].isWord("OR"),
-      words[conflict].isWord("ROLLBACK") || words[conflict].isWord("FAIL")
-    else { return tokens.text(statement) }
+    guard statement.count > 3 else { return tokens.text(statement) }
+    guard words[statement.lowerBound + 1].isWord("OR") else {
+      let first = words[statement.lowerBound]
+      // What a statement says counts for more than what the table says.
+      guard first.isWord("INSERT") || first.isWord("UPDATE"),
+        target(of: statement).map(endsTransaction) ?? false
+      else { return tokens.text(statement) }
+      return first.text + " OR ABORT "
+        + tokens.text((statement.lowerBound + 1)..<statement.upperBound)
+    }
+    guard words[conflict].isWord("ROLLBACK") || words[conflict].isWord("FAIL") else {
+      return tokens.text(statement)
+    }
     return tokens.text(statement.lowerBound..<conflict) + " ABORT "
       + tokens.text((conflict + 1)..<statement.upperBound)
   }
 
   /// The statements of the body that write to a table.
-  func statements(writingTo table: String) -> [[SQLTokens.Token]] {
-    statements.filter { target(of: $0)?.lowercased() == table.lowercased() }.map {
+  func statements(writingTo table: SQLName) -> [[SQLTokens.Token]] {
+    statements.filter { target(of: $0)?.isSame(as: table) ?? false }.map {
       Array(tokens.tokens[$0])
     }
   }
@@ -113,7 +127,7 @@ struct AppTrigger {
 
   /// The table that a statement writes to: the name after INTO, UPDATE
   /// [OR …], or DELETE FROM. `nil` for SELECT.
-  private func target(of statement: Range<Int>) -> String? {
+  private func target(of statement: Range<Int>) -> SQLName? {
     let words = tokens.tokens[statement]
     guard let first = words.first else { return nil }
     var position: Int?
@@ -128,6 +142,6 @@ struct AppTrigger {
       }
     }
     guard let position, statement.contains(position) else { return nil }
-    return tokens.tokens[position].text
+    return tokens.tokens[position].name
   }
 }

@@ -11,8 +11,8 @@ import Synchronization
 final class AppTriggerRuns: Sendable {
   /// A trigger of the application that writes to tables of this device.
   struct Trigger: Hashable, Sendable {
-    var name: String
-    var table: String
+    var name: SQLName
+    var table: SQLName
   }
 
   /// A trigger that failed, and what SQLite said.
@@ -28,6 +28,9 @@ final class AppTriggerRuns: Sendable {
     var passedOver: Set<Int> = []
     /// The last one that began.
     var started: Int?
+    /// Those during which SQLite has ended the transaction: they stay when the
+    /// others are read again.
+    var ended: [Failure] = []
   }
 
   private let state = Mutex(State())
@@ -48,7 +51,13 @@ final class AppTriggerRuns: Sendable {
 
   // MARK: - Which there are
 
-  func removeAll() { state.withLock { $0 = State() } }
+  func removeAll() {
+    state.withLock { state in
+      let ended = state.ended
+      state = State()
+      state.ended = ended
+    }
+  }
 
   /// The number for the next trigger.
   var nextNumber: Int { state.withLock { $0.triggers.count } }
@@ -59,9 +68,33 @@ final class AppTriggerRuns: Sendable {
   /// calls a function that only the application has.
   func addUnusable(_ failure: Failure) { state.withLock { $0.unusable.append(failure) } }
 
-  /// Those of a table that do not compile here.
-  func unusable(of table: String) -> [Failure] {
-    state.withLock { $0.unusable }.filter { $0.trigger.table.lowercased() == table.lowercased() }
+  // MARK: - Those that end the transaction
+
+  /// How many have ended a transaction.
+  var endedCount: Int { state.withLock { $0.ended.count } }
+
+  /// Has all of them run again: what was wrong may be mended.
+  func forgetEnded() { state.withLock { $0.ended = [] } }
+
+  /// Whether a trigger has ended a transaction, and how.
+  func ending(of trigger: Trigger) -> Failure? {
+    state.withLock { $0.ended }.first { $0.trigger == trigger }
+  }
+
+  /// Notes the trigger that ran when SQLite ended the transaction, if that can
+  /// be its doing.
+  func noteEnd(_ cause: DatabaseError) {
+    guard Self.canBeOfTrigger(cause) || cause.resultCode == .SQLITE_CORRUPT else { return }
+    state.withLock { state in
+      guard let number = state.started, number < state.triggers.count else { return }
+      state.ended.append(
+        Failure(trigger: state.triggers[number], message: cause.message ?? "\(cause)"))
+    }
+  }
+
+  /// Those of a table that do not compile here, or have ended a transaction.
+  func unusable(of table: SQLName) -> [Failure] {
+    state.withLock { $0.unusable }.filter { $0.trigger.table.folded == table.folded }
   }
 
   // MARK: - Running
@@ -91,6 +124,9 @@ final class AppTriggerRuns: Sendable {
         }
         guard let blamed else { throw error }
         failures.append(Failure(trigger: blamed, message: error.message ?? "\(error)"))
+      } catch let ended as TransactionEnded {
+        noteEnd(ended.cause)
+        throw ended
       }
     }
   }

@@ -8,31 +8,33 @@ extension Bookkeeping {
   ///
   /// A table that was renamed is found by its triggers, which SQLite keeps
   /// with it. One that was made anew has lost them and is found by its name.
-  static func registered(_ database: Database) throws -> [String: SchemaReader.Registered] {
+  static func registered(_ database: Database) throws -> [SQLName: SchemaReader.Registered] {
     let watched = try NamesTrigger.contents(database)
-    let present = try String.fetchAll(
+    let present = try SQLName.fetchAll(
       database, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table'")
     var names = Dictionary(
-      present.map { ($0.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
-    for content in watched.values { names[content.table.lowercased()] = nil }
-    var result: [String: SchemaReader.Registered] = [:]
-    for row in try Row.fetchAll(database, sql: "SELECT * FROM docsync_table ORDER BY id") {
-      let id: Int = row["id"]
-      guard let name = watched[id]?.table ?? names[(row["name"] as String).lowercased()] else {
+      present.map { ($0.folded, $0) }, uniquingKeysWith: { first, _ in first })
+    for content in watched.values { names[content.table.folded] = nil }
+    var result: [SQLName: SchemaReader.Registered] = [:]
+    for row in try StoredRow.fetchAll(database, sql: "SELECT * FROM docsync_table ORDER BY id") {
+      let id: Int = try row["id"]
+      let stored: SQLName = try row["name"]
+      guard let name = watched[id]?.table ?? names[stored.folded] else {
         continue
       }
-      names[name.lowercased()] = nil
+      names[name.folded] = nil
       var table = SchemaReader.Registered(
-        id: id, wireName: row["wire"], identity: row["identity"], storedName: row["name"],
+        id: id, wireName: try row["wire"], identity: try row["identity"],
+        storedName: try row["name"],
         excluded: [],
-        isWatched: watched[id] != nil, hasUnstampedRows: row["unstamped"],
-        origin: UInt64(bitPattern: row["origin"] as Int64))
-      for column in try Row.fetchAll(
+        isWatched: watched[id] != nil, hasUnstampedRows: try row["unstamped"],
+        origin: UInt64(bitPattern: try row["origin"] as Int64))
+      for column in try StoredRow.fetchAll(
         database, sql: "SELECT * FROM docsync_column WHERE tbl = ? ORDER BY bit", arguments: [id])
       {
-        table.storedColumns.append(column["name"])
-        table.wireColumns.append(column["wire"])
-        table.references.append(column["refers"])
+        table.storedColumns.append(try column["name"])
+        table.wireColumns.append(try column["wire"])
+        table.references.append(try column["refers"])
       }
       table.columns = table.storedColumns
       if let content = watched[id] {
@@ -79,6 +81,8 @@ extension Bookkeeping {
   /// of its rows. The conflict journal goes on speaking of it by its name.
   static func forget(_ id: Int, _ database: Database) throws {
     try forgetConflicts(of: id, database)
+    var remade = try RemadeTables.read(database)
+    if remade.noticed.removeValue(forKey: id) != nil { try remade.write(database) }
     try database.execute(
       sql: """
         DELETE FROM docsync_base WHERE tbl = \(id);
@@ -94,13 +98,13 @@ extension Bookkeeping {
         INSERT OR IGNORE INTO docsync_lost (wire, col) \
         SELECT wire, '' FROM docsync_table WHERE id = \(id);
         DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id);
-        DELETE FROM docsync_early WHERE tbl = \(id); \
+        DELETE FROM docsync_early WHERE tbl = \(id); DELETE FROM docsync_plain WHERE tbl = \(id);
         DELETE FROM docsync_kept WHERE tbl = \(id); DELETE FROM docsync_claim WHERE tbl = \(id);
         DELETE FROM docsync_kept_reference WHERE tbl = \(id) OR parent = \(id);
         DROP TABLE IF EXISTS main.docsync_log_\(id); DROP TABLE IF EXISTS main.docsync_id_\(id);
         DROP TABLE IF EXISTS main.docsync_stamps_\(id)
         """)
-    let triggers = try String.fetchAll(
+    let triggers = try SQLName.fetchAll(
       database,
       sql: "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
       arguments: ["docsync_\(id)_*"])
@@ -114,20 +118,20 @@ extension Bookkeeping {
       try Bool.fetchOne(
         database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_conflict WHERE tbl = ?)",
         arguments: [id]) ?? false,
-      let table = try Row.fetchOne(
+      let table = try StoredRow.fetchOne(
         database, sql: "SELECT name, wire, identity FROM docsync_table WHERE id = ?",
         arguments: [id])
     else { return }
     var former = try FormerNames.read(database)
-    let columns = try Row.fetchAll(
+    let columns = try StoredRow.fetchAll(
       database, sql: "SELECT bit, name, wire FROM docsync_column WHERE tbl = ?", arguments: [id])
-    let names = columns.map { row in
-      (row["bit"] as Int, FormerNames.Column(name: row["name"], wireName: row["wire"]))
+    let names = try columns.map { row in
+      (try row["bit"] as Int, FormerNames.Column(name: try row["name"], wireName: try row["wire"]))
     }
     let number = former.note(
       FormerNames.Table(
-        name: table["name"], wireName: table["wire"], identity: table["identity"],
-        columns: Dictionary(uniqueKeysWithValues: names)
+        name: try table["name"], wireName: try table["wire"], identity: try table["identity"],
+        columns: Dictionary(names) { first, _ in first }
           .merging(former.columns[id] ?? [:]) { here, _ in here }))
     former.columns[id] = nil
     try former.write(database)
@@ -142,9 +146,9 @@ extension Bookkeeping {
 
 extension TableSchema {
   /// How rows are known, as far as it must stay the same.
-  var identityDescription: String {
+  var identityDescription: SQLText {
     let keys = identityPositions.map { quoted(columns[$0].wireName) }
-    return "\(identity.kind) \(keys.joined(separator: " "))"
+    return SQLText("\(identity.kind) \(keys.joined(separator: " "))")
   }
 }
 

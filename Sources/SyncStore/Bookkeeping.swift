@@ -12,7 +12,7 @@ enum Bookkeeping {
   /// device's own. Those of single tables are not among them.
   static let documentTables = [
     "table", "column", "foreign_table", "foreign_column", "foreign", "lost", "client", "kept",
-    "kept_reference", "claim", "range", "early",
+    "kept_reference", "claim", "range", "early", "plain",
   ]
 
   /// The keys of `docsync_meta` of which the same is true.
@@ -24,7 +24,7 @@ enum Bookkeeping {
   }
 
   /// What each version of the layout makes beside what the one before it has.
-  private static let versions = [first, second]
+  private static let versions = [first, second, third]
 
   private static let first = [
     // One row per key: format, binding, configuration.
@@ -135,6 +135,14 @@ enum Bookkeeping {
     """,
   ]
 
+  private static let third = [
+    // Values that refer to no row, in columns that stand for the keys of a table.
+    """
+    CREATE TABLE IF NOT EXISTS docsync_plain (tbl INTEGER, key INTEGER, \
+    PRIMARY KEY (tbl, key)) WITHOUT ROWID
+    """
+  ]
+
   /// Statements that make what one synchronized table needs.
   static func creation(for table: TableSchema) -> [String] {
     var statements = CaptureTriggers(table: table).creation
@@ -171,10 +179,10 @@ enum Bookkeeping {
   }
 
   static func meta(_ key: String, _ database: Database) throws -> [UInt8]? {
-    try Row.fetchOne(
+    try StoredRow.fetchOne(
       database.cachedStatement(sql: "SELECT value FROM docsync_meta WHERE key = ?"),
       arguments: [key]
-    ).map { ($0["value"] as Data?).map(Array.init) ?? [] }
+    ).map { (try $0["value"] as Data?).map(Array.init) ?? [] }
   }
 
   static func setMeta(_ key: String, to value: [UInt8], _ database: Database) throws {

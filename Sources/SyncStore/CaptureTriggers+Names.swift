@@ -1,4 +1,5 @@
 import GRDB
+import SyncModel
 
 /// A trigger that does nothing and names the columns of its table, so that
 /// SQLite keeps the names current.
@@ -26,11 +27,11 @@ struct NamesTrigger {
   /// What such triggers say now.
   struct Content {
     /// The table's name.
-    var table: String
+    var table: SQLName
     /// The names of the synchronized columns, by bit.
-    var columns: [String] = []
+    var columns: [SQLName] = []
     /// The names of columns that stay on this device.
-    var excluded: [String] = []
+    var excluded: [SQLName] = []
   }
 
   /// Reads the triggers of all tables, by the tables' numbers.
@@ -51,9 +52,9 @@ struct NamesTrigger {
         if token.kind == .string, token.text == "excluded" { isExcluded = true }
         guard token.isWord("OLD"), tokens[position + 1].isSymbol(".") else { continue }
         if isExcluded {
-          content.excluded.append(tokens[position + 2].text)
+          content.excluded.append(tokens[position + 2].name)
         } else {
-          content.columns.append(tokens[position + 2].text)
+          content.columns.append(tokens[position + 2].name)
         }
       }
       result[id] = content

@@ -1,4 +1,5 @@
 import GRDB
+import SyncModel
 
 /// The triggers by which every edit of a synchronized table is logged,
 /// whichever program makes it.
@@ -27,6 +28,9 @@ struct CaptureTriggers {
     /// A row that is shown although it is deleted is referred to. No trigger
     /// writes this.
     case rebirth = 6
+    /// A row that this one refers to by its key is known by another identity
+    /// now. No trigger writes this.
+    case renamed = 7
   }
 
   /// The bits of one mask; further columns go to further masks.
@@ -99,6 +103,10 @@ struct CaptureTriggers {
   private func oldEntry(_ kind: Entry, isMove: Bool = false) -> String {
     var terms = zip(keyNames, table.keyColumns).map { ($0, "OLD.\(quoted($1))") }
     terms += recordedTerms("OLD")
+    if isMove, table.localKey == nil, table.canLoseKeys, let rowid = table.rowidName {
+      // Where the row is that has lost its key.
+      terms.append(("identity", "CASE WHEN \(table.isWithoutKey("NEW")) THEN NEW.\(rowid) END"))
+    }
     if isMove, table.isReferred {
       terms += table.keyColumns.enumerated().map {
         (Column.destination($0), "NEW.\(quoted($1))")
@@ -162,13 +170,13 @@ struct CaptureTriggers {
 
   /// The event of an update that names one of the columns. A rowid can be set
   /// by three other names, which UPDATE OF compares as they are written.
-  private func updateOf(_ columns: [String]) -> String {
+  private func updateOf(_ columns: [SQLName]) -> String {
     let isRowid = table.rowidAlias.map(columns.contains) ?? false
     return "UPDATE OF "
       + (columns.map(quoted) + (isRowid ? ["rowid", "oid", "_rowid_"] : [])).joined(separator: ", ")
   }
 
-  private func changed(_ columns: [String]) -> String {
+  private func changed(_ columns: [SQLName]) -> String {
     columns.map { "OLD.\(quoted($0)) IS NOT NEW.\(quoted($0))" }.joined(separator: " OR ")
   }
 
@@ -270,7 +278,7 @@ struct CaptureTriggers {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
         let value = column.0.map { newValue(table.columns[$0].name) } ?? "NEW.\(term)"
-        return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(column.1))"
+        return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
       }
     }
     // The new row as a table of one row with the same column names, so that
@@ -278,14 +286,14 @@ struct CaptureTriggers {
     let columns = table.allColumns.map { "\(newValue($0)) AS \(quoted($0))" }
     let source = "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
     return zip(index.terms, index.collations).map { term, collation in
-      "(\(term)) = (SELECT \(term) FROM \(source)) COLLATE \(quoted(collation))"
+      "(\(term)) = (SELECT \(term) FROM \(source)) COLLATE \(quoted(SQLName(collation)))"
     } + (index.condition.map { ["(\($0))"] } ?? [])
   }
 
   /// What a column of the new row will hold. REPLACE puts its default into a
   /// column that must not be NULL, and what is generated from it follows, but
   /// only after these triggers.
-  private func newValue(_ name: String) -> String {
+  private func newValue(_ name: SQLName) -> String {
     let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }
     if let column = replaced.first(where: { $0.name == name }) {
       return "coalesce(NEW.\(quoted(name)), (\(column.defaultExpression ?? "NULL")))"

@@ -18,10 +18,18 @@ final class ChangeApply {
 
   private let clockTolerance: Int64
 
-  /// - Parameter clockTolerance: How many milliseconds a change may be ahead
-  ///   of the clock here before that is worth a warning.
-  init(session: StoreSession, clockTolerance: Int64) {
+  /// - Parameters:
+  ///   - clockTolerance: How many milliseconds a change may be ahead of the
+  ///     clock here before that is worth a warning.
+  ///   - checkCancellation: Asked again and again.
+  private let checkCancellation: () throws -> Void
+
+  init(
+    session: StoreSession, clockTolerance: Int64,
+    checkCancellation: @escaping () throws -> Void = {}
+  ) {
     self.session = session
+    self.checkCancellation = checkCancellation
     self.clockTolerance = clockTolerance
     set = WorkingSet(session: session)
     var entangled: Set<Int> = []
@@ -65,7 +73,8 @@ final class ChangeApply {
   func merge(
     _ changeSet: SyncChangeSet, author: Int32, _ concurrency: Concurrency
   ) throws {
-    for changes in changeSet.tables {
+    for changes in changeSet.tables where changes.count > 0 {
+      try checkCancellation()
       guard let table = session.schema.table(wireName: changes.table),
         table.knowsRows(as: changes)
       else {
@@ -83,10 +92,11 @@ final class ChangeApply {
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
       let hasEarly = try !table.counters.isEmpty && session.hasEarlyAdditions()
-      if entangled.contains(table.id) || hasEarly {
+      if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows {
         try merge(batch)
       } else {
-        let apply = try TableApply(batch, session: session, set: set)
+        let apply = try TableApply(
+          batch, session: session, set: set, checkCancellation: checkCancellation)
         try apply.run()
         report.insertedRows += apply.counts.inserted
         report.updatedRows += apply.counts.updated
@@ -108,7 +118,7 @@ final class ChangeApply {
   /// rows it knows in another way.
   private func keep(_ changes: TableChanges, author: Int32) throws {
     let isExcluded = session.schema.leftOut.contains {
-      $0.key.lowercased() == changes.table.lowercased() && $0.value == "excluded"
+      $0.key.folded == changes.table.folded && $0.value == "excluded"
     }
     if isExcluded { return }
     try session.foreign.keep(changes, author: author, clients: session.clients)
@@ -116,8 +126,13 @@ final class ChangeApply {
   }
 
   private func merge(_ batch: IncomingChanges) throws {
-    let states = try batch.states()
+    var states = try batch.states()
     for row in 0..<batch.changes.count {
+      if row % 1024 == 1023 { try checkCancellation() }
+      if set.count >= Self.workingRows, row % 1024 == 0 {
+        try finish()
+        states = try batch.states()
+      }
       let key = RowKey(table: batch.table.id, identity: batch.identity(row))
       let working =
         try set[key] ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])

@@ -72,17 +72,45 @@ extension ChangeExport {
           parent: table.id, columns: reference.columnsName,
           key: table.referenceKey(
             try table.referredValues(of: parent.identity, by: reference), reference))
-        for child in try session.keptRows(referringBy: key) where done.insert(child).inserted {
-          switch try session.kept(child)?.reason {
-          case .parked: try logHiddenDeletion(of: child, at: time)
+        for child in try session.keptRows(referringBy: key) where !done.contains(child) {
+          let kept = try session.kept(child)
+          switch kept?.reason {
+          case .parked:
+            // A stand-in is no parent: without it the row leads elsewhere.
+            guard let kept, try leads(kept, child, by: reference, to: parent) else { continue }
+            done.insert(child)
+            try logHiddenDeletion(of: child, at: time)
           // It is deleted, and another that is not shown holds it.
-          case .tombstone: break
+          case .tombstone: done.insert(child)
           case .rescued, .overlaid, nil: continue
           }
           parents[child] = time
         }
       }
     }
+  }
+
+  /// Whether a reference of a row that is not shown leads to another row, or to
+  /// one that lives on as that.
+  private func leads(
+    _ kept: KeptRow, _ child: RowKey, by reference: ForeignKey, to parent: RowKey
+  ) throws -> Bool {
+    let table = session.schema[child.table]
+    var values = [Value?](repeating: nil, count: table.columns.count)
+    if table.identity != .surrogate {
+      let key = try IdentityEncoding.decode(
+        child.identity, count: table.identityPositions.count)
+      for (position, value) in zip(table.identityPositions, key) { values[position] = value }
+    }
+    for cell in kept.cells where cell.column < values.count { values[cell.column] = cell.value }
+    var next = session.schema[parent.table].identity(
+      for: reference.columns.map { values[$0] ?? .null }, of: reference)
+    var seen: Set<RowIdentity> = []
+    while let row = next, seen.insert(row).inserted {
+      if row == parent.identity { return true }
+      next = try session.kept(RowKey(table: parent.table, identity: row))?.movedTo
+    }
+    return false
   }
 
   /// The rows that were deleted, and when, of tables to which kept rows refer.
@@ -92,16 +120,22 @@ extension ChangeExport {
       session.database, sql: "SELECT DISTINCT parent FROM docsync_kept_reference")
     for table in session.schema.tables where referred.contains(table.id) {
       let access = try session.access(table.id)
+      let canMove = TableExport.canMove(table, in: session.schema)
       let names = table.keyColumns.indices.map { "k\($0)" }
-      let kinds = [CaptureTriggers.Entry.delete, .replaced].map { "\($0.rawValue)" }
+      let kinds = [CaptureTriggers.Entry.delete, .replaced, .renamed].map { "\($0.rawValue)" }
       let statement = try SQLStatement(
         "SELECT at, \(names.joined(separator: ", ")) FROM \(table.logName) "
           + "WHERE op IN (\(kinds.joined(separator: ", ")))", on: session.database)
       while try statement.step() {
         let key = names.indices.map { statement.value(at: $0 + 1) }
-        guard try access.row(key) == nil else { continue }
-        result[RowKey(table: table.id, identity: try access.identity(ofKey: key))] =
-          statement.real(at: 0)
+        let identity = try access.earlierIdentity(ofKey: key)
+        if canMove {
+          // Another row may have the key by now, and the row another key.
+          if let local = try access.key(of: identity), try access.row(local) != nil { continue }
+        } else if try access.row(key) != nil {
+          continue
+        }
+        result[RowKey(table: table.id, identity: identity)] = statement.real(at: 0)
       }
     }
     return result

@@ -31,6 +31,8 @@ final class ChangeExport {
     var diminished: Set<Int> = []
     /// Surrogate keys of rows that are gone.
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
+    /// Plain values that a row has been given for a key.
+    var plainCells: [PlainCell] = []
   }
 
   /// - Parameter checkCancellation: Called before each batch of rows.
@@ -50,6 +52,7 @@ final class ChangeExport {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
       try assignIdentities(table)
     }
+    suspects.plainCells = try plainCells()
     try logRebirths()
     try logHiddenDeletions()
     let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())
@@ -100,33 +103,6 @@ final class ChangeExport {
 }
 
 extension StoreSession {
-  /// Logs the rows that refer to a row whose declared key changed: their local
-  /// values are as before, but stand for another identity.
-  func logMovedReferences() throws {
-    for parent in schema.tables where parent.identity != .surrogate {
-      guard let key = parent.localKey else { continue }
-      for reference in schema.inbound(to: parent) where parent.identifies(reference) {
-        let child = schema[reference.child]
-        guard reference.columns.count == 1, !child.columns[reference.columns[0]].isIdentity,
-          reference.parentColumns[0].lowercased() == key.lowercased()
-        else { continue }
-        let names = child.keyColumns.indices.map { "k\($0)" }
-        try database.execute(
-          sql: """
-            INSERT INTO \(child.logName) (op, at, mask, \(names.joined(separator: ", "))) \
-            SELECT \(CaptureTriggers.Entry.update.rawValue), moved.at, \
-            \(literal(ColumnSet(reference.columns[0]).mask)), \
-            \(child.keyColumns.map { "c.\(quoted($0))" }.joined(separator: ", ")) \
-            FROM (SELECT identity, max(at) AS at FROM \(parent.logName) \
-            WHERE op = \(CaptureTriggers.Entry.delete.rawValue) GROUP BY identity) AS moved \
-            JOIN \(parent.quotedName) AS p ON p.\(quoted(key)) = moved.identity \
-            JOIN \(child.quotedName) AS c \
-            ON c.\(quoted(child.columns[reference.columns[0]].name)) = moved.identity
-            """)
-      }
-    }
-  }
-
   /// How many entries the log of a table has, or a few more: their numbers go
   /// up by one.
   func entryCount(of table: TableSchema) throws -> Int {

@@ -104,11 +104,11 @@ struct CheckedSnapshot {
       database,
       sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type IN ('trigger', 'view')")
     for row in rows {
-      let name: String = row["name"]
+      let name: SQLName = row["name"]
       let text: String? = row["sql"]
-      let words = SQLTokens(text ?? "").tokens.map { $0.text.lowercased() }
-      let names = [name.lowercased(), (row["tbl_name"] as String).lowercased()] + words
-      guard names.contains(where: { $0.hasPrefix("docsync_") }) else { continue }
+      let words = SQLTokens(text ?? "").tokens.map { $0.name }
+      let names = [name, row["tbl_name"] as SQLName] + words
+      guard names.contains(where: { $0.begins(with: "docsync_") }) else { continue }
       throw damaged(path, "\(name) concerns bookkeeping")
     }
   }

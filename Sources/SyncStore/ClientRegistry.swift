@@ -12,9 +12,9 @@ final class ClientRegistry {
   init(_ database: Database) throws {
     self.database = database
     let statement = try database.cachedStatement(sql: "SELECT id, client FROM docsync_client")
-    for row in try Row.fetchAll(statement) {
-      guard let bits = Bits128(bytes: row["client"] as Data),
-        let number = Int32(exactly: row["id"] as Int)
+    for row in try StoredRow.fetchAll(statement) {
+      guard let bits = Bits128(bytes: try row["client"] as Data),
+        let number = Int32(exactly: try row["id"] as Int)
       else {
         throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
       }
@@ -55,14 +55,14 @@ final class ClientRegistry {
     var vector = VersionVector()
     let statement = try database.cachedStatement(
       sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
-    for row in try Row.fetchAll(statement) {
-      guard let bits = Bits128(bytes: row["client"] as Data),
-        let hash = ContentHash(bytes: row["hash"] as Data)
+    for row in try StoredRow.fetchAll(statement) {
+      guard let bits = Bits128(bytes: try row["client"] as Data),
+        let hash = ContentHash(bytes: try row["hash"] as Data)
       else {
         throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
       }
       vector[ClientIdentifier(bits: bits)] = VersionVector.Entry(
-        number: UInt64(row["number"] as Int64), hash: hash)
+        number: try row["number"], hash: hash)
     }
     return vector
   }

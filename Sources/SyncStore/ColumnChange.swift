@@ -72,7 +72,7 @@ struct ColumnChange {
   }
 
   private func rewriteKeptCells(_ database: Database) throws {
-    for row in try Row.fetchAll(
+    for row in try StoredRow.fetchAll(
       database, sql: "SELECT identity, cells FROM docsync_kept WHERE tbl = ?",
       arguments: [table.id])
     {
@@ -90,14 +90,14 @@ struct ColumnChange {
 
   /// Bookkeeping of single cells, each with its position and its value.
   private func rewriteCells(of name: String, _ cell: String, _ database: Database) throws {
-    let rows = try Row.fetchAll(
+    let rows = try StoredRow.fetchAll(
       database, sql: "SELECT * FROM \(name) WHERE tbl = ?", arguments: [table.id])
     try database.execute(sql: "DELETE FROM \(name) WHERE tbl = ?", arguments: [table.id])
     for row in rows {
-      guard let place = place(of: row["col"]),
-        let value = try KeptCells.decode(Array(row[cell] as Data)).first?.value
+      guard let place = place(of: try row["col"]),
+        let value = try KeptCells.decode(Array(try row[cell] as Data)).first?.value
       else { continue }
-      var values = Dictionary(uniqueKeysWithValues: row.map { ($0.0, $0.1) })
+      var values = row.values
       values["col"] = place.databaseValue
       values[cell] = Data(KeptCells.encode([(place, value)])).databaseValue
       let names = values.keys.sorted()
@@ -116,13 +116,13 @@ struct ColumnChange {
     func moved(_ column: Int) -> Int {
       place(of: column) ?? numbers[column] ?? column
     }
-    let rows = try Row.fetchAll(
+    let rows = try StoredRow.fetchAll(
       database,
       sql: "SELECT number, col, key, base, local, remote FROM docsync_conflict "
         + "WHERE tbl = ?", arguments: [table.id])
     guard !rows.isEmpty else { return }
     for row in rows {
-      let column = row["col"] as Int?
+      let column = try row["col"] as Int?
       let cells = try ["key", "base", "local", "remote"].map { name in
         try (row[name] as Data?).map { bytes in
           Data(

@@ -195,7 +195,7 @@ final class ConflictJournal {
   /// The entries, the newest first.
   func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
     try writePending()
-    return try Row.fetchAll(
+    return try StoredRow.fetchAll(
       database, sql: "SELECT * FROM docsync_conflict \(condition) ORDER BY number DESC",
       arguments: arguments
     ).map(Self.entry)
@@ -208,10 +208,10 @@ final class ConflictJournal {
     }
   }
 
-  private static func entry(_ row: Row) throws -> Entry {
-    guard let status = Conflict.Status(rawValue: row["status"]),
-      let kind = Conflict.Kind(rawValue: row["kind"]),
-      let outcome = Conflict.Outcome(rawValue: row["outcome"])
+  private static func entry(_ row: StoredRow) throws -> Entry {
+    guard let status = Conflict.Status(rawValue: try row["status"]),
+      let kind = Conflict.Kind(rawValue: try row["kind"]),
+      let outcome = Conflict.Outcome(rawValue: try row["outcome"])
     else {
       throw DatabaseError(
         resultCode: .SQLITE_CORRUPT, message: "docsync_conflict has an unknown kind of entry")
@@ -219,17 +219,18 @@ final class ConflictJournal {
     func cells(_ name: String) throws -> [Entry.Cell]? {
       try (row[name] as Data?).map { try KeptCells.decode(Array($0)) }
     }
-    func stamp(_ side: String) -> LocalStamp? {
-      guard let time = row["\(side)_time"] as Int64?, let client = row["\(side)_client"] as Int32?
+    func stamp(_ side: String) throws -> LocalStamp? {
+      guard let time = try row["\(side)_time"] as Int64?,
+        let client = try row["\(side)_client"] as Int32?
       else { return nil }
       return LocalStamp(time: UInt64(clamping: time), client: client)
     }
     return Entry(
-      number: row["number"], at: row["at"], status: status, kind: kind,
+      number: try row["number"], at: try row["at"], status: status, kind: kind,
       row: RowKey(
-        table: row["tbl"], identity: RowIdentity(bytes: Array(row["identity"] as Data))),
-      column: row["col"], rule: Conflict.Rule(rawValue: row["rule"]), outcome: outcome,
-      localStamp: stamp("local"), remoteStamp: stamp("remote"), message: row["message"],
+        table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data))),
+      column: try row["col"], rule: Conflict.Rule(rawValue: try row["rule"]), outcome: outcome,
+      localStamp: try stamp("local"), remoteStamp: try stamp("remote"), message: try row["message"],
       key: try cells("key") ?? [], base: try cells("base")?.first?.value,
       local: try cells("local"), remote: try cells("remote"))
   }

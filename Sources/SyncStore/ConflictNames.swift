@@ -5,7 +5,7 @@ import SyncModel
 /// numbers.
 final class ConflictNames {
   private let session: StoreSession
-  private var tables: [Int: (name: String, columns: [String])] = [:]
+  private var tables: [Int: (name: SQLName, columns: [SQLName])] = [:]
   private var former: FormerNames?
 
   init(session: StoreSession) { self.session = session }
@@ -13,7 +13,7 @@ final class ConflictNames {
   func conflict(_ entry: ConflictJournal.Entry) throws -> Conflict {
     let former = try formerNames()
     let table = try table(entry.row.table)
-    func name(_ position: Int) -> String {
+    func name(_ position: Int) -> SQLName {
       if position == ConflictJournal.localKeyPosition {
         return session.schema.tables.first { $0.id == entry.row.table }?.localKey ?? "rowid"
       }
@@ -44,14 +44,14 @@ final class ConflictNames {
 
   /// The names by bookkeeping, which knows them for as long as rows of the
   /// table may be in the journal.
-  private func table(_ id: Int) throws -> (name: String, columns: [String]) {
+  private func table(_ id: Int) throws -> (name: SQLName, columns: [SQLName]) {
     if let known = tables[id] { return known }
     if let gone = try formerNames().tables[id] { return (gone.name, []) }
     let name =
-      try String.fetchOne(
+      try SQLName.fetchOne(
         session.database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id])
       ?? "table \(id)"
-    let columns = try String.fetchAll(
+    let columns = try SQLName.fetchAll(
       session.database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
       arguments: [id])
     tables[id] = (name, columns)

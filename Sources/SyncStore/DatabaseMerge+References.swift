@@ -71,11 +71,11 @@ extension DatabaseMerge {
   }
 
   private func parentKey(
-    _ referring: [Value], _ parentColumns: [String], _ parent: TableSchema
+    _ referring: [Value], _ parentColumns: [SQLName], _ parent: TableSchema
   ) -> [Value]? {
     guard !referring.contains(.null) else { return nil }
-    let names = parentColumns.map { $0.lowercased() }
-    let wanted = MergedKeys.keyColumns(parent).map { $0.lowercased() }
+    let names = parentColumns.map { $0.folded }
+    let wanted = MergedKeys.keyColumns(parent).map { $0.folded }
     guard names.count == wanted.count else { return nil }
     var key: [Value] = []
     for (index, name) in wanted.enumerated() {
@@ -97,16 +97,16 @@ extension DatabaseMerge {
   }
 
   func translation(
-    _ referring: [Value], _ parentColumns: [String], _ parent: TableSchema
+    _ referring: [Value], _ parentColumns: [SQLName], _ parent: TableSchema
   ) throws -> MergedKeys.Place? {
     guard let key = parentKey(referring, parentColumns, parent) else { return .same }
     guard case .moved(let new) = try keys.place(of: key, in: parent) else {
       return try keys.place(of: key, in: parent)
     }
-    let wanted = MergedKeys.keyColumns(parent).map { $0.lowercased() }
+    let wanted = MergedKeys.keyColumns(parent).map { $0.folded }
     return .moved(
       to: parentColumns.map { name in
-        wanted.firstIndex(of: name.lowercased()).map { new[$0] } ?? .null
+        wanted.firstIndex(of: name.folded).map { new[$0] } ?? .null
       })
   }
 

@@ -148,7 +148,7 @@ final class DatabaseMerge {
     let names = table.excludedColumns.sorted()
     let current = try access.localValues(present)
     guard current.count == names.count else { return }
-    let wanted = zip(names, current).map { row.localValues[$0.lowercased()] ?? $1 }
+    let wanted = zip(names, current).map { row.localValues[$0.folded] ?? $1 }
     guard wanted != current else { return }
     do {
       try access.setLocalValues(wanted, of: present)
@@ -192,7 +192,9 @@ final class DatabaseMerge {
   ) throws -> [(index: UniqueIndex, statement: SQLStatement)] {
     if let known = uniqueLookups[table.id] { return known }
     let made = try table.uniqueIndexes.map { index in
-      let terms = zip(index.terms, index.collations).map { "(\($0)) = ? COLLATE \(quoted($1))" }
+      let terms = zip(index.terms, index.collations).map {
+        "(\($0)) = ? COLLATE \(quoted(SQLName($1)))"
+      }
       let conditions = terms + (index.condition.map { ["(\($0))"] } ?? [])
       return (
         index: index,

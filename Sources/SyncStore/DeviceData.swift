@@ -36,13 +36,14 @@ struct DeviceData {
     // The application may have dropped some before.
     for id in try Int.fetchAll(session.database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")
     where tables[id] == nil {
-      tables[id] = FormerNames.Table(name: "table \(id)", wireName: "", identity: "", columns: [:])
+      tables[id] = FormerNames.Table(
+        name: "table \(id)", wireName: "", identity: SQLText(""), columns: [:])
     }
-    bases = try Row.fetchAll(session.database, sql: "SELECT * FROM docsync_base").map { row in
+    bases = try StoredRow.fetchAll(session.database, sql: "SELECT * FROM docsync_base").map { row in
       Base(
         row: RowKey(
-          table: row["tbl"], identity: RowIdentity(bytes: Array(row["identity"] as Data))),
-        column: row["col"], cell: Array(row["value"] as Data))
+          table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data))),
+        column: try row["col"], cell: Array(try row["value"] as Data))
     }
   }
 

@@ -45,9 +45,17 @@ struct EditLog {
     var isHidden = false
     /// Whether it is to be inserted as it is, if it is deleted.
     var isReborn = false
+    /// Whether it tells how a row was known that is known by another identity
+    /// now.
+    var isFormer = false
     fileprivate var hasAllCells = false
     fileprivate var hasOnlyUpdates = true
     fileprivate var read = ColumnSet()
+
+    init(oldest: CaptureTriggers.Entry, isPresent: Bool) {
+      self.oldest = oldest
+      self.isPresent = isPresent
+    }
   }
 
   /// A value that was read.
@@ -216,6 +224,7 @@ struct EditLog {
       readOldValues(of: &row, &olds)
     case .present: readOldValues(of: &row, &olds)
     case .rebirth: row.isReborn = true
+    case .renamed: break
     case .hiddenDelete:
       row.insertTime = nil
       row.mayBeGone = true

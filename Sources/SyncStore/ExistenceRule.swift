@@ -30,10 +30,11 @@ final class ExistenceRule {
     repeat {
       count = set.count
       try loadParents()
-      for row in concerned() where !row.hasExpandedReferrers {
+      for row in try concerned() where !row.hasExpandedReferrers {
         row.hasExpandedReferrers = true
         try loadChildren(of: row)
         try loadWaiters(for: row)
+        if row.isDead, !row.wasLiving, !row.wasDead { try loadStrangers(of: row) }
       }
     } while set.count > count
   }
@@ -71,7 +72,7 @@ final class ExistenceRule {
 
   /// Rows that are deleted, or would go with one that is, and rows that others
   /// may have waited for.
-  private func concerned() -> [WorkingRow] {
+  private func concerned() throws -> [WorkingRow] {
     var result = set.rows.filter {
       $0.isDead || $0.isLiving != $0.wasLiving || $0.shown == nil || $0.isEdited
         || isReferredOtherwise($0)
@@ -80,7 +81,7 @@ final class ExistenceRule {
     var children: [RowKey: [WorkingRow]] = [:]
     for row in set.rows {
       for key in session.schema[row.key.table].foreignKeys where key.onDelete == .cascade {
-        if let link = link(of: row, key), let target = link.target {
+        if let link = try link(of: row, key), let target = link.target {
           children[target, default: []].append(row)
         }
       }
@@ -104,7 +105,7 @@ final class ExistenceRule {
     return session.schema.inbound(to: table).contains { key in
       !table.identifies(key)
         && key.parentColumns.contains { name in
-          table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+          table.columns.firstIndex { $0.name.folded == name.folded }
             .map { row.values[$0] != row.loadedValues[$0] } ?? false
         }
     }
@@ -138,6 +139,58 @@ final class ExistenceRule {
     }
   }
 
+  /// Rows in their tables with a value that is the key of a row of which
+  /// nothing was known so far: it refers to that row from now on.
+  func loadStrangers(of row: WorkingRow) throws {
+    guard !row.hasExpandedStrangers else { return }
+    row.hasExpandedStrangers = true
+    let table = session.schema[row.key.table]
+    for key in session.schema.inbound(to: table) where !key.isEnforced && table.identifies(key) {
+      let values = try table.referredValues(of: row.key.identity, by: key)
+      guard !values.contains(where: { $0.kind == .identity || $0.kind == .null }) else { continue }
+      let child = try session.access(key.child)
+      let names = child.table.keyColumns.map(quoted).joined(separator: ", ")
+      let match = zip(key.columns, key.parentColumns).map { column, parent in
+        "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
+      }
+      let statement = try child.statement(
+        "SELECT \(names) FROM \(child.table.quotedName) WHERE \(match.joined(separator: " AND "))")
+      for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+      var found: [[Value]] = []
+      while try statement.step() {
+        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
+      }
+      for local in found {
+        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: local)))
+      }
+    }
+  }
+
+  /// Whether logical values in the columns of a reference are plain values:
+  /// SQLite does not ask for their row, and they name none, or one of which
+  /// nothing was ever said.
+  func isPlain(_ values: [Value], _ key: ForeignKey) throws -> Bool {
+    guard !key.isEnforced else { return false }
+    let parent = session.schema[key.parent]
+    guard let identity = parent.identity(for: values, of: key) else { return true }
+    guard parent.localKey == nil else { return false }
+    return try !isKnown(RowKey(table: parent.id, identity: identity))
+  }
+
+  /// Whether anything was ever said of the row that the logical values of a
+  /// reference name, or it was there before.
+  private func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
+    let parent = session.schema[key.parent]
+    guard let identity = parent.identity(for: values, of: key) else { return false }
+    return try isKnown(RowKey(table: parent.id, identity: identity))
+  }
+
+  private func isKnown(_ target: RowKey) throws -> Bool {
+    if let row = set[target] { return row.state.existence != .unsaid }
+    if try look(at: target) != .absent { return true }
+    return try session.isKnown(target)
+  }
+
   /// Kept rows that refer to a row.
   func loadWaiters(for row: WorkingRow) throws {
     guard !row.hasExpandedWaiters else { return }
@@ -164,13 +217,17 @@ final class ExistenceRule {
 
   /// A reference that goes by identity, and where it leads; `nil` if it is
   /// NULL or goes by other columns.
-  private func link(of row: WorkingRow, _ key: ForeignKey) -> WorkingRow.Link? {
+  private func link(of row: WorkingRow, _ key: ForeignKey) throws -> WorkingRow.Link? {
     let table = session.schema[row.key.table]
     guard session.schema[key.parent].identifies(key),
       !key.columns.contains(where: { (row.values[$0] ?? .null) == .null })
     else { return nil }
     guard let named = target(key, row.values) else {
+      guard key.isEnforced else { return nil }
       return WorkingRow.Link(key: key, target: nil, row: nil, path: [], isMoved: false)
+    }
+    if !key.isEnforced, try !isKnown(named), session.schema[key.parent].localKey == nil {
+      return nil
     }
     let canFollow = !key.columns.contains { table.columns[$0].isIdentity }
     let (target, path) = canFollow ? destination(of: named) : (named, [])
@@ -213,14 +270,20 @@ final class ExistenceRule {
   /// Decides which rows exist and what is laid over their references.
   func decide() throws {
     for row in set.rows {
+      row.standIn = nil
       row.overlays = [:]
       row.isRescued = false
       row.isKilled = false
       row.exists = row.isLiving
-      row.links = session.schema[row.key.table].foreignKeys.compactMap { link(of: row, $0) }
+      row.links = try session.schema[row.key.table].foreignKeys.compactMap {
+        try link(of: row, $0)
+      }
     }
     if set.rows.contains(where: \.isDead) { rescue() }
-    for row in set.rows where row.exists { try lay(over: row) }
+    for row in set.rows {
+      if row.exists { try lay(over: row) }
+      row.ownOverlays = row.overlays
+    }
   }
 
   /// Repeats: who goes with the dead, who exists, whom they hold.
@@ -275,23 +338,54 @@ final class ExistenceRule {
 
   // MARK: - Overlays
 
-  private func lay(over row: WorkingRow) throws {
+  /// Decides how the references of a row that exists are shown.
+  func lay(over row: WorkingRow) throws {
+    row.overlays = [:]
     let table = session.schema[row.key.table]
     for link in row.links where !link.key.columns.contains(where: { table.columns[$0].isIdentity })
     {
       if try exists(link) {
-        guard link.isMoved, let target = link.target else { continue }
+        // Nothing refers to itself because of a stand-in.
+        let standIn = link.row?.standIn.flatMap { $0 === row ? nil : $0.key }
+        guard let target = standIn ?? (link.isMoved ? link.target : nil) else { continue }
         // By its identity, not as the row spells it, which may change.
         let values = try session.schema[target.table].referredValues(
           of: target.identity, by: link.key)
         for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
       } else if link.key.onDelete == .setNull {
-        for column in link.key.columns { row.overlays[column] = .null }
+        for column in link.key.columns {
+          row.overlays[column] =
+            link.key.isEnforced ? .null : try valueForNothing(in: column, link, table)
+        }
       } else if link.key.onDelete == .setDefault {
         for column in link.key.columns {
           row.overlays[column] = try defaultValue(of: column, table)
         }
       }
+    }
+  }
+
+  /// What a column shows instead of a reference that SQLite does not keep,
+  /// whose row is gone: NULL, if it can be, or its default, or what is empty.
+  private func valueForNothing(
+    in column: Int, _ link: WorkingRow.Link, _ table: TableSchema
+  ) throws -> Value {
+    if let target = link.target, try !isKnown(target),
+      let key = session.schema[target.table].originalKey(of: target.identity)
+    {
+      // By an earlier version, which had an identity for a key without a row.
+      return .integer(key)
+    }
+    guard table.columns[column].isNotNull else { return .null }
+    let value = try set.absentValues.values(of: table)[column]
+    if value != .null {
+      let known = try defaultValue(of: column, table)
+      return try isKnown([known], by: link.key) ? known : value
+    }
+    switch table.columns[column].affinity {
+    case .text: return .text("")
+    case .integer, .real, .numeric, .blob:
+      return table.columns[column].affinity == .real ? .real(0) : .integer(0)
     }
   }
 

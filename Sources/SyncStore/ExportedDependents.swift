@@ -4,6 +4,7 @@ import SyncModel
 /// What other rows may have to do with the exported edits of a table: rows
 /// that refer to its, that they refer to, and that are hidden because of them.
 struct ExportedDependents {
+  private let session: StoreSession
   private let table: TableSchema
   private let access: TableAccess
   private let parentChecks: [(key: ForeignKey, statement: SQLStatement)]
@@ -13,6 +14,7 @@ struct ExportedDependents {
 
   init(access: TableAccess, session: StoreSession) throws {
     self.access = access
+    self.session = session
     let table = access.table
     self.table = table
     parentChecks = try table.foreignKeys.map { key in
@@ -20,7 +22,9 @@ struct ExportedDependents {
       return (
         key,
         try SQLStatement(
-          "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
+          "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))"
+            // Others do not have a row without a key.
+            + (parent.canLoseKeys ? " AND NOT (\(parent.isWithoutKey(parent.quotedName)))" : ""),
           on: session.database)
       )
     }
@@ -28,7 +32,7 @@ struct ExportedDependents {
     isReferredTo = !inbound.isEmpty
     referredColumns = Set(
       inbound.flatMap(\.parentColumns).compactMap { name in
-        table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+        table.columns.firstIndex { $0.name.folded == name.folded }
       })
     hasKeptDependents =
       try Bool.fetchOne(
@@ -79,12 +83,17 @@ struct ExportedDependents {
       for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
     }
     guard let found else { return false }
-    defer { found.reset() }
-    for (index, column) in check.key.columns.enumerated() {
-      if found.isNull(at: column) { return false }
-      check.statement.bind(found.value(at: column), at: index + 1)
+    var values: [Value] = []
+    do {
+      defer { found.reset() }
+      for (index, column) in check.key.columns.enumerated() {
+        if found.isNull(at: column) { return false }
+        values.append(found.value(at: column))
+        check.statement.bind(values[index], at: index + 1)
+      }
+      defer { check.statement.reset() }
+      if try check.statement.step() { return false }
     }
-    defer { check.statement.reset() }
-    return try !check.statement.step()
+    return try check.key.isEnforced || session.isKnown(values, by: check.key)
   }
 }

@@ -38,7 +38,9 @@ struct ExportedRows {
     if column.domain == .plain {
       changes.cells[index].append(values, at: row)
     } else {
-      changes.cells[index].append(try session.exported(values[row], column))
+      let value = try session.exported(values[row], column)
+      try session.notePlain(value, in: column)
+      changes.cells[index].append(value)
     }
   }
 

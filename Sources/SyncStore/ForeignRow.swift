@@ -29,12 +29,17 @@ struct ForeignRow {
 
   /// Takes over a value if it is newer.
   mutating func merge(_ cell: Cell, _ precedes: (LocalStamp, LocalStamp) -> Bool) {
-    if precedes(cell.stamp, silence) { return }
+    if silence != .zero, !precedes(silence, cell.stamp) { return }
     let position = cells.firstIndex { $0.column >= cell.column } ?? cells.count
     guard position < cells.count, cells[position].column == cell.column else {
       return cells.insert(cell, at: position)
     }
-    if precedes(cells[position].stamp, cell.stamp) { cells[position] = cell }
+    let known = cells[position]
+    if precedes(known.stamp, cell.stamp)
+      || known.stamp == cell.stamp && cell.stamp != .zero && known.value.yields(to: cell.value)
+    {
+      cells[position] = cell
+    }
   }
 
   /// Takes over an existence if it is newer.
@@ -42,7 +47,13 @@ struct ForeignRow {
     _ existence: RowState.Existence, _ stamp: LocalStamp, destination: RowIdentity?,
     _ precedes: (LocalStamp, LocalStamp) -> Bool
   ) {
-    guard self.existence == .unsaid || precedes(existenceStamp, stamp) else { return }
+    guard self.existence == .unsaid || precedes(existenceStamp, stamp) else {
+      if stamp == existenceStamp {
+        RowState.Existence.settle(
+          &self.existence, &self.destination, with: existence, destination)
+      }
+      return
+    }
     self.existence = existence
     existenceStamp = stamp
     self.destination = destination
@@ -54,7 +65,7 @@ struct ForeignRow {
   ) {
     guard precedes(silence, stamp) else { return }
     silence = stamp
-    cells.removeAll { precedes($0.stamp, stamp) }
+    cells.removeAll { !precedes(stamp, $0.stamp) }
   }
 }
 

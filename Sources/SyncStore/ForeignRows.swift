@@ -12,11 +12,11 @@ final class ForeignRows {
   /// A table as change sets speak of it.
   struct Table {
     var id: Int
-    var wireName: String
+    var wireName: SQLName
     var kind: IdentityKind
-    var keyColumns: [String]
+    var keyColumns: [SQLName]
     /// The names of columns, by number.
-    var columns: [String]
+    var columns: [SQLName]
   }
 
   private let database: Database
@@ -39,7 +39,9 @@ final class ForeignRows {
     clients: ClientRegistry, identity: ((Int) -> RowIdentity)? = nil
   ) throws {
     let table = try self.table(of: changes, columns: columns)
-    let numbers = changes.columns.map { name in table.columns.firstIndex(of: name) }
+    let places = Dictionary(
+      zip(table.columns, table.columns.indices), uniquingKeysWith: { first, _ in first })
+    let numbers = changes.columns.map { places[$0] }
     let wanted = columns.map(Set.init)
     var cursors = [Int](repeating: 0, count: changes.columns.count)
     var exceptions = changes.exceptions[...]
@@ -111,8 +113,8 @@ final class ForeignRows {
 
   /// Tables, and columns as `table.column`, of which something is kept and
   /// that a schema does not have.
-  func unknownNames(_ schema: StoreSchema) throws -> [String] {
-    var names: Set<String> = []
+  func unknownNames(_ schema: StoreSchema) throws -> [SQLName] {
+    var names: Set<SQLName> = []
     for table in try all() where try !rows(of: table, after: nil, limit: 1).isEmpty {
       guard let here = schema.table(for: table) else {
         names.insert(table.wireName)
@@ -181,14 +183,16 @@ final class ForeignRows {
   /// The tables of which rows are kept.
   func all() throws -> [Table] {
     if isLoaded { return tables }
-    tables = try Row.fetchAll(database, sql: "SELECT * FROM docsync_foreign_table ORDER BY id").map
-    {
+    tables = try StoredRow.fetchAll(
+      database, sql: "SELECT * FROM docsync_foreign_table ORDER BY id"
+    ).map {
       row in
-      let id: Int = row["id"]
+      let id: Int = try row["id"]
       return Table(
-        id: id, wireName: row["wire"], kind: IdentityKind(rawValue: row["kind"]) ?? .primaryKey,
-        keyColumns: Self.names(row["keys"]),
-        columns: try String.fetchAll(
+        id: id, wireName: try row["wire"],
+        kind: IdentityKind(rawValue: try row["kind"]) ?? .primaryKey,
+        keyColumns: Self.names(try row["keys"]),
+        columns: try SQLName.fetchAll(
           database, sql: "SELECT wire FROM docsync_foreign_column WHERE tbl = ? ORDER BY col",
           arguments: [id]))
     }
@@ -212,8 +216,9 @@ final class ForeignRows {
       position = tables.count - 1
     }
     guard let position else { return tables[0] }
+    var known = Set(tables[position].columns)
     for column in columns ?? Array(changes.columns.indices)
-    where !tables[position].columns.contains(changes.columns[column]) {
+    where known.insert(changes.columns[column]).inserted {
       try database.execute(
         sql: "INSERT INTO docsync_foreign_column (tbl, col, wire) VALUES (?, ?, ?)",
         arguments: [
@@ -225,11 +230,11 @@ final class ForeignRows {
   }
 
   /// Names in one text, each quoted as SQL does.
-  private static func text(_ names: [String]) -> String {
+  private static func text(_ names: [SQLName]) -> String {
     names.map(quoted).joined(separator: " ")
   }
 
-  private static func names(_ text: String) -> [String] { SQLTokens(text).tokens.map(\.text) }
+  private static func names(_ text: String) -> [SQLName] { SQLTokens(text).tokens.map(\.name) }
 }
 
 extension StoreSchema {

@@ -11,21 +11,21 @@ import SyncModel
 final class FormerDatabase {
   /// A table with rows.
   struct Table {
-    var name: String
+    var name: SQLName
     /// The names of the columns that can be written.
-    var columns: [String]
+    var columns: [SQLName]
     var sql: String
 
-    func column(_ name: String) -> String? {
-      columns.first { $0.lowercased() == name.lowercased() }
+    func column(_ name: SQLName) -> SQLName? {
+      columns.first { $0.folded == name.folded }
     }
   }
 
   /// Anything else that has a name.
   struct Entry {
     var type: String
-    var name: String
-    var table: String
+    var name: SQLName
+    var table: SQLName
     var sql: String
   }
 
@@ -33,9 +33,9 @@ final class FormerDatabase {
   /// What tells of it, if it was under sync.
   let session: StoreSession?
   /// By name, in lower case.
-  private(set) var tables: [String: Table] = [:]
+  private(set) var tables: [SQLName: Table] = [:]
   /// The names of virtual tables, in lower case.
-  private(set) var virtualTables: Set<String> = []
+  private(set) var virtualTables: Set<SQLName> = []
   /// Virtual tables, views, indexes and triggers, in the order in which they
   /// were made.
   private(set) var entries: [Entry] = []
@@ -45,9 +45,9 @@ final class FormerDatabase {
   init(_ database: Database, session: StoreSession? = nil) throws {
     self.database = database
     self.session = session
-    var types: [String: String] = [:]
+    var types: [SQLName: String] = [:]
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
-      types[(row["name"] as String).lowercased()] = row["type"]
+      types[(row["name"] as SQLName).folded] = row["type"]
     }
     for row in try Row.fetchAll(
       database,
@@ -57,7 +57,7 @@ final class FormerDatabase {
     {
       let entry = Entry(
         type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"])
-      let key = entry.name.lowercased()
+      let key = entry.name.folded
       guard entry.type == "table", types[key] != "virtual" else {
         if types[key] == "virtual" { virtualTables.insert(key) }
         entries.append(entry)
@@ -68,9 +68,9 @@ final class FormerDatabase {
     }
   }
 
-  func table(named name: String) -> Table? { tables[name.lowercased()] }
+  func table(named name: SQLName) -> Table? { tables[name.folded] }
 
-  func columns(of table: String) throws -> [String] {
+  func columns(of table: SQLName) throws -> [SQLName] {
     try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
       .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
   }
@@ -92,7 +92,7 @@ final class FormerDatabase {
     /// The key beside the identity, if the document's table has one.
     var localKey: Value?
     /// The values of columns that stay on the device, by name in lower case.
-    var localValues: [String: Value]
+    var localValues: [SQLName: Value]
     /// The identity that it had in the database, where keys mean nothing
     /// elsewhere.
     var identity: RowIdentity?
@@ -101,14 +101,14 @@ final class FormerDatabase {
   /// Reads the rows of one table of the document.
   final class Reader {
     private let table: TableSchema
-    private let excluded: [String]
+    private let excluded: [SQLName]
     /// The table as it was synchronized, where its rows have identities that
     /// are not their keys.
     private let surrogate: TableSchema?
     private let all: SQLStatement
     private let one: SQLStatement
 
-    init(_ table: TableSchema, _ former: FormerDatabase, key: [String]) throws {
+    init(_ table: TableSchema, _ former: FormerDatabase, key: [SQLName]) throws {
       self.table = table
       let here = former.table(named: table.name)
       excluded = table.excludedColumns.filter { here?.column($0) != nil }.sorted()
@@ -148,7 +148,7 @@ final class FormerDatabase {
         localKey: table.localKey == nil ? nil : statement.value(at: count),
         localValues: Dictionary(
           uniqueKeysWithValues: excluded.enumerated().map { index, name in
-            (name.lowercased(), statement.value(at: rest + index))
+            (name.folded, statement.value(at: rest + index))
           }), identity: identity(statement, at: rest + excluded.count, key: count))
     }
 

@@ -1,18 +1,19 @@
 import Foundation
 import GRDB
+import SyncModel
 
 /// The names of tables and columns that the store had and has no more, and of
 /// which the conflict journal still speaks.
 struct FormerNames: Codable {
   struct Column: Codable {
-    var name: String
-    var wireName: String
+    var name: SQLName
+    var wireName: SQLName
   }
 
   struct Table: Codable {
-    var name: String
-    var wireName: String
-    var identity: String
+    var name: SQLName
+    var wireName: SQLName
+    var identity: SQLText
     /// By their numbers in the journal.
     var columns: [Int: Column]
   }

@@ -28,10 +28,10 @@ struct FormerStamps {
   }
 
   /// When a cell was said, by the name of its column.
-  func stamp(of row: RowIdentity, _ table: TableSchema, column: String) throws -> Stamp {
+  func stamp(of row: RowIdentity, _ table: TableSchema, column: SQLName) throws -> Stamp {
     guard let state = try state(row, table),
       let position = session.schema.table(named: table.name)?.columns.firstIndex(where: {
-        $0.name.lowercased() == column.lowercased()
+        $0.name.folded == column.folded
       })
     else { return .zero }
     return session.clients.stamp(state.stamp(of: position))

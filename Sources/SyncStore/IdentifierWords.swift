@@ -1,3 +1,5 @@
+import SyncModel
+
 /// The words of an SQL name, in lower case: `lastMessage_ID` is `last`,
 /// `message`, `id`.
 struct IdentifierWords: Hashable {
@@ -8,11 +10,11 @@ struct IdentifierWords: Hashable {
     "id", "ids", "fk", "pk", "ref", "key", "row", "rowid", "uid", "oid",
   ]
 
-  init(_ name: String) {
+  init(_ name: SQLName) {
     words = []
     var word = ""
     var isAfterLowercase = false
-    for byte in name.utf8 {
+    for byte in name.text.utf8 {
       let isUppercase = UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
       let isLetter = isUppercase || byte >= 0x80 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
       let isDigit = UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte

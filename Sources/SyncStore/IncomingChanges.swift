@@ -4,7 +4,7 @@ import SyncModel
 /// columns by their bits, clients by their short numbers, rows by their
 /// fingerprints.
 final class IncomingChanges {
-  let changes: TableChanges
+  private(set) var changes: TableChanges
   let table: TableSchema
   /// For each of the change set's columns the column here; `nil` for one that
   /// stays on this device.
@@ -16,6 +16,9 @@ final class IncomingChanges {
   private(set) var fingerprints: [RowFingerprint] = []
   /// The rows in order of fingerprint.
   private(set) var order: [Int] = []
+  /// Whether a row comes more than once: its author takes keys for different
+  /// that are one to this store's schema.
+  private(set) var hasRepeatedRows = false
 
   /// What their author had not seen.
   let concurrency: Concurrency
@@ -39,22 +42,32 @@ final class IncomingChanges {
     self.table = table
     self.author = author
     self.session = session
-    let columns = changes.columns.map { name in
+    let positions = changes.columns.map { name in
       table.columns.firstIndex { $0.wireName == name }
     }
-    self.columns = columns
-    foreignColumns = columns.indices.filter {
-      columns[$0] == nil && !table.excludedNames.contains(changes.columns[$0].lowercased())
+    foreignColumns = positions.indices.filter {
+      positions[$0] == nil && !table.excludedNames.contains(changes.columns[$0].folded)
     }
-    isComplete = Set(columns.compactMap { $0 }).isSuperset(of: table.cellPositions)
+    // A key column has cells only where values that differ can be one key;
+    // to an author with another schema that may be so of more columns.
+    let cellPositions = Set(table.cellPositions)
+    let columns = positions.map { position in
+      position.flatMap { cellPositions.contains($0) ? $0 : nil }
+    }
+    self.columns = columns
+    isComplete = Set(columns.compactMap { $0 }).isSuperset(of: cellPositions)
     cellCursors = Array(repeating: 0, count: changes.columns.count)
     exceptionStamps = try changes.exceptions.map {
       LocalStamp(
         time: $0.stamp.time.rawValue, client: try session.clients.number(of: $0.stamp.client))
     }
+    let access = try session.access(table.id)
     destinations = Dictionary(
-      changes.moves.map { ($0.row, $0.destination) }, uniquingKeysWith: { first, _ in first })
+      changes.moves.compactMap { move in
+        access.canonical(move.destination).map { (move.row, $0) }
+      }, uniquingKeysWith: { first, _ in first })
     readIdentities()
+    spellKeys()
   }
 
   private func readIdentities() {
@@ -62,6 +75,7 @@ final class IncomingChanges {
     fingerprints.reserveCapacity(count)
     identityEnds.reserveCapacity(count)
     let kind = table.identity.kind
+    let keys = kind == .surrogate ? changes.keys : keysAsKept
     let collations = table.identityPositions.map { table.columns[$0].keyCollation }
     for row in 0..<count {
       let start = identities.count
@@ -69,7 +83,7 @@ final class IncomingChanges {
         identities.append(contentsOf: changes.keys[0].bytes[changes.keys[0].contentRange(at: row)])
       } else {
         for index in collations.indices {
-          changes.keys[index].appendKey(at: row, collation: collations[index], to: &identities)
+          keys[index].appendKey(at: row, collation: collations[index], to: &identities)
         }
       }
       identityEnds.append(identities.count)
@@ -80,6 +94,54 @@ final class IncomingChanges {
     }
     let fingerprints = fingerprints
     order = (0..<count).sorted { fingerprints[$0] < fingerprints[$1] }
+    hasRepeatedRows = zip(order, order.dropFirst()).contains {
+      fingerprints[$0] == fingerprints[$1] && identity($0) == identity($1)
+    }
+  }
+
+  /// The values of the key columns as the table keeps them: what is text to
+  /// the author may be a number here.
+  private var keysAsKept: [ValueColumn] {
+    zip(changes.keys, table.identityPositions).map { values, position in
+      let column = table.columns[position]
+      guard column.domain == .plain, values.mayChange(by: column.affinity) else { return values }
+      var kept = ValueColumn()
+      for row in 0..<values.count { kept.append(values[row].kept(in: column)) }
+      return kept
+    }
+  }
+
+  /// Sees to it that no cell gives a row another key than its identity: of
+  /// two spellings of a key that this store does not hold for one, that of
+  /// the key counts.
+  private func spellKeys() {
+    guard table.identity != .surrogate else { return }
+    for (index, position) in table.identityPositions.enumerated()
+    where table.columns[position].isLoose {
+      guard let column = columns.firstIndex(of: position) else { continue }
+      let schema = table.columns[position]
+      let isShaped = changes.shapes.map { $0.contains(column) }
+      var spelled: ValueColumn?
+      var cell = 0
+      for row in 0..<changes.count where isShaped[Int(changes.rowShapes[row])] {
+        defer { cell += 1 }
+        var key: [UInt8] = []
+        var said: [UInt8] = []
+        changes.keys[index].appendKey(at: row, collation: schema.keyCollation, to: &key)
+        changes.cells[column].appendKey(at: cell, collation: schema.keyCollation, to: &said)
+        if key == said {
+          spelled?.append(changes.cells[column], at: cell)
+          continue
+        }
+        if spelled == nil {
+          var before = ValueColumn()
+          for earlier in 0..<cell { before.append(changes.cells[column], at: earlier) }
+          spelled = before
+        }
+        spelled?.append(changes.keys[index], at: row)
+      }
+      if let spelled { changes.cells[column] = spelled }
+    }
   }
 
   func identity(_ row: Int) -> RowIdentity {
@@ -131,6 +193,11 @@ final class IncomingChanges {
     return change(row, exceptions: exceptions, cells: cells)
   }
 
+  /// Where a row lives on, elsewhere than where it was.
+  private func destination(of row: Int) -> RowIdentity? {
+    destinations[row].flatMap { $0 == identity(row) ? nil : $0 }
+  }
+
   /// A row as a change of its own.
   func change(
     _ row: Int, exceptions: Range<Int>, cells: [(index: Int, cell: Int)]
@@ -139,12 +206,15 @@ final class IncomingChanges {
     let said = exceptions.first { changes.exceptions[$0].column == nil }.map {
       exceptionStamps[$0]
     }
+    var rest = exceptions
     let values = cells.compactMap {
       index, cell -> (column: Int, value: Value, stamp: LocalStamp)? in
       guard let column = columns[index] else { return nil }
       var stamp = stamp(row)
-      for exception in exceptions where changes.exceptions[exception].column == index {
-        stamp = exceptionStamps[exception]
+      // Both are in order of column.
+      while let next = rest.first, changes.exceptions[next].column ?? -1 <= index {
+        if changes.exceptions[next].column == index { stamp = exceptionStamps[next] }
+        rest.removeFirst()
       }
       return (column, changes.cells[index][cell], stamp)
     }
@@ -153,7 +223,21 @@ final class IncomingChanges {
       action: action, stamp: rowStamp,
       cells: values,
       keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
-      movedTo: destinations[row], replaces: action == .update ? said : nil,
+      movedTo: destination(of: row), replaces: action == .update ? said : nil,
       silence: action == .erase ? rowStamp : nil, concurrency: concurrency)
+  }
+}
+
+extension ValueColumn {
+  /// Whether a column with an affinity may keep one of the values otherwise.
+  fileprivate func mayChange(by affinity: ColumnSchema.Affinity) -> Bool {
+    let (integer, real) = (ValueKind.integer.rawValue, ValueKind.real.rawValue)
+    let text = ValueKind.text.rawValue
+    switch affinity {
+    case .blob: return false
+    case .text: return kinds.contains { $0 == integer || $0 == real }
+    case .integer, .numeric: return kinds.contains(text)
+    case .real: return kinds.contains { $0 == integer || $0 == text }
+    }
   }
 }

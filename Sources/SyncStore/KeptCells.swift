@@ -42,7 +42,8 @@ enum KeptCells {
   }
 
   private static var damage: DatabaseError {
-    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the cells of a kept row are damaged")
+    DatabaseError(
+      resultCode: .SQLITE_CORRUPT, message: "docsync_kept or a table with cells is damaged")
   }
 
   private static func append(_ content: [UInt8], to bytes: inout [UInt8]) {

@@ -71,10 +71,14 @@ extension StoreSession {
     guard let reason = KeptRow.Reason(rawValue: statement.text(at: 0)) else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
     }
+    let cells = try KeptCells.decode(statement.bytes(at: 2))
+    guard cells.allSatisfy({ schema[row.table].columns.indices.contains($0.column) }) else {
+      throw StoreError(damagedTable: "docsync_kept", "cells of columns that there are not")
+    }
     return KeptRow(
       reason: reason,
       movedTo: statement.isNull(at: 1) ? nil : RowIdentity(bytes: statement.bytes(at: 1)),
-      cells: try KeptCells.decode(statement.bytes(at: 2)))
+      cells: cells)
   }
 
   /// Keeps a row that is not kept yet, with what it refers to and claims.
@@ -152,7 +156,7 @@ extension StoreSession {
     while try statement.step() {
       found.append(
         RowKey(
-          table: Int(statement.integer(at: 0)),
+          table: try statement.number(at: 0),
           identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     return found
@@ -166,9 +170,14 @@ extension StoreSession {
     statement.bind(blob: row.identity.bytes, at: 2)
     var found: [ClaimKey] = []
     while try statement.step() {
+      let index: Int = try statement.number(at: 0)
+      guard schema[row.table].uniqueIndexes.indices.contains(index) else {
+        statement.reset()
+        throw StoreError(damagedTable: "docsync_claim", "there is no index \(index)")
+      }
       found.append(
         ClaimKey(
-          table: row.table, index: Int(statement.integer(at: 0)),
+          table: row.table, index: index,
           key: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     return found
@@ -183,7 +192,7 @@ extension StoreSession {
     while try statement.step() {
       found.insert(
         RowKey(
-          table: Int(statement.integer(at: 0)),
+          table: try statement.number(at: 0),
           identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
     rescued = found

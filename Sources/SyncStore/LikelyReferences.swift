@@ -22,7 +22,7 @@ struct LikelyReferences {
   /// A table whose keys are others on other devices.
   private struct Target {
     var table: TableSchema
-    var key: String
+    var key: SQLName
     var count: Int
     var least: Int64
     var greatest: Int64
@@ -63,7 +63,7 @@ struct LikelyReferences {
   }
 
   /// The integer key of a table, if it may be another on another device.
-  private static func sharedKey(of table: TableSchema) -> String? {
+  private static func sharedKey(of table: TableSchema) -> SQLName? {
     if let key = table.localKey { return key }
     guard let alias = table.rowidAlias,
       let column = table.columns.first(where: { $0.name == alias }),
@@ -141,7 +141,7 @@ struct LikelyReferences {
     var found: [(rank: Int, target: Target)] = []
     for target in targets {
       let own = IdentifierWords(target.table.name).endings
-      if column.name.lowercased() == target.key.lowercased(), !Self.isGenericKey(target.key) {
+      if column.name.isSame(as: target.key), !Self.isGenericKey(target.key) {
         found.append((0, target))
       } else if let whole = own.first, let rank = endings.firstIndex(of: whole) {
         found.append((1 + rank, target))
@@ -165,8 +165,9 @@ struct LikelyReferences {
   }
 
   /// Names that nearly every key has.
-  private static func isGenericKey(_ name: String) -> Bool {
-    ["id", "_id", "pk", "z_pk", "rowid", "key", "uid", "oid", "n"].contains(name.lowercased())
+  private static func isGenericKey(_ name: SQLName) -> Bool {
+    let generic: [SQLName] = ["id", "_id", "pk", "z_pk", "rowid", "key", "uid", "oid", "n"]
+    return generic.contains(name.folded)
   }
 
   private static func isNamedLikeNumber(_ words: IdentifierWords) -> Bool {
@@ -182,14 +183,14 @@ struct LikelyReferences {
 
   // MARK: - Values
 
-  private func leadingColumns(of table: TableSchema) throws -> Set<String> {
-    var result: Set<String> = []
+  private func leadingColumns(of table: TableSchema) throws -> Set<SQLName> {
+    var result: Set<SQLName> = []
     for index in try Row.fetchAll(
       database, sql: "PRAGMA main.index_list(\(quoted(table.name)))")
     {
       let first = try Row.fetchOne(
         database, sql: "PRAGMA main.index_info(\(quoted(index["name"])))")
-      if let name = first?["name"] as String? { result.insert(name) }
+      if let name = first?["name"] as SQLName? { result.insert(name) }
     }
     return result
   }

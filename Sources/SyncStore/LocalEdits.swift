@@ -154,7 +154,8 @@ struct LocalEdits {
   private func checkReferences(
     of values: [Value], _ table: TableSchema, concerning columns: Set<Int>
   ) throws {
-    for key in table.foreignKeys where !columns.isDisjoint(with: key.columns) {
+    for key in table.foreignKeys
+    where key.isEnforced && !columns.isDisjoint(with: key.columns) {
       let referring = key.columns.map { values[$0] }
       if referring.contains(.null) { continue }
       let parent = session.schema[key.parent]
@@ -193,6 +194,7 @@ struct LocalEdits {
       try body()
       try session.database.execute(sql: "RELEASE docsync_edit")
     } catch {
+      try TransactionEnded.check(session.database, after: error)
       try session.database.execute(sql: "ROLLBACK TO docsync_edit; RELEASE docsync_edit")
       session.forgetKeyMemory()
       guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_CONSTRAINT else {

@@ -3,10 +3,6 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// A transaction that has applied this many rows is committed before the
-  /// next change set.
-  private static let rowsPerTransaction = 100_000
-
   /// Applies what can be applied, in causal order, in one transaction per
   /// bounded group, and keeps the rest until its dependencies have come.
   /// A change set that was applied before is passed over.
@@ -25,60 +21,117 @@ extension LocalStore {
     onApplied: (AppliedChangeSet) -> Void = { _ in }
   ) throws -> ApplyReport {
     var report = ApplyReport()
-    let kept = try read { try waitingSets($0) }
-    guard !received.isEmpty || !kept.isEmpty else { return report }
-    var pending = try PendingChangeSets(received, kept: kept)
-    var isDone = false
-    while !isDone {
-      try write { session in
-        _ = try seal(session, checkCancellation: checkCancellation)
-        try session.setCache(.applying)
-        let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
-        var rows = 0
-        while rows < Self.rowsPerTransaction, let next = try pending.takeNext(session, binding) {
-          try checkCancellation()
-          try checkOrigin(next.header)
-          onApplied(try apply.apply(next.changeSet, hash: next.hash, byteCount: next.byteCount))
-          rows += next.rowCount
-          try session.database.execute(
-            sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
-            arguments: [Data(next.header.client.bits.bytes), Int64(next.header.number)])
-          if next.header.client == session.ownClient { try session.completeOwn() }
-        }
-        try apply.finish()
-        try decide(session, checkCancellation: checkCancellation)
-        isDone = rows < Self.rowsPerTransaction
-        if isDone { report.waiting = try keep(pending, session) }
-        if !apply.report.unknownNames.isEmpty {
-          var warning = SyncWarning(
-            .schemaAhead, message: "another device has tables or columns that are not here yet")
-          warning.names = apply.report.unknownNames.sorted()
-          session.conflicts.warn(warning)
-        }
-        report.add(apply.report)
-        report.add(session.conflicts)
-        report.openConflicts = try session.conflicts.journal.openCount
-        report.parkedRows =
-          try Int.fetchOne(
-            session.database,
-            sql: """
-              SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)
-              """
-          ) ?? 0
+    var told: Set<ContentHash> = []
+    try passingOverTriggers {
+      try apply(received, into: &report, checkCancellation) { applied in
+        if told.insert(applied.hash).inserted { onApplied(applied) }
       }
     }
     return report
   }
 
-  private func checkOrigin(_ header: SyncChangeSet.Header) throws {
-    let binding = binding
-    guard header.root == binding.root, header.document == binding.document,
-      header.generation == binding.generation
-    else {
-      throw StoreError(
-        .foreignChangeSet, path: path,
-        message: "Change set \(header.number) of \(header.client) belongs to another document.",
-        remedy: "Check the shared directory with “docsync documents”.")
+  /// Applies what was not applied before, and adds to a report what was
+  /// committed.
+  private func apply(
+    _ received: [ReceivedChangeSet], into report: inout ApplyReport,
+    _ checkCancellation: @escaping () throws -> Void, onApplied: (AppliedChangeSet) -> Void
+  ) throws {
+    let kept = try read { try waitingSets($0) }
+    guard !received.isEmpty || !kept.isEmpty else { return }
+    var pending = try PendingChangeSets(received, kept: kept)
+    var rowsPerTransaction = options.rowsPerTransaction
+    var isDone = false
+    while !isDone {
+      let before = pending
+      do {
+        isDone = try write { session in
+          try forgetRefused(report.refused, session)
+          _ = try seal(session, checkCancellation: checkCancellation)
+          try session.setCache(.applying)
+          let isDone = try applyGroup(
+            of: rowsPerTransaction, &pending, session, &report, checkCancellation, onApplied)
+          try decide(session, checkCancellation: checkCancellation)
+          if isDone { report.waiting = try keep(pending, session) }
+          report.add(session.conflicts)
+          report.openConflicts = try session.conflicts.journal.openCount
+          report.parkedRows =
+            try Int.fetchOne(
+              session.database,
+              sql: """
+                SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)
+                """
+            ) ?? 0
+          return isDone
+        }
+      } catch let fault as ChangeSetFault {
+        // Nothing of the group was applied.
+        pending = before
+        if fault.isAlone {
+          pending.refuse(fault.item)
+          report.refused.append(fault.refusal)
+        } else {
+          // One at a time shows which one it was.
+          rowsPerTransaction = 0
+        }
+      }
+    }
+  }
+
+  /// Applies change sets until there is none that can be applied, or there
+  /// were as many rows as a transaction is to have; the one at least. Returns
+  /// whether it was the former.
+  private func applyGroup(
+    of rowsPerTransaction: Int, _ pending: inout PendingChangeSets, _ session: StoreSession,
+    _ report: inout ApplyReport, _ checkCancellation: @escaping () throws -> Void,
+    _ onApplied: (AppliedChangeSet) -> Void
+  ) throws -> Bool {
+    let apply = ChangeApply(
+      session: session, clockTolerance: options.clockTolerance,
+      checkCancellation: checkCancellation)
+    var rows = 0
+    var count = 0
+    var last: PendingChangeSets.Item?
+    var isDone = false
+    do {
+      while count == 0 || rows < rowsPerTransaction {
+        guard let next = try pending.takeNext(session, binding) else {
+          isDone = true
+          break
+        }
+        last = next
+        count += 1
+        try checkCancellation()
+        try next.check(session, binding)
+        onApplied(try apply.apply(next.changeSet, hash: next.hash, byteCount: next.byteCount))
+        rows += next.rowCount
+        try session.database.execute(
+          sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
+          arguments: [Data(next.header.client.bits.bytes), Int64(next.header.number)])
+        if next.header.client == session.ownClient { try session.completeOwn() }
+      }
+      try apply.finish()
+    } catch {
+      guard let last, let fault = ChangeSetFault(error, in: last, isAlone: count == 1) else {
+        throw error
+      }
+      throw fault
+    }
+    if !apply.report.unknownNames.isEmpty {
+      var warning = SyncWarning(
+        .schemaAhead, message: "another device has tables or columns that are not here yet")
+      warning.names = apply.report.unknownNames.sorted()
+      session.conflicts.warn(warning)
+    }
+    report.add(apply.report)
+    return isDone
+  }
+
+  /// What was kept and is refused comes again from the directory.
+  private func forgetRefused(_ refused: [RefusedChangeSet], _ session: StoreSession) throws {
+    for refusal in refused {
+      try session.database.execute(
+        sql: "DELETE FROM docsync_inbox WHERE client = ? AND number >= ?",
+        arguments: [Data(refusal.client.bits.bytes), Int64(refusal.number)])
     }
   }
 
@@ -134,13 +187,13 @@ extension LocalStore {
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
     try read { session in
-      let rows = try Row.fetchCursor(
+      let rows = try StoredRow.fetchAll(
         session.database,
         sql: "SELECT number, hash FROM docsync_history WHERE client = ? AND number >= ? "
           + "ORDER BY seq",
         arguments: [session.clients.number(of: client), Int64(first)])
       var hashes: [UInt64: ContentHash] = [:]
-      while let row = try rows.next() { hashes[UInt64(row[0] as Int64)] = try Self.hash(row[1]) }
+      for row in rows { hashes[try row[0]] = try Self.hash(row[1]) }
       if let last = try session.clients.vector()[client], last.number >= first {
         hashes[last.number] = last.hash
       }

@@ -78,16 +78,16 @@ extension LocalStore {
   /// The commands of this client that are not cleared away, in order.
   public func queuedCommands() throws -> [QueuedCommand] {
     try read { session in
-      try Row.fetchAll(
+      try StoredRow.fetchAll(
         session.database,
         sql: "SELECT seq, content, number, hash, published FROM docsync_command ORDER BY seq"
       ).map { row in
-        let number: Int64? = row["number"]
+        let number: UInt64? = try row["number"]
         return QueuedCommand(
-          sequence: row["seq"], content: Array(row["content"] as Data),
+          sequence: try row["seq"], content: Array(try row["content"] as Data),
           sealed: try number.map {
-            VersionVector.Entry(number: UInt64($0), hash: try Self.hash(row["hash"]))
-          }, isPublished: row["published"])
+            VersionVector.Entry(number: $0, hash: try Self.hash(row["hash"]))
+          }, isPublished: try row["published"])
       }
     }
   }
@@ -193,17 +193,17 @@ extension LocalStore {
   /// The commands that the application has not acknowledged, in order.
   public func pendingEvents() throws -> [CommandEvent] {
     try read { session in
-      try Row.fetchAll(
+      try StoredRow.fetchAll(
         session.database,
         sql: "SELECT client, number, name, payload FROM docsync_event "
           + "ORDER BY id"
       ).map { row in
-        guard let bits = Bits128(bytes: row["client"] as Data) else {
+        guard let bits = Bits128(bytes: try row["client"] as Data) else {
           throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_event is damaged")
         }
         return CommandEvent(
-          client: ClientIdentifier(bits: bits), number: UInt64(row["number"] as Int64),
-          name: row["name"], payload: Array(row["payload"] as Data))
+          client: ClientIdentifier(bits: bits), number: try row["number"],
+          name: try row["name"], payload: Array(try row["payload"] as Data))
       }
     }
   }

@@ -48,7 +48,7 @@ extension LocalStore {
   public func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
       // Of what was edited before, the log does not know what it held.
-      _ = try seal(session, checkCancellation: {})
+      _ = try seal(session, comparesRemade: false, checkCancellation: {})
       var policies = try SyncPolicies.read(session.database)
       try change(&policies)
       for (table, columns) in policies.columns {
@@ -66,7 +66,7 @@ extension LocalStore {
     try write { _ in }
   }
 
-  private func checkName(_ table: String, _ column: String?, _ session: StoreSession) throws {
+  private func checkName(_ table: SQLName, _ column: SQLName?, _ session: StoreSession) throws {
     guard let found = session.schema.table(named: table) else {
       throw StoreError(
         .badPolicy, path: path, message: "There is no synchronized table \(quoted(table)).",
@@ -75,7 +75,7 @@ extension LocalStore {
     }
     guard let column else { return }
     let names = found.cellPositions.map { found.columns[$0].name }
-    guard !names.contains(where: { $0.lowercased() == column.lowercased() }) else { return }
+    guard !names.contains(where: { $0.folded == column.folded }) else { return }
     throw StoreError(
       .badPolicy, path: path,
       message: "\(quoted(found.name)) has no synchronized column \(quoted(column)) that could "

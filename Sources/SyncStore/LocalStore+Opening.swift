@@ -95,9 +95,10 @@ extension LocalStore {
     let registered = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try Bookkeeping.registered(database))
-    try settleBeginning(
-      StoreSession(
-        database: database, schema: registered, client: binding.client, now: options.now()))
+    try StoreSession(
+      database: database, schema: registered, client: binding.client, now: options.now()
+    ).notePlainBeginning()
+    try Bookkeeping.setMeta(StoreSession.plainValuesKey, to: [1], database)
   }
 
   static func setMeta(
@@ -136,7 +137,11 @@ extension LocalStore {
         let store = LocalStore(
           connection: connection, options: options, binding: binding,
           configuration: configuration)
-        try store.read { _ in }
+        let isUpgraded = try connection.queue.read { database in
+          try Bookkeeping.format(of: database) == Bookkeeping.format
+            && Bookkeeping.meta(StoreSession.plainValuesKey, database) == nil
+        }
+        if isUpgraded { try store.write { _ in } } else { try store.read { _ in } }
         return store
       } catch {
         try connection.queue.close()
@@ -181,9 +186,10 @@ extension LocalStore {
       let configuration = try Bookkeeping.meta("configuration", database)
     else { throw damaged(path) }
     do {
+      let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(binding))
+      guard binding.generationOrdinal > 0 else { throw damaged(path) }
       return (
-        try JSONDecoder().decode(StoreBinding.self, from: Data(binding)),
-        try JSONDecoder().decode(StoreConfiguration.self, from: Data(configuration))
+        binding, try JSONDecoder().decode(StoreConfiguration.self, from: Data(configuration))
       )
     } catch {
       throw damaged(path)
@@ -192,7 +198,9 @@ extension LocalStore {
 
   private static func damaged(_ path: String) -> StoreError {
     StoreError(
-      .damaged, path: path, message: "The store's bookkeeping is damaged.",
+      .damaged, path: path,
+      message: "The store's bookkeeping is damaged: the table “docsync_meta” holds what it should "
+        + "not.",
       remedy: "Restore the file from a backup, or fetch the document anew with “docsync join”.")
   }
 
@@ -267,7 +275,7 @@ extension TableSchema {
       case .columns(let positions): .columns(positions.map { columns[$0].name })
       }
     let excluded = configuration.excludedColumns.first {
-      $0.key.lowercased() == name.lowercased()
+      $0.key.folded == name.folded
     }
     return StoreStatus.TableStatus(
       name: name, identity: chosen, excludedColumns: (excluded?.value ?? []).sorted())

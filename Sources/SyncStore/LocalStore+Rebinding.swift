@@ -27,6 +27,7 @@ extension LocalStore {
     let token: String? = try write { session in
       let database = session.database
       _ = try seal(session, checkCancellation: {})
+      let session = try identifyByKeys(session)
       for table in ["outbox", "inbox", "history", "base", "command"] {
         try database.execute(sql: "DELETE FROM docsync_\(table)")
       }
@@ -47,5 +48,37 @@ extension LocalStore {
     adopt(binding)
     try Self.keep(token, of: binding.client, options)
     _ = try options.places?.keep([], of: former.description)
+  }
+
+  /// Knows the rows of tables whose key is a reference by the rows that they
+  /// refer to, where an earlier version gave them identities of their own. What is
+  /// here counts.
+  private func identifyByKeys(_ session: StoreSession) throws -> StoreSession {
+    let tables = session.schema.tables.filter { $0.misidentifiedParent != nil }
+    guard !tables.isEmpty else { return session }
+    for table in tables {
+      try Bookkeeping.forget(table.id, session.database)
+      try session.database.execute(
+        sql: "DELETE FROM docsync_lost WHERE wire = ?", arguments: [table.wireName])
+    }
+    return try renewedSession(session.database)
+  }
+
+  /// Throws if the store has tables of which other devices may show the rows
+  /// beside others than they belong to: see ``beginAnew(as:forgetting:keepsNumbers:)``.
+  public func checkIdentities() throws {
+    let found = try read { session in
+      session.schema.tables.compactMap { table in table.misidentifiedParent.map { (table.name, $0) }
+      }
+    }
+    guard let (table, parent) = found.first else { return }
+    throw StoreError(
+      .unsupportedSchema, path: path,
+      message:
+        "The key of the table \(quoted(table)) refers to \(quoted(parent)), but the "
+        + "document was made by a version that gave its rows numbers of their own: on other devices they "
+        + "may belong to other rows of \(quoted(parent)).",
+      remedy: "Choose the device whose rows of \(quoted(table)) are right, and begin the document "
+        + "anew there with “docsync reset”.")
   }
 }

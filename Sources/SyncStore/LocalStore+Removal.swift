@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import SyncModel
 
 extension LocalStore {
   /// What would be gone if the store were taken out of sync.
@@ -38,8 +39,8 @@ extension Bookkeeping {
   /// Removes what ``creation(upTo:)``, ``creation(for:)`` and capture have made, and
   /// nothing of the same beginning that the application has.
   fileprivate static func remove(_ database: Database) throws {
-    func names(_ type: String) throws -> [String] {
-      try String.fetchAll(
+    func names(_ type: SQLName) throws -> [SQLName] {
+      try SQLName.fetchAll(
         database,
         sql: "SELECT name FROM main.sqlite_schema WHERE type = ? AND name GLOB 'docsync_*'",
         arguments: [type])
@@ -54,24 +55,24 @@ extension Bookkeeping {
   }
 
   /// The table that a statement of ``creation(upTo:)`` makes.
-  private static func tableName(_ statement: String) -> String? {
+  private static func tableName(_ statement: String) -> SQLName? {
     let tokens = SQLTokens(statement).tokens
     guard tokens.count > 2, tokens[1].isWord("TABLE") else { return nil }
-    return tokens.first { $0.text.hasPrefix("docsync_") }?.text
+    return tokens.first { $0.name.begins(with: "docsync_") }?.name
   }
 
   /// Whether a name is one that a table's capture triggers have: a number and
   /// two letters.
-  private static func isTrigger(_ name: String) -> Bool {
-    let parts = name.split(separator: "_", omittingEmptySubsequences: false)
-    return parts.count == 3 && Int(parts[1]) != nil && parts[2].count == 2
-      && parts[2].allSatisfy { $0.isASCII && $0.isLowercase }
+  private static func isTrigger(_ name: SQLName) -> Bool {
+    let parts = name.text.split(separator: "_", omittingEmptySubsequences: false)
+    guard parts.count == 3, Int(parts[1]) != nil, parts[2].count == 2 else { return false }
+    return parts[2].allSatisfy { $0.isASCII && $0.isLowercase }
   }
 
   /// Whether a name is that of a table which keeps what concerns one table.
-  private static func isOfOneTable(_ name: String) -> Bool {
+  private static func isOfOneTable(_ name: SQLName) -> Bool {
     ["docsync_log_", "docsync_id_", "docsync_stamps_"].contains { prefix in
-      name.hasPrefix(prefix) && Int(name.dropFirst(prefix.count)) != nil
+      name.begins(with: SQLName(prefix)) && Int(name.text.dropFirst(prefix.count)) != nil
     }
   }
 }

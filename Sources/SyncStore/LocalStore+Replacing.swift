@@ -62,7 +62,11 @@ extension LocalStore {
         work: WorkCount(onProgress), checkCancellation: checkCancellation)
       do {
         var result = ContentReplacement(backup: backup)
-        try write { try replacing.run($0, &result) }
+        try passingOverTriggers {
+          result = ContentReplacement(backup: backup)
+          setIdentity(before.0, before.1)
+          try write { try replacing.run($0, &result) }
+        }
         try detach()
         return result
       } catch {
@@ -147,22 +151,8 @@ extension LocalStore {
       guard FileManager.default.fileExists(atPath: copy) else { return }
       try FileManager.default.removeItem(atPath: copy)
     }
-    do {
-      // SQLite writes into a file that is there and empty.
-      try Data().write(to: URL(fileURLWithPath: copy), options: .withoutOverwriting)
-      let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-      let permissions = try FileManager.default.attributesOfItem(atPath: resolved)[
-        .posixPermissions]
-      if let permissions {
-        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: copy)
-      }
-    } catch {
-      try removeCopy()
-      throw StoreError(
-        .notWritable, path: copy, message: "A copy of the store could not be made.",
-        remedy: "Make room beside the store, and see that its folder can be written to.",
-        detail: "\(error)")
-    }
+    // SQLite writes into a file that is there and empty.
+    try StoreFileMode.makeFile(at: copy, like: path)
     do {
       try StoreError.mapping(path) {
         try connection.queue.writeWithoutTransaction { database in

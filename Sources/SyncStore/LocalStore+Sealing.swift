@@ -16,30 +16,40 @@ extension LocalStore {
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> SealReport {
     guard try hasUnsealedEdits() else { return SealReport() }
-    return try write {
-      try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
+    return try passingOverTriggers {
+      try write {
+        try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
+      }
     }
   }
 
   /// Whether there are edits that ``seal(checkCancellation:onProgress:)`` would seal.
   public func hasUnsealedEdits() throws -> Bool {
-    try read { try !$0.tablesWithEdits().isEmpty }
+    try read { try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty }
   }
 
   /// Seals within a transaction.
+  ///
+  /// - Parameter comparesRemade: Whether tables that were made anew are to be
+  ///   logged if nobody has compared them (``compareRemadeTables(with:checkCancellation:)``):
+  ///   what comes next must not overwrite what they hold.
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
-    checkCancellation: @escaping () throws -> Void
+    comparesRemade: Bool = true, checkCancellation: @escaping () throws -> Void
   ) throws -> SealReport {
-    try session.logMovedReferences()
-    guard try !session.tablesWithEdits().isEmpty else { return SealReport() }
+    try session.restoreKeys()
+    try session.warnOfRowsWithoutKey()
+    if comparesRemade { try session.logRemadeTables() }
+    try MovedKeys(session: session).log()
+    var report = SealReport()
+    report.warnings = session.conflicts.warnings.all
+    guard try !session.tablesWithEdits().isEmpty else { return report }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
       session: session, builder: builder, options: options, work: work,
       checkCancellation: checkCancellation)
     try export.run()
-    var report = SealReport()
     report.changeSets = builder.sealed
     report.parkedRows = try settle(export.suspects, session)
     for freed in export.suspects.freedKeys {
@@ -51,6 +61,8 @@ extension LocalStore {
     for table in try session.tablesWithEdits() {
       try session.database.execute(sql: "DELETE FROM \(table.logName)")
     }
+    session.forgetGoneKeys()
+    try session.forgetEarlierKeys()
     return report
   }
 
@@ -61,6 +73,7 @@ extension LocalStore {
     _ suspects: ChangeExport.Suspects, _ session: StoreSession
   ) throws -> Int {
     let set = WorkingSet(session: session)
+    try set.setPlain(suspects.plainCells)
     for suspect in suspects.dangling + suspects.changed {
       try set.row(RowKey(table: suspect.table, identity: suspect.identity)).isEdited = true
     }
@@ -76,30 +89,14 @@ extension LocalStore {
 
   /// Rows that refer to rows of a table that are gone.
   private func loadOrphans(of parent: TableSchema, into set: WorkingSet) throws {
-    try Self.loadOrphans(set.session.schema.inbound(to: parent), of: parent, into: set)
-  }
-
-  /// Shows references as the document's devices will that nobody declared, and
-  /// that lead nowhere when syncing begins.
-  static func settleBeginning(_ session: StoreSession) throws {
-    let set = WorkingSet(session: session)
-    for parent in session.schema.tables {
-      try loadOrphans(
-        session.schema.inbound(to: parent).filter(\.isImplied), of: parent, into: set)
-    }
-    _ = try Materializer(set: set).run()
-  }
-
-  private static func loadOrphans(
-    _ keys: [ForeignKey], of parent: TableSchema, into set: WorkingSet
-  ) throws {
-    for key in keys {
+    for key in set.session.schema.inbound(to: parent) {
       let child = try set.session.access(key.child)
       let columns = key.columns.map { "c.\(quoted(child.table.columns[$0].name))" }
       let match = zip(key.parentColumns, columns).map { "p.\(quoted($0)) = \($1)" }
+      let names = child.table.keyColumns.map { "c.\(quoted($0))" }
       let statement = try SQLStatement(
         """
-        SELECT \(child.table.keyColumns.map { "c.\(quoted($0))" }.joined(separator: ", ")) \
+        SELECT \((columns + names).joined(separator: ", ")) \
         FROM \(child.table.quotedName) AS c \
         WHERE \(columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) \
         AND NOT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p \
@@ -107,7 +104,12 @@ extension LocalStore {
         """, on: set.session.database)
       var found: [[Value]] = []
       while try statement.step() {
-        found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
+        if !key.isEnforced {
+          // Most of them never led to a row.
+          let values = columns.indices.map { statement.value(at: $0) }
+          guard try set.session.isKnown(values, by: key) else { continue }
+        }
+        found.append(names.indices.map { statement.value(at: columns.count + $0) })
       }
       for row in found {
         try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: row)))
@@ -142,7 +144,7 @@ extension LocalStore {
   private static func outbox(
     _ session: StoreSession, where condition: String
   ) throws -> [SealedChangeSet] {
-    let rows = try Row.fetchAll(
+    let rows = try StoredRow.fetchAll(
       session.database,
       sql: """
         SELECT client, number, hash, size, changes, published, length(bytes) > 0 AS kept \
@@ -150,16 +152,17 @@ extension LocalStore {
         """)
     return try rows.map { row in
       SealedChangeSet(
-        client: session.clients.client(row["client"]),
-        number: UInt64(row["number"] as Int64), hash: try hash(row["hash"]),
-        byteCount: row["size"], rowCount: row["changes"], isPublished: row["published"],
-        isKept: row["kept"])
+        client: session.clients.client(try row["client"]),
+        number: try row["number"], hash: try hash(try row["hash"]),
+        byteCount: try row["size"], rowCount: try row["changes"], isPublished: try row["published"],
+        isKept: try row["kept"])
     }
   }
 
   static func hash(_ data: Data) throws -> ContentHash {
     guard let hash = ContentHash(bytes: data) else {
-      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a hash is damaged")
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_outbox, or a table with hashes, is damaged")
     }
     return hash
   }

@@ -27,6 +27,8 @@ extension LocalStore {
     // The copy is to be in line with its schema.
     try read { _ in }
     do {
+      // SQLite writes into a file that is there and empty.
+      try StoreFileMode.makeFile(at: destination, like: path)
       let work = try StoreError.mapping(path) {
         try connection.queue.writeWithoutTransaction { database in
           let work = SnapshotWork(
@@ -113,7 +115,9 @@ extension LocalStore {
     let unpublished =
       try Int.fetchOne(
         session.database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
-    guard try unpublished == 0 && session.tablesWithEdits().isEmpty else { throw self.unpublished }
+    guard
+      try unpublished == 0 && session.tablesWithEdits().isEmpty && session.remadeTables().isEmpty
+    else { throw self.unpublished }
     // What was sealed since is in the tables and would not be in the vector.
     guard try !session.isAwaitingOthers() else {
       throw StoreError(

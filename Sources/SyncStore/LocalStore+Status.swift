@@ -22,32 +22,39 @@ extension LocalStore {
         leftOut: session.schema.leftOut)
       status.unknownNames = try session.foreign.unknownNames(session.schema)
       status.incompleteNames = try incompleteNames(session)
+      for table in session.schema.tables {
+        let count = try session.rowsWithoutKey(table)
+        if count > 0 { status.rowsWithoutKey[table.name] = count }
+      }
       return status
     }
   }
 
-  private func incompleteNames(_ session: StoreSession) throws -> [String] {
-    try Row.fetchAll(session.database, sql: "SELECT wire, col FROM docsync_lost").compactMap {
-      let column: String = $0["col"]
-      guard let table = session.schema.table(wireName: $0["wire"]) else { return nil }
-      if column.isEmpty { return table.name }
-      return table.columns.first { $0.wireName == column }.map { "\(table.name).\($0.name)" }
+  private func incompleteNames(_ session: StoreSession) throws -> [SQLName] {
+    try StoredRow.fetchAll(session.database, sql: "SELECT wire, col FROM docsync_lost").compactMap {
+      row -> SQLName? in
+      let column: SQLName = try row["col"]
+      guard let table = session.schema.table(wireName: try row["wire"]) else { return nil }
+      if column == "" { return table.name }
+      return table.columns.first { $0.wireName == column }.map {
+        "\(table.name).\($0.name)" as SQLName
+      }
     }
   }
 
   /// The last change sets that were sealed or applied here, newest first.
   public func history(limit: Int) throws -> [AppliedChangeSet] {
     try read { session in
-      let rows = try Row.fetchAll(
+      let rows = try StoredRow.fetchAll(
         session.database,
         sql: "SELECT client, number, hash, changes, at FROM docsync_history "
           + "ORDER BY seq DESC LIMIT ?",
         arguments: [limit])
       return try rows.map { row in
         AppliedChangeSet(
-          client: session.clients.client(Int32(row["client"] as Int)),
-          number: UInt64(row["number"] as Int64), hash: try Self.hash(row["hash"]),
-          rowCount: row["changes"], milliseconds: row["at"])
+          client: session.clients.client(try row["client"]),
+          number: try row["number"], hash: try Self.hash(try row["hash"]),
+          rowCount: try row["changes"], milliseconds: try row["at"])
       }
     }
   }
@@ -56,12 +63,12 @@ extension LocalStore {
   /// history goes back.
   public func historyByteCount(beyond vector: VersionVector) throws -> Int {
     try read { session in
-      try Row.fetchAll(
+      try StoredRow.fetchAll(
         session.database, sql: "SELECT client, number, size FROM docsync_history"
       ).reduce(0) { sum, row in
-        let client = session.clients.client(Int32(row["client"] as Int))
-        return UInt64(row["number"] as Int64) > vector.number(of: client)
-          ? sum + (row["size"] as Int) : sum
+        let client = session.clients.client(try row["client"])
+        return try (row["number"] as UInt64) > vector.number(of: client)
+          ? sum + (try row["size"] as Int) : sum
       }
     }
   }

@@ -25,6 +25,11 @@ public final class LocalStore: Sendable {
     public var rowsPerChangeSet = 20_000
     /// The most bytes that one change set carries before compression, about.
     public var bytesPerChangeSet = 6 << 20
+    /// A transaction that has applied this many rows is committed before the
+    /// next change set.
+    package var rowsPerTransaction = 100_000
+    /// The most bytes of one block of rows' states, so that it fits on a page.
+    package var stampBlockBytes = StampBlocks.standardCapacity
     /// The most entries that the conflict journal keeps; open questions are
     /// kept beyond it.
     public var conflictEntries = 10_000
@@ -138,8 +143,10 @@ public final class LocalStore: Sendable {
             let renewed = try renewedSchema(database)
             let session = try session(database, renewed.schema)
             if let replaced = renewed.replaced { try arrive(session, replaced) }
+            try session.settleEarlierPlainValues()
             result = try body(session)
             try session.conflicts.journal.finish()
+            try TransactionEnded.check(database)
             return .commit
           }
         } catch {
@@ -148,6 +155,25 @@ public final class LocalStore: Sendable {
           throw error
         }
         return try Self.unwrap(result)
+      }
+    }
+  }
+
+  /// Runs `body`, which writes, once more without a trigger of the application
+  /// during which SQLite has ended the transaction: a full-text index that is
+  /// damaged must not keep the document from being synchronized.
+  func passingOverTriggers<Result>(_ body: () throws -> Result) throws -> Result {
+    let triggers = connection.appTriggers
+    if triggers.endedCount > 0 {
+      triggers.forgetEnded()
+      state.withLock { $0.triggersVersion = nil }
+    }
+    while true {
+      let count = triggers.endedCount
+      do {
+        return try body()
+      } catch {
+        guard triggers.endedCount > count else { throw error }
       }
     }
   }
@@ -199,6 +225,7 @@ public final class LocalStore: Sendable {
     let session = try StoreSession(
       database: database, schema: schema, client: binding.client, now: options.now(),
       appTriggers: connection.appTriggers)
+    session.stampBlockBytes = options.stampBlockBytes
     session.policyCache.resolvers = state.withLock { $0.resolvers }
     session.conflicts.journal.bound = ConflictJournal.Bound(
       entries: options.conflictEntries, bytes: options.conflictBytes)
@@ -289,8 +316,9 @@ public final class LocalStore: Sendable {
   private func arrive(_ session: StoreSession, _ replaced: [Int]) throws {
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
-    for table in replaced { try arrival.logRows(of: table) }
-    _ = try seal(session, checkCancellation: {})
+    // What triggers have seen is sealed; what they have not has to be found.
+    try RemadeTables.note(replaced, session)
+    _ = try seal(session, comparesRemade: false, checkCancellation: {})
     try arrival.bringIn()
     try arrival.settle()
   }

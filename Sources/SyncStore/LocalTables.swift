@@ -16,10 +16,10 @@ struct LocalTables {
   func check(path: String) throws {
     var differences: [String] = []
     for table in schema.tables {
-      let name = table.name.lowercased()
+      let name = table.name.folded
       guard let here = former.tables[name] else {
         if former.virtualTables.contains(name)
-          || former.entries.contains(where: { $0.type == "view" && $0.name.lowercased() == name })
+          || former.entries.contains(where: { $0.type == "view" && $0.name.folded == name })
         {
           differences.append("\(table.name) is no ordinary table here")
         }
@@ -29,8 +29,8 @@ struct LocalTables {
       for column in wanted where here.column(column) == nil {
         differences.append("\(table.name).\(column) is only in the document")
       }
-      let known = Set((wanted + table.excludedColumns).map { $0.lowercased() })
-      for column in here.columns where !known.contains(column.lowercased()) {
+      let known = Set((wanted + table.excludedColumns).map { $0.folded })
+      for column in here.columns where !known.contains(column.folded) {
         differences.append("\(here.name).\(column) is only in the database")
       }
     }
@@ -46,7 +46,7 @@ struct LocalTables {
   /// The tables of which the document knows nothing.
   var newTables: [FormerDatabase.Table] {
     let known = Set(
-      (schema.tables.map(\.name) + Array(schema.leftOut.keys)).map { $0.lowercased() })
+      (schema.tables.map(\.name) + Array(schema.leftOut.keys)).map { $0.folded })
     return former.tables.filter { !known.contains($0.key) }.map(\.value).sorted {
       $0.name < $1.name
     }
@@ -60,9 +60,9 @@ struct LocalTables {
     }
   }
 
-  private func entries(of table: String) -> [FormerDatabase.Entry] {
+  private func entries(of table: SQLName) -> [FormerDatabase.Entry] {
     former.entries.filter {
-      ["index", "trigger"].contains($0.type) && $0.table.lowercased() == table.lowercased()
+      ["index", "trigger"].contains($0.type) && $0.table.folded == table.folded
     }
   }
 
@@ -76,7 +76,7 @@ struct LocalTables {
   /// Takes along the tables that stay on the device, in the form that they
   /// have here. Returns their names.
   func takeAlong(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
-    -> [String]
+    -> [SQLName]
   {
     for table in localTables {
       try database.execute(sql: "DROP TABLE main.\(quoted(table.name))")
@@ -105,7 +105,7 @@ struct LocalTables {
   /// rows that they referred to, which may have other keys by now. Returns
   /// their names.
   func follow(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
-    -> [String]
+    -> [SQLName]
   {
     for table in localTables where try exists(table.name) {
       let references = try references(of: table)
@@ -143,20 +143,22 @@ struct LocalTables {
 
   /// By what a row of a table that stays on the device is found; `nil` if by
   /// nothing.
-  private func rowKey(of table: String) throws -> [String]? {
+  private func rowKey(of table: SQLName) throws -> [String]? {
     let columns = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
     let isWithoutRowID = try Bool.fetchOne(
       database,
       sql: "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
       arguments: [table])
     guard isWithoutRowID == true else {
-      let names = Set(columns.map { ($0["name"] as String).lowercased() })
-      return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }.map { [$0] }
+      let names = Set(columns.map { ($0["name"] as SQLName).folded })
+      return (["rowid", "_rowid_", "oid"] as [SQLName]).first { !names.contains($0) }.map {
+        [$0.text]
+      }
     }
     return columns.filter { ($0["pk"] as Int) > 0 }.map { quoted($0["name"]) }
   }
 
-  private func exists(_ name: String) throws -> Bool {
+  private func exists(_ name: SQLName) throws -> Bool {
     try Bool.fetchOne(
       database,
       sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE)",
@@ -169,7 +171,7 @@ struct LocalTables {
     /// Positions of the referring columns.
     var columns: [Int]
     var parent: TableSchema
-    var parentColumns: [String]
+    var parentColumns: [SQLName]
   }
 
   private func references(of table: FormerDatabase.Table) throws -> [LocalReference] {
@@ -179,10 +181,10 @@ struct LocalTables {
       let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
       guard let parent = schema.table(named: terms[0]["table"]) else { return nil }
       let columns = terms.compactMap { term in
-        table.columns.firstIndex { $0.lowercased() == (term["from"] as String).lowercased() }
+        table.columns.firstIndex { $0.folded == (term["from"] as SQLName).folded }
       }
       guard columns.count == terms.count else { return nil }
-      let named = terms.compactMap { $0["to"] as String? }
+      let named = terms.compactMap { $0["to"] as SQLName? }
       return LocalReference(
         columns: columns, parent: parent,
         parentColumns: named.count == terms.count ? named : MergedKeys.keyColumns(parent))
@@ -190,7 +192,7 @@ struct LocalTables {
   }
 
   private func copyRows(
-    of table: String, columns: [String], _ references: [LocalReference],
+    of table: SQLName, columns: [SQLName], _ references: [LocalReference],
     _ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]
   ) throws {
     guard !columns.isEmpty else { return }
@@ -213,10 +215,10 @@ struct LocalTables {
   /// Fills a virtual table that only the database has.
   private func fill(_ entry: FormerDatabase.Entry) throws {
     let words = SQLTokens(entry.sql).tokens
-    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].text.lowercased() }
-    let isFullText = module?.hasPrefix("fts") ?? false
+    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].name }
+    let isFullText = module?.begins(with: "fts") ?? false
     if isFullText, let content = PrivateData.contentTable(entry.sql) {
-      guard !content.isEmpty else { return }
+      guard content != "" else { return }
       return try database.execute(
         sql: "INSERT INTO main.\(quoted(entry.name)) (\(quoted(entry.name))) VALUES ('rebuild')")
     }

@@ -8,7 +8,9 @@ import SyncModel
 ///
 /// 1. Which rows *exist* is decided by ``ExistenceRule``.
 /// 2. A row *stands* if it exists, its own table's conditions accept it, and
-///    it is the top claimant of every unique key that it claims.
+///    it is the top claimant of every unique key that it claims. The one that
+///    holds a value stands in for those that lost it, where others refer to
+///    them; so these others may claim more, and the step goes on with them.
 /// 3. *Visible* is the greatest set of standing rows whose references all
 ///    lead to visible rows.
 ///
@@ -23,6 +25,8 @@ final class Materializer {
   private var outside: [RowKey: Outside] = [:]
   private var checkedClaims: Set<ClaimKey> = []
   private var claimants: [ClaimKey: [WorkingRow]] = [:]
+  /// For each row the claims that it loses, and who holds the value.
+  private var losses: [ObjectIdentifier: [Claimant]] = [:]
 
   private enum Outside { case shown, kept, absent }
 
@@ -68,6 +72,7 @@ final class Materializer {
       try existence.decide()
       if try expandClaims() { continue }
       decideStanding()
+      if try letStandIn() { continue }
       if try expandReferences() { continue }
       if try !refuseHidden() { return }
     }
@@ -81,7 +86,7 @@ final class Materializer {
     for row in set.rows where row.exists && !row.isVisible && !row.claims.isEmpty {
       guard row.failure == nil, !row.isTried else { continue }
       row.isTried = true
-      row.failure = try set.refusal(of: row)
+      row.failure = try set.refusal(of: row, with: row.ownOverlays)
       if row.failure != nil { isRefused = true }
     }
     return isRefused
@@ -96,8 +101,11 @@ final class Materializer {
     claimants = [:]
     for row in set.rows {
       row.claims = row.exists && row.failure == nil ? try set.claims(of: row) : []
+      row.formerClaims = []
+      row.standInFailure = nil
       for claim in row.claims { claimants[claim, default: []].append(row) }
-      for claim in Set(row.claims + row.oldClaims) where checkedClaims.insert(claim).inserted {
+      for claim in Set(row.claims + row.oldClaims + row.oldFormerClaims)
+      where checkedClaims.insert(claim).inserted {
         try loadClaimants(claim)
       }
     }
@@ -135,30 +143,40 @@ final class Materializer {
   }
 
   private func decideStanding() {
-    for row in set.rows { row.stands = row.exists && row.failure == nil }
+    for row in set.rows {
+      row.stands = row.exists && row.failure == nil && row.standInFailure == nil
+    }
+    losses = [:]
     for (claim, rows) in claimants where rows.count > 1 {
-      let top = rows.max { precedes($0, $1, for: claim) }
-      for row in rows where row !== top { row.stands = false }
+      guard let top = rows.max(by: { precedes(($0, claim), ($1, claim)) }) else { continue }
+      for row in rows where row !== top {
+        row.stands = false
+        losses[ObjectIdentifier(row), default: []].append((top, claim))
+      }
     }
   }
 
+  /// A row and one of the values that it claims.
+  private typealias Claimant = (row: WorkingRow, claim: ClaimKey)
+
   /// Whether the right row has the better claim.
-  private func precedes(_ left: WorkingRow, _ right: WorkingRow, for claim: ClaimKey) -> Bool {
-    let unique = session.schema[claim.table].uniqueIndexes[claim.index]
-    let leftIsItself = isItself(left, for: unique)
-    if leftIsItself != isItself(right, for: unique) { return !leftIsItself }
-    let leftStamp = stamp(of: left, for: claim)
-    let rightStamp = stamp(of: right, for: claim)
-    if leftStamp == rightStamp { return left.key.identity < right.key.identity }
+  private func precedes(_ left: Claimant, _ right: Claimant) -> Bool {
+    let leftIsItself = isItself(left.row, for: left.claim)
+    if leftIsItself != isItself(right.row, for: right.claim) { return !leftIsItself }
+    let leftStamp = stamp(of: left.row, for: left.claim)
+    let rightStamp = stamp(of: right.row, for: right.claim)
+    if leftStamp == rightStamp { return left.row.key.identity < right.row.key.identity }
     return session.clients.precedes(leftStamp, rightStamp)
   }
 
   /// Whether a row claims by itself, being neither rescued nor overlaid where
-  /// it matters.
-  private func isItself(_ row: WorkingRow, for unique: UniqueIndex) -> Bool {
+  /// it matters. Stand-ins do not count: else who has the better claim would
+  /// change as the step goes on.
+  private func isItself(_ row: WorkingRow, for claim: ClaimKey) -> Bool {
     guard row.isLiving else { return false }
-    guard unique.isPlain else { return row.overlays.isEmpty }
-    return !unique.columns.contains { $0.map { row.overlays[$0] != nil } ?? false }
+    let unique = session.schema[claim.table].uniqueIndexes[claim.index]
+    guard unique.isPlain else { return row.ownOverlays.isEmpty }
+    return !unique.columns.contains { $0.map { row.ownOverlays[$0] != nil } ?? false }
   }
 
   private func stamp(of row: WorkingRow, for claim: ClaimKey) -> LocalStamp {
@@ -173,6 +191,83 @@ final class Materializer {
       if session.clients.precedes(newest, stamp) { newest = stamp }
     }
     return newest
+  }
+
+  // MARK: - Stand-ins
+
+  /// Repeats: who stands in for whom, what the rows that refer to them claim
+  /// by that, who still stands. Claims are only added, so that it ends. True if
+  /// something came up with which all is to be decided once more.
+  private func letStandIn() throws -> Bool {
+    guard set.rows.contains(where: canLeaveReferences) else { return false }
+    let before = set.count
+    var leaning: [WorkingRow] = []
+    while true {
+      chooseStandIns()
+      var isChanged = false
+      leaning = set.rows.filter { row in
+        row.exists && row.failure == nil
+          && (row.overlays != row.ownOverlays || row.links.contains { $0.row?.standIn != nil })
+      }
+      for row in leaning {
+        if !row.isTried {
+          row.isTried = true
+          row.failure = try set.refusal(of: row, with: row.ownOverlays)
+          if row.failure != nil { return true }
+        }
+        try existence.lay(over: row)
+        guard row.standInFailure == nil else { continue }
+        if let failure = try set.refusal(of: row) {
+          row.standInFailure = failure
+          isChanged = true
+          continue
+        }
+        for claim in try set.claims(of: row) where !row.claims.contains(claim) {
+          row.claims.append(claim)
+          claimants[claim, default: []].append(row)
+          isChanged = true
+          if checkedClaims.insert(claim).inserted { try loadClaimants(claim) }
+        }
+      }
+      if set.count > before { return true }
+      guard isChanged else { break }
+      decideStanding()
+    }
+    for row in leaning where row.standInFailure == nil {
+      let shown = try set.claims(of: row)
+      row.formerClaims = row.claims.filter { !shown.contains($0) }
+      row.claims = shown
+    }
+    return false
+  }
+
+  /// Whether a row lost a value, and others can refer to it.
+  private func canLeaveReferences(_ row: WorkingRow) -> Bool {
+    let table = session.schema[row.key.table]
+    return losses[ObjectIdentifier(row)] != nil && table.hasStandIns
+      && !session.schema.inbound(to: table).isEmpty
+  }
+
+  /// Decides for each row that lost a value which one stands in for it: the one
+  /// that holds the value, or, if that does not stand, the one that stands in
+  /// for it in turn.
+  private func chooseStandIns() {
+    func holder(of row: WorkingRow) -> WorkingRow? {
+      guard row.failure == nil, row.standInFailure == nil else { return nil }
+      return losses[ObjectIdentifier(row)]?.max { left, right in
+        left.row.stands == right.row.stands ? precedes(left, right) : right.row.stands
+      }?.row
+    }
+    for row in set.rows {
+      row.standIn = nil
+      guard canLeaveReferences(row) else { continue }
+      var found = row
+      var seen: Set<ObjectIdentifier> = []
+      while let holder = holder(of: found), seen.insert(ObjectIdentifier(found)).inserted {
+        found = holder
+      }
+      if found.stands { row.standIn = found }
+    }
   }
 
   // MARK: - References
@@ -192,8 +287,12 @@ final class Materializer {
       }
       if set.count > before { return true }
     }
-    for row in set.rows where row.shown != nil && !row.isVisible {
-      try existence.loadChildren(of: row)
+    for row in set.rows where !row.isVisible {
+      if row.shown != nil {
+        try existence.loadChildren(of: row)
+        if row.standIn != nil { try existence.loadWaiters(for: row) }
+      }
+      if !row.wasLiving, !row.wasDead { try existence.loadStrangers(of: row) }
     }
     return set.count > before
   }
@@ -203,6 +302,7 @@ final class Materializer {
     for key in table.foreignKeys {
       let values = key.columns.map { row.shownValue($0) ?? .null }
       if values.contains(.null) { continue }
+      if try existence.isPlain(values, key) { continue }
       guard try isVisible(values, key) else { return false }
     }
     return true
@@ -230,6 +330,7 @@ final class Materializer {
     guard try statement.step() else { return false }
     let found = parent.keyColumns.indices.map { statement.value(at: $0) }
     statement.reset()
+    guard !found.contains(.null) else { return false }
     return set[RowKey(table: parent.id, identity: try access.identity(ofKey: found))] == nil
   }
 

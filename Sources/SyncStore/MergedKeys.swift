@@ -28,7 +28,7 @@ final class MergedKeys {
   private func name(_ id: Int) -> String { "temp.docsync_merged_\(id)" }
 
   /// The columns by which rows are told: the local key, or the identity's.
-  static func keyColumns(_ table: TableSchema) -> [String] {
+  static func keyColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }
 

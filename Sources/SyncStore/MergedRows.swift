@@ -1,3 +1,5 @@
+import SyncModel
+
 /// Which values stand where a database with rows joins a document.
 public enum MergePreference: String, Hashable, Sendable, Codable, CaseIterable {
   /// Those of the document; the others go to the conflict journal.
@@ -23,9 +25,9 @@ public struct MergedRows: Hashable, Sendable, Codable {
   /// Rows that got another key than they had.
   public var movedRows = 0
   /// Tables that the document did not have, and that it has from now on.
-  public var newTables: [String] = []
+  public var newTables: [SQLName] = []
   /// Tables that stay on the device and were taken along.
-  public var localTables: [String] = []
+  public var localTables: [SQLName] = []
 
   /// A report of nothing.
   public init() {}

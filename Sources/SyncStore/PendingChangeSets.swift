@@ -15,6 +15,26 @@ struct PendingChangeSets {
 
     var rowCount: Int { changeSet.rowCount }
 
+    /// Throws if it does not belong where the store is.
+    func check(_ session: StoreSession, _ binding: StoreBinding) throws {
+      guard header.root == binding.root, header.document == binding.document,
+        header.generation == binding.generation
+      else {
+        throw StoreError(
+          .foreignChangeSet, path: "",
+          message: "Change set \(header.number) of \(header.client) belongs to another document.",
+          remedy: "Check the shared directory with “docsync documents”.")
+      }
+      if let last = try session.clients.vector()[header.client], header.previous != last.hash {
+        throw StoreError(
+          .fork, path: "",
+          message: "Change set \(header.number) of \(header.client) does not follow the "
+            + "one that was applied before it.",
+          remedy: "Check the shared directory with “docsync log”; another copy of that device's "
+            + "store may have published under the same number.")
+      }
+    }
+
     /// The change sets that have to be applied before this one.
     func missing(
       _ session: StoreSession, _ binding: StoreBinding
@@ -52,6 +72,13 @@ struct PendingChangeSets {
     }
   }
 
+  /// Drops a change set and its author's later ones.
+  mutating func refuse(_ item: Item) {
+    rest.removeAll {
+      $0.header.client == item.header.client && $0.header.number >= item.header.number
+    }
+  }
+
   /// Takes out the next one that can be applied; drops those that have been.
   mutating func takeNext(_ session: StoreSession, _ binding: StoreBinding) throws -> Item? {
     let vector = try session.clients.vector()
@@ -60,14 +87,6 @@ struct PendingChangeSets {
       guard item.header.number == vector.number(of: item.header.client) + 1,
         vector.contains(item.changeSet.dependencies)
       else { continue }
-      if let last = vector[item.header.client], item.header.previous != last.hash {
-        throw StoreError(
-          .fork, path: "",
-          message: "Change set \(item.header.number) of \(item.header.client) does not follow the "
-            + "one that was applied before it.",
-          remedy: "Check the shared directory with “docsync log”; another copy of that device's "
-            + "store may have published under the same number.")
-      }
       return rest.remove(at: index)
     }
     return nil

@@ -18,7 +18,7 @@ struct PrivateData {
 
   /// What of `docsync_meta` is a device's own.
   static let metaKeys = [
-    "binding", "conflictJournal", "place", "incarnations", FormerNames.key,
+    "binding", "conflictJournal", "place", "incarnations", FormerNames.key, RemadeTables.key,
   ]
 
   func remove() throws {
@@ -34,7 +34,7 @@ struct PrivateData {
     try removeDerivedText()
   }
 
-  private var excludedTables: [String] {
+  private var excludedTables: [SQLName] {
     schema.leftOut.filter { $0.value == "excluded" }.keys.sorted()
   }
 
@@ -47,7 +47,7 @@ struct PrivateData {
       database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
     let terms = information.filter {
       ($0["hidden"] as Int) == 0
-        && table.excludedColumns.contains(($0["name"] as String).lowercased())
+        && table.excludedColumns.contains(($0["name"] as SQLName).folded)
     }.map {
       "\(quoted($0["name"])) = \(($0["dflt_value"] as String?).map { "(\($0))" } ?? "NULL")"
     }
@@ -92,16 +92,16 @@ struct PrivateData {
     }
   }
 
-  private func isPrivate(_ table: String) -> Bool {
+  private func isPrivate(_ table: SQLName) -> Bool {
     (excludedTables + tablesWithExcludedColumns.map(\.name)).contains {
-      $0.lowercased() == table.lowercased()
+      $0.folded == table.folded
     }
   }
 
   private func readsPrivateData(_ statement: [SQLTokens.Token], of trigger: AppTrigger) -> Bool {
-    func names(_ name: String) -> Bool { statement.contains { $0.isName(name) } }
-    func isNamed(_ table: String) -> Bool {
-      table.lowercased() == trigger.tableName.lowercased() || names(table)
+    func names(_ name: SQLName) -> Bool { statement.contains { $0.isName(name) } }
+    func isNamed(_ table: SQLName) -> Bool {
+      table.folded == trigger.tableName.folded || names(table)
     }
     return excludedTables.contains(where: isNamed)
       || tablesWithExcludedColumns.contains { table in
@@ -111,22 +111,22 @@ struct PrivateData {
 
   /// The table of which a full-text table indexes the rows, by its option
   /// `content`; empty if it keeps none, `nil` if it keeps its own.
-  static func contentTable(_ sql: String) -> String? {
+  static func contentTable(_ sql: String) -> SQLName? {
     let tokens = SQLTokens(sql).tokens
     for position in tokens.indices.dropLast(2)
     where tokens[position].isWord("CONTENT") && tokens[position + 1].isSymbol("=") {
-      return tokens[position + 2].text
+      return tokens[position + 2].name
     }
     return nil
   }
 
-  private func empty(_ name: String, sql: String, content: String?) throws {
+  private func empty(_ name: SQLName, sql: String, content: SQLName?) throws {
     let words = SQLTokens(sql).tokens
-    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].text.lowercased() }
-    guard let module, module.hasPrefix("fts") else {
+    let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].name }
+    guard let module, module.begins(with: "fts") else {
       return try database.execute(sql: "DELETE FROM \(quoted(name))")
     }
-    let isContentless = content?.isEmpty ?? false
+    let isContentless = content == ""
     if content == nil { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     // Deleting leaves the words where they are until they are merged.
     try database.execute(

@@ -9,7 +9,7 @@ public struct RemovalLoss: Hashable, Sendable {
   public var parked: [ParkedRow] = []
   /// How many rows others have in tables, and in columns as `table.column`,
   /// that this store does not have.
-  public var unknownRows: [String: Int] = [:]
+  public var unknownRows: [SQLName: Int] = [:]
   /// Change sets of others that came and could not be applied yet.
   public var waitingChangeSets = 0
   /// Questions that nobody has answered.
@@ -58,17 +58,17 @@ extension StoreSession {
 
   /// The rows that are kept and not shown.
   func parkedRows() throws -> [ParkedRow] {
-    let rows = try Row.fetchAll(
+    let rows = try StoredRow.fetchAll(
       database,
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
         + "WHERE reason NOT IN \(KeptRow.Reason.silentList)")
     return try rows.map { row in
-      guard let reason = ParkedRow.Reason(rawValue: row["reason"]) else {
+      guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
         throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
       }
       return ParkedRow(
-        table: schema[row["tbl"]].name,
-        identity: RowIdentity(bytes: Array(row["identity"] as Data)), reason: reason)
+        table: schema[try row["tbl"]].name,
+        identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
     }
   }
 }
@@ -77,7 +77,7 @@ extension ForeignRows {
   /// Adds how many rows of a table, or cells of columns, are kept that exist
   /// elsewhere, by the names that a schema does not have.
   fileprivate func count(
-    _ table: Table, _ schema: StoreSchema, into counts: inout [String: Int]
+    _ table: Table, _ schema: StoreSchema, into counts: inout [SQLName: Int]
   ) throws {
     let here = schema.table(for: table)
     var last: RowIdentity?

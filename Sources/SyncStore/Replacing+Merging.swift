@@ -14,13 +14,13 @@ extension Replacing {
       database: session.database, former: former, schema: schema,
       checkCancellation: checkCancellation
     ).check(path: path)
-    func names(_ names: some Sequence<String>) -> Set<String> {
-      Set(names.map { $0.lowercased() })
+    func names(_ names: some Sequence<SQLName>) -> Set<SQLName> {
+      Set(names.map { $0.folded })
     }
     let leftOut = names(schema.leftOut.keys)
-    var shared: [String] = []
+    var shared: [SQLName] = []
     for (table, reason) in session.schema.leftOut where reason == "excluded" {
-      if former.table(named: table) != nil, !leftOut.contains(table.lowercased()) {
+      if former.table(named: table) != nil, !leftOut.contains(table.folded) {
         shared.append(table)
       }
     }

@@ -32,7 +32,7 @@ struct Replacing {
   private struct Former {
     var device: DeviceData
     /// The times of the own change sets, by number.
-    var ranges: [Row]
+    var ranges: [StoredRow]
     var lastConflict: Int64
     var lastHistory: Int64
   }
@@ -72,6 +72,7 @@ struct Replacing {
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
     try arrival.settle()
+    try rows.settlePlainValues(session)
     try checkCancellation()
     switch own {
     case .appliedAgain: try applyAgain(session, former, &result)
@@ -144,8 +145,8 @@ struct Replacing {
     }
   }
 
-  private func ownRanges(_ session: StoreSession) throws -> [Row] {
-    try Row.fetchAll(
+  private func ownRanges(_ session: StoreSession) throws -> [StoredRow] {
+    try StoredRow.fetchAll(
       session.database,
       sql: "SELECT last, first, least, greatest, mixed FROM docsync_range "
         + "WHERE client = ? AND last > ?",
@@ -189,6 +190,11 @@ struct Replacing {
     let database = session.database
     for table in mapping.old.tables { try removeBookkeeping(of: table, mapping.new, database) }
     for name in Bookkeeping.documentTables { try copy("docsync_\(name)", database) }
+    if try !database.tableExists("docsync_plain", in: KeyMapping.attached) {
+      try database.execute(
+        sql: "DELETE FROM main.docsync_meta WHERE key = ?", arguments: [StoreSession.plainValuesKey]
+      )
+    }
     for key in Bookkeeping.documentMeta {
       try database.execute(
         sql: "INSERT OR REPLACE INTO main.docsync_meta (key, value) "
@@ -220,11 +226,11 @@ struct Replacing {
     of table: TableSchema, _ new: StoreSchema, _ database: Database
   ) throws {
     let wanted = new.tables.first { $0.id == table.id }.map { CaptureTriggers(table: $0) }
-    let present = try String.fetchSet(
+    let present = try SQLText.fetchSet(
       database,
       sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
       arguments: ["docsync_\(table.id)_*"])
-    if let wanted, Set(wanted.triggers) == present,
+    if let wanted, Set(wanted.triggers.map(SQLText.init)) == present,
       wanted.logTable == CaptureTriggers(table: table).logTable
     {
       return
@@ -237,8 +243,8 @@ struct Replacing {
   private func copy(_ name: String, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM main.\(name)")
     guard try database.tableExists(name, in: KeyMapping.attached) else { return }
-    func columns(_ schema: String) throws -> [String] {
-      try String.fetchAll(
+    func columns(_ schema: String) throws -> [SQLName] {
+      try SQLName.fetchAll(
         database, sql: "SELECT name FROM pragma_table_info(?, ?)", arguments: [name, schema])
     }
     let there = try columns(KeyMapping.attached)

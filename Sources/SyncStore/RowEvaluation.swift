@@ -28,8 +28,8 @@ final class RowEvaluation {
     }
     // Excluded columns are never read here, but generated ones may name them.
     let excluded = table.allColumns.filter { name in
-      table.excludedColumns.contains(name.lowercased())
-        || name.lowercased() == table.localKey?.lowercased()
+      table.excludedColumns.contains(name.folded)
+        || name.folded == table.localKey?.folded
     }.map(quoted)
     try database.execute(sql: "DROP TABLE IF EXISTS \(name)")
     try database.execute(
@@ -41,7 +41,7 @@ final class RowEvaluation {
   }
 
   private static func declaration(
-    _ name: String, _ affinity: ColumnSchema.Affinity, _ collation: String
+    _ name: SQLName, _ affinity: ColumnSchema.Affinity, _ collation: String
   ) -> String {
     "\(quoted(name)) \(affinity.rawValue) COLLATE \(collation)"
   }

@@ -24,7 +24,7 @@ struct RowExchange {
   }
 
   /// The columns by which a row is found.
-  private func matchColumns(_ table: TableSchema) -> [String] {
+  private func matchColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }
 
@@ -84,7 +84,7 @@ struct RowExchange {
   }
 
   private func removeRows(
-    of table: TableSchema, where condition: String, key: [String]
+    of table: TableSchema, where condition: String, key: [SQLName]
   ) throws -> Int {
     try checkCancellation()
     session.warnOfUnusableTriggers(of: table)
@@ -107,6 +107,8 @@ struct RowExchange {
       try database.execute(sql: "RELEASE docsync_exchange")
       return written
     } catch let error as DatabaseError where session.appTriggers.canBeBlamed(for: error) {
+      if !database.isInsideTransaction { session.appTriggers.noteEnd(error) }
+      try TransactionEnded.check(database, after: error)
       try database.execute(sql: "ROLLBACK TO docsync_exchange; RELEASE docsync_exchange")
     }
     let reading = try SQLStatement(keys, on: database)
@@ -150,7 +152,7 @@ struct RowExchange {
 
   /// The excluded columns of a table of the whole store that are here, too,
   /// by the name that they have in both.
-  private func excludedColumns(_ table: TableSchema) -> [String] {
+  private func excludedColumns(_ table: TableSchema) -> [SQLName] {
     guard let here = mapping.old.table(wireName: table.wireName) else { return [] }
     return table.excludedColumns.intersection(here.excludedColumns).sorted()
   }
@@ -214,6 +216,7 @@ struct RowExchange {
             + "WHERE \(isNamed(table))")
         if keepsRest { try keep(table, where: "NOT \(isThere)") }
       } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        try TransactionEnded.check(database, after: error)
         // A condition is against one of them: row by row.
         try keep(table, where: keepsRest ? "1" : isThere)
         try putBackKept(table, session)
@@ -298,6 +301,70 @@ struct RowExchange {
       work.advance()
     }
     return count
+  }
+
+  // MARK: - Plain values
+
+  /// What is a plain value in the whole store is one here, whichever keys its
+  /// rows have got.
+  ///
+  /// - Parameter session: What works with the new schema.
+  func settlePlainValues(_ session: StoreSession) throws {
+    let set = WorkingSet(session: session)
+    for table in session.schema.tables {
+      try putBackPlainValues(of: table, session)
+      for column in table.keyedPositions {
+        guard case .key(let id) = table.columns[column].domain else { continue }
+        for key in try session.plainKeys(of: id).sorted()
+        where try session.access(id).hasRow(localKey: key) {
+          try set.setPlain(try plainCells(table, column, holding: key, session.schema[id]))
+        }
+      }
+    }
+    _ = try Materializer(set: set).run()
+  }
+
+  /// Where the whole store keeps a value apart from a row with that key, the
+  /// row may have another key here.
+  private func putBackPlainValues(of table: TableSchema, _ session: StoreSession) throws {
+    let access = try session.access(table.id)
+    for (identity, cells) in try session.keptPlainValues(of: table) {
+      guard let key = try access.key(of: identity), let row = try access.row(key) else { continue }
+      for (column, value) in cells.sorted(by: { $0.key < $1.key }) {
+        guard case .key(let id) = table.columns[column].domain,
+          mapping.isMapped(session.schema[id]), let plain = StoreSession.key(value),
+          let moved = try Int64.fetchOne(
+            database, sql: "SELECT new FROM \(KeyMapping.keys(id)) WHERE old = ?",
+            arguments: [plain]), StoreSession.key(row.values[column]) == moved
+        else { continue }
+        let statement = try access.update([column])
+        for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }
+        try session.write(statement)
+      }
+    }
+  }
+
+  /// The rows here with a key of a row in a column, that refer to none in the
+  /// whole store.
+  private func plainCells(
+    _ table: TableSchema, _ column: Int, holding key: Int64, _ parent: TableSchema
+  ) throws -> [ChangeExport.PlainCell] {
+    let name = quoted(table.columns[column].name)
+    let names = [name] + table.keyColumns.map(quoted)
+    let reading = try SQLStatement(
+      "SELECT \(names.map { "t.\($0)" }.joined(separator: ", ")) "
+        + "FROM main.\(table.quotedName) AS t JOIN \(whole(table)) AS s ON \(match(table)) "
+        + "WHERE t.\(name) = ?1 AND s.\(name) = ?1 AND NOT EXISTS (SELECT 1 FROM \(whole(parent)) "
+        + "AS p WHERE p.\(quoted(parent.localKey ?? "rowid")) = ?1)", on: database)
+    reading.bind(key, at: 1)
+    var found: [ChangeExport.PlainCell] = []
+    while try reading.step() {
+      found.append(
+        ChangeExport.PlainCell(
+          table: table.id, key: table.keyColumns.indices.map { reading.value(at: $0 + 1) },
+          column: column, value: reading.value(at: 0)))
+    }
+    return found
   }
 
   /// AUTOINCREMENT gives no key out twice, on no device.

@@ -172,12 +172,15 @@ final class RowWriter {
             of: row.key.identity)
         if let key { try session.putBackAside(into: row.key, key: key) }
       }
-      let kept = kept(row, table)
+      let kept = try kept(row, table)
       row.state.isKept = kept != nil
       if let kept {
         try session.keep(
           kept, of: row.key, references: try references(of: row, table),
-          claims: row.isVisible ? [] : row.claims)
+          claims: claimsToFind(row))
+      }
+      for (position, column) in table.columns.enumerated() where column.domain != .plain {
+        if let value = row.shownValue(position) { try session.notePlain(value, in: column) }
       }
       try session.conflicts.settled(row, kept)
       if table.identity == .surrogate {
@@ -191,10 +194,20 @@ final class RowWriter {
     }
   }
 
+  /// The claims by which a row that is kept is to be found: its table tells
+  /// those of what it shows.
+  func claimsToFind(_ row: WorkingRow) -> [ClaimKey] {
+    row.isVisible ? row.formerClaims : row.claims + row.formerClaims
+  }
+
   /// What has to be kept of a row beyond what its table shows.
-  func kept(_ row: WorkingRow, _ table: TableSchema) -> KeptRow? {
+  func kept(_ row: WorkingRow, _ table: TableSchema) throws -> KeptRow? {
     if row.isVisible {
-      let differing = Set(row.overlays.keys).union(table.counters.filter(row.isAddedTo))
+      var differing = Set(row.overlays.keys).union(table.counters.filter(row.isAddedTo))
+      for column in table.keyedPositions where row.overlays[column] == nil {
+        guard let value = row.values[column] else { continue }
+        if try session.isAmbiguous(value, in: table.columns[column]) { differing.insert(column) }
+      }
       let cells = differing.sorted().compactMap { column in
         row.values[column].map { (column: column, value: $0) }
       }
@@ -260,7 +273,7 @@ final class RowWriter {
   }
 
   private func reason(_ row: WorkingRow) -> ParkedRow.Reason {
-    if let failure = row.failure { return failure }
+    if let failure = row.failure ?? row.standInFailure { return failure }
     if row.isKilled { return .parentDeleted }
     return row.stands ? .parentMissing : .uniqueValueTaken
   }

@@ -11,6 +11,10 @@ final class SQLStatement {
   let handle: OpaquePointer
   private let connection: OpaquePointer
   private let sql: String
+  /// Whether the database keeps text in UTF-16.
+  private let isWide: Bool
+  /// Text of the current row that SQLite cannot convert.
+  private var converted: [UnsafeMutableRawBufferPointer] = []
 
   /// Prepares `sql`, which must be one statement.
   init(_ sql: String, on connection: OpaquePointer) throws {
@@ -25,6 +29,7 @@ final class SQLStatement {
     self.handle = handle
     self.connection = connection
     self.sql = sql
+    isWide = try Self.isWide(connection)
   }
 
   convenience init(_ sql: String, on database: Database) throws {
@@ -34,19 +39,40 @@ final class SQLStatement {
     try self.init(sql, on: connection)
   }
 
-  deinit { sqlite3_finalize(handle) }
+  deinit {
+    sqlite3_finalize(handle)
+    forgetConverted()
+  }
+
+  private static func isWide(_ connection: OpaquePointer) throws -> Bool {
+    var handle: OpaquePointer?
+    defer { sqlite3_finalize(handle) }
+    guard sqlite3_prepare_v2(connection, "PRAGMA encoding", -1, &handle, nil) == SQLITE_OK,
+      sqlite3_step(handle) == SQLITE_ROW, let name = sqlite3_column_text(handle, 0)
+    else {
+      throw DatabaseError(
+        resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
+        message: String(cString: sqlite3_errmsg(connection)), sql: "PRAGMA encoding")
+    }
+    return String(cString: name) != "UTF-8"
+  }
 
   /// Steps once: true for a row, false at the end, after which the statement
   /// is reset.
+  ///
+  /// Throws ``TransactionEnded`` if SQLite has ended the transaction because of
+  /// what failed, so that nobody goes on outside it.
   @inline(__always)
   func step() throws -> Bool {
+    if !converted.isEmpty { forgetConverted() }
+    let isInside = sqlite3_get_autocommit(connection) == 0
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
     if code == SQLITE_DONE {
       sqlite3_reset(handle)
       return false
     }
-    throw failure()
+    throw failure(isInside: isInside)
   }
 
   /// Runs a statement that returns no rows.
@@ -59,12 +85,30 @@ final class SQLStatement {
   @inline(__always)
   func reset() { sqlite3_reset(handle) }
 
-  private func failure() -> DatabaseError {
+  private func forgetConverted() {
+    for buffer in converted { buffer.deallocate() }
+    converted = []
+  }
+
+  /// Text as the bytes that travel, where they are others than SQLite's.
+  private func convertedContent(at position: Int32) -> UnsafeRawBufferPointer? {
+    guard let start = sqlite3_column_text16(handle, position) else { return nil }
+    let units = UnsafeRawBufferPointer(
+      start: start, count: Int(sqlite3_column_bytes16(handle, position)))
+    guard let bytes = WideText.bytes(ifBroken: units) else { return nil }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+    buffer.copyBytes(from: bytes)
+    converted.append(buffer)
+    return UnsafeRawBufferPointer(buffer)
+  }
+
+  private func failure(isInside: Bool) -> any Error {
     let error = DatabaseError(
       resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
       message: String(cString: sqlite3_errmsg(connection)), sql: sql)
     sqlite3_reset(handle)
-    return error
+    guard isInside, sqlite3_get_autocommit(connection) != 0 else { return error }
+    return TransactionEnded(cause: error)
   }
 }
 
@@ -107,12 +151,27 @@ extension SQLStatement {
     // A null pointer would bind NULL, so that empty content needs another.
     let start = content.baseAddress ?? UnsafeRawPointer(handle)
     if kind == .text {
+      if isWide, bind(broken: content, at: position) { return }
       sqlite3_bind_text64(
         handle, Int32(position), start.assumingMemoryBound(to: CChar.self),
         UInt64(content.count), Self.transient, UInt8(SQLITE_UTF8))
     } else {
       sqlite3_bind_blob64(handle, Int32(position), start, UInt64(content.count), Self.transient)
     }
+  }
+
+  /// Binds a copy of text with half a surrogate pair in it, which SQLite would
+  /// not convert to UTF-16 as it is; false for other text.
+  private func bind(broken content: UnsafeRawBufferPointer, at position: Int) -> Bool {
+    guard let units = WideText.units(ifBroken: content) else { return false }
+    // SQLite takes a mark of the byte order away, and so not one of the text.
+    ([0xFEFF] + units).withUnsafeBytes { units in
+      guard let start = units.baseAddress else { return }
+      sqlite3_bind_text64(
+        handle, Int32(position), start.assumingMemoryBound(to: CChar.self), UInt64(units.count),
+        Self.transient, UInt8(SQLITE_UTF16))
+    }
+    return true
   }
 
   /// Binds a value of a column whose content begins at `content`, without
@@ -126,6 +185,13 @@ extension SQLStatement {
     case ValueKind.real.rawValue:
       sqlite3_bind_double(handle, Int32(position), Double(bitPattern: word))
     case ValueKind.text.rawValue:
+      if isWide,
+        bind(
+          broken: UnsafeRawBufferPointer(
+            start: content + Int(word >> 32), count: Int(word & 0xFFFF_FFFF)), at: position)
+      {
+        return
+      }
       sqlite3_bind_text64(
         handle, Int32(position),
         (content + Int(word >> 32)).assumingMemoryBound(to: CChar.self), word & 0xFFFF_FFFF,
@@ -145,6 +211,18 @@ extension SQLStatement {
   @inline(__always)
   func integer(at position: Int) -> Int64 { sqlite3_column_int64(handle, Int32(position)) }
 
+  /// A number that bookkeeping holds; throws if it is none, or does not fit.
+  func number<Number: FixedWidthInteger>(at position: Int) throws -> Number {
+    guard sqlite3_column_type(handle, Int32(position)) == SQLITE_INTEGER,
+      let number = Number(exactly: integer(at: position))
+    else {
+      let found = value(at: position)
+      reset()
+      throw StoreError(damagedIn: sql, "column \(position) holds \(found)")
+    }
+    return number
+  }
+
   @inline(__always)
   func real(at position: Int) -> Double { sqlite3_column_double(handle, Int32(position)) }
 
@@ -161,9 +239,11 @@ extension SQLStatement {
   /// The bytes of text or a blob, valid until the next step.
   @inline(__always)
   func content(at position: Int) -> UnsafeRawBufferPointer {
+    let isText = sqlite3_column_type(handle, Int32(position)) == SQLITE_TEXT
+    if isText, isWide, let content = convertedContent(at: Int32(position)) { return content }
     // Asked in this order, so that the length is that of the UTF-8 form.
     let start =
-      sqlite3_column_type(handle, Int32(position)) == SQLITE_TEXT
+      isText
       ? UnsafeRawPointer(sqlite3_column_text(handle, Int32(position)))
       : sqlite3_column_blob(handle, Int32(position))
     return UnsafeRawBufferPointer(
@@ -211,11 +291,17 @@ extension SQLStatement {
 }
 
 /// A name as SQL writes it between double quotes.
-func quoted(_ name: String) -> String {
-  "\"" + name.replacing("\"", with: "\"\"") + "\""
-}
+func quoted(_ name: SQLName) -> String { name.quoted }
 
 /// Text as an SQL literal.
 func literal(_ text: String) -> String {
-  "'" + text.replacing("'", with: "''") + "'"
+  // Byte by byte: a combining mark makes another character of a quotation
+  // mark before it.
+  var bytes: [UInt8] = [UInt8(ascii: "'")]
+  for byte in text.utf8 {
+    if byte == UInt8(ascii: "'") { bytes.append(byte) }
+    bytes.append(byte)
+  }
+  bytes.append(UInt8(ascii: "'"))
+  return String(decoding: bytes, as: UTF8.self)
 }

@@ -1,3 +1,5 @@
+import SyncModel
+
 /// Splits SQL into the few tokens that bookkeeping has to recognise: words,
 /// quoted names, strings, and single characters. Comments and white space
 /// are dropped.
@@ -14,11 +16,14 @@ struct SQLTokens {
     /// Where it lies in the source, in bytes.
     var range: Range<Int>
 
-    func isWord(_ word: String) -> Bool { kind == .word && text.uppercased() == word }
+    /// The text as a name.
+    var name: SQLName { SQLName(text) }
+
+    func isWord(_ word: SQLName) -> Bool { kind == .word && name.isSame(as: word) }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
     /// Whether it can be the given column or table name.
-    func isName(_ name: String) -> Bool {
-      (kind == .word || kind == .quotedName) && text.lowercased() == name.lowercased()
+    func isName(_ name: SQLName) -> Bool {
+      (kind == .word || kind == .quotedName) && self.name.isSame(as: name)
     }
   }
 

@@ -13,15 +13,17 @@ struct SchemaArrival {
 
   // MARK: - Tables that were without triggers
 
-  /// Logs all rows of a table that a program made anew: what it holds now may
-  /// be something else than what was there before, and nobody saw it happen.
+  /// Logs all rows of a table that a program made anew, where nothing tells what
+  /// they were before: what it holds now may be something else, and nobody saw
+  /// it happen.
   ///
   /// A row that has gone meanwhile is not deleted elsewhere; if that can be
-  /// seen, the table counts as incomplete.
+  /// seen, the table counts as incomplete. The entries come before those that
+  /// triggers have written since.
   func logRows(of id: Int) throws {
     let access = try session.access(id)
     let table = access.table
-    let logging = try Logging(table, session)
+    var logging = try Logging(table, session)
     let reading = try SQLStatement(
       "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)",
       on: session.database)
@@ -62,10 +64,15 @@ struct SchemaArrival {
     let access: TableAccess
     let update: SQLStatement?
     let insert: SQLStatement
+    /// The least number of an entry.
+    var first: Int64
 
     init(_ table: TableSchema, _ session: StoreSession) throws {
       self.table = table
       access = try session.access(table.id)
+      let least = try Int64.fetchOne(
+        session.database, sql: "SELECT min(seq) FROM \(table.logName)")
+      first = min(least ?? 1, 1)
       let keys = table.keyColumns.indices.map { "k\($0)" }
       let marks = keys.map { _ in "?" }.joined(separator: ", ")
       var columns = ColumnSet()
@@ -74,18 +81,20 @@ struct SchemaArrival {
         table.cellPositions.isEmpty
         ? nil
         : try SQLStatement(
-          "INSERT INTO \(table.logName) (op, at, mask, \(keys.joined(separator: ", "))) "
+          "INSERT INTO \(table.logName) (op, at, mask, \(keys.joined(separator: ", ")), seq) "
             + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(SchemaRenewal.beginning), "
-            + "\(literal(columns.mask)), \(marks))", on: session.database)
+            + "\(literal(columns.mask)), \(marks), ?)", on: session.database)
       insert = try SQLStatement(
-        "INSERT INTO \(table.logName) (op, at, \(keys.joined(separator: ", ")), identity) "
+        "INSERT INTO \(table.logName) (op, at, \(keys.joined(separator: ", ")), identity, seq) "
           + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(SchemaRenewal.beginning), "
-          + "\(marks), ?)", on: session.database)
+          + "\(marks), ?, ?)", on: session.database)
     }
 
-    func add(_ key: [Value], _ identity: RowIdentity, isKnown: Bool) throws {
+    mutating func add(_ key: [Value], _ identity: RowIdentity, isKnown: Bool) throws {
       guard let statement = isKnown ? update : insert else { return }
       for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+      first -= 1
+      statement.bind(first, at: key.count + (isKnown ? 1 : 2))
       if !isKnown {
         statement.bind(null: key.count + 1)
         if table.identity == .surrogate {
@@ -140,11 +149,7 @@ struct SchemaArrival {
     }
     let access = try session.access(table.id)
     // Which spellings of a key are one is known only now.
-    let known =
-      table.identity == .surrogate
-      ? identity
-      : access.identity(
-        of: try IdentityEncoding.decode(identity, count: table.identityPositions.count))
+    guard let known = access.canonical(identity) else { return }
     let action: RowAction =
       switch row.existence {
       case .unsaid: .update
@@ -155,7 +160,7 @@ struct SchemaArrival {
       action: action, stamp: row.existenceStamp,
       cells: row.cells.compactMap { cell in
         place(cell).map { (column: $0, value: cell.value, stamp: cell.stamp) }
-      }, keyHint: row.keyHint, movedTo: row.destination,
+      }, keyHint: row.keyHint, movedTo: row.destination.flatMap(access.canonical),
       silence: row.silence == .zero ? nil : row.silence)
     _ = try set.merge(change, into: try set.row(RowKey(table: table.id, identity: known)))
     let rest = ForeignRow(cells: row.cells.filter { place($0) == nil })
@@ -172,15 +177,28 @@ struct SchemaArrival {
   }
 
   /// Settles all rows that are not shown.
+  ///
+  /// Counters of tables that a program made again stay as they are shown until
+  /// they are compared: what was added without triggers would be written over.
   func settle() throws {
-    let rows = try Row.fetchAll(
+    let remade = Set(try session.remadeTables().map(\.table.id))
+    let rows = try StoredRow.fetchAll(
       session.database, sql: "SELECT tbl, identity FROM docsync_kept")
     let set = WorkingSet(session: session)
     for row in rows {
-      let bytes: Data = row["identity"]
-      try set.row(RowKey(table: row["tbl"], identity: RowIdentity(bytes: Array(bytes))))
+      let bytes: Data = try row["identity"]
+      let key = RowKey(table: try row["tbl"], identity: RowIdentity(bytes: Array(bytes)))
+      if remade.contains(key.table), try keepsOnlyCounters(key) { continue }
+      try set.row(key)
       if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
     }
     _ = try Materializer(set: set).run()
+  }
+
+  /// Whether a row is shown as it is, and only the sums of its counters are kept.
+  private func keepsOnlyCounters(_ key: RowKey) throws -> Bool {
+    guard let kept = try session.kept(key), kept.reason == .overlaid else { return false }
+    let columns = session.schema[key.table].columns
+    return kept.cells.allSatisfy { columns[$0.column].domain == .counter }
   }
 }

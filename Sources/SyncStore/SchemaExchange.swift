@@ -12,17 +12,18 @@ struct SchemaExchange {
   /// What is in a schema, without what SQLite and bookkeeping have made.
   private struct Entry: Hashable {
     var type: String
-    var name: String
-    var table: String
+    var name: SQLName
+    var table: SQLName
     var sql: String
 
-    var key: String { name.lowercased() }
+    var text: SQLText { SQLText(sql) }
+    var key: SQLName { name.folded }
     var isVirtual: Bool { SQLTokens(sql).tokens.dropFirst().first?.isWord("VIRTUAL") ?? false }
     var isFullText: Bool {
       guard isVirtual else { return false }
       let words = SQLTokens(sql).tokens
-      let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].text.lowercased() }
-      return module?.hasPrefix("fts") ?? false
+      let module = words.firstIndex { $0.isWord("USING") }.map { words[$0 + 1].name }
+      return module?.begins(with: "fts") ?? false
     }
   }
 
@@ -30,10 +31,10 @@ struct SchemaExchange {
   let old: StoreSchema
   let new: StoreSchema
 
-  private let here: [String: Entry]
+  private let here: [SQLName: Entry]
   private let there: [Entry]
   /// Names, in lower case, of tables that virtual tables make.
-  private let shadows: Set<String>
+  private let shadows: Set<SQLName>
   /// Virtual tables that are to be made.
   private let virtualTables: [Entry]
   /// The tables of the whole store that are here in the same form.
@@ -49,22 +50,22 @@ struct SchemaExchange {
     shadows = Set(
       (old.leftOut.filter { $0.value == "part of a virtual table" }
         .merging(new.leftOut.filter { $0.value == "part of a virtual table" }) { $1 })
-        .keys.map { $0.lowercased() })
+        .keys.map { $0.folded })
     let virtualTables = there.filter {
-      $0.type == "table" && $0.isVirtual && here[$0.key]?.sql != $0.sql
+      $0.type == "table" && $0.isVirtual && here[$0.key]?.text != $0.text
     }
     // What a new virtual table holds comes from triggers, row by row.
     let triggers = there.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
     let feeding = Set(
       triggers.filter { trigger in
         virtualTables.contains { !trigger.statements(writingTo: $0.name).isEmpty }
-      }.map { $0.tableName.lowercased() })
+      }.map { $0.tableName.folded })
     let texts = Dictionary(
-      there.filter { $0.type == "table" }.map { ($0.key, $0.sql) }, uniquingKeysWith: { $1 })
+      there.filter { $0.type == "table" }.map { ($0.key, $0.text) }, uniquingKeysWith: { $1 })
     kept = Set(
       new.tables.filter { table in
-        let key = table.name.lowercased()
-        return texts[key] == here[key]?.sql && !feeding.contains(key)
+        let key = table.name.folded
+        return texts[key] == here[key]?.text && !feeding.contains(key)
       }.map(\.id))
     self.here = here
     self.there = there
@@ -86,7 +87,7 @@ struct SchemaExchange {
   var leavingTables: [TableSchema] {
     old.tables.filter { table in
       // One that stays on the device from now on keeps its rows.
-      if new.leftOut.contains(where: { $0.key.lowercased() == table.name.lowercased() }) {
+      if new.leftOut.contains(where: { $0.key.folded == table.name.folded }) {
         return false
       }
       return new.table(named: table.name).map { !kept.contains($0.id) } ?? true
@@ -100,7 +101,7 @@ struct SchemaExchange {
       || !missing(["table"]).isEmpty
   }
 
-  private func isSynchronized(_ table: String) -> Bool {
+  private func isSynchronized(_ table: SQLName) -> Bool {
     new.table(named: table) != nil || old.table(named: table) != nil
   }
 
@@ -156,7 +157,7 @@ struct SchemaExchange {
 
   /// Makes the indexes, once the rows are there.
   func makeIndexes() throws {
-    let present = try String.fetchSet(
+    let present = try SQLName.fetchSet(
       database, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'index'")
     for entry in there where entry.type == "index" && !present.contains(entry.key) {
       guard try exists(entry.table) else { continue }
@@ -164,7 +165,7 @@ struct SchemaExchange {
     }
   }
 
-  private func exists(_ name: String) throws -> Bool {
+  private func exists(_ name: SQLName) throws -> Bool {
     try Bool.fetchOne(
       database,
       sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema "
@@ -174,15 +175,15 @@ struct SchemaExchange {
 
   /// A table that stays on this device, or a view, may have the name of one
   /// that is synchronized elsewhere.
-  private func removeNamesake(_ name: String) throws {
+  private func removeNamesake(_ name: SQLName) throws {
     let type = try String.fetchOne(
       database,
       sql: "SELECT type FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE", arguments: [name])
     if let type { try database.execute(sql: "DROP \(type) main.\(quoted(name))") }
   }
 
-  private func make(_ table: String) throws {
-    guard let entry = there.first(where: { $0.type == "table" && $0.key == table.lowercased() })
+  private func make(_ table: SQLName) throws {
+    guard let entry = there.first(where: { $0.type == "table" && $0.key == table.folded })
     else { return }
     try database.execute(sql: entry.sql)
   }
@@ -195,12 +196,12 @@ struct SchemaExchange {
     let name = quoted(former.name)
     try database.execute(sql: "SAVEPOINT docsync_adapt")
     do {
-      let columns = Set(try columnNames(former.name).map { $0.lowercased() })
+      let columns = Set(try columnNames(former.name).map { $0.folded })
       try database.execute(
         sql: "CREATE TEMP TABLE docsync_adapted AS SELECT * FROM main.\(name); "
           + "DROP TABLE main.\(name)")
       try database.execute(sql: entry.sql)
-      let common = try columnNames(entry.name).filter { columns.contains($0.lowercased()) }
+      let common = try columnNames(entry.name).filter { columns.contains($0.folded) }
         .map(quoted).joined(separator: ", ")
       if !common.isEmpty {
         try database.execute(
@@ -208,13 +209,14 @@ struct SchemaExchange {
       }
       try database.execute(sql: "DROP TABLE temp.docsync_adapted; RELEASE docsync_adapt")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      try TransactionEnded.check(database, after: error)
       // Its rows count for more than its form.
       try database.execute(sql: "ROLLBACK TO docsync_adapt; RELEASE docsync_adapt")
     }
   }
 
   /// The names of the columns that can be written.
-  private func columnNames(_ table: String) throws -> [String] {
+  private func columnNames(_ table: SQLName) throws -> [SQLName] {
     try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
       .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }
   }
@@ -232,7 +234,7 @@ struct SchemaExchange {
         + "SELECT \(columns) FROM \(KeyMapping.attached).\(quoted(entry.name))")
   }
 
-  private static func isFed(_ table: String, _ entries: [Entry]) -> Bool {
+  private static func isFed(_ table: SQLName, _ entries: [Entry]) -> Bool {
     entries.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
       .contains { !$0.statements(writingTo: table).isEmpty }
   }

@@ -6,20 +6,20 @@ extension SchemaReader {
   func uniqueIndexes(of table: TableSchema) throws -> [UniqueIndex] {
     var result: [UniqueIndex] = []
     let rows = try Row.fetchAll(database, sql: "PRAGMA main.index_list(\(quoted(table.name)))")
-    let identity = Set(table.identityPositions.map { table.columns[$0].name.lowercased() })
+    let identity = Set(table.identityPositions.map { table.columns[$0].name.folded })
     for row in rows.sorted(by: { ($0["seq"] as Int) > ($1["seq"] as Int) })
     where (row["unique"] as Int) != 0 {
-      let name: String = row["name"]
+      let name: SQLName = row["name"]
       let terms = try Row.fetchAll(database, sql: "PRAGMA main.index_xinfo(\(quoted(name)))")
         .filter { ($0["key"] as Int) != 0 }
-      let names = terms.map { $0["name"] as String? }
+      let names = terms.map { $0["name"] as SQLName? }
       let isPartial = (row["partial"] as Int) != 0
       // The primary key's own index, and any other over exactly the
       // identity, says nothing that the identity does not.
       let collations = terms.map { ($0["coll"] as String?)?.uppercased() ?? "BINARY" }
       let isIdentity =
         !isPartial && !names.contains(nil)
-        && Set(names.compactMap { $0?.lowercased() }) == identity
+        && Set(names.compactMap { $0?.folded }) == identity
         && zip(names, collations).allSatisfy { $0.map(table.collation(of:)) == $1 }
       if (row["origin"] as String) == "pk" || isIdentity { continue }
       let sql = try String.fetchOne(
@@ -28,7 +28,7 @@ extension SchemaReader {
       let parsed = sql.map(Self.terms)
       try checkExcluded(table, index: name, terms: terms, sql: sql)
       // An index over the local key is unique whenever the key is.
-      if names.contains(where: { $0 != nil && $0?.lowercased() == table.localKey?.lowercased() }) {
+      if names.contains(where: { $0 != nil && $0?.folded == table.localKey?.folded }) {
         continue
       }
       result.append(
@@ -36,7 +36,7 @@ extension SchemaReader {
           ordinal: result.count, name: name,
           columns: names.map { name in
             name.flatMap { name in
-              table.columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+              table.columns.firstIndex { $0.name.folded == name.folded }
             }
           },
           collations: collations,
@@ -51,9 +51,9 @@ extension SchemaReader {
   /// Rows from other devices come without what is excluded, so that all would
   /// claim the same value.
   func checkExcluded(
-    _ table: TableSchema, index: String, terms: [Row], sql: String?
+    _ table: TableSchema, index: SQLName, terms: [Row], sql: String?
   ) throws {
-    let named = terms.compactMap { ($0["name"] as String?)?.lowercased() }
+    let named = terms.compactMap { ($0["name"] as SQLName?)?.folded }
     let parsed = sql.map(Self.terms)
     let texts = (parsed?.terms ?? []) + [parsed?.condition ?? ""]
     let words = texts.flatMap { SQLTokens($0).tokens }
@@ -92,7 +92,10 @@ extension SchemaReader {
   /// Keys differ from device to device, so that nothing the schema decides
   /// may depend on them.
   func checkSurrogate(_ table: TableSchema) throws {
-    guard let key = table.localKey else { return }
+    let referring = table.rowidAlias.flatMap { alias in
+      table.columns.first { $0.name == alias && $0.domain != .plain }?.name
+    }
+    guard let key = table.localKey ?? referring else { return }
     let definitions = try String.fetchAll(
       database,
       sql: "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('table', 'index') "
@@ -103,14 +106,16 @@ extension SchemaReader {
         .unsupportedSchema, path: path,
         message: "The key \(quoted(table.name)).\(quoted(key)) is read by a CHECK, a generated "
           + "column or an index expression, but it is another number on every device.",
-        remedy: "Use --identity \(table.name)=primaryKey if the keys are unique across devices, "
-          + "or leave the table out with --exclude \(table.name).")
+        remedy: referring == nil
+          ? "Use --identity \(table.name)=primaryKey if the keys are unique across devices, "
+            + "or leave the table out with --exclude \(table.name)."
+          : "Leave the table out with --exclude \(table.name).")
     }
   }
 
   /// Whether a definition uses the column in a CHECK, in a generated column,
   /// in an expression of an index or in the condition of one.
-  static func reads(_ column: String, in definition: String) -> Bool {
+  static func reads(_ column: SQLName, in definition: String) -> Bool {
     let tokens = SQLTokens(definition)
     func contains(_ range: Range<Int>) -> Bool {
       tokens.tokens[range].contains { $0.isName(column) }

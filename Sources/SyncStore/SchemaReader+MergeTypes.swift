@@ -5,6 +5,8 @@ extension SchemaReader {
   /// Notes the merge types of a table and its columns. Names that change sets
   /// use are meant, as everywhere in the configuration.
   func readMergeTypes(of table: inout TableSchema) throws {
+    let wireName = table.wireName
+    table.hasStandIns = !configuration.tablesWithoutStandIns.contains { $0.isSame(as: wireName) }
     table.mergeType = lookup(configuration.tableMergeTypes, table.wireName) ?? .latestWins
     switch table.mergeType {
     case .latestWins, .editWins: break
@@ -17,7 +19,7 @@ extension SchemaReader {
     where type == .counter {
       guard
         let position = table.columns.firstIndex(where: {
-          $0.wireName.lowercased() == name.lowercased()
+          $0.wireName.folded == name.folded
         })
       else {
         // It may have been dropped since; at set-up it is a mistake.

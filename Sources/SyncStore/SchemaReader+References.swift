@@ -4,7 +4,7 @@ import SyncModel
 /// References between tables, and the columns that stand for keys.
 extension SchemaReader {
   func foreignKeys(
-    of table: TableSchema, drafts: [Draft], identifiers: [String: Int], ordinal: inout Int
+    of table: TableSchema, drafts: [Draft], identifiers: [SQLName: Int], ordinal: inout Int
   ) throws -> [ForeignKey] {
     let rows = try Row.fetchAll(
       database, sql: "PRAGMA main.foreign_key_list(\(quoted(table.name)))")
@@ -14,21 +14,21 @@ extension SchemaReader {
       $0.key > $1.key
     }) {
       let terms = group.sorted { ($0["seq"] as Int) < ($1["seq"] as Int) }
-      let parentName: String = terms[0]["table"]
-      guard let parent = drafts.first(where: { $0.name.lowercased() == parentName.lowercased() })
+      let parentName: SQLName = terms[0]["table"]
+      guard let parent = drafts.first(where: { $0.name.folded == parentName.folded })
       else {
         try checkReference(from: table, terms, to: parentName)
         continue
       }
       let positions = terms.map { term in
         table.columns.firstIndex {
-          $0.name.lowercased() == (term["from"] as String).lowercased()
+          $0.name.folded == (term["from"] as SQLName).folded
         }
       }
       // A reference through an excluded or generated column, or through the
       // local key itself, cannot be followed on another device.
       guard !positions.contains(nil) else { continue }
-      let named = terms.map { $0["to"] as String? }
+      let named = terms.map { $0["to"] as SQLName? }
       keys.append(
         ForeignKey(
           ordinal: ordinal, child: table.id, columns: positions.compactMap { $0 },
@@ -41,8 +41,8 @@ extension SchemaReader {
     {
       guard
         let position = table.columns.firstIndex(where: {
-          $0.wireName.lowercased() == column.lowercased()
-        }), let parentID = identifiers[target.lowercased()],
+          $0.wireName.folded == column.folded
+        }), let parentID = identifiers[target.folded],
         let parent = drafts.first(where: { $0.id == parentID }), parent.primaryKey.count == 1
       else {
         // The application may have dropped either since.
@@ -55,59 +55,98 @@ extension SchemaReader {
       keys.append(
         ForeignKey(
           ordinal: ordinal, child: table.id, columns: [position], parent: parentID,
-          parentColumns: parent.primaryKey, onDelete: .setNull))
+          parentColumns: parent.primaryKey, onDelete: .setNull, isEnforced: false))
       ordinal += 1
     }
     return keys
   }
 
   /// On another device a reference to rows that stay here would lead nowhere.
-  func checkReference(from table: TableSchema, _ terms: [Row], to parent: String) throws {
-    guard configuration.excludedTables.contains(where: { $0.lowercased() == parent.lowercased() }),
+  func checkReference(from table: TableSchema, _ terms: [Row], to parent: SQLName) throws {
+    guard configuration.excludedTables.contains(where: { $0.folded == parent.folded }),
       !terms.contains(where: {
-        table.excludedColumns.contains(($0["from"] as String).lowercased())
+        table.excludedColumns.contains(($0["from"] as SQLName).folded)
       })
     else { return }
     throw StoreError(
       .badConfiguration, path: path,
       message: "The table \(quoted(table.name)) refers to the excluded table \(quoted(parent)).",
       remedy: "Keep \(parent), or exclude the referring columns as well with "
-        + "--exclude \(table.name).\(terms[0]["from"] as String).")
+        + "--exclude \(table.name).\(terms[0]["from"] as SQLName).")
   }
 
   /// A column stands for a row's key if it refers to a local key, or to a
-  /// column that itself does, through any number of tables.
-  func resolveDomains(_ tables: inout [TableSchema]) {
+  /// column that itself does, through any number of tables. So does one that
+  /// such a column refers to: both hold the same.
+  func resolveDomains(_ tables: inout [TableSchema], _ registered: [SQLName: Registered]) throws {
     let positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
+    /// Whether the column was synchronized with values that stand for themselves.
+    func isRegistered(_ column: ColumnSchema, of table: TableSchema) -> Bool {
+      guard let known = registered[table.name],
+        let bit = known.columns.firstIndex(where: { $0.isSame(as: column.name) })
+      else { return false }
+      return known.references[bit] == nil
+    }
     var isSettled = false
     while !isSettled {
       isSettled = true
       for index in tables.indices {
         for key in tables[index].foreignKeys {
           guard let parentIndex = positions[key.parent] else { continue }
-          let parent = tables[parentIndex]
           for (column, target) in zip(key.columns, key.parentColumns) {
-            var domain = ColumnSchema.Domain.plain
-            if target.lowercased() == parent.localKey?.lowercased() {
-              domain = .key(of: parent.id)
-            } else if let position = parent.columns.firstIndex(where: {
-              $0.name.lowercased() == target.lowercased()
-            }) {
-              domain = parent.columns[position].domain
-            }
-            if domain != .plain, tables[index].columns[column].domain == .plain {
+            let own = tables[index].columns[column].domain
+            let (position, domain) = tables[parentIndex].referred(target)
+            if domain != .plain, own == .plain {
               tables[index].columns[column].domain = domain
+              isSettled = false
+            } else if domain == .plain, case .key = own, let position,
+              !isRegistered(tables[parentIndex].columns[position], of: tables[parentIndex])
+            {
+              tables[parentIndex].columns[position].domain = own
               isSettled = false
             }
           }
         }
       }
     }
+    for table in tables {
+      for key in table.foreignKeys {
+        guard let parent = positions[key.parent].map({ tables[$0] }) else { continue }
+        for (position, target) in zip(key.columns, key.parentColumns) {
+          let column = table.columns[position]
+          let (referred, domain) = parent.referred(target)
+          guard referred != nil || domain != .plain, column.domain.isKey || domain.isKey,
+            column.domain != domain, !isRegistered(column, of: table)
+          else { continue }
+          throw ambiguous(column, of: table, tables)
+        }
+      }
+    }
   }
 
-  /// A column that stands for a key only as a part of a reference refers to
-  /// that row by itself as well, as a declared one does: beside a NULL in
-  /// another of the columns nothing else keeps the key.
+  /// Keys of several tables differ from device to device, each for itself, so
+  /// that no value stands for rows of both everywhere.
+  private func ambiguous(
+    _ column: ColumnSchema, of table: TableSchema, _ tables: [TableSchema]
+  ) -> StoreError {
+    let parents = table.foreignKeys.filter { key in
+      key.columns.contains { table.columns[$0].name == column.name }
+    }.compactMap { key in tables.first { $0.id == key.parent } }
+    let keyed = parents.filter { $0.localKey != nil }.map(\.name)
+    return StoreError(
+      .unsupportedSchema, path: path,
+      message: "The column \(quoted(table.name)).\(quoted(column.name)) refers to rows of "
+        + parents.map { quoted($0.name) }.joined(separator: " and of ")
+        + " at once, which have other integer keys on every device, each for itself.",
+      remedy: "If those keys are unique across devices, use "
+        + keyed.map { "--identity \($0)=primaryKey" }.joined(separator: " and ")
+        + "; else leave the table out with --exclude \(table.name).")
+  }
+
+  /// A column that stands for a key only as a part of a reference, or since
+  /// others refer to it, refers to that row by itself as well, as a declared
+  /// one does: beside a NULL in another of the columns nothing else keeps the
+  /// key.
   func addImpliedReferences(_ tables: inout [TableSchema], ordinal first: Int) {
     var ordinal = first
     let localKeys = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0.localKey) })
@@ -120,12 +159,12 @@ extension SchemaReader {
           !table.foreignKeys.contains(where: { $0.columns == [column] }),
           table.foreignKeys.contains(where: {
             $0.columns.contains(column) && table.canBePartial($0, beside: column)
-          })
+          }) || !table.foreignKeys.contains(where: { $0.columns.contains(column) })
         else { continue }
         implied.append(
           ForeignKey(
             ordinal: ordinal, child: table.id, columns: [column], parent: parent,
-            parentColumns: [name], onDelete: .setNull, isImplied: true))
+            parentColumns: [name], onDelete: .setNull, isEnforced: false))
         ordinal += 1
       }
       // First, so that what is declared is laid over it.
@@ -195,7 +234,19 @@ extension ForeignKey.DeleteAction {
   }
 }
 
+extension ColumnSchema.Domain {
+  fileprivate var isKey: Bool { if case .key = self { true } else { false } }
+}
+
 extension TableSchema {
+  /// What a column stands for that others name, and its position; `nil` for
+  /// the local key, and for one that is not synchronized.
+  fileprivate func referred(_ name: SQLName) -> (position: Int?, domain: ColumnSchema.Domain) {
+    if name.folded == localKey?.folded { return (nil, .key(of: id)) }
+    let position = columns.firstIndex { $0.name.isSame(as: name) }
+    return (position, position.map { columns[$0].domain } ?? .plain)
+  }
+
   /// Whether another column of a reference can be NULL.
   fileprivate func canBePartial(_ key: ForeignKey, beside column: Int) -> Bool {
     key.columns.contains { $0 != column && !columns[$0].isNotNull && !columns[$0].isIdentity }

@@ -8,22 +8,22 @@ struct SchemaReader {
   struct Registered {
     var id: Int
     /// The table's name in change sets.
-    var wireName: String
+    var wireName: SQLName
     /// ``TableSchema/identityDescription``
-    var identity: String
+    var identity: SQLText
     /// The table's name when it was last registered.
-    var storedName: String
+    var storedName: SQLName
     /// Names by bit.
-    var columns: [String] = []
+    var columns: [SQLName] = []
     /// The names when the table was last registered.
-    var storedColumns: [String] = []
+    var storedColumns: [SQLName] = []
     /// Names in change sets, by bit.
-    var wireColumns: [String] = []
+    var wireColumns: [SQLName] = []
     /// The tables whose keys the columns stand for, by bit.
     var references: [Int?] = []
     /// Names of columns that stay on this device, where they are known to be
     /// others than the configuration's.
-    var excluded: [String]
+    var excluded: [SQLName]
     /// Whether the triggers are there that say what was renamed.
     var isWatched: Bool
     var hasUnstampedRows: Bool
@@ -38,24 +38,27 @@ struct SchemaReader {
   private(set) var isUnderSync = false
 
   /// Reads the schema. Tables that are not registered get ids that follow.
-  func read(registered: [String: Registered]? = nil) throws -> StoreSchema {
+  func read(registered: [SQLName: Registered]? = nil) throws -> StoreSchema {
     var reader = self
     reader.isUnderSync = registered != nil
     return try reader.readSchema(registered ?? [:])
   }
 
-  private func readSchema(_ registered: [String: Registered]) throws -> StoreSchema {
-    var leftOut: [String: String] = [:]
+  private func readSchema(_ registered: [SQLName: Registered]) throws -> StoreSchema {
+    var leftOut: [SQLName: String] = [:]
     var drafts: [Draft] = []
     var nextID = try firstFreeID(registered)
     let names = try tableNames(leftOut: &leftOut)
     try checkConfiguration(against: names + Array(leftOut.keys))
+    let keyReferences = try keyReferences(among: names, registered: registered)
     for name in names {
       let known = registered[name]
-      var draft = try draft(of: name, id: known?.id ?? nextID, registered: known)
+      let keyParent = keyReferences.parent(of: name)
+      var draft = try draft(
+        of: name, id: known?.id ?? nextID, keyParent: keyParent, registered: known)
       if let known, known.identity != draft.table.identityDescription {
         // Its rows are known in another way: another table of the same name.
-        draft = try self.draft(of: name, id: nextID, registered: nil)
+        draft = try self.draft(of: name, id: nextID, keyParent: keyParent, registered: nil)
       }
       if draft.id == nextID {
         draft.table.wireName = Self.free(
@@ -65,7 +68,7 @@ struct SchemaReader {
       drafts.append(draft)
     }
     let identifiers = Dictionary(
-      drafts.map { ($0.table.wireName.lowercased(), $0.id) }, uniquingKeysWith: min)
+      drafts.map { ($0.table.wireName.folded, $0.id) }, uniquingKeysWith: min)
     var tables = drafts.map(\.table)
     var ordinal = 0
     for index in tables.indices {
@@ -73,7 +76,7 @@ struct SchemaReader {
         of: tables[index], drafts: drafts, identifiers: identifiers, ordinal: &ordinal)
       tables[index].uniqueIndexes = try uniqueIndexes(of: tables[index])
     }
-    resolveDomains(&tables)
+    try resolveDomains(&tables, registered)
     addImpliedReferences(&tables, ordinal: ordinal)
     resolveDeletions(&tables)
     for table in tables { try checkSurrogate(table) }
@@ -83,23 +86,22 @@ struct SchemaReader {
   /// A table before its references are known.
   struct Draft {
     var table: TableSchema
-    var primaryKey: [String]
+    var primaryKey: [SQLName]
     var id: Int { table.id }
-    var name: String { table.name }
+    var name: SQLName { table.name }
   }
 
   // MARK: - Tables
 
-  private func tableNames(leftOut: inout [String: String]) throws -> [String] {
-    let excluded = Set(configuration.excludedTables.map { $0.lowercased() })
-    var names: [String] = []
+  private func tableNames(leftOut: inout [SQLName: String]) throws -> [SQLName] {
+    let excluded = Set(configuration.excludedTables.map { $0.folded })
+    var names: [SQLName] = []
     for row in try Row.fetchAll(database, sql: "PRAGMA main.table_list") {
-      let name: String = row["name"]
+      let name: SQLName = row["name"]
       let type: String = row["type"]
-      let lowercased = name.lowercased()
-      guard !lowercased.hasPrefix("sqlite_"), !lowercased.hasPrefix("docsync_") else { continue }
+      guard !name.begins(with: "sqlite_"), !name.begins(with: "docsync_") else { continue }
       switch type {
-      case "table" where excluded.contains(lowercased): leftOut[name] = "excluded"
+      case "table" where excluded.contains(name.folded): leftOut[name] = "excluded"
       case "table": names.append(name)
       case "virtual": leftOut[name] = "virtual table"
       case "shadow": leftOut[name] = "part of a virtual table"
@@ -111,7 +113,7 @@ struct SchemaReader {
 
   /// New tables get numbers by which nothing is known, so that nothing that is
   /// left of one is taken for another's.
-  private func firstFreeID(_ registered: [String: Registered]) throws -> Int {
+  private func firstFreeID(_ registered: [SQLName: Registered]) throws -> Int {
     guard isUnderSync else { return 1 }
     let greatest = try ["id FROM docsync_table", "tbl FROM docsync_conflict"].map {
       try Int.fetchOne(database, sql: "SELECT \($0) ORDER BY 1 DESC LIMIT 1") ?? 0
@@ -120,11 +122,11 @@ struct SchemaReader {
   }
 
   /// A name that is none of `taken`.
-  static func free(_ name: String, among taken: [String]) -> String {
-    let taken = Set(taken.map { $0.lowercased() })
+  static func free(_ name: SQLName, among taken: [SQLName]) -> SQLName {
+    let taken = Set(taken.map { $0.folded })
     var candidate = name
     var number = 2
-    while taken.contains(candidate.lowercased()) {
+    while taken.contains(candidate.folded) {
       candidate = "\(name) (\(number))"
       number += 1
     }
@@ -134,33 +136,36 @@ struct SchemaReader {
   /// Once a store is under sync the application may drop tables; but one that
   /// was excluded and is there under another name would be shared.
   private func checkConfiguration(
-    against names: [String]
+    against names: [SQLName]
   ) throws {
-    let known = Set(names.map { $0.lowercased() })
+    let known = Set(names.map { $0.folded })
     let named =
       Array(configuration.excludedTables)
       + (isUnderSync
         ? []
         : Array(configuration.excludedColumns.keys) + Array(configuration.identities.keys)
           + Array(configuration.references.keys) + Array(configuration.tableMergeTypes.keys)
-          + Array(configuration.columnMergeTypes.keys))
-    for name in named.sorted() where !known.contains(name.lowercased()) {
+          + Array(configuration.columnMergeTypes.keys)
+          + Array(configuration.tablesWithoutStandIns))
+    for name in named.sorted() where !known.contains(name.folded) {
       throw StoreError(
         .badConfiguration, path: path, message: "There is no table \(quoted(name)).",
         remedy: "Name one of: \(names.sorted().joined(separator: ", ")).")
     }
   }
 
-  func lookup<Element>(_ values: [String: Element], _ name: String) -> Element? {
-    values.first { $0.key.lowercased() == name.lowercased() }?.value
+  func lookup<Element>(_ values: [SQLName: Element], _ name: SQLName) -> Element? {
+    values.first { $0.key.folded == name.folded }?.value
   }
 
-  private func draft(of name: String, id: Int, registered: Registered?) throws -> Draft {
+  private func draft(
+    of name: SQLName, id: Int, keyParent: SQLName?, registered: Registered?
+  ) throws -> Draft {
     let information = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(name)))")
     let wireName = registered?.wireName ?? name
-    let present = Set(information.map { ($0["name"] as String).lowercased() })
+    let present = Set(information.map { ($0["name"] as SQLName).folded })
     let configured = lookup(configuration.excludedColumns, wireName) ?? []
-    let excluded = Set((configured + (registered?.excluded ?? [])).map { $0.lowercased() })
+    let excluded = Set((configured + (registered?.excluded ?? [])).map { $0.folded })
       .intersection(present)
     let sql =
       try String.fetchOne(
@@ -171,7 +176,7 @@ struct SchemaReader {
 
     let primaryKey =
       information.filter { ($0["pk"] as Int) > 0 }
-      .sorted { ($0["pk"] as Int) < ($1["pk"] as Int) }.map { $0["name"] as String }
+      .sorted { ($0["pk"] as Int) < ($1["pk"] as Int) }.map { $0["name"] as SQLName }
     guard !primaryKey.isEmpty else {
       throw StoreError(
         .unsupportedSchema, path: path,
@@ -183,10 +188,10 @@ struct SchemaReader {
       of: name, primaryKey: primaryKey, information: information, isWithoutRowid: isWithoutRowid)
     let identity = try chosenIdentity(
       for: name, wireName: wireName, primaryKey: primaryKey, rowidAlias: rowidAlias,
-      registered: registered)
+      keyParent: keyParent, registered: registered)
 
-    var localKey: String?
-    var identityNames: [String] = []
+    var localKey: SQLName?
+    var identityNames: [SQLName] = []
     switch identity {
     case .surrogate: localKey = rowidAlias
     case .primaryKey: identityNames = primaryKey
@@ -194,15 +199,15 @@ struct SchemaReader {
       localKey = rowidAlias
       identityNames = names
     }
-    let identitySet = Set(identityNames.map { $0.lowercased() })
+    let identitySet = Set(identityNames.map { $0.folded })
 
     var columns: [ColumnSchema] = []
     for row in information {
-      let column: String = row["name"]
+      let column: SQLName = row["name"]
       let hidden: Int = row["hidden"]
-      if hidden != 0 || column.lowercased() == localKey?.lowercased() { continue }
-      if excluded.contains(column.lowercased()) {
-        try checkExcludable(row, of: name, isIdentity: identitySet.contains(column.lowercased()))
+      if hidden != 0 || column.folded == localKey?.folded { continue }
+      if excluded.contains(column.folded) {
+        try checkExcludable(row, of: name, isIdentity: identitySet.contains(column.folded))
         continue
       }
       columns.append(try columnSchema(row, of: name, identity: identitySet))
@@ -210,7 +215,7 @@ struct SchemaReader {
     columns = ordered(columns, registered: registered)
     let positions = try identityNames.map { wanted in
       guard
-        let position = columns.firstIndex(where: { $0.name.lowercased() == wanted.lowercased() })
+        let position = columns.firstIndex(where: { $0.name.folded == wanted.folded })
       else {
         throw StoreError(
           .badConfiguration, path: path,
@@ -227,13 +232,14 @@ struct SchemaReader {
       }
     var table = TableSchema(
       id: id, name: name, wireName: wireName, identity: chosen, columns: columns,
-      excludedColumns: excluded, excludedNames: Set(configured.map { $0.lowercased() }),
+      excludedColumns: excluded, excludedNames: Set(configured.map { $0.folded }),
       localKey: localKey, rowidAlias: rowidAlias,
       allColumns: information.filter { ($0["hidden"] as Int) != 1 }.map { $0["name"] },
       generatedColumns: try generatedColumns(information, of: name, sql: sql),
       isWithoutRowid: isWithoutRowid,
       hasUnstampedRows: registered?.hasUnstampedRows ?? false, origin: registered?.origin ?? 0,
       foreignKeys: [], uniqueIndexes: [])
+    table.misidentifiedParent = localKey == nil ? nil : keyParent
     readChecks(of: &table, sql: sql)
     try readMergeTypes(of: &table)
     return Draft(table: table, primaryKey: primaryKey)
@@ -241,9 +247,9 @@ struct SchemaReader {
 
   /// The column that is another name of the rowid. `INTEGER PRIMARY KEY DESC`
   /// is none: SQLite makes an index for it, as for every other key.
-  private func rowidAlias(
-    of name: String, primaryKey: [String], information: [Row], isWithoutRowid: Bool
-  ) throws -> String? {
+  func rowidAlias(
+    of name: SQLName, primaryKey: [SQLName], information: [Row], isWithoutRowid: Bool
+  ) throws -> SQLName? {
     guard primaryKey.count == 1, !isWithoutRowid else { return nil }
     let type = information.first { ($0["pk"] as Int) > 0 }?["type"] as String?
     guard type?.uppercased() == "INTEGER" else { return nil }
@@ -252,15 +258,15 @@ struct SchemaReader {
   }
 
   private func chosenIdentity(
-    for name: String, wireName: String, primaryKey: [String], rowidAlias: String?,
-    registered: Registered?
+    for name: SQLName, wireName: SQLName, primaryKey: [SQLName], rowidAlias: SQLName?,
+    keyParent: SQLName?, registered: Registered?
   ) throws -> StoreConfiguration.Identity {
     var wanted = lookup(configuration.identities, wireName)
     if let registered, case .columns(let names) = wanted {
       // The configuration has the names that the columns had at first.
       wanted = .columns(
         names.map { name in
-          registered.wireColumns.firstIndex { $0.lowercased() == name.lowercased() }
+          registered.wireColumns.firstIndex { $0.folded == name.folded }
             .map { registered.columns[$0] } ?? name
         })
     }
@@ -275,22 +281,36 @@ struct SchemaReader {
         .badConfiguration, path: path,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY beside its natural key.",
         remedy: "Use --identity \(name)=primaryKey, or give the table an integer key.")
-    default:
-      return wanted ?? (rowidAlias == nil ? .primaryKey : .surrogate)
+    case .surrogate, .columns:
+      if let keyParent, !isUnderSync {
+        throw StoreError(
+          .badConfiguration, path: path,
+          message:
+            "The key of the table \(quoted(name)) refers to \(quoted(keyParent)), so that its "
+            + "rows cannot have identities of their own.",
+          remedy: "Leave out --identity \(name): a row is known by the one that it refers to.")
+      }
+      return wanted ?? .surrogate
+    case .primaryKey:
+      return .primaryKey
+    case nil:
+      // Earlier versions gave such rows identities of their own.
+      let wasSurrogate = registered?.identity.text.hasPrefix("\(IdentityKind.surrogate)") ?? false
+      return rowidAlias == nil || keyParent != nil && !wasSurrogate ? .primaryKey : .surrogate
     }
   }
 
   // MARK: - Columns
 
-  private func columnSchema(_ row: Row, of table: String, identity: Set<String>) throws
+  private func columnSchema(_ row: Row, of table: SQLName, identity: Set<SQLName>) throws
     -> ColumnSchema
   {
-    let name: String = row["name"]
+    let name: SQLName = row["name"]
     let declared: String = row["type"]
     return ColumnSchema(
       name: name, wireName: name, affinity: Self.affinity(of: declared),
       collation: try collation(of: name, in: table), domain: .plain,
-      isIdentity: identity.contains(name.lowercased()), isNotNull: (row["notnull"] as Int) != 0,
+      isIdentity: identity.contains(name.folded), isNotNull: (row["notnull"] as Int) != 0,
       defaultExpression: row["dflt_value"])
   }
 
@@ -306,10 +326,10 @@ struct SchemaReader {
   }
 
   private func generatedColumns(
-    _ information: [Row], of table: String, sql: String
+    _ information: [Row], of table: SQLName, sql: String
   ) throws -> [GeneratedColumn] {
     try information.filter { ($0["hidden"] as Int) > 1 }.map { row in
-      let name: String = row["name"]
+      let name: SQLName = row["name"]
       guard let expression = Self.expression(ofGenerated: name, in: sql) else {
         throw StoreError(
           .unsupportedSchema, path: path,
@@ -324,7 +344,7 @@ struct SchemaReader {
 
   /// The expression of a generated column in the text of a CREATE TABLE
   /// statement.
-  static func expression(ofGenerated column: String, in sql: String) -> String? {
+  static func expression(ofGenerated column: SQLName, in sql: String) -> String? {
     let tokens = SQLTokens(sql)
     guard let open = tokens.tokens.firstIndex(where: { $0.isSymbol("(") }) else { return nil }
     for part in tokens.parts(in: open) where tokens.tokens[part].first?.isName(column) == true {
@@ -345,10 +365,10 @@ struct SchemaReader {
     return nil
   }
 
-  private func collation(of column: String, in table: String) throws -> String {
+  private func collation(of column: SQLName, in table: SQLName) throws -> String {
     var collation: UnsafePointer<CChar>?
     let code = sqlite3_table_column_metadata(
-      database.sqliteConnection, "main", table, column, nil, &collation, nil, nil, nil)
+      database.sqliteConnection, "main", table.text, column.text, nil, &collation, nil, nil, nil)
     guard code == SQLITE_OK, let collation else {
       throw StoreError(
         .unsupportedSchema, path: path,
@@ -367,8 +387,8 @@ struct SchemaReader {
     return name
   }
 
-  private func checkExcludable(_ row: Row, of table: String, isIdentity: Bool) throws {
-    let name: String = row["name"]
+  private func checkExcludable(_ row: Row, of table: SQLName, isIdentity: Bool) throws {
+    let name: SQLName = row["name"]
     if isIdentity || (row["pk"] as Int) > 0 {
       throw StoreError(
         .badConfiguration, path: path,
@@ -393,7 +413,7 @@ struct SchemaReader {
     var result: [ColumnSchema] = []
     for (name, wireName) in zip(registered.columns, registered.wireColumns) {
       guard
-        let position = rest.firstIndex(where: { $0.name.lowercased() == name.lowercased() })
+        let position = rest.firstIndex(where: { $0.name.folded == name.folded })
       else { continue }
       var column = rest.remove(at: position)
       column.wireName = wireName

@@ -19,7 +19,8 @@ struct SchemaRenewal {
       guard let known = registered[table.name], known.id == table.id,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
         known.references == table.columns.map(\.referredTable),
-        try triggers(of: table, database) == Set(CaptureTriggers(table: table).triggers)
+        try triggers(of: table, database)
+          == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
     return try Bookkeeping.registeredIDs(database) != Set(schema.tables.map(\.id))
@@ -58,8 +59,8 @@ struct SchemaRenewal {
     return replaced
   }
 
-  private func triggers(of table: TableSchema, _ database: Database) throws -> Set<String> {
-    try String.fetchSet(
+  private func triggers(of table: TableSchema, _ database: Database) throws -> Set<SQLText> {
+    try SQLText.fetchSet(
       database,
       sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
       arguments: ["docsync_\(table.id)_*"])
@@ -71,7 +72,9 @@ struct SchemaRenewal {
 
   private func renewTriggers(of table: TableSchema, _ database: Database) throws {
     let wanted = CaptureTriggers(table: table)
-    guard try triggers(of: table, database) != Set(wanted.triggers) else { return }
+    guard try triggers(of: table, database) != Set(wanted.triggers.map(SQLText.init)) else {
+      return
+    }
     for statement in wanted.removal { try database.execute(sql: statement) }
     let columns = try database.columns(in: table.logName).map(\.name)
     for column in wanted.furtherColumns where !columns.contains(column) {
@@ -136,7 +139,7 @@ struct SchemaRenewal {
   /// The identity of a row that a migration has made, by its key and its
   /// values.
   static func identity(of values: [Value], in table: TableSchema) -> RowIdentity {
-    let content = IdentityEncoding.encode([.text(table.wireName)] + values)
+    let content = IdentityEncoding.encode([.text(table.wireName.text)] + values)
     return RowIdentity(bytes: Array(ContentHash(of: content.bytes).bytes.prefix(16)))
   }
 

@@ -34,8 +34,8 @@ struct SetUpChecks {
     where (index["unique"] as Int) != 0 && (index["partial"] as Int) == 0 {
       let terms = try Row.fetchAll(
         database, sql: "PRAGMA main.index_info(\(quoted(index["name"])))")
-      let indexed = terms.map { ($0["name"] as String?)?.lowercased() }
-      if Set(indexed) == Set(columns.map { Optional($0.lowercased()) }) { isIndexed = true }
+      let indexed = terms.map { ($0["name"] as SQLName?)?.folded }
+      if Set(indexed) == Set(columns.map { Optional($0.folded) }) { isIndexed = true }
     }
     guard !isIndexed else { return }
     throw StoreError(
@@ -53,9 +53,9 @@ struct SetUpChecks {
     for (table, columns) in configuration.excludedColumns.sorted(by: { $0.key < $1.key }) {
       let present = try Row.fetchAll(
         database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))"
-      ).map { $0["name"] as String }
-      let known = Set(present.map { $0.lowercased() })
-      for column in columns.sorted() where !known.contains(column.lowercased()) {
+      ).map { $0["name"] as SQLName }
+      let known = Set(present.map { $0.folded })
+      for column in columns.sorted() where !known.contains(column.folded) {
         throw StoreError(
           .badConfiguration, path: path,
           message: "There is no column \(quoted(column)) in \(quoted(table)).",
@@ -77,7 +77,7 @@ struct SetUpChecks {
       count += rows.count
       broken.append(
         "\(rows.count) of \(quoted(table.name)) without their row in "
-          + quoted(first["parent"] as String))
+          + quoted(first["parent"] as SQLName))
     }
     guard count > 0 else { return }
     throw StoreError(

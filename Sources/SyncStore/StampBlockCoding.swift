@@ -137,7 +137,7 @@ struct StampBlockCoding {
 
   private struct Reader {
     static var damage: DatabaseError {
-      DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a block of stamps is damaged")
+      DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_stamps: a block is damaged")
     }
 
     let content: UnsafeRawBufferPointer

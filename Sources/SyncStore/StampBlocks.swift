@@ -13,8 +13,10 @@ final class StampBlocks {
   typealias Entry = (fingerprint: RowFingerprint, state: RowState)
 
   /// Blocks are cut so that they fit on a page of 4,096 bytes.
-  private static let capacity = 3_900
-  private static let packed = 3_700
+  static let standardCapacity = 3_900
+  /// The most bytes of a block, and of one that more are to follow.
+  private let capacity: Int
+  private let packed: Int
 
   private let covering: SQLStatement
   private let following: SQLStatement
@@ -22,7 +24,11 @@ final class StampBlocks {
   private let deleting: SQLStatement
   private let scanning: SQLStatement
 
-  init(table: TableSchema, database: Database) throws {
+  init(
+    table: TableSchema, database: Database, capacity: Int = StampBlocks.standardCapacity
+  ) throws {
+    self.capacity = capacity
+    packed = capacity - 2 * capacity / 39
     let name = table.stampsName
     covering = try SQLStatement(
       "SELECT first, block FROM \(name) WHERE first <= ? ORDER BY first DESC LIMIT 1", on: database)
@@ -139,11 +145,11 @@ final class StampBlocks {
   private func block(covering high: UInt64) throws -> Block? {
     covering.bind(Int64(high), at: 1)
     guard try covering.step() else { return nil }
-    let first = UInt64(covering.integer(at: 0))
+    let first: UInt64 = try covering.number(at: 0)
     let entries = try StampBlockCoding.decode(covering.content(at: 1))
     covering.reset()
     following.bind(Int64(first), at: 1)
-    let end = try following.step() ? UInt64(following.integer(at: 0)) : nil
+    let end = try following.step() ? try following.number(at: 0) as UInt64 : nil
     following.reset()
     return Block(first: first, end: end, entries: entries)
   }
@@ -152,7 +158,7 @@ final class StampBlocks {
   private func covers(_ first: UInt64?, _ high: UInt64) throws -> Bool {
     covering.bind(Int64(high), at: 1)
     defer { covering.reset() }
-    return try covering.step() && UInt64(covering.integer(at: 0)) == first
+    return try covering.step() && covering.number(at: 0) == first
   }
 
   private func delete(_ first: UInt64) throws {
@@ -175,7 +181,7 @@ final class StampBlocks {
     for (index, entry) in entries.enumerated() {
       // Two rows whose upper bits agree have to stay in one block.
       let canCut = index > 0 && entries[index - 1].fingerprint.high != entry.fingerprint.high
-      let limit = entries.count - index > 40 ? Self.packed : Self.capacity
+      let limit = entries.count - index > 40 ? packed : capacity
       if canCut, coder.byteCount > limit {
         try put(coder, at: first)
         coder = StampBlockCoding()
@@ -184,7 +190,7 @@ final class StampBlocks {
       }
       coder.append(entry)
     }
-    if handsOnRest, start > 0, coder.byteCount < Self.packed { return Array(entries[start...]) }
+    if handsOnRest, start > 0, coder.byteCount < packed { return Array(entries[start...]) }
     try put(coder, at: first)
     return []
   }

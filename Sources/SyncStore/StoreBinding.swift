@@ -53,25 +53,44 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
     /// By random bytes beside a local integer key.
     case surrogate
     /// By the values of these columns.
-    case columns([String])
+    case columns([SQLName])
   }
 
   /// Tables that stay on this device.
-  public var excludedTables: Set<String> = []
+  public var excludedTables: Set<SQLName> = []
   /// Columns that stay on this device, by table.
-  public var excludedColumns: [String: Set<String>] = [:]
+  public var excludedColumns: [SQLName: Set<SQLName>] = [:]
   /// How the rows of some tables are identified.
-  public var identities: [String: Identity] = [:]
+  public var identities: [SQLName: Identity] = [:]
   /// Columns that refer to a table's primary key without a declared foreign
   /// key: table, then column, then the table referred to.
-  public var references: [String: [String: String]] = [:]
+  public var references: [SQLName: [SQLName: SQLName]] = [:]
   /// How concurrent changes merge, by table. Fixed when the document is
   /// created.
-  public var tableMergeTypes: [String: TableMergeType] = [:]
+  public var tableMergeTypes: [SQLName: TableMergeType] = [:]
   /// How concurrent changes to a column merge: table, then column. Fixed when
   /// the document is created.
-  public var columnMergeTypes: [String: [String: ColumnMergeType]] = [:]
+  public var columnMergeTypes: [SQLName: [SQLName: ColumnMergeType]] = [:]
+  /// Tables in which nothing stands in for a row that lost a unique value: the
+  /// rows that refer to it are parked with it. Fixed when the document is
+  /// created.
+  public var tablesWithoutStandIns: Set<SQLName> = []
 
   /// The defaults for everything.
   public init() {}
+
+  /// Reads a configuration, also one that was written before there were
+  /// stand-ins.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    excludedTables = try values.decode(Set<SQLName>.self, forKey: .excludedTables)
+    excludedColumns = try values.decode([SQLName: Set<SQLName>].self, forKey: .excludedColumns)
+    identities = try values.decode([SQLName: Identity].self, forKey: .identities)
+    references = try values.decode([SQLName: [SQLName: SQLName]].self, forKey: .references)
+    tableMergeTypes = try values.decode([SQLName: TableMergeType].self, forKey: .tableMergeTypes)
+    columnMergeTypes = try values.decode(
+      [SQLName: [SQLName: ColumnMergeType]].self, forKey: .columnMergeTypes)
+    tablesWithoutStandIns =
+      try values.decodeIfPresent(Set<SQLName>.self, forKey: .tablesWithoutStandIns) ?? []
+  }
 }

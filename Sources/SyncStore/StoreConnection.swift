@@ -51,12 +51,18 @@ final class StoreConnection: Sendable {
   /// Makes the temporary triggers for a schema, in place of earlier ones. They
   /// are gone if the transaction is rolled back.
   func copyTriggers(for schema: StoreSchema, _ database: Database) throws {
-    let copies = try String.fetchAll(
+    let copies = try SQLName.fetchAll(
       database,
       sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name GLOB 'docsync_*'")
     for name in copies { try database.execute(sql: "DROP TRIGGER temp.\(quoted(name))") }
-    let tables = try String.fetchSet(
+    let tables = try SQLName.fetchSet(
       database, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'table'")
+    let rollingBack = Set(
+      try String.fetchAll(
+        database,
+        sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table' "
+          + "AND sql LIKE '%rollback%'"
+      ).map { SQLName($0).folded })
     let triggers = try String.fetchAll(
       database,
       sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' "
@@ -64,12 +70,18 @@ final class StoreConnection: Sendable {
     appTriggers.removeAll()
     var count = 0
     for trigger in triggers.compactMap(AppTrigger.init) {
-      guard tables.contains(trigger.tableName.lowercased()) else { continue }
-      let name = "docsync_run_\(count)"
+      guard tables.contains(trigger.tableName.folded) else { continue }
+      let original = AppTriggerRuns.Trigger(name: trigger.triggerName, table: trigger.tableName)
+      if let failure = appTriggers.ending(of: original) {
+        appTriggers.addUnusable(failure)
+        continue
+      }
+      let name: SQLName = "docsync_run_\(count)"
       let copy = trigger.temporary(
-        named: name, condition: "\(AppTriggerRuns.function)(\(appTriggers.nextNumber))"
+        named: name, condition: "\(AppTriggerRuns.function)(\(appTriggers.nextNumber))",
+        endsTransaction: { rollingBack.contains($0.folded) }
       ) { table in
-        tables.contains(table.lowercased()) && schema.table(named: table) == nil
+        tables.contains(table.folded) && schema.table(named: table) == nil
       }
       guard let copy else { continue }
       try database.execute(sql: copy)
@@ -77,7 +89,6 @@ final class StoreConnection: Sendable {
       // A store that was downloaded is its device's own by now, and older versions
       // of SQLite count full-text tables among what is not safe.
       if let connection = database.sqliteConnection { csqlite_set_trusted_schema(connection, 1) }
-      let original = AppTriggerRuns.Trigger(name: trigger.triggerName, table: trigger.tableName)
       do {
         _ = try SQLStatement("EXPLAIN " + trigger.firingStatement(database), on: database)
         appTriggers.add(original)
@@ -97,10 +108,31 @@ extension StoreError {
       return try body()
     } catch let error as DatabaseError {
       throw StoreError(error, path: path)
+    } catch let ended as TransactionEnded {
+      throw StoreError(ended, path: path)
+    } catch let error as RowDecodingError {
+      // What a query of one column found is not of the type that it is asked for.
+      throw StoreError(damagedIn: "\(error)", path: path, "\(error)")
+    } catch let error as DecodingError {
+      throw StoreError(damagedTable: "docsync_meta", path: path, "\(error)")
     } catch var error as StoreError where error.path.isEmpty {
       error.path = path
       throw error
     }
+  }
+
+  /// The error of a transaction that SQLite has ended: what has become of it
+  /// is said beside what failed.
+  init(_ ended: TransactionEnded, path: String) {
+    self.init(ended.cause, path: path)
+    if code == .sqlite {
+      message = "SQLite has ended the transaction by itself: \(ended.cause.message ?? "no detail")."
+      remedy =
+        "See what in the application’s schema says ROLLBACK, or check the database with "
+        + "“PRAGMA integrity_check”, and try again."
+    }
+    detail = [detail, "The transaction is rolled back: the store is as it was."]
+      .compactMap(\.self).joined(separator: " ")
   }
 
   init(_ error: DatabaseError, path: String) {
@@ -115,6 +147,8 @@ extension StoreError {
         .notADatabase, path: path, message: "The file is not an SQLite database.",
         remedy: "Name a database file; an encrypted one has to be decrypted first.",
         detail: detail)
+    case .SQLITE_CORRUPT where error.sql == nil && error.message?.contains("docsync_") ?? false:
+      self.init(damagedIn: error.message ?? "", path: path, detail)
     case .SQLITE_CORRUPT:
       self.init(
         .damaged, path: path, message: "The database is damaged.",

@@ -25,8 +25,8 @@ struct StoreDigester {
     return StoreDigest(visible: visibleHash, logical: logicalHash, rowCount: rowCount)
   }
 
-  private func update(_ hash: inout SHA256, _ text: String) {
-    var text = text
+  private func update(_ hash: inout SHA256, _ name: SQLName) {
+    var text = name.text
     text.withUTF8 { hash.update(bufferPointer: UnsafeRawBufferPointer($0)) }
     hash.update(data: [0])
   }
@@ -48,16 +48,20 @@ struct StoreDigester {
     let names = table.keyColumns.map(quoted) + columns.map { quoted($0.element.name) }
     let reading = try SQLStatement(
       "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName)", on: session.database)
+    let plain = try session.keptPlainValues(of: table)
     var count = 0
     while try reading.step() {
       let key = table.keyColumns.indices.map { reading.value(at: $0) }
       if key.contains(.null) { continue }
+      let identity = try access.identity(ofKey: key)
+      let kept = plain.isEmpty ? nil : plain[identity]
       var bytes: [UInt8] = []
       for (index, column) in columns.enumerated() {
         let value = reading.value(at: table.keyColumns.count + index)
-        append(try session.exported(value, column.element), to: &bytes)
+        let isPlain = kept != nil && kept?[column.offset] == value
+        append(isPlain ? value : try session.exported(value, column.element), to: &bytes)
       }
-      adding.bind(blob: try access.identity(ofKey: key).bytes, at: 1)
+      adding.bind(blob: identity.bytes, at: 1)
       adding.bind(blob: Array(SHA256.hash(data: bytes)), at: 2)
       try adding.run()
       count += 1
@@ -77,7 +81,8 @@ struct StoreDigester {
     switch value {
     case .null: break
     case .integer(let integer): append(UInt64(bitPattern: integer), to: &bytes)
-    case .real(let real): append(real.bitPattern, to: &bytes)
+    // Nothing in SQL tells −0.0 from 0.0: they are one value.
+    case .real(let real): append(real == 0 ? 0 : real.bitPattern, to: &bytes)
     case .text(let content), .blob(let content):
       append(UInt64(content.count), to: &bytes)
       bytes.append(contentsOf: content)
@@ -115,14 +120,21 @@ struct StoreDigester {
       hash.update(data: bytes)
     }
     let parked = try SQLStatement(
-      "SELECT identity, cells, moved FROM docsync_kept WHERE tbl = ? ORDER BY identity",
+      "SELECT identity, cells, moved, reason FROM docsync_kept WHERE tbl = ? ORDER BY identity",
       on: session.database)
     parked.bind(Int64(table.id), at: 1)
     while try parked.step() {
       var bytes = parked.bytes(at: 0)
+      let reason = KeptRow.Reason(rawValue: parked.text(at: 3))
+      let isShown = reason == .overlaid || reason == .rescued
       let cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
         $0.column < table.columns.count
+      }.filter { cell in
+        // Which plain values a device keeps depends on the keys of its rows.
+        guard case .key = table.columns[cell.column].domain else { return true }
+        return !isShown || StoreSession.key(cell.value) == nil
       }
+      if reason == .overlaid, cells.isEmpty { continue }
       for cell in cells.sorted(by: {
         table.columns[$0.column].wireName < table.columns[$1.column].wireName
       }) {

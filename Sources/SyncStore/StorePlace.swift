@@ -183,8 +183,11 @@ public struct StorePlaces: Sendable {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
+      // One that an earlier version made may be open to others.
+      try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
       let content = Data((tokens.joined(separator: "\n") + "\n").utf8)
       try content.write(to: URL(fileURLWithPath: path), options: .atomic)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
       return true
     } catch let error as CocoaError where Self.isRefusal(error) {
       // No home, or a read-only one: the place and the directory have to do.

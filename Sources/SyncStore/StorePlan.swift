@@ -1,9 +1,11 @@
+import SyncModel
+
 /// How a database would be put under sync.
 public struct StorePlan: Hashable, Sendable {
   /// The tables that will be synchronized.
   public var tables: [StoreStatus.TableStatus]
   /// Tables that are left out, and why.
-  public var leftOut: [String: String]
+  public var leftOut: [SQLName: String]
   /// Columns that look like references and are not declared as such, in order
   /// of table and column.
   public var likelyReferences: [LikelyReference]
@@ -13,7 +15,7 @@ public struct StorePlan: Hashable, Sendable {
 
   /// Joins the parts.
   public init(
-    tables: [StoreStatus.TableStatus], leftOut: [String: String],
+    tables: [StoreStatus.TableStatus], leftOut: [SQLName: String],
     likelyReferences: [LikelyReference], hints: [SchemaHint] = []
   ) {
     self.tables = tables
@@ -31,18 +33,18 @@ public struct StorePlan: Hashable, Sendable {
 /// ``StoreConfiguration/references``.
 public struct LikelyReference: Hashable, Sendable {
   /// The table that has the column.
-  public var table: String
+  public var table: SQLName
   /// The column.
-  public var column: String
+  public var column: SQLName
   /// The table that it seems to refer to.
-  public var parent: String
+  public var parent: SQLName
   /// How many different values were looked at, of those that can be keys.
   public var valueCount: Int
   /// How many of them are keys of `parent`.
   public var matchCount: Int
 
   /// Joins the parts.
-  public init(table: String, column: String, parent: String, valueCount: Int, matchCount: Int) {
+  public init(table: SQLName, column: SQLName, parent: SQLName, valueCount: Int, matchCount: Int) {
     self.table = table
     self.column = column
     self.parent = parent
@@ -68,14 +70,14 @@ public struct SchemaHint: Hashable, Sendable {
   /// What is to be looked at.
   public var kind: Kind
   /// The table that has the column.
-  public var table: String
+  public var table: SQLName
   /// The column.
-  public var column: String
+  public var column: SQLName
   /// The table whose greatest key `column` holds.
-  public var counted: String?
+  public var counted: SQLName?
 
   /// Joins the parts.
-  public init(kind: Kind, table: String, column: String, counted: String? = nil) {
+  public init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
     self.kind = kind
     self.table = table
     self.column = column

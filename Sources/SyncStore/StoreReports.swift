@@ -79,6 +79,8 @@ public struct SealReport: Hashable, Sendable {
   /// Rows that had to be taken out of the tables, since no other device
   /// would show them.
   public var parkedRows = 0
+  /// What was noticed of the edits.
+  public var warnings: [SyncWarning] = []
 
   /// A report of nothing.
   public init() {}
@@ -90,6 +92,9 @@ public struct ApplyReport: Hashable, Sendable {
   public var applied: [AppliedChangeSet] = []
   /// The change sets that wait, and for what.
   public var waiting: [WaitingChangeSet] = []
+  /// The change sets that cannot be applied, and why: nothing of them was,
+  /// nor of their authors' later ones.
+  public var refused: [RefusedChangeSet] = []
   /// Rows inserted into tables.
   public var insertedRows = 0
   /// Rows whose columns changed.
@@ -110,10 +115,34 @@ public struct ApplyReport: Hashable, Sendable {
   /// Tables, and columns as `table.column`, of which the change sets speak
   /// and that this store does not have: what they say is kept until the
   /// application makes them.
-  public var unknownNames: Set<String> = []
+  public var unknownNames: Set<SQLName> = []
 
   /// A report of nothing.
   public init() {}
+}
+
+/// A change set that cannot be applied.
+public struct RefusedChangeSet: Hashable, Sendable {
+  /// Why.
+  public enum Reason: Hashable, Sendable {
+    /// It belongs to another document, or generation.
+    case foreign
+    /// It does not follow the one that was applied before it.
+    case fork
+    /// It says what no store can do.
+    case contradictory
+  }
+
+  /// Its author.
+  public var client: ClientIdentifier
+  /// Its number.
+  public var number: UInt64
+  /// The hash of its file.
+  public var hash: ContentHash
+  /// Why.
+  public var reason: Reason
+  /// The reason in words.
+  public var message: String
 }
 
 /// One change set in a store's history.
@@ -177,26 +206,28 @@ public struct StoreStatus: Hashable, Sendable {
   /// The synchronized tables and how their rows are identified.
   public var tables: [TableStatus]
   /// Tables that are left out, and why.
-  public var leftOut: [String: String]
+  public var leftOut: [SQLName: String]
   /// Tables, and columns as `table.column`, that this store does not have and
   /// of which it keeps what others say, until the application makes them.
-  public var unknownNames: [String] = []
+  public var unknownNames: [SQLName] = []
   /// Tables, and columns as `table.column`, that the application dropped and
   /// made again: what they held before has to be fetched anew.
-  public var incompleteNames: [String] = []
+  public var incompleteNames: [SQLName] = []
+  /// How many rows have NULL in their key and stay on this device, by table.
+  public var rowsWithoutKey: [SQLName: Int] = [:]
 
   /// A synchronized table.
   public struct TableStatus: Hashable, Sendable {
     /// Its name.
-    public var name: String
+    public var name: SQLName
     /// How its rows are identified.
     public var identity: StoreConfiguration.Identity
     /// Columns that stay on this device.
-    public var excludedColumns: [String]
+    public var excludedColumns: [SQLName]
 
     /// Joins the parts.
     public init(
-      name: String, identity: StoreConfiguration.Identity, excludedColumns: [String]
+      name: SQLName, identity: StoreConfiguration.Identity, excludedColumns: [SQLName]
     ) {
       self.name = name
       self.identity = identity
@@ -208,7 +239,7 @@ public struct StoreStatus: Hashable, Sendable {
   public init(
     unsealedEdits: Int, unpublishedChangeSets: Int, head: UInt64, vector: VersionVector,
     waiting: [WaitingChangeSet], parked: [ParkedRow], tables: [TableStatus],
-    leftOut: [String: String]
+    leftOut: [SQLName: String]
   ) {
     self.unsealedEdits = unsealedEdits
     self.unpublishedChangeSets = unpublishedChangeSets
@@ -242,14 +273,14 @@ public struct ParkedRow: Hashable, Sendable {
   }
 
   /// Its table.
-  public var table: String
+  public var table: SQLName
   /// Its identity.
   public var identity: RowIdentity
   /// Why it is parked.
   public var reason: Reason
 
   /// Joins the parts.
-  public init(table: String, identity: RowIdentity, reason: Reason) {
+  public init(table: SQLName, identity: RowIdentity, reason: Reason) {
     self.table = table
     self.identity = identity
     self.reason = reason

@@ -6,32 +6,35 @@ struct StoreSchema {
   /// The synchronized tables, in order of their ids.
   let tables: [TableSchema]
   /// Tables that are left out, and why.
-  var leftOut: [String: String]
+  var leftOut: [SQLName: String]
 
   private let positions: [Int: Int]
-  private let names: [String: Int]
+  private let names: [SQLName: Int]
   private let inbound: [Int: [ForeignKey]]
-  private let wireNames: [String: Int]
+  private let wireNames: [SQLName: Int]
 
-  init(tables: [TableSchema], leftOut: [String: String]) {
+  init(tables: [TableSchema], leftOut: [SQLName: String]) {
     self.tables = tables
     self.leftOut = leftOut
     positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
     inbound = Dictionary(grouping: tables.flatMap(\.foreignKeys), by: \.parent)
     names = Dictionary(
-      uniqueKeysWithValues: tables.enumerated().map { ($1.name.lowercased(), $0) })
+      uniqueKeysWithValues: tables.enumerated().map { ($1.name.folded, $0) })
     wireNames = Dictionary(
       tables.enumerated().map { ($1.wireName, $0) }, uniquingKeysWith: min)
   }
 
   subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
 
-  func table(named name: String) -> TableSchema? {
-    names[name.lowercased()].map { tables[$0] }
+  /// Whether there is a table with an id.
+  func contains(_ id: Int) -> Bool { positions[id] != nil }
+
+  func table(named name: SQLName) -> TableSchema? {
+    names[name.folded].map { tables[$0] }
   }
 
   /// The table of which change sets speak by this name.
-  func table(wireName: String) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
+  func table(wireName: SQLName) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
 
   /// Foreign keys that point to a table.
   func inbound(to table: TableSchema) -> [ForeignKey] {
@@ -78,28 +81,32 @@ struct TableSchema {
 
   /// The number that names the table in bookkeeping.
   var id: Int
-  var name: String
+  var name: SQLName
   /// The name in change sets: the one that the table had when it was
   /// registered, whatever it is called by now.
-  var wireName: String
+  var wireName: SQLName
   var identity: Identity
   /// The synchronized columns, generated ones left out; the position is the
   /// bit in the log's masks. A local key is not among them.
   var columns: [ColumnSchema]
   /// Names, in lower case, of columns that stay on this device.
-  var excludedColumns: Set<String> = []
+  var excludedColumns: Set<SQLName> = []
   /// The names, in lower case, that they have on devices that do not exclude
   /// them.
-  var excludedNames: Set<String> = []
+  var excludedNames: Set<SQLName> = []
   /// The integer key where rows have one beside their identity: surrogate
   /// tables and those with declared identity columns.
-  var localKey: String?
+  var localKey: SQLName?
   /// The column that is another name of the rowid, whether it is the local
   /// key or, by choice, the identity.
-  var rowidAlias: String?
+  var rowidAlias: SQLName?
+  /// The table to which the local key refers, where an earlier version has
+  /// given the rows identities of their own all the same: on other devices
+  /// they may have the numbers of other rows of that table.
+  var misidentifiedParent: SQLName?
   /// The names of all columns, generated and excluded ones and the local key
   /// included.
-  var allColumns: [String] = []
+  var allColumns: [SQLName] = []
   var generatedColumns: [GeneratedColumn] = []
   var isWithoutRowid: Bool
   /// Whether rows may be there that have no stamps, being older than syncing.
@@ -110,6 +117,9 @@ struct TableSchema {
   var foreignKeys: [ForeignKey]
   /// How concurrent changes to the rows merge.
   var mergeType = TableMergeType.latestWins
+  /// Whether the row that holds a unique value stands in for those that lost
+  /// it, where others refer to them.
+  var hasStandIns = true
   /// Positions of columns whose edits add up.
   var counters: [Int] { columns.indices.filter { columns[$0].domain == .counter } }
   /// Whether another table refers to this one.
@@ -133,7 +143,7 @@ struct TableSchema {
 
   /// The columns by which the log and the lookups name a row: the identity's,
   /// or the local key of a surrogate table.
-  var keyColumns: [String] {
+  var keyColumns: [SQLName] {
     switch identity {
     case .surrogate: [localKey ?? "rowid"]
     case .primaryKey(let positions), .columns(let positions):
@@ -142,7 +152,7 @@ struct TableSchema {
   }
 
   /// Their names in change sets.
-  var wireKeyColumns: [String] {
+  var wireKeyColumns: [SQLName] {
     identity == .surrogate ? keyColumns : identityPositions.map { columns[$0].wireName }
   }
 
@@ -202,10 +212,10 @@ struct ColumnSchema: Hashable {
     case counter
   }
 
-  var name: String
+  var name: SQLName
   /// The name in change sets: the one that the column had when it was
   /// registered, whatever it is called by now.
-  var wireName: String
+  var wireName: SQLName
   var affinity: Affinity
   var collation: String
   var domain: Domain
@@ -228,7 +238,7 @@ struct ColumnSchema: Hashable {
 
 /// A column that SQLite computes from others.
 struct GeneratedColumn: Hashable {
-  var name: String
+  var name: SQLName
   var affinity: ColumnSchema.Affinity
   var collation: String
   /// The SQL by which it is computed.
@@ -253,10 +263,11 @@ struct ForeignKey: Hashable {
   var columns: [Int]
   var parent: Int
   /// The parent's columns, by name: its local key may be among them.
-  var parentColumns: [String]
+  var parentColumns: [SQLName]
   var onDelete: DeleteAction
-  /// Whether nobody declared it: it follows from one over several columns.
-  var isImplied = false
+  /// Whether SQLite keeps it. If not, it follows from others, or was named when
+  /// syncing began; a value that leads to no row is what it is then.
+  var isEnforced = true
 
   /// Whether a row that is referred to in this way is not to be deleted
   /// alone.
@@ -267,7 +278,7 @@ struct ForeignKey: Hashable {
 struct UniqueIndex: Hashable {
   /// The number of the index within its table.
   var ordinal: Int
-  var name: String
+  var name: SQLName
   /// Positions of plain columns; `nil` where an expression is indexed.
   var columns: [Int?]
   var collations: [String]

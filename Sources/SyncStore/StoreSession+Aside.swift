@@ -16,24 +16,26 @@ extension StoreSession {
     guard !table.excludedColumns.isEmpty else { return }
     let reading = try access.statement(
       "SELECT col, value FROM docsync_aside WHERE wire = ? AND identity = ?")
-    reading.bind(.text(Array(table.wireName.utf8)), at: 1)
+    reading.bind(.text(table.wireName.text), at: 1)
     reading.bind(blob: row.identity.bytes, at: 2)
-    var waiting: [(column: String, value: Value)] = []
-    while try reading.step() { waiting.append((reading.text(at: 0), reading.value(at: 1))) }
+    var waiting: [(column: SQLName, value: Value)] = []
+    while try reading.step() {
+      waiting.append((SQLName(reading.text(at: 0)), reading.value(at: 1)))
+    }
     for (column, value) in waiting where table.excludedColumns.contains(column) {
       guard try putBack(value, column, key, access) else { continue }
       let removal = try access.statement(
         "DELETE FROM docsync_aside WHERE wire = ? AND identity = ? AND col = ?")
-      removal.bind(.text(Array(table.wireName.utf8)), at: 1)
+      removal.bind(.text(table.wireName.text), at: 1)
       removal.bind(blob: row.identity.bytes, at: 2)
-      removal.bind(.text(Array(column.utf8)), at: 3)
+      removal.bind(.text(column.text), at: 3)
       try removal.run()
     }
   }
 
   /// False if a condition of the table is against it: the value is kept then.
   private func putBack(
-    _ value: Value, _ column: String, _ key: [Value], _ access: TableAccess
+    _ value: Value, _ column: SQLName, _ key: [Value], _ access: TableAccess
   ) throws -> Bool {
     let table = access.table
     // Named, so that a conflict clause in the schema does not take effect.
@@ -52,7 +54,7 @@ extension StoreSession {
 
   /// Warns that values which stay on this device are against a condition of
   /// their table, in rows that have come back.
-  func warnOfRefusedValues(_ columns: [String], of table: TableSchema, _ error: DatabaseError) {
+  func warnOfRefusedValues(_ columns: [SQLName], of table: TableSchema, _ error: DatabaseError) {
     var warning = SyncWarning(
       .localValueRefused, table: table.name,
       message: "\(columns.joined(separator: ", ")) of \(table.name), which stays on this device, "

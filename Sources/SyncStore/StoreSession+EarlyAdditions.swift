@@ -88,7 +88,7 @@ extension StoreSession {
     var sums: [Int32: Counter.Sum] = [:]
     while try statement.step() {
       guard let value = try KeptCells.decode(statement.bytes(at: 1)).first?.value else { continue }
-      sums[Int32(statement.integer(at: 0))] = Counter.Sum(
+      sums[try statement.number(at: 0)] = Counter.Sum(
         value, at: HybridTime(rawValue: UInt64(bitPattern: statement.integer(at: 2))))
     }
     return sums

@@ -13,12 +13,12 @@ extension StoreSession {
   /// The last number that this client has given out; `nil` for none.
   func ownHead() throws -> VersionVector.Entry? {
     let applied = try clients.vector()[ownClient]
-    let row = try Row.fetchOne(
+    let row = try StoredRow.fetchOne(
       database,
       sql: "SELECT number, hash FROM docsync_outbox WHERE client = ? ORDER BY number DESC LIMIT 1",
       arguments: [own])
-    guard let row, let hash = ContentHash(bytes: row["hash"] as Data) else { return applied }
-    let sealed = VersionVector.Entry(number: UInt64(row["number"] as Int64), hash: hash)
+    guard let row, let hash = ContentHash(bytes: try row["hash"] as Data) else { return applied }
+    let sealed = VersionVector.Entry(number: try row["number"], hash: hash)
     return sealed.number > applied?.number ?? 0 ? sealed : applied
   }
 
@@ -50,11 +50,11 @@ extension StoreSession {
       database, sql: "SELECT DISTINCT client FROM docsync_outbox WHERE client <> ? ORDER BY client",
       arguments: [own])
     for author in others {
-      let numbers = try Int64.fetchAll(
+      let numbers = try UInt64.fetchAll(
         database, sql: "SELECT number FROM docsync_outbox WHERE client = ? ORDER BY number",
         arguments: [author])
       for number in numbers where number > vector.number(of: clients.client(author)) {
-        try body(sealedChangeSet(UInt64(number), of: author, given: nil))
+        try body(sealedChangeSet(number, of: author, given: nil))
       }
     }
     let last = try ownHead()?.number ?? 0
@@ -68,13 +68,14 @@ extension StoreSession {
   private func sealedChangeSet(
     _ number: UInt64, of author: Int32, given: [UInt8]?
   ) throws -> ReceivedChangeSet {
-    let row = try Row.fetchOne(
+    let row = try StoredRow.fetchOne(
       database, sql: "SELECT hash, bytes FROM docsync_outbox WHERE client = ? AND number = ?",
       arguments: [author, Int64(clamping: number)])
-    let kept = row.map { Array($0["bytes"] as Data) } ?? []
+    let kept = try row.map { Array(try $0["bytes"] as Data) } ?? []
     let bytes = kept.isEmpty ? given ?? [] : kept
     let hash = ContentHash(of: bytes)
-    guard !bytes.isEmpty, row == nil || (row?["hash"] as Data?) == Data(hash.bytes) else {
+    let known: Data? = try row.map { try $0["hash"] }
+    guard !bytes.isEmpty, known == nil || known == Data(hash.bytes) else {
       throw StoreError(
         .changeSetMissing, path: "",
         message: "The whole store does not contain this device's change set \(number), and the "
@@ -146,18 +147,18 @@ extension StoreSession {
 
   /// The own change sets that are to be written anew, in order.
   func returning() throws -> [ContentReplacement.OwnChangeSet] {
-    let rows = try Row.fetchAll(
+    let rows = try StoredRow.fetchAll(
       database, sql: "SELECT value FROM docsync_record WHERE key GLOB ? ORDER BY key",
       arguments: [Self.returningKeys + "*"])
     return try rows.map { row in
-      let bytes = Array(row["value"] as Data)
+      let bytes = Array(try row["value"] as Data)
       let header: SyncChangeSet.Header
       do {
         header = try ChangeSetCodec.decode(bytes).header
       } catch let error as CodecError {
         throw DatabaseError(
           resultCode: .SQLITE_CORRUPT,
-          message: "a change set that is to be written anew is damaged: \(error)")
+          message: "docsync_record: a change set that is to be written anew is damaged: \(error)")
       }
       return ContentReplacement.OwnChangeSet(
         client: header.client, number: header.number, hash: ContentHash(of: bytes), bytes: bytes)

@@ -21,7 +21,8 @@ extension SyncPolicies {
     do {
       return try JSONDecoder().decode(SyncPolicies.self, from: stored)
     } catch is DecodingError {
-      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the policies are damaged")
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_meta: the policies are damaged")
     }
   }
 

@@ -13,11 +13,15 @@ final class StoreSession {
   /// Milliseconds since 1970 when the transaction began.
   let now: Int64
 
+  /// The most bytes of one block of rows' states.
+  var stampBlockBytes = StampBlocks.standardCapacity
   /// See ``hasEarlyAdditions()``; `nil` as long as nobody has asked.
   var knowsEarlyAdditions: Bool?
   /// Notices conflicts and keeps the journal.
   private(set) lazy var conflicts = ConflictRecorder(session: self)
   let policyCache = PolicyCache()
+  /// See ``plainKeys(of:)``, by table.
+  var plainKeys: [Int: Set<Int64>] = [:]
 
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
@@ -48,6 +52,10 @@ final class StoreSession {
 
   func access(_ id: Int) throws -> TableAccess {
     if let access = accesses[id] { return access }
+    // Ids are read from the tables of bookkeeping, too.
+    guard schema.contains(id) else {
+      throw StoreError(damagedTable: "docsync_table", "no table has the id \(id)")
+    }
     let access = try TableAccess(table: schema[id], session: self)
     accesses[id] = access
     return access
@@ -56,7 +64,19 @@ final class StoreSession {
   /// Has what is remembered of keys beyond the tables read anew, after a
   /// rollback.
   func forgetKeyMemory() {
+    plainKeys = [:]
     for access in accesses.values { access.forgetKeyMemory() }
+  }
+
+  /// Forgets which keys rows had that are gone, after sealing.
+  func forgetGoneKeys() {
+    for access in accesses.values { access.forgetGoneKeys() }
+  }
+
+  /// Forgets what ``TableAccess/rememberEarlierKeys()`` remembered, once the
+  /// log is empty.
+  func forgetEarlierKeys() throws {
+    for access in accesses.values { try access.forgetEarlierKeys() }
   }
 
   /// A hash of a key, by a secret of the document.
@@ -95,14 +115,15 @@ final class StoreSession {
 
   // MARK: - References
 
-  /// The value that a change set carries for a value of a column here.
+  /// The value that a change set carries for a value of a column here: where
+  /// that leads to no row, the value itself.
   func exported(_ value: Value, _ column: ColumnSchema) throws -> Value {
     switch column.domain {
     case .plain: return value
     case .counter: return CounterValue.plain(value).encoded
     case .key(let table):
       guard let key = Self.key(value) else { return value }
-      return .identity(try access(table).identity(ofLocalKey: key))
+      return try access(table).identity(ofKeyInUse: key).map { .identity($0) } ?? value
     }
   }
 

@@ -21,7 +21,8 @@ final class TableAccess {
     self.table = table
     self.session = session
     let database = session.database
-    stamps = try StampBlocks(table: table, database: database)
+    stamps = try StampBlocks(
+      table: table, database: database, capacity: session.stampBlockBytes)
     let match = Self.match(table.keyColumns)
     let columns = table.columns.map { quoted($0.name) }
     selecting = try SQLStatement(
@@ -30,7 +31,7 @@ final class TableAccess {
     deleting = try SQLStatement("DELETE FROM \(table.quotedName) WHERE \(match)", on: database)
   }
 
-  static func match(_ columns: [String]) -> String {
+  static func match(_ columns: [SQLName]) -> String {
     columns.map { "\(quoted($0)) = ?" }.joined(separator: " AND ")
   }
 
@@ -47,25 +48,11 @@ final class TableAccess {
         defer { statement.reset() }
         return RowIdentity(bytes: statement.bytes(at: 0))
       }
-      // A row from before syncing that has another key by now has taken its
-      // identity with it: nothing has this key.
-      let isNobody = try movedOriginals().contains(key)
-      return RowIdentity(
-        bytes: Bits128(
-          high: isNobody ? ~table.origin : table.origin, low: UInt64(bitPattern: key)
-        ).bytes)
+      return try originalIdentity(of: key)
     case .columns(let positions):
-      let columns = positions.map { quoted(table.columns[$0].name) }
-      let statement = try statement(
-        "SELECT \(columns.joined(separator: ", ")) FROM \(table.quotedName) "
-          + "WHERE \(quoted(table.localKey ?? "rowid")) = ?")
-      statement.bind(key, at: 1)
-      var values: [Value]?
-      if try statement.step() {
-        values = columns.indices.map { statement.value(at: $0) }
-        statement.reset()
+      guard let values = try presentKey(key) ?? loggedKey(key) else {
+        return danglingIdentity(of: key)
       }
-      guard let values = try values ?? loggedKey(key) else { return danglingIdentity(of: key) }
       return identity(
         of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
     case .primaryKey:
@@ -73,23 +60,114 @@ final class TableAccess {
     }
   }
 
+  /// The identity that a row has had from the beginning. One that has another
+  /// key by now has taken it along: nothing has this key.
+  private func originalIdentity(of key: Int64) throws -> RowIdentity {
+    let isNobody = try movedOriginals().contains(key)
+    return RowIdentity(
+      bytes: Bits128(
+        high: isNobody ? ~table.origin : table.origin, low: UInt64(bitPattern: key)
+      ).bytes)
+  }
+
+  /// The identity of the row that a local key leads to: one that has it, or
+  /// had it until an edit that is not sealed. `nil` if there is none.
+  func identity(ofKeyInUse key: Int64) throws -> RowIdentity? {
+    if table.identity == .surrogate {
+      if let identity = try explicitIdentity(of: key) { return identity }
+      guard try isTaken(key) || goneKeys().contains(key) else { return nil }
+      return try originalIdentity(of: key)
+    }
+    guard try isTaken(key) || loggedKey(key) != nil else { return nil }
+    return try identity(ofLocalKey: key)
+  }
+
+  private var gone: Set<Int64>?
+
+  /// The keys that rows had before the edits in the log, if these may have
+  /// taken them.
+  private func goneKeys() throws -> Set<Int64> {
+    if let gone { return gone }
+    typealias Entry = CaptureTriggers.Entry
+    let kinds = [Entry.delete, .replaced, .present, .hiddenDelete].map { "\($0.rawValue)" }
+    let found = try Int64.fetchSet(
+      session.database,
+      sql: "SELECT k0 FROM \(table.logName) WHERE op IN (\(kinds.joined(separator: ", ")))")
+    gone = found
+    return found
+  }
+
+  func forgetGoneKeys() { gone = nil }
+
   /// The identity that a row with a local key had before the edits that are
   /// in the log.
   func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
-    guard case .columns(let positions) = table.identity, let values = try loggedKey(key) else {
+    guard case .columns(let positions) = table.identity else {
       return try identity(ofLocalKey: key)
     }
+    guard let values = try loggedKey(key) ?? presentKey(key) else {
+      return danglingIdentity(of: key)
+    }
     return identity(
-      of: try zip(values, positions).map { try session.exported($0, table.columns[$1]) })
+      of: try zip(values, positions).map { try session.earlierExported($0, table.columns[$1]) })
+  }
+
+  /// Likewise, for the local values of the key columns.
+  func earlierIdentity(ofKey key: [Value]) throws -> RowIdentity {
+    guard table.identity != .surrogate else { return try identity(ofKey: key) }
+    return identity(
+      of: try zip(key, table.identityPositions).map { value, position in
+        try session.earlierExported(value, table.columns[position])
+      })
+  }
+
+  /// The declared columns of the row with a local key.
+  private func presentKey(_ key: Int64) throws -> [Value]? {
+    let columns = table.identityPositions.map { quoted(table.columns[$0].name) }
+    let statement = try statement(
+      "SELECT \(columns.joined(separator: ", ")) FROM \(table.quotedName) "
+        + "WHERE \(quoted(table.localKey ?? "rowid")) = ?")
+    statement.bind(key, at: 1)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return columns.indices.map { statement.value(at: $0) }
+  }
+
+  /// Whether ``rememberEarlierKeys()`` has been called for the log as it is.
+  private var remembersEarlierKeys = false
+
+  private var earlierKeys: String { "temp.docsync_earlier_\(table.id)" }
+
+  /// Puts what the log says of declared columns that rows had into a table in
+  /// which it is found by their local keys.
+  func rememberEarlierKeys() throws {
+    let names = table.identityPositions.indices.map { "k\($0)" }.joined(separator: ", ")
+    try session.database.execute(
+      sql: """
+        CREATE TEMP TABLE IF NOT EXISTS docsync_earlier_\(table.id) \
+        (identity INTEGER PRIMARY KEY, \(names));
+        DELETE FROM \(earlierKeys);
+        INSERT OR IGNORE INTO \(earlierKeys) (identity, \(names)) \
+        SELECT identity, \(names) FROM \(table.logName) WHERE identity IS NOT NULL ORDER BY seq
+        """)
+    remembersEarlierKeys = true
+  }
+
+  func forgetEarlierKeys() throws {
+    guard remembersEarlierKeys else { return }
+    remembersEarlierKeys = false
+    try session.database.execute(sql: "DELETE FROM \(earlierKeys)")
   }
 
   /// The declared columns of a row that was deleted, or given another key,
   /// since the last change set, as they were before.
   private func loggedKey(_ key: Int64) throws -> [Value]? {
     let keys = table.identityPositions.indices.map { "k\($0)" }
-    let statement = try statement(
-      "SELECT \(keys.joined(separator: ", ")) FROM \(table.logName) "
-        + "WHERE identity = ? ORDER BY seq LIMIT 1")
+    let source =
+      remembersEarlierKeys
+      ? "\(earlierKeys) WHERE identity = ?"
+      : "\(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1"
+    let statement = try statement("SELECT \(keys.joined(separator: ", ")) FROM \(source)")
     statement.bind(key, at: 1)
     guard try statement.step() else { return nil }
     defer { statement.reset() }
@@ -100,6 +178,19 @@ final class TableAccess {
   /// it where rows are known by declared columns.
   private func danglingIdentity(of key: Int64) -> RowIdentity {
     RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
+  }
+
+  /// The identity of this table that another form of it means: numbers and
+  /// text as the columns keep them, text folded. `nil` for none.
+  func canonical(_ identity: RowIdentity) -> RowIdentity? {
+    guard table.identity != .surrogate else {
+      return identity.bytes.count == 16 ? identity : nil
+    }
+    let positions = table.identityPositions
+    guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
+      return nil
+    }
+    return self.identity(of: zip(values, positions).map { $0.kept(in: table.columns[$1]) })
   }
 
   /// The identity for logical values of the identity's columns.
@@ -130,7 +221,10 @@ final class TableAccess {
       return present == identity ? key : nil
     case .columns(let positions):
       if let bits = Bits128(bytes: identity.bytes), bits.high == table.origin { return nil }
-      let values = try IdentityEncoding.decode(identity, count: positions.count)
+      // What is no identity of this table leads nowhere.
+      guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
+        return nil
+      }
       let statement = try statement(
         "SELECT \(quoted(table.localKey ?? "rowid")) FROM \(table.quotedName) "
           + "WHERE \(Self.match(table.keyColumns))")
@@ -197,9 +291,14 @@ final class TableAccess {
   /// that it has at its author's, if that is free here, or else the next.
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
-      if let former = formerKeys[identity], try !isTaken(former) { return former }
+      let plain = try session.plainKeys(of: table.id)
+      if let former = formerKeys[identity], try !plain.contains(former) && !isTaken(former) {
+        return former
+      }
       var key = try nextKey()
-      while try isTaken(key) { key = key == .max ? Self.randomKey() : key + 1 }
+      while try plain.contains(key) || isTaken(key) {
+        key = key == .max ? Self.randomKey() : key + 1
+      }
       greatestKey = key
       return key
     }
@@ -229,6 +328,7 @@ final class TableAccess {
   }
 
   private func isFree(_ key: Int64) throws -> Bool {
+    if try session.plainKeys(of: table.id).contains(key) { return false }
     if try explicitIdentity(of: key) != nil { return false }
     return try !isTaken(key)
   }
@@ -241,7 +341,11 @@ final class TableAccess {
   var reservedKeys: Set<Int64> = []
 
   private func isTaken(_ key: Int64) throws -> Bool {
-    if reservedKeys.contains(key) { return true }
+    try reservedKeys.contains(key) || hasRow(localKey: key)
+  }
+
+  /// Whether the table has a row with a local key.
+  func hasRow(localKey key: Int64) throws -> Bool {
     let statement = try statement(
       "SELECT 1 FROM \(table.quotedName) WHERE \(quoted(table.localKey ?? "rowid")) = ?")
     statement.bind(key, at: 1)
@@ -379,6 +483,7 @@ final class TableAccess {
   func forgetKeyMemory() {
     greatestKey = nil
     moved = nil
+    gone = nil
   }
 
   /// The statement that deletes by key.
@@ -424,13 +529,14 @@ final class TableAccess {
 
   // MARK: - Statements
 
-  private var statements: [String: SQLStatement] = [:]
+  private var statements: [SQLText: SQLStatement] = [:]
 
   /// A statement of this table, prepared once.
   func statement(_ sql: String) throws -> SQLStatement {
-    if let statement = statements[sql] { return statement }
+    let text = SQLText(sql)
+    if let statement = statements[text] { return statement }
     let statement = try SQLStatement(sql, on: session.database)
-    statements[sql] = statement
+    statements[text] = statement
     return statement
   }
 }

@@ -28,7 +28,13 @@ final class TableApply {
     var columns: [Int]
   }
 
-  init(_ batch: IncomingChanges, session: StoreSession, set: WorkingSet) throws {
+  private let checkCancellation: () throws -> Void
+
+  init(
+    _ batch: IncomingChanges, session: StoreSession, set: WorkingSet,
+    checkCancellation: @escaping () throws -> Void
+  ) throws {
+    self.checkCancellation = checkCancellation
     self.batch = batch
     self.session = session
     self.set = set
@@ -66,6 +72,7 @@ final class TableApply {
     let checksSet = set.count > 0
     var cells = [Int](repeating: 0, count: batch.changes.columns.count)
     for row in states.indices {
+      if row % 1024 == 1023 { try checkCancellation() }
       let exceptions = batch.nextExceptions(row)
       let shape = batch.shape(row)
       for column in shape { cells[column] = batch.nextCell(column) }

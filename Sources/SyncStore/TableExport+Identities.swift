@@ -58,10 +58,14 @@ extension TableExport {
           if case .key(let table) = column.domain, !batch.rows[row].isPresent,
             let local = StoreSession.key(key[row])
           {
+            let access = try session.access(table)
             logical.append(
-              .identity(try session.access(table).earlierIdentity(ofLocalKey: local)))
+              try access.identity(ofKeyInUse: local) == nil
+                ? key[row] : .identity(access.earlierIdentity(ofLocalKey: local)))
           } else {
-            logical.append(try session.exported(key[row], column))
+            let value = try session.exported(key[row], column)
+            try session.notePlain(value, in: column)
+            logical.append(value)
           }
         }
         return logical

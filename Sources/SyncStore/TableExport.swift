@@ -4,8 +4,9 @@ import SyncModel
 /// Exports the edits of one table, batch by batch.
 final class TableExport {
   private let session: StoreSession
-  private let table: TableSchema
-  private let access: TableAccess
+  let table: TableSchema
+  let access: TableAccess
+  private let canMove: Bool
   private let cellPositions: [Int]
   /// For each column its index among the cells; -1 for none.
   private let cellIndexes: [Int]
@@ -24,6 +25,7 @@ final class TableExport {
     self.session = session
     self.table = table
     access = try session.access(table.id)
+    canMove = Self.canMove(table, in: session.schema)
     cellPositions = table.cellPositions
     var indexes = Array(repeating: -1, count: table.columns.count)
     for (index, position) in cellPositions.enumerated() { indexes[position] = index }
@@ -41,16 +43,24 @@ final class TableExport {
   func export(
     _ batch: EditLog.Batch, to builder: ChangeSetBuilder, suspects: inout ChangeExport.Suspects
   ) throws {
+    let batch = canMove ? try addingFormerRows(to: batch) : batch
     let identities = try Identities(batch, table: table, access: access, session: session)
     let order = identities.order
     let stored = try access.stamps.states(of: order.map { identities.fingerprints[$0] })
     var states = [RowState?](repeating: nil, count: batch.rows.count)
     for (position, row) in order.enumerated() { states[row] = stored[position] }
     var isChanged = [Bool](repeating: false, count: batch.rows.count)
+    var gone: Set<RowIdentity> = []
 
     // In order of key, in which keys compress better and the receiver's
     // b-trees grow at one end.
     for (count, row) in batch.keys.order().enumerated() {
+      if canMove, !batch.rows[row].isPresent {
+        // It may be there under another key, or have had several.
+        let identity = identities.identity(row)
+        if try isShown(identity) || gone.contains(identity) { continue }
+        if states[row] != nil || batch.rows[row].first != .insert { gone.insert(identity) }
+      }
       let key =
         states[row]?.isKept == true
         ? RowKey(table: table.id, identity: identities.identity(row)) : nil
@@ -192,7 +202,10 @@ final class TableExport {
       }
       new.normalize(of: table, precedes: session.clients.precedes)
     }
-    let destination = try moves.destination(of: batch.keys.map { $0[row] })
+    let destination =
+      log.isFormer
+      ? try formerDestination(of: batch.keys.map { $0[row] })
+      : try moves.destination(of: batch.keys.map { $0[row] })
     if let destination { rows.appendMove(to: destination) }
     rows.appendRow(
       row, of: batch, identities, action: table.keepsDeleted ? .delete : .erase, time: time,
@@ -221,7 +234,8 @@ final class TableExport {
         return cell
       }
       guard let old = log.old, !log.isHidden else { return nil }
-      return (position, try session.exported(batch.olds[position][old], table.columns[position]))
+      let value = batch.olds[position][old]
+      return (position, try session.lastExported(value, table.columns[position]))
     }
   }
 

@@ -32,8 +32,13 @@ final class WorkingRow {
   let loadedMovedTo: RowIdentity?
   /// The unique keys that it claimed when it was read.
   var oldClaims: [ClaimKey] = []
+  /// Those that it claimed besides without being shown with them.
+  var oldFormerClaims: [ClaimKey] = []
   /// The unique keys that it claims now.
   var claims: [ClaimKey] = []
+  /// The unique keys that it claims besides, by what would be shown of it
+  /// without stand-ins.
+  var formerClaims: [ClaimKey] = []
   /// The author's key, for a row that has none here yet.
   var keyHint: Int64?
   /// The key that it gets here.
@@ -61,6 +66,13 @@ final class WorkingRow {
   var exists = false
   /// References that are shown otherwise than they are, by column.
   var overlays: [Int: Value] = [:]
+  /// Those of them that have nothing to do with stand-ins.
+  var ownOverlays: [Int: Value] = [:]
+  /// The row that references to this one are shown to lead to, since this one
+  /// lost a unique value.
+  var standIn: WorkingRow?
+  /// The constraint of its own table that refuses it because of a stand-in.
+  var standInFailure: ParkedRow.Reason?
   /// Whether it holds every unique value that it claims.
   var stands = false
   /// Whether it is to be shown.
@@ -70,6 +82,7 @@ final class WorkingRow {
   var hasExpandedReferrers = false
   var hasExpandedChildren = false
   var hasExpandedWaiters = false
+  var hasExpandedStrangers = false
 
   /// A row in its table.
   struct Shown {

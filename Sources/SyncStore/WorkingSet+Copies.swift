@@ -66,7 +66,7 @@ extension WorkingSet {
   ) throws -> (RowKey, (column: Int, value: Value)?) {
     let table = session.schema[key.table]
     let version = session.clients.stamp(stamp)
-    var bytes = Array("copy of a version".utf8) + Array(table.wireName.utf8)
+    var bytes = Array("copy of a version".utf8) + Array(table.wireName.text.utf8)
     withUnsafeBytes(of: version.time.rawValue.bigEndian) { bytes.append(contentsOf: $0) }
     bytes += version.client.bits.bytes + key.identity.bytes
     let hash = ContentHash(of: bytes)

@@ -74,10 +74,9 @@ final class WorkingSet {
     let row = WorkingRow(
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
       localKey: localKey, movedTo: kept?.movedTo)
-    row.oldClaims =
-      shown == nil
-      ? (kept == nil ? [] : try session.keptClaims(of: key))
-      : try claims(in: table, tableValues)
+    let keptClaims = kept == nil ? [] : try session.keptClaims(of: key)
+    row.oldClaims = shown == nil ? keptClaims : try claims(in: table, tableValues)
+    row.oldFormerClaims = shown == nil ? [] : keptClaims
     row.isRevived = row.state.existence == .deleted && session.isRevived(row.state, table)
     row.wasLiving = row.isLiving
     row.wasDead = row.isDead
@@ -116,6 +115,9 @@ final class WorkingSet {
         row.state.existence = existence
         row.state.existenceStamp = change.stamp
         row.movedTo = change.movedTo
+      } else if row.state.existenceStamp == change.stamp, change.stamp != .zero {
+        RowState.Existence.settle(
+          &row.state.existence, &row.movedTo, with: existence, change.movedTo)
       }
     case .update: break
     }
@@ -123,7 +125,7 @@ final class WorkingSet {
     for cell in change.cells {
       let isCounter = table.columns[cell.column].domain == .counter
       if isCounter, try add(cell, to: row) { continue }
-      if session.clients.precedes(row.state.stamp(of: cell.column), cell.stamp) {
+      if takesPlace(cell, of: row, table) {
         row.values[cell.column] = cell.value
         row.state.setStamp(cell.stamp, of: cell.column)
         if isCounter { try addEarly(to: cell.column, of: row) }
@@ -133,6 +135,20 @@ final class WorkingSet {
     row.state.normalize(of: table, precedes: session.clients.precedes)
     row.isRevived = session.isRevived(row.state, table)
     if row.isLiving { try fillAbsent(&row.values, table) }
+  }
+
+  /// Whether what is said of a cell takes the place of what is known of it.
+  private func takesPlace(
+    _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow, _ table: TableSchema
+  ) -> Bool {
+    let known = row.state.stamp(of: cell.column)
+    guard known == cell.stamp else { return session.clients.precedes(known, cell.stamp) }
+    let column = table.columns[cell.column]
+    // Of honest authors both are the same.
+    guard known != .zero, known != row.state.silence, column.domain != .counter,
+      let value = row.values[cell.column], value != cell.value
+    else { return false }
+    return value.kept(in: column).yields(to: cell.value.kept(in: column))
   }
 
   // MARK: - Unique values
@@ -182,9 +198,15 @@ final class WorkingSet {
   /// The condition of its own table that refuses what is to be shown of a
   /// row.
   func refusal(of row: WorkingRow) throws -> ParkedRow.Reason? {
+    try refusal(of: row, with: row.overlays)
+  }
+
+  /// The condition of its own table that refuses a row with some overlays.
+  func refusal(of row: WorkingRow, with overlays: [Int: Value]) throws -> ParkedRow.Reason? {
     let table = session.schema[row.key.table]
     return try session.access(table.id).rowEvaluation().refusal(
-      of: try localValues(table.columns.indices.map(row.shownValue), table))
+      of: try localValues(
+        table.columns.indices.map { overlays[$0] ?? row.values[$0] }, table))
   }
 
   /// The local form of a logical value; a reference to a row without a key

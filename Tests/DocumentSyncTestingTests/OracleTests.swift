@@ -27,14 +27,14 @@ import Testing
     return FleetSchema(tables: [folders, notes])
   }
 
-  private func key(_ table: String, _ name: String) -> OracleKey {
+  private func key(_ table: SQLName, _ name: String) -> OracleKey {
     OracleKey(table: table, identity: IdentityEncoding.encode([.text(name)]))
   }
 
   /// One change to one row.
   private func set(
-    _ client: ClientIdentifier, _ number: UInt64, time: UInt64, _ table: String,
-    _ action: RowAction, _ name: String, _ cells: [(String, Value)] = [], movedTo: String? = nil
+    _ client: ClientIdentifier, _ number: UInt64, time: UInt64, _ table: SQLName,
+    _ action: RowAction, _ name: String, _ cells: [(SQLName, Value)] = [], movedTo: String? = nil
   ) -> SyncChangeSet {
     var changes = TableChanges(
       table: table, identity: .primaryKey, keyColumns: ["k"], columns: cells.map(\.0))
@@ -70,7 +70,7 @@ import Testing
     _ schema: FleetSchema, _ sets: [SyncChangeSet]
   ) throws -> Materialization {
     let start = [
-      key("folder", "work"): [String: Value](), key("folder", "inbox"): [String: Value](),
+      key("folder", "work"): [SQLName: Value](), key("folder", "inbox"): [SQLName: Value](),
     ]
     let scratch = try OracleScratch(schema: schema)
     let results = try [sets, sets.reversed()].map { sets in

@@ -126,7 +126,9 @@ struct HousekeepingTests {
     }
     let lowest = try marker(fleet, 0).lowestKept
     #expect(lowest > 1)
-    #expect(fleet.changeSets(of: 0).contains { $0.name.hasPrefix("1.") || $0.name.hasPrefix("4.") })
+    // What may go is there still.
+    let numbers = fleet.changeSets(of: 0).compactMap { ChangeSetName($0.name)?.number }
+    #expect(numbers.contains { $0 < lowest })
     // The next one continues.
     fleet.directories[0].restart()
     _ = try await fleet[0].vacuum()
@@ -243,7 +245,7 @@ struct HousekeepingTests {
     try edit(fleet[0], times: 40)
     try await fleet[0].synchronize()
     let path = try #require(segments(fleet, 0).first)
-    guard case .file(var bytes) = fleet.memory.items[path] else { return }
+    var bytes = try fleet.memory.bytes(at: path)
     bytes[bytes.count / 2] ^= 1
     fleet.memory.put(.file(bytes), at: path)
     try await fleet[1].synchronize()
@@ -259,7 +261,8 @@ struct HousekeepingTests {
     // Lost after that: the files that were in it come from the store.
     fleet.memory.take(try #require(segments(fleet, 0).first))
     let report = try await fleet[0].synchronizeThoroughly()
-    #expect(report.restored.count == 32 || report.uploadedWholeStore)
+    #expect(report.restored.count == 32)
+    #expect(!report.uploadedWholeStore)
   }
 
   // MARK: Gaps

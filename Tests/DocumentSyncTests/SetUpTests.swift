@@ -378,7 +378,7 @@ struct SetUpTests {
     #expect(uploaded.number == 2)
     let newest = try #require(
       directory.items.keys.first { $0.name.hasPrefix("2.") && $0.name.hasSuffix(".store") })
-    guard case .file(var bytes)? = directory.items[newest] else { return }
+    var bytes = try directory.bytes(at: newest)
     bytes[bytes.count / 2] ^= 1
     directory.put(.file(bytes), at: newest)
     let second = try await join("b")

@@ -99,7 +99,7 @@ struct SynchronizeTests {
     try fleet[0].put("x", "1")
     try await fleet[0].synchronize()
     let file = try #require(fleet.changeSets(of: 0).first)
-    guard case .file(let bytes)? = fleet.memory.items[file] else { return }
+    let bytes = try fleet.memory.bytes(at: file)
     fleet.memory.put(.file(Array(bytes.prefix(length))), at: file)
     let report = try await fleet[1].synchronize()
     #expect(report.waiting.map(\.reason) == [.damaged])
@@ -363,7 +363,7 @@ struct SynchronizeTests {
     try fleet[0].put("x", "1")
     try await fleet[0].synchronize()
     let file = try #require(fleet.changeSets(of: 0).first)
-    guard case .file(let bytes)? = fleet.memory.items[file] else { return }
+    let bytes = try fleet.memory.bytes(at: file)
     var damaged = bytes
     damaged[damaged.count / 2] ^= 1
     fleet.memory.put(.file(damaged), at: file)

@@ -49,7 +49,7 @@ struct VerifyStoreTests {
     let (files, items) = (try store.files(), store.memory.items)
     let report = try await store.verify()
     #expect(
-      Set(report.findings.map { found($0.kind, $0.path ?? $0.table) }) == expected,
+      Set(report.findings.map { found($0.kind, $0.path ?? $0.table?.text) }) == expected,
       "\(report.findings)")
     #expect(report.findings.allSatisfy { !$0.remedy.isEmpty && !$0.message.isEmpty })
     #expect(try store.files() == files)

@@ -13,6 +13,7 @@ struct LifeCampaign {
   private var runs = 0
   private var edits = 0
   private var syncs = 0
+  private var passedOver = 0
   private var failed: [Life.Report] = []
   private let start = Date()
 
@@ -43,6 +44,7 @@ struct LifeCampaign {
     runs += 1
     edits += report.edits
     syncs += report.syncs
+    passedOver += report.passedOver
     guard let failure = report.failure else { return }
     failed.append(report)
     let line = "Seed \(report.seed) fails: \(failure.kind), \(failure.details.prefix(100))"
@@ -54,6 +56,6 @@ struct LifeCampaign {
   var summary: String {
     let rate = Double(runs) / max(Date().timeIntervalSince(start), 0.001)
     return "\(runs) lives (\(String(format: "%.1f", rate)) a second): \(edits) edits, "
-      + "\(syncs) syncs, \(failed.count) failed"
+      + "\(syncs) syncs, \(passedOver) steps passed over, \(failed.count) failed"
   }
 }

@@ -186,7 +186,7 @@ enum RandomChangeSets {
   }
 
   private static func table(
-    _ name: String, using generator: inout SeededGenerator
+    _ name: SQLName, using generator: inout SeededGenerator
   ) -> TableChanges {
     let identity = IdentityKind.allCases[generator.below(3)]
     let keyCount = identity == .surrogate ? 1 : 1 + generator.below(3)
@@ -194,7 +194,9 @@ enum RandomChangeSets {
     var table = TableChanges(
       table: name, identity: identity, keyColumns: (0..<keyCount).map { "k\($0)" },
       columns: (0..<columnCount).map { "c\($0)" })
-    let styles = (0..<8).map { _ in generator.below(9) }
+    var styles = (0..<8).map { _ in generator.below(9) }
+    // One key column tells the rows apart.
+    styles[5 + keyCount - 1] = [1, 3, 4][generator.below(3)]
     for shape in 0..<1 << columnCount {
       table.shapes.append((0..<columnCount).filter { shape >> $0 & 1 == 1 })
     }
@@ -226,7 +228,15 @@ enum RandomChangeSets {
               client: ChangeSetSamples.client(UInt64(generator.below(3))))))
       }
       if action == 2, generator.below(10) == 0 {
-        table.moves.append(RowMove(row: row, destination: RowIdentity(bytes: generator.bytes(5))))
+        let destination =
+          identity == .surrogate
+          ? RowIdentity(bytes: generator.bytes(16))
+          : IdentityEncoding.encode(
+            (0..<keyCount).map { _ in value(generator.below(8), row: row, using: &generator) })
+        let own = IdentityEncoding.encode(table.keys.map { $0[row] })
+        if destination != own {
+          table.moves.append(RowMove(row: row, destination: destination))
+        }
       }
     }
     // Shapes that no row has are allowed, but there are no more than rows.
@@ -245,7 +255,9 @@ enum RandomChangeSets {
     switch style {
     case 0: return .integer(Int64(generator.below(5)))
     case 1: return .integer(Int64(bitPattern: generator.next()))
-    case 2: return .real(Double(bitPattern: generator.next()))
+    case 2:
+      let real = Double(bitPattern: generator.next())
+      return .real(real.isNaN ? 0.5 : real)
     case 3: return ChangeSetSamples.uuid(using: &generator)
     case 4: return .text("row \(10_000 + row) of some table")
     case 5: return .blob(generator.bytes(generator.below(40)))

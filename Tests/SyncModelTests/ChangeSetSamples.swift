@@ -40,7 +40,7 @@ enum ChangeSetSamples {
 
   /// A table in which every row of a kind has all columns; deletes have none.
   static func table(
-    _ name: String, identity: IdentityKind = .primaryKey, keys: [String], columns: [String],
+    _ name: SQLName, identity: IdentityKind = .primaryKey, keys: [SQLName], columns: [SQLName],
     rows: [(action: RowAction, time: HybridTime, keys: [Value], cells: [Value])]
   ) -> TableChanges {
     var table = TableChanges(table: name, identity: identity, keyColumns: keys, columns: columns)

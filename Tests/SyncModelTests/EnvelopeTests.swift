@@ -118,7 +118,7 @@ struct EnvelopeTests {
     let body = [UInt8](repeating: 0, count: 100_000)
     let bytes = try Envelope(type: .asset, body: body).encoded()
     #expect(try Envelope.decode(bytes).body == body)
-    expect(.badCompression, ChangeSetBytes.replacing(bytes, at: 83, with: [0x0F]))
+    expect(.badCompression, ChangeSetBytes.replacing(bytes, at: 83, with: [0x05]))
     expect(.badCompression, ChangeSetBytes.replacing(bytes, at: 80, with: [0xA1]))
     expect(.badCompression, ChangeSetBytes.replacing(bytes, at: 80, with: [0x9F]))
   }

@@ -87,7 +87,7 @@ import Testing
     try converge(devices, "SELECT k FROM trail", ["later"])
   }
 
-  static func excluding(_ tables: String...) -> StoreConfiguration {
+  static func excluding(_ tables: SQLName...) -> StoreConfiguration {
     var configuration = StoreConfiguration()
     configuration.excludedTables = Set(tables)
     return configuration

@@ -51,7 +51,8 @@ import Testing
     let devices = try devices()
     let received = try devices[0].outgoing()
     try #require(received.count > 3)
-    let check = Check(last: 3)
+    // Each is asked for before it is applied, and before its one table is.
+    let check = Check(last: 5)
     var applied: [UInt64] = []
     #expect(throws: CancellationError.self) {
       try devices[1].store.apply(received, checkCancellation: { try check() }) {

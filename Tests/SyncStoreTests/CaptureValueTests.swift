@@ -166,4 +166,66 @@ import Testing
       "UPDATE t SET s = 'ÜNÏCODE' WHERE id = 1; INSERT OR REPLACE INTO t (s) VALUES ('x')")
     try converge(devices, "SELECT * FROM \"ключ\" ORDER BY 1", ["Ж|x", "ж|🎄"])
   }
+
+  @Test func bothZerosAreOneValue() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k PRIMARY KEY, v, r REAL, n NUMERIC, g TEXT AS (v || r));
+      CREATE UNIQUE INDEX u ON t (v, k);
+      INSERT INTO t VALUES ('minus', -0.0, -0.0, -0.0), ('plus', 0.0, 0.0, 0.0);
+      """)
+    try devices[0].run("INSERT INTO t VALUES ('new', -0.0, -0.0, -0.0), (-0.0, 1, 1, 1)")
+    try converge(devices)
+    // SQL sees no change in these, so that nobody hears of them.
+    try devices[0].run("UPDATE t SET v = 0.0 WHERE k IN ('minus', 'new')")
+    try devices[1].run("UPDATE t SET v = -0.0 WHERE k = 'plus'; UPDATE t SET k = 0.0 WHERE k = 0")
+    try converge(
+      devices, "SELECT k = 0, v = 0, g FROM t ORDER BY k",
+      try devices[0].rows("SELECT k = 0, v = 0, g FROM t ORDER BY k"))
+    #expect(try devices.flatMap { try $0.outgoing() }.count == 1)
+    try devices[0].run("UPDATE t SET v = 2.5")
+    try devices[1].run("UPDATE t SET v = -0.0")
+    try converge(devices)
+  }
+
+  @Test(arguments: ["UTF-16le", "UTF-16be"])
+  func halvesOfSurrogatePairsArriveUnchanged(encoding: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      PRAGMA encoding = '\(encoding)';
+      CREATE TABLE t (k TEXT PRIMARY KEY, v, u TEXT UNIQUE, c TEXT CHECK (length(c) < 9));
+      CREATE TABLE child (id INTEGER PRIMARY KEY, t TEXT REFERENCES t ON DELETE RESTRICT);
+      INSERT INTO t VALUES (CAST(x'00d87a00' AS TEXT), CAST(x'00dc' AS TEXT), NULL, NULL);
+      """)
+    // Each half alone, before and after others, both in the wrong order, pairs,
+    // and after what could be a mark of the byte order.
+    for (number, units) in [
+      "00d8", "00dc", "610000d86200", "00dc00d8", "3dd884df00d8", "fffe00d8", "feff00dc", "",
+      "ff00", "00d800d800dc", "e93000d8",
+    ].enumerated() {
+      let text = "CAST(x'\(units)' AS TEXT)"
+      try devices[number % 2].run(
+        "INSERT INTO t VALUES (\(text) || '\(number)', \(text), \(text) || '\(number)', \(text))")
+    }
+    let query = """
+      SELECT hex(CAST(k AS BLOB)), hex(CAST(v AS BLOB)), hex(CAST(u AS BLOB)), hex(CAST(c AS BLOB))
+      FROM t ORDER BY 1
+      """
+    try exchange(devices)
+    try converge(devices, query, try devices[0].rows(query))
+    #expect(
+      try devices[0].rows(query).contains {
+        $0.hasPrefix("00D87A00|00DC") == (encoding == "UTF-16le")
+      })
+    // Parked and shown again, deleted and rescued: by way of what is kept.
+    try devices[0].run("UPDATE t SET v = CAST(x'00dc00dc' AS TEXT); DELETE FROM t")
+    try devices[1].run("INSERT INTO child SELECT NULL, k FROM t")
+    try exchange(devices)
+    #expect(try devices[0].rows("SELECT count(*) FROM t") == ["12"])
+    try converge(devices, query, try devices[1].rows(query))
+    try devices[1].run("UPDATE t SET v = u WHERE u IS NOT NULL")
+    try converge(devices, query, try devices[1].rows(query))
+  }
 }

@@ -62,5 +62,5 @@ extension TableChanges {
   }
 
   /// The columns that a row has, by name.
-  func columnNames(_ row: Int) -> [String] { shapes[Int(rowShapes[row])].map { columns[$0] } }
+  func columnNames(_ row: Int) -> [SQLName] { shapes[Int(rowShapes[row])].map { columns[$0] } }
 }

@@ -11,6 +11,8 @@ final class Device {
   let store: LocalStore
   let path: String
   private(set) var program: Program
+  /// What the shared directory would have of the document.
+  var world: World?
 
   init(store: LocalStore, path: String) throws {
     self.store = store
@@ -25,7 +27,10 @@ final class Device {
     if !isOpen { try store.close() }
     try body(self)
     if isOpen { return self }
-    return try Device(store: try LocalStore.open(at: path, options: options), path: path)
+    let device = try Device(store: try LocalStore.open(at: path, options: options), path: path)
+    world?.remove(self)
+    world?.add(device)
+    return device
   }
 
   /// Runs SQL as another program, with foreign keys on unless told otherwise.
@@ -49,6 +54,7 @@ final class Device {
 
   /// Seals, and gives the change sets after `number` as others receive them.
   func outgoing(after number: UInt64 = 0) throws -> [ReceivedChangeSet] {
+    try world?.compareRemadeTables(of: self)
     _ = try store.seal()
     return try store.sealedChangeSets().filter { $0.number > number }.map { sealed in
       let bytes = try store.sealedBytes(sealed.number)
@@ -66,6 +72,7 @@ final class Device {
       let applied = try store.appliedVector().number(of: other.store.binding.client)
       received += try other.outgoing(after: applied)
     }
+    try world?.compareRemadeTables(of: self)
     return try store.apply(received)
   }
 
@@ -218,14 +225,18 @@ final class Scratch {
     let store = try LocalStore.create(
       at: first, binding: binding("device 1"), configuration: configuration, options: options)
     var devices = [try Device(store: store, path: first)]
+    let world = World(beginning: path + "/beginning.db")
+    world.add(devices[0])
     for number in 1..<max(count, 1) {
       let path = path + "/device\(number + 1).db"
       _ = try store.snapshot(to: path)
+      if number == 1 { try FileManager.default.copyItem(atPath: path, toPath: world.beginning) }
       devices.append(
         try Device(
           store: try LocalStore.adopt(
             snapshotAt: path, binding: binding("device \(number + 1)"), options: options),
           path: path))
+      world.add(devices[number])
     }
     return devices
   }

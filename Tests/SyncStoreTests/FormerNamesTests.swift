@@ -53,10 +53,10 @@ import Testing
     let device = try two.changed(isOpen: isOpen) { try dropFirstColumn($0) }
     try device.run("UPDATE t SET id = id")
     let conflicts = try device.store.conflicts()
-    func found(_ column: String) throws -> Conflict {
+    func found(_ column: SQLName) throws -> Conflict {
       try #require(conflicts.first { $0.column == column })
     }
-    for column in ["a", "b", "c"] {
+    for column in ["a", "b", "c"] as [SQLName] {
       let conflict = try found(column)
       #expect(conflict.local.cells?.map(\.column) == [column])
       #expect(conflict.local.cells?.first?.value == .text(Array("2 \(column)".utf8)))

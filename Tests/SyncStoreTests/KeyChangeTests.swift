@@ -70,7 +70,7 @@ import Testing
   }
 
   static func configuration(
-    _ identities: [String: StoreConfiguration.Identity]
+    _ identities: [SQLName: StoreConfiguration.Identity]
   ) -> StoreConfiguration {
     var configuration = StoreConfiguration()
     configuration.identities = identities

@@ -199,34 +199,36 @@ struct MergeCaseReader {
     var object = try JSONObject(json, at: path)
     for (table, identity) in try members(try object.value("identities"), at: path) {
       switch identity {
-      case .text("primaryKey"): result.identities[table] = .primaryKey
-      case .text("surrogate"): result.identities[table] = .surrogate
+      case .text("primaryKey"): result.identities[SQLName(table)] = .primaryKey
+      case .text("surrogate"): result.identities[SQLName(table)] = .surrogate
       case .array(let columns):
-        result.identities[table] = .columns(
+        result.identities[SQLName(table)] = .columns(
           try columns.map { column in
             guard case .text(let column) = column else { throw object.error("a column is a text") }
-            return column
+            return SQLName(column)
           })
       default: throw object.error("an identity is primaryKey, surrogate or an array of columns")
       }
     }
     for name in try object.texts("excluded") ?? [] {
-      let parts = name.split(separator: ".").map(String.init)
+      let parts = name.split(separator: ".").map { SQLName($0) }
       if parts.count == 1 {
-        result.excludedTables.insert(name)
+        result.excludedTables.insert(parts[0])
       } else {
         result.excludedColumns[parts[0], default: []].insert(parts[1])
       }
     }
+    result.tablesWithoutStandIns = Set(
+      (try object.texts("withoutStandIns") ?? []).map { SQLName($0) })
     for (name, type) in try members(try object.value("mergeTypes"), at: path) {
       try setMergeType(name, type, at: path, &result)
     }
     for (name, parent) in try members(try object.value("references"), at: path) {
-      let parts = name.split(separator: ".").map(String.init)
+      let parts = name.split(separator: ".").map { SQLName($0) }
       guard parts.count == 2, case .text(let parent) = parent else {
         throw object.error("a reference is \"table.column\": \"table\"")
       }
-      result.references[parts[0], default: [:]][parts[1]] = parent
+      result.references[parts[0], default: [:]][parts[1]] = SQLName(parent)
     }
     try object.finish()
     return result
@@ -239,7 +241,7 @@ struct MergeCaseReader {
       guard case .text(let text) = policy, let policy = ConflictPolicy(text) else {
         throw MergeCaseError(description: "\(path): \(name) cannot have the policy \(policy)")
       }
-      let parts = name.split(separator: ".").map(String.init)
+      let parts = name.split(separator: ".").map { SQLName($0) }
       if name == "*" {
         result.document = policy
       } else {
@@ -253,10 +255,10 @@ struct MergeCaseReader {
   private func setMergeType(
     _ name: String, _ type: JSON, at path: String, _ result: inout StoreConfiguration
   ) throws {
-    let parts = name.split(separator: ".").map(String.init)
+    let parts = name.split(separator: ".").map { SQLName($0) }
     if case .text(let type) = type {
       if parts.count == 1, let type = TableMergeType(rawValue: type) {
-        result.tableMergeTypes[name] = type
+        result.tableMergeTypes[parts[0]] = type
         return
       }
       if parts.count == 2, let type = ColumnMergeType(rawValue: type) {

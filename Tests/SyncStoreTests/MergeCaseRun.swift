@@ -12,6 +12,7 @@ final class MergeCaseRun {
   private let scratch: Scratch
   private var devices: [(name: String, device: Device)] = []
   private var clocks: [String: Int64] = [:]
+  private let world: World
   /// The codes of the warnings that were given on any device.
   private var warnings: Set<String> = []
 
@@ -32,6 +33,7 @@ final class MergeCaseRun {
     self.merged = merged
     self.order = order
     scratch = try Scratch()
+    world = World(beginning: scratch.path + "/beginning.db")
   }
 
   private var context: Comment { "\(merged.name), order \(order)" }
@@ -75,6 +77,7 @@ final class MergeCaseRun {
     let store = try LocalStore.create(
       at: path, binding: scratch.binding("A", client: Self.client("A")),
       configuration: merged.configuration, options: options)
+    _ = try store.snapshot(to: world.beginning)
     try add("A", store)
     for name in Self.letters[1..<merged.devices] { try join(name, from: "A") }
   }
@@ -92,6 +95,7 @@ final class MergeCaseRun {
 
   private func add(_ name: String, _ store: LocalStore) throws {
     let device = try Device(store: store, path: store.path)
+    world.add(device)
     store.setResolver("sum") { values in
       guard case .integer(let base) = values.base, case .integer(let local) = values.local,
         case .integer(let remote) = values.remote
@@ -120,7 +124,9 @@ final class MergeCaseRun {
         try device.runUncaptured(sql)
       }
     case .seal(let name):
-      _ = try device(name).store.seal()
+      let device = try device(name)
+      try world.compareRemadeTables(of: device)
+      _ = try device.store.seal()
     case .deliver(let from, let to, let numbers):
       guard let numbers else {
         note(try device(to).receive(from: try device(from)))
@@ -141,7 +147,9 @@ final class MergeCaseRun {
     try device(from).store.markPublished(number)
     let received = ReceivedChangeSet(
       changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
-    note(try device(to).store.apply([received]))
+    let receiver = try device(to)
+    try world.compareRemadeTables(of: receiver)
+    note(try receiver.store.apply([received]))
   }
 
   private func note(_ report: ApplyReport) {
@@ -264,7 +272,7 @@ final class MergeCaseRun {
     let tables = expectation.rows.merging(expectation.rowsOn[name] ?? [:]) { $1 }
     for (table, rows) in tables.sorted(by: { $0.key < $1.key }) {
       let isQuery = table.lowercased().hasPrefix("select")
-      let found = try device.values(isQuery ? table : "SELECT * FROM \(quoted(table))")
+      let found = try device.values(isQuery ? table : "SELECT * FROM \(quoted(SQLName(table)))")
         .map(Self.text)
       let wanted = rows.map(Self.text)
       // A table's rows are in no order.
@@ -343,7 +351,7 @@ extension Device {
   }
 
   private static func text(
-    _ table: String, _ identity: RowIdentity, _ schema: StoreSchema
+    _ table: SQLName, _ identity: RowIdentity, _ schema: StoreSchema
   ) throws -> String {
     let count = schema.table(named: table)?.identityPositions.count ?? 0
     let key =

@@ -219,7 +219,7 @@ import Testing
   }
 
   @Test func columnsThatCannotCountAreRefused() throws {
-    for column in ["id", "name", "none"] {
+    for column in ["id", "name", "none"] as [SQLName] {
       var configuration = StoreConfiguration()
       configuration.columnMergeTypes = ["article": [column: .counter]]
       #expect(throws: StoreError.self) {

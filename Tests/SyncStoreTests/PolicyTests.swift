@@ -5,7 +5,7 @@ import Testing
 @testable import SyncStore
 
 extension Device {
-  func setPolicy(_ policy: ConflictPolicy, table: String? = nil, column: String? = nil) throws {
+  func setPolicy(_ policy: ConflictPolicy, table: SQLName? = nil, column: SQLName? = nil) throws {
     try store.setPolicies { $0.set(policy, table: table, column: column) }
   }
 }
@@ -326,7 +326,7 @@ extension Device {
       INSERT INTO note VALUES ('x', 0, 'x', 1, 2), ('y', 0, 'y', 1, 2);
       INSERT INTO tag VALUES (1, 'x', 0), (2, 'y', 0);
       """)
-    let names: [(String?, String?)] = [
+    let names: [(SQLName?, SQLName?)] = [
       (nil, nil), ("note", nil), ("tag", nil), ("note", "a"), ("note", "b"), ("note", "c"),
       ("tag", "note"), ("tag", "w"),
     ]

@@ -139,7 +139,7 @@ import Testing
 
   /// Prints where the devices differ.
   private func describe(_ devices: [Device]) throws {
-    for table in ["person", "label", "member", "note", "kind"] {
+    for table in ["person", "label", "member", "note", "kind"] as [SQLName] {
       let contents = try devices.map { device in
         try device.store.read { session in
           var lines: [String] = []

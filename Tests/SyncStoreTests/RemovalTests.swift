@@ -89,7 +89,7 @@ import Testing
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_stat%' "
         + "ORDER BY name")
     for table in tables {
-      lines += try program.rows("SELECT * FROM \(quoted(table))").map { "\(table): \($0)" }
+      lines += try program.rows("SELECT * FROM \(quoted(SQLName(table)))").map { "\(table): \($0)" }
     }
     return lines
   }

@@ -11,8 +11,8 @@ import Testing
   init() throws { scratch = try Scratch() }
 
   private func configuration(
-    _ identities: [String: StoreConfiguration.Identity] = [:],
-    references: [String: [String: String]] = [:]
+    _ identities: [SQLName: StoreConfiguration.Identity] = [:],
+    references: [SQLName: [SQLName: SQLName]] = [:]
   ) -> StoreConfiguration {
     var configuration = StoreConfiguration()
     configuration.identities = identities
@@ -39,6 +39,27 @@ import Testing
       guard let error = error as? StoreError else { return false }
       return error.code == code && error.description.contains(message)
     }
+  }
+
+  @Test func aColumnThatRefersToRowsOfTwoTablesIsRefused() throws {
+    let sql = """
+      CREATE TABLE one (id INTEGER PRIMARY KEY);
+      CREATE TABLE two (id INTEGER PRIMARY KEY, code TEXT UNIQUE);
+      CREATE TABLE child (id INTEGER PRIMARY KEY, a INTEGER REFERENCES one REFERENCES two);
+      """
+    expectRefusal(sql, saying: "refers to rows of \"one\" and of \"two\"")
+    expectRefusal(sql, saying: "--identity one=primaryKey and --identity two=primaryKey")
+    var configuration = StoreConfiguration()
+    configuration.identities = ["one": .primaryKey, "two": .primaryKey]
+    _ = try plan(sql, configuration)
+    configuration = StoreConfiguration()
+    configuration.excludedColumns["child"] = ["a"]
+    _ = try plan(sql, configuration)
+    configuration = StoreConfiguration()
+    configuration.references["child"] = ["b": "two"]
+    expectRefusal(
+      sql.replacing("REFERENCES two", with: ", b INTEGER REFERENCES one"), configuration,
+      saying: "\"child\".\"b\" refers to rows of")
   }
 
   @Test func aJoinTableIsIdentifiedByTheRowsThatItJoins() throws {

@@ -88,8 +88,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
     try siblings.removeAll()
     let database = siblings.temporary("database")
     let steps = WholeStoreSteps(files)
-    let checked = try steps.download(
-      file, to: database, file: siblings.temporary("store"))
+    let checked = try steps.download(file, beside: siblings)
     try checkCancellation()
     let clientDescription = descriptions.client ?? ProcessInfo.processInfo.hostName
     let binding = StoreBinding(

@@ -128,7 +128,8 @@ extension RemovalLoss {
     }
     for (name, count) in unknownRows.sorted(by: <) {
       parts.append(
-        "\(counted(count, name.contains(".") ? "value" : "row")) of “\(name)”, which is not here")
+        "\(counted(count, name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row")) of “\(name)”, which is not here"
+      )
     }
     if waitingChangeSets > 0 {
       parts.append(counted(waitingChangeSets, "change set") + " that could not be applied yet")

@@ -31,8 +31,12 @@ final class ChangeFetch {
     var bytesBefore = 0
   }
 
-  /// The most change sets that are handed to the store at once.
-  private static let windowCount = 256
+  /// The most bytes of decoded changes that are handed to the store at once,
+  /// about: few bytes of a file can stand for many.
+  private static let windowMemory = 48 << 20
+  /// The most numbers of a client that are planned ahead: names of segments
+  /// can claim any number of them.
+  private static let plannedCount = 4_096
   /// How often a folder is listed again when files of it have gone.
   private static let relistings = 2
 
@@ -180,15 +184,26 @@ final class ChangeFetch {
   }
 
   private func fetch(_ clients: [ClientIdentifier], _ report: inout SyncReport) throws {
-    var queue = ChangeFetchQueue(try clients.map { (client: $0, files: try plan($0)) })
-    guard !queue.isEmpty else { return }
-    reading = Reading(total: queue.count, bytesBefore: files.counts.bytesRead)
-    showReading()
-    while !queue.isEmpty {
-      try context.checkCancellation()
-      try apply(try readWindow(&queue, &report), &report)
+    var rest = clients
+    var isBegun = false
+    while !rest.isEmpty {
+      let plans = try rest.map { (client: $0, files: try plan($0)) }
+      var queue = ChangeFetchQueue(plans)
+      guard !queue.isEmpty else { break }
+      if !isBegun { reading = Reading(bytesBefore: files.counts.bytesRead) }
+      isBegun = true
+      let before = reading.done
+      reading.total += queue.count
+      showReading()
+      while !queue.isEmpty {
+        try context.checkCancellation()
+        try apply(try readWindow(&queue, &report, after: before), &report)
+      }
+      rest = plans.filter {
+        $0.files.count == Self.plannedCount && !blocked.contains($0.client)
+      }.map { $0.client }
     }
-    context.endPhase()
+    if isBegun { context.endPhase() }
   }
 
   /// Begins the phase, or goes on with it.
@@ -225,17 +240,16 @@ final class ChangeFetch {
     last = min(last, author.limit)
     var items: [ChangeFetchQueue.Item] = []
     var number = author.has
-    while number < last {
+    while number < last, items.count < Self.plannedCount {
       number += 1
       let names = claims[number, default: []].sorted()
-      let containing = segments.filter { $0.numbers.contains(number) }
-      guard !names.isEmpty || !containing.isEmpty else {
+      guard !names.isEmpty || segments.contains(where: { $0.numbers.contains(number) }) else {
         try noteMissing(client, number, isNext: items.isEmpty)
         break
       }
       items.append(
         ChangeFetchQueue.Item(
-          client: client, number: number, names: names, segments: containing))
+          client: client, number: number, names: names, segments: segments))
     }
     return items
   }
@@ -296,11 +310,14 @@ final class ChangeFetch {
   // MARK: Reading
 
   private func readWindow(
-    _ queue: inout ChangeFetchQueue, _ report: inout SyncReport
+    _ queue: inout ChangeFetchQueue, _ report: inout SyncReport, after before: Int
   ) throws -> [ReceivedChangeSet] {
     var window: [ReceivedChangeSet] = []
     var bytes = 0
-    while bytes < context.environment.fetchWindowBytes, window.count < Self.windowCount {
+    var memory = 0
+    while bytes < context.environment.fetchWindowBytes, memory < Self.windowMemory,
+      window.count < context.environment.thresholds.windowCount
+    {
       let items = queue.take(context.environment.parallelReads) { !blocked.contains($0) }
       if items.isEmpty { break }
       let reader = ChangeFileReader(
@@ -311,12 +328,13 @@ final class ChangeFetch {
         guard let received = accept(outcome, of: item) else { continue }
         window.append(received)
         bytes += received.bytes.count
+        memory += received.changeSet.byteCount
         report.received.append(
           SyncReport.ChangeSet(
             client: item.client, number: item.number, hash: received.hash,
             rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
       }
-      reading.done = queue.takenCount
+      reading.done = before + queue.takenCount
       showReading()
     }
     return window
@@ -364,15 +382,7 @@ final class ChangeFetch {
     guard !received.isEmpty else { return }
     try context.checkCancellation()
     beginApplying(received)
-    do {
-      add(try applyToStore(received), to: &report)
-    } catch let error as StoreError where error.concernsOneChangeSet {
-      if received.count > 1 {
-        try applyOneByOne(received, &report)
-      } else {
-        refuse(received[0], error)
-      }
-    }
+    add(try applyToStore(received), to: &report)
     // What waits for others is done with as well.
     context.endPhase()
     showReading()
@@ -383,31 +393,11 @@ final class ChangeFetch {
       .applying, count: received.count, bytes: received.reduce(0) { $0 + $1.bytes.count })
   }
 
-  /// Shows which one it was that failed.
-  private func applyOneByOne(
-    _ received: [ReceivedChangeSet], _ report: inout SyncReport
-  ) throws {
-    // All of them was rolled back.
-    beginApplying(received)
-    for one in received where !blocked.contains(one.changeSet.header.client) {
-      do {
-        add(try applyToStore([one]), to: &report)
-      } catch let error as StoreError where error.concernsOneChangeSet {
-        refuse(one, error)
-      }
-    }
-  }
-
   private func applyKept(_ report: inout SyncReport) throws {
     guard canApplyKept else { return }
     context.begin(.applying, count: try store.waiting().count)
-    do {
-      add(try applyToStore([]), to: &report)
-      context.endPhase()
-    } catch let error as StoreError where error.concernsOneChangeSet {
-      // It stays among those that wait, which are reported.
-      context.environment.logger.error("a change set that the store keeps: \(error)")
-    }
+    add(try applyToStore([]), to: &report)
+    context.endPhase()
   }
 
   private func applyToStore(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
@@ -425,17 +415,18 @@ final class ChangeFetch {
     }
   }
 
-  private func refuse(_ received: ReceivedChangeSet, _ error: StoreError) {
-    let header = received.changeSet.header
-    blocked.insert(header.client)
+  private func refuse(_ refused: RefusedChangeSet) {
+    blocked.insert(refused.client)
+    let name = ChangeSetName(number: refused.number, hash: HashFragment(refused.hash))
     wait(
-      header.client, header.number, error.code == .fork ? .fork : .refused, error.message,
-      path: layout.path(
-        of: ChangeSetName(number: header.number, hash: HashFragment(received.hash)),
-        by: header.client))
+      refused.client, refused.number, SyncWait.Reason(refused.reason), refused.message,
+      path: layout.path(of: name, by: refused.client))
+    context.environment.logger.error(
+      "change set \(refused.number) of \(refused.client): \(refused.message)")
   }
 
   private func add(_ applied: ApplyReport, to report: inout SyncReport) {
+    applied.refused.forEach(refuse)
     report.applied += applied.applied.map {
       SyncReport.ChangeSet(
         client: $0.client, number: $0.number, hash: $0.hash, rowCount: $0.rowCount)
@@ -475,6 +466,9 @@ final class ChangeFetch {
       report.waiting.append(SyncWait(waiting))
     }
     report.waiting += waits.values.sorted { $0.client < $1.client }
+    let refused = report.waiting.filter { $0.reason == .refused && !$0.isCommand }
+    let records = StoreRecords(store)
+    if try records.refused() != refused { try records.keep(refused: refused) }
   }
 }
 
@@ -483,10 +477,13 @@ extension ReceivedChangeSet {
   fileprivate var fragment: String { HashFragment(hash).description }
 }
 
-extension StoreError {
-  /// Whether the failure is that of one change set rather than of the store.
-  var concernsOneChangeSet: Bool {
-    [.foreignChangeSet, .fork, .malformedChangeSet].contains(code)
+extension SyncWait.Reason {
+  fileprivate init(_ reason: RefusedChangeSet.Reason) {
+    switch reason {
+    case .fork: self = .fork
+    case .foreign: self = .misplaced
+    case .contradictory: self = .refused
+    }
   }
 }
 

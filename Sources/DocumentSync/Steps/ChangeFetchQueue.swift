@@ -10,7 +10,14 @@ struct ChangeFetchQueue {
     var client: ClientIdentifier
     var number: UInt64
     var names: [ChangeSetName]
+    /// Segments of the client, in the order in which they are tried; all items
+    /// share them, and those that do not contain the number are passed over.
     var segments: [SegmentName] = []
+
+    /// Those that claim to contain the number.
+    var containing: some Sequence<SegmentName> {
+      segments.lazy.filter { $0.numbers.contains(number) }
+    }
   }
 
   private var items: [Item]
@@ -22,14 +29,19 @@ struct ChangeFetchQueue {
     for (rank, client) in clients.enumerated() {
       // What is in one segment is read in one go.
       var turn = 0
-      var last: Item?
+      var last: (isInSegment: Bool, segment: SegmentName?)?
       for (index, item) in client.files.enumerated() {
+        let isInSegment = item.names.isEmpty
+        let segment =
+          !isInSegment
+          ? nil
+          : last?.segment.flatMap { $0.numbers.contains(item.number) ? $0 : nil }
+            ?? item.containing.first { _ in true }
         let continues =
-          item.names.isEmpty && last?.names.isEmpty ?? false
-          && item.segments.first == last?.segments.first
+          isInSegment && last?.isInSegment ?? false && segment == last?.segment
         if !continues { turn = index }
         keyed.append((turn, rank, item))
-        last = item
+        last = (isInSegment, segment)
       }
     }
     items = keyed.enumerated().sorted {

@@ -14,7 +14,15 @@ struct ChangeFileReader: Sendable {
     var failure: SyncWait?
     /// Whether a file that was listed is not there any more.
     var hasVanished = false
+    /// Whether one takes more than is to be taken for several at once.
+    fileprivate var isLarge = false
+    /// The memory that the intact ones take.
+    fileprivate var memory = 0
   }
+
+  /// What the files that claim one number may take together, beyond the first
+  /// that is intact: any number of files can claim it.
+  private static let memoryForOneNumber = 32 << 20
 
   private let files: SharedFiles
   private let header: SyncChangeSet.Header
@@ -42,27 +50,39 @@ struct ChangeFileReader: Sendable {
     for (index, item) in items.enumerated() {
       queue.async(group: group) { [files] in
         let result = DirectoryPatience.$check.withValue(files.context.checkCancellation) {
-          Result { try outcome(of: item) }
+          Result { try outcome(of: item, limits: .moderate) }
         }
         results.set(index, result)
       }
     }
     group.wait()
-    return try results.all()
+    var outcomes = try results.all()
+    for index in outcomes.indices where outcomes[index].isLarge {
+      outcomes[index] = try outcome(of: items[index], limits: .default)
+    }
+    return outcomes
   }
 
   /// Looks into segments only where no file of its own gives the change set.
-  private func outcome(of item: ChangeFetchQueue.Item) throws -> Outcome {
+  private func outcome(
+    of item: ChangeFetchQueue.Item, limits: CodecLimits
+  ) throws -> Outcome {
     var outcome = Outcome()
     func add(
       _ path: RelativePath, _ read: () throws -> Result<ReceivedChangeSet, Failure>
     ) rethrows {
       do {
         switch try read() {
-        case .success(let received): outcome.intact.append(received)
+        case .success(let received):
+          // Those that come first are the ones that count.
+          let memory = outcome.memory + received.changeSet.byteCount
+          guard outcome.intact.isEmpty || memory <= Self.memoryForOneNumber else { return }
+          outcome.memory = memory
+          outcome.intact.append(received)
         case .failure(let failure): outcome.failure = outcome.failure ?? failure.wait
         }
       } catch let error as CodecError {
+        if error.code == .lengthOverCap { outcome.isLarge = true }
         outcome.failure =
           outcome.failure
           ?? (error.needsNewerReader
@@ -70,6 +90,7 @@ struct ChangeFileReader: Sendable {
             : wait(item, .damaged, "its file is damaged: \(error.what)", path))
       } catch let error as DirectoryError where error.concernsOneFile {
         if error.code == .notFound { outcome.hasVanished = true }
+        if error.code == .tooLarge { outcome.isLarge = true }
         outcome.failure =
           outcome.failure
           ?? wait(item, .unreadable, "its file could not be read: \(error.code)", path)
@@ -78,7 +99,7 @@ struct ChangeFileReader: Sendable {
     for name in item.names {
       let path = layout.path(of: name, by: item.client)
       try add(path) {
-        let bytes = try files.read(path, limit: CodecLimits.default.fileBytes)
+        let bytes = try files.read(path, limit: limits.fileBytes)
         let hash = ContentHash(of: bytes)
         guard name.hash.matches(hash) else {
           return .failure(
@@ -86,16 +107,16 @@ struct ChangeFileReader: Sendable {
               wait: wait(
                 item, .damaged, "its file is damaged or has not arrived completely", path)))
         }
-        return try received(item, bytes, hash, path)
+        return try received(item, bytes, hash, path, limits)
       }
     }
-    for name in item.segments where outcome.intact.isEmpty {
+    for name in item.containing where outcome.intact.isEmpty {
       let path = layout.path(of: name, by: item.client)
       try add(path) {
         guard let part = try segments.segment(name, by: item.client)[item.number] else {
           throw CodecError(.wrongCount, "segment without change set \(item.number)")
         }
-        return try received(item, part.bytes, part.hash, path)
+        return try received(item, part.bytes, part.hash, path, limits)
       }
     }
     return outcome
@@ -106,9 +127,11 @@ struct ChangeFileReader: Sendable {
   }
 
   private func received(
-    _ item: ChangeFetchQueue.Item, _ bytes: [UInt8], _ hash: ContentHash, _ path: RelativePath
+    _ item: ChangeFetchQueue.Item, _ bytes: [UInt8], _ hash: ContentHash, _ path: RelativePath,
+    _ limits: CodecLimits
   ) throws -> Result<ReceivedChangeSet, Failure> {
-    let changeSet = try ChangeSetCodec.decode(bytes)
+    let changeSet = try ChangeSetCodec.decode(
+      bytes, limits: limits, checkCancellation: files.context.checkCancellation)
     guard belongs(changeSet.header, to: item) else {
       return .failure(
         Failure(

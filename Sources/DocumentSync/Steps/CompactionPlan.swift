@@ -27,10 +27,11 @@ struct CompactionPlan {
   ///   - existing: The segments that there are.
   ///   - byteCount: The length of a change set.
   init(
-    loose: Set<UInt64>, existing: [ClosedRange<UInt64>], byteCount: (UInt64) -> Int
+    loose: Set<UInt64>, existing: [ClosedRange<UInt64>],
+    thresholds: SyncThresholds = SyncThresholds(), byteCount: (UInt64) -> Int
   ) {
-    if loose.count >= Self.leastLooseCount {
-      let numbers = loose.sorted().dropLast(Self.tailCount)
+    if loose.count >= thresholds.looseCount {
+      let numbers = loose.sorted().dropLast(thresholds.tailCount)
       var run: [ClosedRange<UInt64>] = []
       for number in numbers {
         if let last = run.last, last.upperBound + 1 != number {
@@ -41,11 +42,11 @@ struct CompactionPlan {
       }
       segments += Self.joined(run, byteCount)
     }
-    merge(existing, byteCount)
+    merge(existing, thresholds.mergeCount, byteCount)
   }
 
   private mutating func merge(
-    _ existing: [ClosedRange<UInt64>], _ byteCount: (UInt64) -> Int
+    _ existing: [ClosedRange<UInt64>], _ mergeCount: Int, _ byteCount: (UInt64) -> Int
   ) {
     // A smaller one that a greater contains is about to go.
     let sorted = existing.filter { one in
@@ -60,7 +61,7 @@ struct CompactionPlan {
       var run: [ClosedRange<UInt64>] = []
       func close() -> [ClosedRange<UInt64>] {
         defer { run = [] }
-        return run.count >= Self.mergeCount ? Self.joined(run, byteCount) : []
+        return run.count >= mergeCount ? Self.joined(run, byteCount) : []
       }
       var found: [ClosedRange<UInt64>] = []
       for (range, size) in zip(sorted.map(\.range), classes) {

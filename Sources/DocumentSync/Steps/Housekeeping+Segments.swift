@@ -102,7 +102,10 @@ extension Housekeeping {
         else { return nil }
         return name.number
       })
-    let plan = CompactionPlan(loose: loose, existing: own.map { $0.first...$0.last }) {
+    let plan = CompactionPlan(
+      loose: loose, existing: own.map { $0.first...$0.last },
+      thresholds: context.environment.thresholds
+    ) {
       byNumber[$0]?.byteCount ?? 0
     }
     beginCompacting(plan, byNumber)

@@ -87,7 +87,8 @@ extension Housekeeping {
     vector[client] = try store.head()
     let rank = members.all.sorted().firstIndex(of: client) ?? 0
     var isWorthIt = try WholeStoreDecision(
-      best: best.map { ($0.vector, $0.byteCount) }, vector: vector, rank: rank
+      best: best.map { ($0.vector, $0.byteCount) }, vector: vector, rank: rank,
+      thresholds: context.environment.thresholds
     ).isWorthIt { try store.historyByteCount(beyond: $0) }
     if let best, !isComplete(best) {
       isWorthIt = cleared.isContained(in: vector, commands: commands.commands)
@@ -171,6 +172,7 @@ struct WholeStoreDecision {
   /// How many members go before: the threshold grows with it, so that not
   /// everybody uploads at once.
   var rank: Int
+  var thresholds = SyncThresholds()
 
   /// - Parameter byteCount: The length of the change sets beyond a vector.
   func isWorthIt(_ byteCount: (VersionVector) throws -> Int) rethrows -> Bool {
@@ -181,10 +183,10 @@ struct WholeStoreDecision {
       return sum + (entry.value.number > has ? entry.value.number - has : 0)
     }
     let scale = 1 + Double(rank) / 4
-    if Double(count) > Double(Self.greatestCount) * scale { return true }
+    if Double(count) > Double(thresholds.wholeStoreCount) * scale { return true }
     guard count > 0 else { return false }
     let bytes = Double(try byteCount(best.vector))
-    return bytes > Double(Self.leastByteCount) * scale
+    return bytes > Double(thresholds.wholeStoreBytes) * scale
       && bytes > Double(best.byteCount) / 2 * scale
   }
 }

@@ -25,13 +25,16 @@ struct Housekeeping: StoreSteps {
 
   /// Whether enough has come together since the last time. The first time of
   /// a store only notes where it stands.
-  static func isDue(_ store: LocalStore) throws -> Bool {
+  static func isDue(
+    _ store: LocalStore, _ thresholds: SyncThresholds = SyncThresholds()
+  ) throws -> Bool {
     let now = try standing(store)
     guard let last = try StoreRecords(store).housekeeping() else {
       try StoreRecords(store).keep(now)
       return false
     }
-    return now.head >= last.head + ownInterval || now.applied >= last.applied + appliedInterval
+    return now.head >= last.head + thresholds.ownInterval
+      || now.applied >= last.applied + thresholds.appliedInterval
   }
 
   private static func standing(_ store: LocalStore) throws -> StoreRecords.Housekeeping {

@@ -118,9 +118,10 @@ struct OwnChangeSets: StoreSteps {
   func seal(_ report: inout SyncReport) throws -> [SealedChangeSet] {
     context.begin(.sealing)
     try context.checkCancellation()
-    report.parkedRows += try store.seal(
-      checkCancellation: context.checkCancellation, onProgress: context.count(_:of:)
-    ).parkedRows
+    let sealed = try store.seal(
+      checkCancellation: context.checkCancellation, onProgress: context.count(_:of:))
+    report.parkedRows += sealed.parkedRows
+    report.warnings = SyncWarning.joining(report.warnings + sealed.warnings)
     return try store.sealedChangeSets()
   }
 

@@ -9,6 +9,12 @@ import SyncStore
 /// published since the whole store was uploaded comes with the fetch that
 /// follows; the applied vector has to be asked for anew.
 struct RebootstrapStep: StoreSteps {
+  /// The most whole stores that one synchronization tries: the next one goes
+  /// on with others.
+  private static let greatestTries = 8
+  /// The most of which it is remembered that they are of no use.
+  private static let greatestMemory = 4_096
+
   let files: SharedFiles
   let store: LocalStore
 
@@ -44,8 +50,13 @@ struct RebootstrapStep: StoreSteps {
       let database = siblings.temporary("database")
       let steps = WholeStoreSteps(files)
       let checked = try steps.download(
-        generation ?? GenerationFile(of: store.binding), to: database,
-        file: siblings.temporary("store"), where: isWanted)
+        generation ?? GenerationFile(of: store.binding), beside: siblings,
+        passingOver: Set(try self.records.unsound()),
+        atMost: Self.greatestTries,
+        onUnsound: { path in
+          try self.records.keep(
+            unsound: (try self.records.unsound() + [path]).suffix(Self.greatestMemory))
+        }, where: isWanted)
       let isStranger =
         try isStranger || (generation != nil && isCleared(beyond: checked.header.vector))
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)

@@ -25,6 +25,9 @@ final class SegmentReader: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var entries: [Key: Entry] = [:]
   nonisolated(unsafe) private var uses = 0
+  /// What is wrong with segments, which are not read again: each of their
+  /// change sets would ask for them.
+  nonisolated(unsafe) private var failures: [Key: CodecError] = [:]
 
   /// - Parameter header: What the headers of all files here have in common.
   init(_ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation) {
@@ -44,15 +47,22 @@ final class SegmentReader: Sendable {
         entries[key]?.used = uses
         return entry.segment
       }
-      let (segment, _, byteCount) = try read(name, by: client)
-      entries[key] = Entry(segment: segment, byteCount: byteCount, used: uses)
+      if let failure = failures[key] { throw failure }
+      let found: (segment: Segment, hash: ContentHash, byteCount: Int)
+      do {
+        found = try read(name, by: client)
+      } catch let error as CodecError {
+        failures[key] = error
+        throw error
+      }
+      entries[key] = Entry(segment: found.segment, byteCount: found.byteCount, used: uses)
       while entries.count > 1,
         entries.values.reduce(0, { $0 + $1.byteCount }) > Self.greatestByteCount,
         let oldest = entries.min(by: { $0.value.used < $1.value.used })?.key
       {
         entries[oldest] = nil
       }
-      return segment
+      return found.segment
     }
   }
 

@@ -86,6 +86,22 @@ struct StoreRecords {
     var isLookedThrough = false
   }
 
+  /// Whole stores that are whole files and of no use, by their paths.
+  func unsound() throws -> [String] { try value(.unsound) ?? [] }
+
+  /// Keeps which whole stores are of no use.
+  func keep(unsound: some Sequence<String>) throws { try keep(Array(unsound), .unsound) }
+
+  /// The change sets of others that could not be applied at the last
+  /// synchronization.
+  func refused() throws -> [SyncWait] { try value(.refused) ?? [] }
+
+  /// Keeps which change sets could not be applied.
+  func keep(refused: [SyncWait]) throws {
+    guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
+    try keep(refused, .refused)
+  }
+
   /// The clients of this generation that this store was before.
   struct Ancestors: Codable, Hashable {
     var clients: [ClientIdentifier] = []
@@ -112,7 +128,7 @@ struct StoreRecords {
 
   private enum Key: String, CaseIterable {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
-      reset, mergesInto, ancestors, formerGenerations, asked,
+      reset, mergesInto, ancestors, formerGenerations, asked, refused, unsound,
       rebootstrap, formerLives, answered
     // Those of the client go when the store becomes another one.
     case rejoins = "client.rejoins"
@@ -366,6 +382,8 @@ struct StoreRecords {
     case .ancestors: try decode(Ancestors.self)
     case .formerGenerations: try decode([FormerGeneration].self)
     case .asked: try decode([String: UInt64].self)
+    case .refused: try decode([SyncWait].self)
+    case .unsound: try decode([String].self)
     case .rebootstrap: try decode(SyncReport.Rebootstrap.self)
     case .formerLives: try decode([FormerLife].self)
     case .ownMarker: try decode(OwnMarker.self)
@@ -389,9 +407,26 @@ struct StoreRecords {
     }
   }
 
+  /// The change sets of others that a store could not apply, from what it has
+  /// kept; none if that cannot be decoded.
+  static func refused(in records: [String: [UInt8]]) -> [SyncWait] {
+    guard let bytes = records[Key.refused.rawValue] else { return [] }
+    do {
+      return try JSONDecoder().decode([SyncWait].self, from: Data(bytes))
+    } catch {
+      // ``damage(in:)`` tells of it.
+      return []
+    }
+  }
+
   private func value<Value: Decodable>(_ key: Key) throws -> Value? {
     guard let bytes = try store.record(key.rawValue) else { return nil }
-    return try JSONDecoder().decode(Value.self, from: Data(bytes))
+    do {
+      return try JSONDecoder().decode(Value.self, from: Data(bytes))
+    } catch {
+      throw StoreError(
+        damagedTable: "docsync_record", path: store.path, "\(key.rawValue): \(error)")
+    }
   }
 
   private func byClient<Value: Decodable>(_ key: Key) throws -> [ClientIdentifier: Value] {

@@ -18,6 +18,9 @@ struct SyncPass: StoreSteps {
   /// Whether to look, due or not, through all folders in which others may have
   /// left something behind: who goes may be the last who knows of them.
   var looksBehind = false
+  /// Whether to stop where rows may be shown beside others than they belong
+  /// to. What begins the document anew mends that.
+  var checksIdentities = true
 
   /// What the first half hands to the second.
   struct Fetched: Sendable {
@@ -50,6 +53,9 @@ struct SyncPass: StoreSteps {
     var rebootstrap = try goOver()
     try note(rebootstrap)
     try bringAlong()
+    if checksIdentities { try store.checkIdentities() }
+    // Before anything is applied to them.
+    try RemakeSteps(files: files, store: store).run()
     var attempt = 1
     while true {
       do {
@@ -232,7 +238,10 @@ struct SyncPass: StoreSteps {
     report.damagedFiles = damage.remaining.map(\.description)
     let housekeeping = try housekeeping(fetched)
     // New markers are read for it, so only from time to time.
-    if try clearsAway || Housekeeping.isDue(store) || (isOwnTurn && housekeeping.nobodyCanJoin()) {
+    let thresholds = context.environment.thresholds
+    if try clearsAway || Housekeeping.isDue(store, thresholds)
+      || (isOwnTurn && housekeeping.nobodyCanJoin())
+    {
       report.housekeeping = try housekeeping.run(isThorough: clearsAway, &report.warnings)
     }
     report.openConflicts = try store.openConflictCount()

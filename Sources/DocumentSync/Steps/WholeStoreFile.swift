@@ -132,13 +132,14 @@ struct WholeStoreFile {
 
   /// Writes the database in a file that was checked to a new file.
   ///
-  /// It is readable for whom the umask allows, as a database that SQLite
-  /// makes. Never writes more than the header announces. Throws ``CodecError`` if
+  /// It is for the users that a store is for, if one is named, and for this one
+  /// alone otherwise. Never writes more than the header announces. Throws ``CodecError`` if
   /// what comes out is not what it announces.
-  func expand(_ checked: Checked, at path: String, to database: String) throws {
+  func expand(_ checked: Checked, at path: String, to database: String, like store: String? = nil)
+    throws
+  {
     let input = try LocalFileHandle(reading: path, operation: context.verb)
-    let output = try LocalFileHandle(
-      creating: database, isPrivate: false, operation: context.verb)
+    let output = try LocalFileHandle(creating: database, like: store, operation: context.verb)
     try input.seek(to: checked.envelope.headByteCount)
     let limit = checked.header.storeByteCount
     let zlib = try ZlibStream(.inflate(limit: limit))

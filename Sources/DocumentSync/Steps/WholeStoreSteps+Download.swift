@@ -7,7 +7,8 @@ extension WholeStoreSteps {
   /// The greatest file that is read.
   private static let limit = 1 << 40
 
-  /// Gets the best whole store that is whole into a new local file.
+  /// Gets the best whole store that is whole into the temporary file `database`
+  /// beside a store, for the users that the store is for.
   ///
   /// Its database is compared with its header before it is given out, so that
   /// the caller may rely on what the header says. One that is damaged, or is
@@ -18,21 +19,31 @@ extension WholeStoreSteps {
   /// those that are left can be read by a newer version only; the error says
   /// what is wrong with each.
   ///
-  /// - Parameter isWanted: Tells those that will do.
+  /// - Parameters:
+  ///   - unsound: Those that are not tried, since they were, by their paths.
+  ///   - greatestCount: How many are tried at most.
+  ///   - onUnsound: Told the path of one that is whole and of no use, now and
+  ///     later.
+  ///   - isWanted: Tells those that will do.
   func download(
-    _ document: GenerationFile, to database: String, file: String,
+    _ document: GenerationFile, beside siblings: LocalSiblings,
+    passingOver unsound: Set<String> = [], atMost greatestCount: Int = .max,
+    onUnsound: (String) throws -> Void = { _ in },
     where isWanted: (Candidate) -> Bool = { _ in true }
   ) throws -> WholeStoreFile.Checked {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     var failures = WholeStoreFailures()
     var isListedAgain = false
+    var tried = 0
     listing: while true {
       let listed = try list(document)
       for candidate in listed.candidates where isWanted(candidate) {
         let path = layout.path(of: candidate.name, by: candidate.client)
-        guard !failures.contains(path) else { continue }
+        guard !failures.contains(path), !unsound.contains(path.description) else { continue }
+        guard tried < greatestCount else { break listing }
+        tried += 1
         do {
-          let checked = try get(candidate, at: path, of: document, to: database, file: file)
+          let checked = try get(candidate, at: path, of: document, beside: siblings)
           guard isWanted(listed.described(candidate, by: checked.header)) else {
             throw SyncError(
               .malformedFile, operation: context.verb, path: files.userPath(path),
@@ -43,6 +54,7 @@ extension WholeStoreSteps {
         } catch let error where error is UnsoundWholeStore || error.concernsOneFile {
           context.environment.logger.notice("whole store \(path): \(error)")
           failures.add(path, error)
+          if WholeStoreFailures.isForEver(error) { try onUnsound(path.description) }
           guard let error = error as? DirectoryError, error.code == .notFound else { continue }
           continue listing
         }
@@ -57,8 +69,9 @@ extension WholeStoreSteps {
   /// Downloads one, checks all of it, and leaves its database at `database`.
   private func get(
     _ candidate: Candidate, at path: RelativePath, of document: GenerationFile,
-    to database: String, file: String
+    beside siblings: LocalSiblings
   ) throws -> WholeStoreFile.Checked {
+    let (database, file) = (siblings.temporary("database"), siblings.temporary("store"))
     // A journal of one that was passed over would be played into the next.
     for leftover in [file] + ["", "-journal", "-wal", "-shm"].map({ database + $0 })
     where FileManager.default.fileExists(atPath: leftover) {
@@ -67,7 +80,8 @@ extension WholeStoreSteps {
     try files.download(path, to: file, limit: Self.limit)
     let checked = try WholeStoreFile(context).check(file)
     try check(checked, against: candidate, of: document)
-    try WholeStoreFile(context).expand(checked, at: file, to: database)
+    try WholeStoreFile(context).expand(
+      checked, at: file, to: database, like: siblings.store)
     try FileManager.default.removeItem(atPath: file)
     let examination = try WholeStoreExamination(
       database, header: checked.header, checkCancellation: context.checkCancellation)
@@ -157,6 +171,17 @@ struct WholeStoreFailures {
     case let error as DirectoryError: return ("The file cannot be read.", "\(error)")
     case let error as SyncError: return (error.message, "\(error)")
     default: return ("The file cannot be used.", "\(error)")
+    }
+  }
+
+  /// Whether a file is whole, by the hash in its name, and of no use to
+  /// anyone.
+  static func isForEver(_ error: any Error) -> Bool {
+    switch error {
+    case is UnsoundWholeStore: !needsNewerReader(error)
+    case let error as SyncError: error.code == .malformedFile
+    case let error as CodecError: error.code == .wrongType
+    default: false
     }
   }
 

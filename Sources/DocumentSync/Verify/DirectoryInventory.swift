@@ -165,7 +165,7 @@ struct DirectoryLister {
         inventory.findings.insert(
           VerifyFinding(
             .leftover, path: Self.path(folder, entry.name),
-            "A file was not published, or is being published right now.",
+            "The client \(client) has not published a file: it is doing so, or the call was ended.",
             detail: "of client \(client)"))
       }
     }

@@ -18,8 +18,23 @@ struct StoreComparison {
       return [bindingFinding].compactMap(\.self)
     }
     if let finding = retirementFinding(facts) { return [finding] + appliedFindings(facts) }
-    return ownFindings(facts) + commandFindings(facts) + markerFindings(facts)
+    return refusedFindings(facts) + ownFindings(facts) + commandFindings(facts)
+      + markerFindings(facts)
       + appliedFindings(facts)
+  }
+
+  /// The change sets that the store could not apply and that are still there.
+  private func refusedFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+    StoreRecords.refused(in: store.records).filter { wait in
+      facts.changes[wait.client]?.claims[wait.number]?.contains {
+        wait.path == nil || $0.path.description == wait.path || $0.isInSegment
+      } ?? false
+    }.map { wait in
+      VerifyFinding(
+        .changeSetRefused, path: wait.path,
+        "Change set \(wait.number) of \(wait.client) cannot be applied, and its author's later ones "
+          + "wait for it.", detail: wait.message)
+    }
   }
 
   // MARK: - Who is gone

@@ -18,6 +18,8 @@ public enum Life {
     public var syncs: Int
     /// How many rounds it took to come to rest.
     public var rounds: Int
+    /// How many steps failed since files that they need had not arrived.
+    public var passedOver: Int
   }
 
   /// Simulates one history.
@@ -28,7 +30,7 @@ public enum Life {
       LifePlan.random(seed: seed, features: features, steps: steps))
     return Report(
       seed: seed, failure: outcome.failure, edits: outcome.edits, syncs: outcome.syncs,
-      rounds: outcome.rounds)
+      rounds: outcome.rounds, passedOver: outcome.passedOver)
   }
 
   /// The shortest history that was found to fail as the seed does, a line a

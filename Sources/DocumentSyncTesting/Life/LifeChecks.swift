@@ -32,6 +32,8 @@ struct LifeChecks {
         guard bodies["n-" + token] != nil || items.contains(token) else {
           throw lost("the row of \(token) is not there")
         }
+      case .deletion(let id):
+        guard bodies[id] == nil else { throw lost("\(id) is there again, which was deleted") }
       case .tally: total += edit.amount
       case .shared: break
       }

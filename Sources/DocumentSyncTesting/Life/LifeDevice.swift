@@ -87,7 +87,9 @@ final class LifeDevice {
   /// Edits the tables that were made up. Gives how many statements were
   /// accepted.
   func work(_ statements: [String], hasForeignKeys: Bool, clock: FleetClock) throws -> Int {
-    try program(clock).edit(statements, hasForeignKeys: hasForeignKeys).count
+    let edit = FleetEdit(
+      statements: statements, hasForeignKeys: hasForeignKeys, time: clock.time, salt: 0)
+    return try program(clock).edit(edit).accepted.count
   }
 
   /// Edits the store as a program does that knows nothing of syncing.
@@ -129,7 +131,7 @@ final class LifeDevice {
       guard let note = try pickNote("id NOT LIKE 'own-%' AND id <> 'first'") else { return }
       try program.run("DELETE FROM note WHERE id = '\(note)'")
       ledger.noteDeletion(ofNote: note)
-      return
+      made.subject = .deletion(note)
     case .increment:
       made.amount = Int64(salt % 5) + 1
       try program.run("UPDATE tally SET n = n + \(made.amount) WHERE name = 'all'")

@@ -14,6 +14,8 @@ final class LifeLedger: Sendable {
       case row(token: String, note: String)
       /// The shared column of a note.
       case shared(String)
+      /// A note that was deleted.
+      case deletion(String)
       /// The counter.
       case tally
     }

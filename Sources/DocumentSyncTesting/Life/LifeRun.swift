@@ -11,6 +11,8 @@ struct LifeRun {
     var syncs = 0
     var rounds = 0
     var edits = 0
+    /// Steps that could not be carried out yet.
+    var passedOver = 0
     var result = ""
   }
 
@@ -44,6 +46,7 @@ struct LifeRun {
         try await world.carryOut(step)
       } catch let error as SyncError where Self.passes(error.code) {
         // Files that it needs have not arrived; a later step tries again.
+        outcome.passedOver += 1
         continue
       } catch {
         var failure =

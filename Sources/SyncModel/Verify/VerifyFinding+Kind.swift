@@ -74,6 +74,8 @@ extension VerifyFinding {
     case changeSetNotCleared
     /// Two files claim the number of one change set.
     case changeSetClaimedTwice
+    /// A change set is whole, and no store can apply it.
+    case changeSetRefused
     /// A change set does not continue the one before it.
     case chainBroken
     /// A change set builds on one that is nowhere.
@@ -154,6 +156,8 @@ extension VerifyFinding {
     case rowUnknown
     /// The bookkeeping knows a row that is not in its table.
     case rowMissing
+    /// A row has NULL in its key, and so stays on its device.
+    case rowWithoutKey
     /// A row is in its table, and the bookkeeping says that it is deleted.
     case rowDeleted
     /// A row has no identity of its own, or shares it with another.

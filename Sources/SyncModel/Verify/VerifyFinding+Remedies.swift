@@ -4,7 +4,7 @@ extension VerifyFinding.Kind {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
       .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,
-      .identityOrphaned, .storeMoved:
+      .identityOrphaned, .storeMoved, .rowWithoutKey:
       .note
     case .truncated, .newerVersion, .placeholder, .clientUndescribed, .documentEmpty,
       .generationFileMissing, .generationFolderMissing, .changeSetMissing, .dependencyMissing,
@@ -30,7 +30,8 @@ extension VerifyFinding.Kind {
       .clientUndescribed, .documentEmpty, .generationFileMissing, .generationFolderMissing,
       .generationPreviousMissing, .deletedNotCleared:
       documentRemedy
-    case .changeSetMissing, .changeSetNotCleared, .changeSetClaimedTwice, .chainBroken,
+    case .changeSetMissing, .changeSetNotCleared, .changeSetClaimedTwice, .changeSetRefused,
+      .chainBroken,
       .dependencyMissing, .dependencyDiffers, .segmentIndex, .segmentOverlap, .segmentDiffers,
       .commandMissing, .commandClaimedTwice, .commandChainBroken:
       changeRemedy
@@ -55,8 +56,8 @@ extension VerifyFinding.Kind {
       "Move the file out of the shared directory. If it is missing then, \(Self.putBack)."
     case .unreadable: "Check the permissions, the connection and the disk, then verify again."
     case .leftover:
-      "Nothing need be done: its client removes it when it next publishes. If that client is gone, "
-        + "the file may be removed."
+      "Nothing need be done: that client removes it when it next publishes, and no other device does. "
+        + "If it is gone, the file may be removed."
     case .malformed:
       "Update DocumentSync on its author's device, then run “docsync upload” there, so that others "
         + "can join without the file."
@@ -121,6 +122,9 @@ extension VerifyFinding.Kind {
     case .changeSetClaimedTwice, .commandClaimedTwice:
       "Sync every copy of the author's store: a copied or restored store becomes a device of its "
         + "own. The file of the lower hash counts."
+    case .changeSetRefused:
+      "Update docsync on this device and on its author's. If it stays, remove that client with "
+        + "“docsync remove-client”: its device goes on as a new one."
     case .chainBroken, .commandChainBroken, .dependencyDiffers:
       "Sync every copy of the author's store. If a file was copied here from another directory, "
         + "move it away and \(Self.putBack)."
@@ -174,6 +178,7 @@ extension VerifyFinding.Kind {
       "A program wrote it while nothing was captured, so that no other device has it: delete the row "
         + "and insert it again."
     case .identityOrphaned: "Nothing need be done, unless rows are missing."
+    case .rowWithoutKey: "Give them keys, if other devices are to have them."
     case .outboxDamaged, .recordDamaged:
       "Restore the file from a backup or join the document anew with “docsync join --replace”, and "
         + "copy over what was edited here."

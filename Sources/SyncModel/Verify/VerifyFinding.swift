@@ -32,7 +32,7 @@ public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertibl
   public var path: String?
   /// The table of the store, the bookkeeping's own included; `nil` for
   /// findings in a directory.
-  public var table: String?
+  public var table: SQLName?
   /// What is wrong, a sentence for the user.
   public var message: String
   /// What to do, a sentence for the user.
@@ -43,7 +43,7 @@ public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertibl
   /// A finding with the severity and the remedy that are usual for its kind,
   /// unless given.
   public init(
-    _ kind: Kind, path: String? = nil, table: String? = nil, _ message: String,
+    _ kind: Kind, path: String? = nil, table: SQLName? = nil, _ message: String,
     detail: String? = nil, severity: Severity? = nil, remedy: String? = nil
   ) {
     self.kind = kind
@@ -58,7 +58,7 @@ public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertibl
   /// Everything in one line.
   public var description: String {
     var text = "\(severity.rawValue) \(kind.rawValue): \(message)"
-    if let place = path ?? table { text += " (\(place))" }
+    if let place = path ?? table?.text { text += " (\(place))" }
     text += " \(remedy)"
     if let detail { text += " [\(detail)]" }
     return text

@@ -31,8 +31,8 @@ public struct VerifyReport: Hashable, Sendable, Codable {
   public mutating func sort() {
     findings.sort { left, right in
       if left.severity != right.severity { return left.severity > right.severity }
-      let places = (left.path ?? left.table ?? "", right.path ?? right.table ?? "")
-      if places.0 != places.1 { return places.0 < places.1 }
+      let places = [left, right].map { $0.path.map { SQLName($0) } ?? $0.table ?? "" }
+      if places[0] != places[1] { return places[0] < places[1] }
       return (left.kind.rawValue, left.message) < (right.kind.rawValue, right.message)
     }
   }

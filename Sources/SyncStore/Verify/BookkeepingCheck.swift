@@ -1,4 +1,5 @@
 import GRDB
+import SyncModel
 
 /// Compares the tables and indexes that every store has with those that are
 /// made for its version of the layout.
@@ -9,7 +10,7 @@ struct BookkeepingCheck {
   let format: Int
 
   /// What is missing or has other columns, a sentence each, by name.
-  func run() throws -> [(name: String, message: String)] {
+  func run() throws -> [(name: SQLName, message: String)] {
     let reference = try DatabaseQueue()
     let wanted = try reference.write { database in
       for statement in Bookkeeping.creation(upTo: format) { try database.execute(sql: statement) }
@@ -23,20 +24,20 @@ struct BookkeepingCheck {
   }
 
   /// The tables and indexes of bookkeeping, with their columns as text.
-  private static func shapes(_ database: Database) throws -> [String: String] {
+  private static func shapes(_ database: Database) throws -> [SQLName: String] {
     let rows = try Row.fetchAll(
       database,
       sql: "SELECT type, name FROM main.sqlite_schema "
         + "WHERE type IN ('table', 'index') AND name GLOB 'docsync_*'")
-    var shapes: [String: String] = [:]
+    var shapes: [SQLName: String] = [:]
     for row in rows {
-      let name: String = row["name"]
+      let name: SQLName = row["name"]
       let isTable = row["type"] as String == "table"
       let information = try Row.fetchAll(
         database,
         sql: "PRAGMA main.\(isTable ? "table_info" : "index_info")(\(quoted(name)))")
       shapes[name] = information.map { column in
-        let text = (column["name"] as String?) ?? ""
+        let text = (column["name"] as SQLName?) ?? ""
         return isTable
           ? "\(text) \((column["type"] as String?) ?? "") \(column["pk"] as Int? ?? 0)" : text
       }.joined(separator: ", ")

@@ -1,4 +1,5 @@
 import GRDB
+import SyncModel
 
 /// Looks whether what bookkeeping holds is of the types, and in the ranges,
 /// that are read from it: SQLite keeps what it is given, and conversions would
@@ -104,12 +105,17 @@ struct BookkeepingTypes {
     ("docsync_aside", ["wire": "'text'", "identity": "'blob'", "col": "'text'"]),
   ]
 
+  private static let third: [(table: String, columns: [String: String])] = [
+    ("docsync_plain", ["tbl": "'integer'", "key": "'integer'"])
+  ]
+
   /// What is of another type, a sentence each, by table.
-  func run() throws -> [(name: String, message: String)] {
-    let wanted = Self.first + (format >= 2 ? Self.second : [])
+  func run() throws -> [(name: SQLName, message: String)] {
+    let wanted =
+      Self.first + (format >= 2 ? Self.second : []) + (format >= 3 ? Self.third : [])
     return try wanted.compactMap { table, columns in
       var terms = columns.sorted { $0.key < $1.key }.map {
-        "typeof(\(quoted($0.key))) NOT IN (\($0.value))"
+        "typeof(\(quoted(SQLName($0.key)))) NOT IN (\($0.value))"
       }
       terms += Self.ranges(of: table, columns.keys.sorted())
       let count =
@@ -117,7 +123,10 @@ struct BookkeepingTypes {
           database,
           sql: "SELECT count(*) FROM main.\(table) WHERE \(terms.joined(separator: " OR "))") ?? 0
       return count == 0
-        ? nil : (table, "\(count) rows hold values that they should not, by their types or sizes.")
+        ? nil
+        : (
+          SQLName(table), "\(count) rows hold values that they should not, by their types or sizes."
+        )
     }
   }
 
@@ -127,7 +136,7 @@ struct BookkeepingTypes {
     let numbers = ["number", "first", "last"]
     var terms: [String] = []
     for column in columns {
-      let name = quoted(column)
+      let name = quoted(SQLName(column))
       if clients.contains(column), !["docsync_client", "docsync_inbox"].contains(table) {
         terms.append("\(name) NOT BETWEEN 0 AND \(Int32.max)")
       } else if numbers.contains(column) {
@@ -140,7 +149,8 @@ struct BookkeepingTypes {
     case "docsync_client":
       terms += ["number > 0 AND hash IS NULL", "id NOT BETWEEN 1 AND \(Int32.max)"]
       terms.append("length(client) <> 16")
-    case "docsync_kept", "docsync_claim", "docsync_kept_reference", "docsync_early", "docsync_base":
+    case "docsync_kept", "docsync_claim", "docsync_kept_reference", "docsync_early", "docsync_base",
+      "docsync_plain":
       terms.append("tbl NOT IN (SELECT id FROM main.docsync_table)")
     default: break
     }

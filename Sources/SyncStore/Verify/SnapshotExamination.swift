@@ -116,7 +116,7 @@ public struct SnapshotExamination: Sendable {
     }
     let logs = schema.tables.map(\.logName)
     for table in PrivateData.tables + logs where try database.tableExists(table) {
-      try expectEmpty(table, database)
+      try expectEmpty(SQLName(table), database)
     }
     hasDeviceState = !privateContent.isEmpty
     for (table, reason) in schema.leftOut.sorted(by: <) where reason == "excluded" {
@@ -127,7 +127,7 @@ public struct SnapshotExamination: Sendable {
     }
   }
 
-  private mutating func expectEmpty(_ table: String, _ database: Database) throws {
+  private mutating func expectEmpty(_ table: SQLName, _ database: Database) throws {
     let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(quoted(table))") ?? 0
     if count > 0 { privateContent.append("\(table) has \(count) rows") }
   }
@@ -140,9 +140,9 @@ public struct SnapshotExamination: Sendable {
     let information = try Row.fetchAll(
       database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
     for row in information {
-      let name: String = row["name"]
+      let name: SQLName = row["name"]
       guard (row["hidden"] as Int) == 0, (row["dflt_value"] as String?) == nil,
-        table.excludedColumns.contains(name.lowercased())
+        table.excludedColumns.contains(name.folded)
       else { continue }
       let isFilled = try Bool.fetchOne(
         database,

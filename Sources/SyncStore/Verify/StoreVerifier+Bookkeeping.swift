@@ -27,8 +27,8 @@ extension StoreVerifier {
   }
 
   private func readRecords() throws {
-    for row in try Row.fetchAll(database, sql: "SELECT key, value FROM docsync_record") {
-      result.records[row["key"]] = Array(row["value"] as Data)
+    for row in try StoredRow.fetchAll(database, sql: "SELECT key, value FROM docsync_record") {
+      result.records[try row["key"]] = Array(try row["value"] as Data)
     }
     _ = try SyncPolicies.read(database)
   }
@@ -77,15 +77,17 @@ extension StoreVerifier {
   func checkTriggers(_ schema: StoreSchema) throws -> Bool {
     var isRight = true
     for table in schema.tables {
-      let wanted = Set(CaptureTriggers(table: table).triggers)
-      let rows = try Row.fetchAll(
+      let wanted = Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
+      let rows = try StoredRow.fetchAll(
         database,
         sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' AND name GLOB ?",
         arguments: ["docsync_\(table.id)_*"])
-      let found = Set(rows.map { $0["sql"] as String })
+      let found = Set(try rows.map { try $0["sql"] as SQLText })
       guard found != wanted else { continue }
       isRight = false
-      let strange = rows.filter { !wanted.contains($0["sql"]) }.map { $0["name"] as String }
+      let strange = try rows.filter { !wanted.contains(try $0["sql"]) }.map {
+        try $0["name"] as SQLName
+      }
       note(
         .triggersOutOfDate, table.name,
         "Triggers that capture edits are missing or out of date.",
@@ -99,7 +101,7 @@ extension StoreVerifier {
         + (table.identity == .surrogate ? [table.identityName] : [])
       for name in names where try !database.tableExists(name) {
         isRight = false
-        note(.bookkeepingDamaged, name, "\(name) is missing.")
+        note(.bookkeepingDamaged, SQLName(name), "\(name) is missing.")
       }
     }
     guard isRight, try SchemaRenewal(schema: schema, path: path).isNeeded(database) else {

@@ -11,7 +11,7 @@ extension StoreVerifier {
     for table in session.schema.tables {
       try step()
       if table.identity == .surrogate { try checkIdentities(of: table, session) }
-      try guarded(table.stampsName, .stampsDamaged) {
+      try guarded(SQLName(table.stampsName), .stampsDamaged) {
         try RowComparison(self, table, session).run()
       }
     }
@@ -26,6 +26,13 @@ extension StoreVerifier {
           + "is damaged.")
     } else {
       try guarded("docsync_kept", .keptRowDamaged) { try checkShown(session) }
+    }
+    for table in session.schema.tables {
+      let count = try session.rowsWithoutKey(table)
+      guard count > 0 else { continue }
+      note(
+        .rowWithoutKey, table.name,
+        "\(count) rows have NULL in their key, so that no other device has them.")
     }
   }
 
@@ -62,7 +69,7 @@ extension StoreVerifier {
         damaged("The cells of a row that is kept cannot be read.", error.message)
       }
     }
-    for table in ["docsync_claim", "docsync_kept_reference"] {
+    for table in ["docsync_claim", "docsync_kept_reference"] as [SQLName] {
       let count =
         try Int.fetchOne(
           database,

@@ -110,7 +110,7 @@ private final class ShownComparison {
           .shownDiffers, "A row shows another value than it should.", ", column \(column.name)")
       }
     }
-    let kept = writer.kept(row, table)
+    let kept = try writer.kept(row, table)
     guard (kept != nil) == row.wasKept else {
       return note(.keptRowInconsistent, "What should be kept of a row is not what is.")
     }
@@ -120,7 +120,7 @@ private final class ShownComparison {
       note(.keptRowInconsistent, "A row that is kept is not found by what it refers to.")
     }
     // What an expression makes of a key depends on whether its row has one.
-    let claims = row.isVisible ? [] : row.claims.filter { table.uniqueIndexes[$0.index].isPlain }
+    let claims = writer.claimsToFind(row).filter { table.uniqueIndexes[$0.index].isPlain }
     if !Set(claims).isSubset(of: try session.keptClaims(of: row.key)) {
       note(.keptRowInconsistent, "A row that is kept is not found by the values that it claims.")
     }

@@ -73,7 +73,7 @@ final class StoreVerifier {
   // MARK: - Helpers
 
   func note(
-    _ kind: VerifyFinding.Kind, _ table: String? = nil, _ message: String, detail: String? = nil,
+    _ kind: VerifyFinding.Kind, _ table: SQLName? = nil, _ message: String, detail: String? = nil,
     remedy: String? = nil
   ) {
     result.report.findings.append(
@@ -94,12 +94,16 @@ final class StoreVerifier {
 
   /// Runs a check; what SQLite or decoding is against becomes a finding.
   func guarded(
-    _ table: String, _ kind: VerifyFinding.Kind = .bookkeepingDamaged, _ body: () throws -> Void
+    _ table: SQLName, _ kind: VerifyFinding.Kind = .bookkeepingDamaged, _ body: () throws -> Void
   ) throws {
     do {
       try body()
     } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {
       note(kind, table, "It cannot be read.", detail: error.message ?? "\(error)")
+    } catch let error as StoreError where error.code == .damaged {
+      note(kind, table, error.message, detail: error.detail)
+    } catch let error as RowDecodingError {
+      note(kind, table, "It cannot be read.", detail: "\(error)")
     } catch let error as CodecError {
       note(kind, table, "It cannot be read.", detail: "\(error)")
     } catch let error as DecodingError {
@@ -156,10 +160,10 @@ final class StoreVerifier {
         sql: "SELECT \"table\", parent, count(*) AS count FROM pragma_foreign_key_check "
           + "GROUP BY 1, 2")
       for row in rows {
-        let table: String = row["table"]
+        let table: SQLName = row["table"]
         note(
           .foreignKeysBroken, table,
-          "\(row["count"] as Int) rows refer to rows of “\(row["parent"] as String)” that are not "
+          "\(row["count"] as Int) rows refer to rows of “\(row["parent"] as SQLName)” that are not "
             + "there.")
       }
     } catch let error as DatabaseError where error.resultCode != .SQLITE_INTERRUPT {

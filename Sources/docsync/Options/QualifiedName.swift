@@ -1,11 +1,13 @@
+import SyncModel
+
 /// A table, or a column of it, as it is named on the command line:
 /// `TABLE` or `TABLE.COLUMN`.
 ///
 /// A name that holds a dot, a comma or an equals sign is put in double
 /// quotes, as in SQL; a double quote within is doubled.
 struct QualifiedName: Hashable, Sendable {
-  var table: String
-  var column: String?
+  var table: SQLName
+  var column: SQLName?
 
   /// Parses the whole of `text`; `nil` if it is not of that form.
   init?(_ text: String) {
@@ -21,29 +23,30 @@ struct QualifiedName: Hashable, Sendable {
 extension Substring {
   /// Takes a name, quoted or up to the next separator; `nil` if there is
   /// none.
-  mutating func takeName() -> String? {
+  mutating func takeName() -> SQLName? {
+    // A combining mark would make another character of a sign before it.
     guard take("\"") else {
-      let name = prefix { !".,=\"".contains($0) }
-      removeFirst(name.count)
-      return name.isEmpty ? nil : String(name)
+      let name = Substring(unicodeScalars.prefix { !".,=\"".unicodeScalars.contains($0) })
+      unicodeScalars.removeFirst(name.unicodeScalars.count)
+      return name.isEmpty ? nil : SQLName(name)
     }
-    var name = ""
-    while let character = popFirst() {
-      if character != "\"" {
-        name.append(character)
+    var name = String.UnicodeScalarView()
+    while let scalar = unicodeScalars.popFirst() {
+      if scalar != "\"" {
+        name.append(scalar)
       } else if take("\"") {
         name.append("\"")
       } else {
-        return name.isEmpty ? nil : name
+        return name.isEmpty ? nil : SQLName(String(name))
       }
     }
     return nil
   }
 
-  /// Takes a character if it comes next.
-  mutating func take(_ character: Character) -> Bool {
-    guard first == character else { return false }
-    removeFirst()
+  /// Takes a sign if it comes next.
+  mutating func take(_ sign: Unicode.Scalar) -> Bool {
+    guard unicodeScalars.first == sign else { return false }
+    unicodeScalars.removeFirst()
     return true
   }
 }

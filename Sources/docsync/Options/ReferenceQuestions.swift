@@ -1,3 +1,4 @@
+import SyncModel
 import SyncStore
 
 /// Asks, before a database is put under sync, what the columns hold that look
@@ -68,7 +69,7 @@ extension LikelyReference {
 }
 
 /// A name as ``QualifiedName`` reads it.
-private func optionWord(_ name: String) -> String {
-  name.contains { ".,=\"".contains($0) }
-    ? "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\"" : name
+private func optionWord(_ name: SQLName) -> String {
+  name.text.unicodeScalars.contains { ".,=\"".unicodeScalars.contains($0) }
+    ? name.quoted : name.text
 }

@@ -35,14 +35,33 @@ struct SchemaOptions: ParsableArguments {
       valueName: "TABLE[.COLUMN]=TYPE"))
   var merge: [MergeChoice] = []
 
+  @Option(
+    name: .customLong("no-stand-in"),
+    help: ArgumentHelp(
+      "A table in which nothing stands in for a row that loses a unique value: what refers to "
+        + "such a row is parked with it.",
+      valueName: "TABLE"))
+  var noStandIn: [TableName] = []
+
+  /// `TABLE`.
+  struct TableName: ExpressibleByArgument, Sendable {
+    var name: SQLName
+
+    init?(argument: String) {
+      var rest = Substring(argument)
+      guard let name = rest.takeName(), rest.isEmpty else { return nil }
+      self.name = name
+    }
+  }
+
   /// `TABLE=TYPE` or `TABLE.COLUMN=TYPE`.
   struct MergeChoice: ExpressibleByArgument, Sendable {
     enum MergeType: Sendable {
       case table(TableMergeType)
-      case column(String, ColumnMergeType)
+      case column(SQLName, ColumnMergeType)
     }
 
-    var table: String
+    var table: SQLName
     var type: MergeType
 
     init?(argument: String) {
@@ -74,7 +93,7 @@ struct SchemaOptions: ParsableArguments {
   /// `TABLE=primaryKey`, `TABLE=surrogate` or `TABLE=COLUMN,COLUMN`. Quoted,
   /// the two words are columns.
   struct IdentityChoice: ExpressibleByArgument, Sendable {
-    var table: String
+    var table: SQLName
     var identity: StoreConfiguration.Identity
 
     init?(argument: String) {
@@ -85,7 +104,7 @@ struct SchemaOptions: ParsableArguments {
       case "primaryKey": identity = .primaryKey
       case "surrogate": identity = .surrogate
       default:
-        var columns: [String] = []
+        var columns: [SQLName] = []
         repeat {
           guard let column = rest.takeName() else { return nil }
           columns.append(column)
@@ -98,9 +117,9 @@ struct SchemaOptions: ParsableArguments {
 
   /// `TABLE.COLUMN=TABLE`.
   struct Reference: ExpressibleByArgument, Sendable {
-    var table: String
-    var column: String
-    var parent: String
+    var table: SQLName
+    var column: SQLName
+    var parent: SQLName
 
     init?(argument: String) {
       var rest = Substring(argument)
@@ -118,8 +137,8 @@ struct SchemaOptions: ParsableArguments {
   func undecided(_ likely: [LikelyReference]) -> [LikelyReference] {
     likely.filter { reference in
       !noReference.contains {
-        isSameName($0.name.table, reference.table)
-          && ($0.name.column.map { isSameName($0, reference.column) } ?? true)
+        $0.name.table.isSame(as: reference.table)
+          && ($0.name.column.map { $0.isSame(as: reference.column) } ?? true)
       }
     }
   }
@@ -138,6 +157,7 @@ struct SchemaOptions: ParsableArguments {
     for reference in reference {
       configuration.references[reference.table, default: [:]][reference.column] = reference.parent
     }
+    configuration.tablesWithoutStandIns = Set(noStandIn.map(\.name))
     for choice in merge {
       switch choice.type {
       case .table(let type): configuration.tableMergeTypes[choice.table] = type
@@ -147,13 +167,4 @@ struct SchemaOptions: ParsableArguments {
     }
     return configuration
   }
-}
-
-/// Whether SQLite takes two names for one: byte by byte, apart from the case
-/// of ASCII's letters.
-private func isSameName(_ left: String, _ right: String) -> Bool {
-  func folded(_ name: String) -> [UInt8] {
-    name.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
-  }
-  return folded(left) == folded(right)
 }

@@ -4,7 +4,7 @@ import SyncModel
 struct ChangeSetJSON: Encodable, Sendable {
   /// The changes to one table.
   struct Table: Encodable, Sendable {
-    var table: String
+    var table: SQLName
     var identity: String
     var rows: [Row]
   }
@@ -17,9 +17,9 @@ struct ChangeSetJSON: Encodable, Sendable {
     /// their key.
     var identity: String?
     /// The key's values; on another device an integer key may be another.
-    var key: [String: ValueJSON]
+    var key: NamedValues<ValueJSON>
     /// The columns that changed.
-    var values: [String: ValueJSON]
+    var values: NamedValues<ValueJSON>
     /// When the row was changed, in milliseconds since 1970.
     var milliseconds: Int64
     /// For a row whose key was changed, its new identity.
@@ -55,12 +55,12 @@ struct ChangeSetJSON: Encodable, Sendable {
     var next = Array(repeating: 0, count: table.columns.count)
     let moves = Dictionary(table.moves.map { ($0.row, $0.destination) }, uniquingKeysWith: { $1 })
     return (0..<table.count).map { index in
-      var values: [String: ValueJSON] = [:]
+      var values: [SQLName: ValueJSON] = [:]
       for column in table.shapes[Int(table.rowShapes[index])] {
         values[table.columns[column]] = ValueJSON(table.cells[column][next[column]])
         next[column] += 1
       }
-      var key: [String: ValueJSON] = [:]
+      var key: [SQLName: ValueJSON] = [:]
       var identity: String?
       if table.identity == .surrogate {
         if case .blob(let bytes) = table.keys[0][index] { identity = hexadecimal(bytes) }
@@ -74,7 +74,7 @@ struct ChangeSetJSON: Encodable, Sendable {
         action: RowAction(rawValue: table.actions[index]).map {
           $0.isDeletion ? "delete" : "\($0)"
         } ?? "unknown",
-        identity: identity, key: key, values: values,
+        identity: identity, key: NamedValues(key), values: NamedValues(values),
         milliseconds: table.times[index].milliseconds,
         movedTo: moves[index].map { hexadecimal($0.bytes) })
     }

@@ -42,8 +42,8 @@ struct ChangeSetText {
       case "delete": row.movedTo == nil ? "-" : ">"
       default: "~"
       }
-    let key = row.key.sorted { $0.key < $1.key }.map { "\(printable($0.key)) \($0.value.text)" }
-    let values = row.values.sorted { $0.key < $1.key }.map {
+    let key = row.key.values.map { "\(printable($0.key)) \($0.value.text)" }
+    let values = row.values.values.map {
       "\(printable($0.key)) = \($0.value.text)"
     }
     var parts = ["  \(sign) \(key.joined(separator: ", "))"]

@@ -10,15 +10,14 @@ struct ConflictJSON: Encodable, Sendable {
     var milliseconds: Int64?
     /// The values by column; none for a deletion, or where there is no such
     /// side.
-    var values: [String: ValueJSON]?
+    var values: NamedValues<ValueJSON>?
 
     init(_ side: Conflict.Side, names: ClientNames) {
       client = side.stamp?.client.description
       clientName = side.stamp.flatMap { names.name($0.client) }
       milliseconds = side.stamp?.time.milliseconds
       values = side.cells.map { cells in
-        Dictionary(
-          cells.map { ($0.column, ValueJSON($0.value)) }, uniquingKeysWith: { first, _ in first })
+        NamedValues(cells.map { ($0.column, ValueJSON($0.value)) })
       }
     }
   }
@@ -26,11 +25,11 @@ struct ConflictJSON: Encodable, Sendable {
   var number: Int64
   var kind: String
   var status: String
-  var table: String
+  var table: SQLName
   /// The identity in hexadecimal digits.
   var identity: String
-  var key: [String: ValueJSON]
-  var column: String?
+  var key: NamedValues<ValueJSON>
+  var column: SQLName?
   var base: ValueJSON?
   var local: Side
   var remote: Side
@@ -53,9 +52,7 @@ struct ConflictJSON: Encodable, Sendable {
     status = conflict.status.rawValue
     table = conflict.table
     identity = hexadecimal(conflict.identity.bytes)
-    key = Dictionary(
-      conflict.key.map { ($0.column, ValueJSON($0.value)) }, uniquingKeysWith: { first, _ in first }
-    )
+    key = NamedValues(conflict.key.map { ($0.column, ValueJSON($0.value)) })
     column = conflict.column
     base = conflict.base.map(ValueJSON.init)
     local = Side(conflict.local, names: names)
@@ -70,15 +67,17 @@ struct ConflictJSON: Encodable, Sendable {
 
   /// The row: its table and key.
   private var row: String {
-    let keys = key.sorted { $0.key < $1.key }.map(\.value.text)
+    let keys = key.values.map(\.value.text)
     return printable(table) + " " + (keys.isEmpty ? identity : keys.joined(separator: ", "))
   }
 
   /// A side in a few words.
   private func text(_ side: Side) -> String {
     guard let values = side.values else { return side.client == nil ? "–" : "deleted" }
-    if let column, let value = values[column] { return value.text }
-    return values.sorted { $0.key < $1.key }
+    if let column, let value = values.values.first(where: { $0.key == column })?.value {
+      return value.text
+    }
+    return values.values
       .map { "\(printable($0.key)) \($0.value.text)" }.joined(separator: ", ")
   }
 

@@ -1,10 +1,11 @@
+import SyncModel
 import SyncStore
 
 /// A column that looks like a reference, as it is shown.
 struct LikelyReferenceJSON: Encodable, Sendable {
-  var table: String
-  var column: String
-  var parent: String
+  var table: SQLName
+  var column: SQLName
+  var parent: SQLName
   var valueCount: Int
   var matchCount: Int
 
@@ -28,9 +29,9 @@ struct LikelyReferenceJSON: Encodable, Sendable {
 /// What may not mean the same on several devices, as it is shown.
 struct SchemaHintJSON: Encodable, Sendable {
   var kind: SchemaHint.Kind
-  var table: String
-  var column: String
-  var counted: String?
+  var table: SQLName
+  var column: SQLName
+  var counted: SQLName?
 
   init(_ hint: SchemaHint) {
     kind = hint.kind

@@ -3,12 +3,12 @@ import SyncStore
 
 /// A synchronized table, as it is shown.
 struct TableJSON: Encodable, Sendable {
-  var name: String
+  var name: SQLName
   /// `primaryKey`, `surrogate` or `columns`.
   var identity: String
   /// The columns of the last kind.
-  var columns: [String]
-  var excludedColumns: [String]
+  var columns: [SQLName]
+  var excludedColumns: [SQLName]
 
   init(_ table: StoreStatus.TableStatus) {
     name = table.name
@@ -39,7 +39,7 @@ struct TableJSON: Encodable, Sendable {
 
 /// A row that is kept and not shown.
 struct ParkedJSON: Encodable, Sendable {
-  var table: String
+  var table: SQLName
   /// The identity in hexadecimal digits.
   var identity: String
   var reason: String
@@ -73,10 +73,10 @@ extension ParkedRow.Reason {
 
 /// How many rows are parked, by table and reason, a line each.
 func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
-  let groups = Dictionary(grouping: rows) { [$0.table, $0.reason.text] }
+  let groups = Dictionary(grouping: rows) { [$0.table, SQLName($0.reason.text)] }
   return alignedLines(
     groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { key, rows in
-      [counted(rows.count, "row"), printable(key[0]), key[1]]
+      [counted(rows.count, "row"), printable(key[0]), key[1].text]
     }, indent: indent)
 }
 

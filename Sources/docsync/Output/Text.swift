@@ -54,6 +54,9 @@ func shellWord(_ text: String) -> String {
   return "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
 }
 
+/// A name, made safe to show.
+func printable(_ name: SQLName) -> String { printable(name.text) }
+
 /// Text from elsewhere, made safe to show on one line: what could move the
 /// cursor, change the terminal, or turn the direction of the text is written
 /// as `\u{1b}`.

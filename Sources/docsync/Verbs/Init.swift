@@ -1,6 +1,7 @@
 import ArgumentParser
 import DocumentSync
 import SyncDirectory
+import SyncModel
 import SyncStore
 
 /// `docsync init`
@@ -51,7 +52,7 @@ struct Init: Verb {
     /// `nil` for a dry run.
     var client: String?
     var tables: [TableJSON]
-    var leftOut: [String: String]
+    var leftOut: NamedValues<String>
     var likelyReferences: [LikelyReferenceJSON]
     var hints: [SchemaHintJSON]
     var isDryRun: Bool
@@ -72,7 +73,8 @@ struct Init: Verb {
     var result = Result(
       store: store, directory: directory, document: document, application: application,
       client: nil, tables: (plan?.tables ?? []).map(TableJSON.init),
-      leftOut: plan?.leftOut ?? [:], likelyReferences: undecided.map(LikelyReferenceJSON.init),
+      leftOut: NamedValues(plan?.leftOut ?? [:]),
+      likelyReferences: undecided.map(LikelyReferenceJSON.init),
       hints: (plan?.hints ?? []).map(SchemaHintJSON.init), isDryRun: dryRun)
     guard !dryRun else {
       return Outcome(
@@ -94,7 +96,9 @@ struct Init: Verb {
     result.client = manager.binding.client.description
     if plan == nil {
       let status = try manager.store.status()
-      (result.tables, result.leftOut) = (status.tables.map(TableJSON.init), status.leftOut)
+      (result.tables, result.leftOut) = (
+        status.tables.map(TableJSON.init), NamedValues(status.leftOut)
+      )
     }
     try await manager.close()
     bar.clear()
@@ -118,10 +122,10 @@ struct Init: Verb {
     var lines = ["", "Synchronized, and what tells the rows of a table apart:"]
     lines += alignedLines(result.tables.map(\.cells), indent: 2)
     if result.tables.isEmpty { lines.append("  nothing: no table is left") }
-    if !result.leftOut.isEmpty {
+    if !result.leftOut.values.isEmpty {
       lines += ["", "Left out, and stays on this device:"]
       lines += alignedLines(
-        result.leftOut.sorted { $0.key < $1.key }.map { [printable($0.key), printable($0.value)] },
+        result.leftOut.values.map { [printable($0.key), printable($0.value)] },
         indent: 2)
     }
     if !result.likelyReferences.isEmpty {

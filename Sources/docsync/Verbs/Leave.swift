@@ -39,7 +39,7 @@ struct Leave: Verb {
   /// What goes with the bookkeeping.
   struct Loss: Encodable, Sendable {
     var parked: [ParkedJSON]
-    var unknownRows: [String: Int]
+    var unknownRows: NamedValues<Int>
     var waitingChangeSets: Int
     var openConflicts: Int
     var conflicts: Int
@@ -48,7 +48,7 @@ struct Leave: Verb {
 
     init(_ loss: RemovalLoss) {
       parked = loss.parked.map(ParkedJSON.init)
-      unknownRows = loss.unknownRows
+      unknownRows = NamedValues(loss.unknownRows)
       waitingChangeSets = loss.waitingChangeSets
       openConflicts = loss.openConflicts
       conflicts = loss.conflicts
@@ -117,7 +117,7 @@ struct Leave: Verb {
       lines += parkedLines(loss.parked, indent: 2)
     }
     for (name, count) in loss.unknownRows.sorted(by: { $0.key < $1.key }) {
-      let noun = name.contains(".") ? "value" : "row"
+      let noun = name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row"
       lines.append(
         "\(counted(count, noun)) of \(printable(name)), which is not here, will be gone")
     }

@@ -29,12 +29,13 @@ struct Status: Verb {
     var waiting: [Waiting]
     var parked: [ParkedJSON]
     var tables: [TableJSON]
-    var leftOut: [String: String]
+    var leftOut: NamedValues<String>
     /// Tables and columns that this store does not have and of which it keeps
     /// what others say.
-    var unknownNames: [String]
+    var unknownNames: [SQLName]
     /// Tables and columns that lost what they held.
-    var incompleteNames: [String]
+    var incompleteNames: [SQLName]
+    var rowsWithoutKey: NamedValues<Int>
   }
 
   /// A change set that waits.
@@ -64,8 +65,8 @@ struct Status: Verb {
               uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }))
         },
         parked: status.parked.map(ParkedJSON.init), tables: status.tables.map(TableJSON.init),
-        leftOut: status.leftOut, unknownNames: status.unknownNames,
-        incompleteNames: status.incompleteNames)
+        leftOut: NamedValues(status.leftOut), unknownNames: status.unknownNames,
+        incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
       let isWaiting = !status.waiting.isEmpty || status.parked.contains { $0.reason.isOpen }
       return Outcome(
@@ -117,14 +118,20 @@ struct Status: Verb {
         "  " + printable(status.incompleteNames.joined(separator: ", ")),
       ]
     }
+    if !status.rowsWithoutKey.isEmpty {
+      lines += ["", "With NULL in their key, on this device alone:"]
+      lines += status.rowsWithoutKey.sorted { $0.key < $1.key }.map {
+        "  \(counted($1, "row")) of \(printable($0))"
+      }
+    }
     if !status.parked.isEmpty {
       lines += ["", "Kept and not shown:"] + parkedLines(status.parked, indent: 2)
     }
     lines += ["", "Synchronized:"] + alignedLines(result.tables.map(\.cells), indent: 2)
-    if !result.leftOut.isEmpty {
+    if !result.leftOut.values.isEmpty {
       lines += ["", "Left out:"]
       lines += alignedLines(
-        result.leftOut.sorted { $0.key < $1.key }.map { [printable($0.key), printable($0.value)] },
+        result.leftOut.values.map { [printable($0.key), printable($0.value)] },
         indent: 2)
     }
     return lines.joined(separator: "\n")

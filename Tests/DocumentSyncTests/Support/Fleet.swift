@@ -111,6 +111,14 @@ struct TestFleet {
 }
 
 extension MemoryDirectory {
+  /// The bytes of a file that has to be there.
+  func bytes(at path: RelativePath) throws -> [UInt8] {
+    guard case .file(let bytes)? = items[path] else { throw Missing(path: path) }
+    return bytes
+  }
+
+  struct Missing: Error { var path: RelativePath }
+
   /// Copies the files that are in another directory and not here.
   func takeOver(_ items: [RelativePath: Item]) {
     let present = self.items

@@ -2,7 +2,7 @@ import SyncModel
 
 /// A row of the document.
 struct OracleKey: Hashable, Comparable, Sendable, CustomStringConvertible {
-  var table: String
+  var table: SQLName
   var identity: RowIdentity
 
   static func < (left: OracleKey, right: OracleKey) -> Bool {
@@ -28,7 +28,7 @@ struct LogicalState: Sendable {
     /// Where the row lives on, whose key was changed.
     var moved: RowIdentity?
     /// By name of column.
-    var cells: [String: Cell] = [:]
+    var cells: [SQLName: Cell] = [:]
     /// Whether edits win over deletions, and one has.
     var isRevived = false
 
@@ -46,8 +46,8 @@ struct LogicalState: Sendable {
 
   private let schema: FleetSchema
   /// How each table's key compares.
-  private let collations: [String: [KeyCollation]]
-  private let origins: [String: UInt64]
+  private let collations: [SQLName: [KeyCollation]]
+  private let origins: [SQLName: UInt64]
   private(set) var rows: [OracleKey: Row] = [:]
   /// For each device the number of its last change set in here.
   private(set) var vector: [ClientIdentifier: UInt64] = [:]
@@ -56,7 +56,7 @@ struct LogicalState: Sendable {
   ///
   /// - Parameter origins: The first half of the identities of rows from before
   ///   syncing, for each table with surrogate keys.
-  init(schema: FleetSchema, start: [OracleKey: [String: Value]], origins: [String: UInt64]) {
+  init(schema: FleetSchema, start: [OracleKey: [SQLName: Value]], origins: [SQLName: UInt64]) {
     self.origins = origins
     self.schema = schema
     collations = Dictionary(
@@ -72,7 +72,7 @@ struct LogicalState: Sendable {
   }
 
   /// The identity of the row that had a key before syncing began.
-  func original(of key: Int64, in table: String) -> RowIdentity {
+  func original(of key: Int64, in table: SQLName) -> RowIdentity {
     RowIdentity(bytes: Bits128(high: origins[table] ?? 0, low: UInt64(bitPattern: key)).bytes)
   }
 
@@ -125,7 +125,7 @@ struct LogicalState: Sendable {
 // MARK: - Counters
 
 extension LogicalState {
-  private func isCounter(_ column: String, _ table: String) -> Bool {
+  private func isCounter(_ column: SQLName, _ table: SQLName) -> Bool {
     schema.table(table)?.columns.contains { $0.name == column && $0.isCounter } ?? false
   }
 

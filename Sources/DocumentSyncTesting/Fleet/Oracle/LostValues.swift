@@ -8,7 +8,7 @@ struct LostValues {
   /// One of them.
   struct Loss: Hashable, CustomStringConvertible {
     var row: OracleKey
-    var column: String
+    var column: SQLName
     var value: Value
 
     var description: String { "\(row): \(column) = \(value.sqlDescription)" }
@@ -22,7 +22,7 @@ struct LostValues {
 
   private let sets: [SyncChangeSet]
   private let schema: FleetSchema
-  private var cells: [OracleKey: [String: [Said]]] = [:]
+  private var cells: [OracleKey: [SQLName: [Said]]] = [:]
   /// The change sets that delete a row.
   private var deletions: [OracleKey: [Int]] = [:]
 

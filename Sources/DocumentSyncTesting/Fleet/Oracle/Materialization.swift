@@ -9,7 +9,7 @@ struct Materialization {
   }
 
   /// The visible rows with their effective values by column.
-  private(set) var visible: [OracleKey: [String: Value]] = [:]
+  private(set) var visible: [OracleKey: [SQLName: Value]] = [:]
   /// The living rows that are not visible.
   private(set) var hidden: [OracleKey: Hidden] = [:]
 
@@ -17,8 +17,8 @@ struct Materialization {
   private let schema: FleetSchema
   private let scratch: OracleScratch
   /// The rows in E, with their values before overlays.
-  private var existing: [OracleKey: [String: Value]] = [:]
-  /// The columns that are shown with another value.
+  private var existing: [OracleKey: [SQLName: Value]] = [:]
+  /// The columns that the first step shows with another value.
   private var overlaid: [OracleKey: Set<Int>] = [:]
 
   init(of state: LogicalState, schema: FleetSchema, scratch: OracleScratch) throws {
@@ -26,9 +26,7 @@ struct Materialization {
     self.schema = schema
     self.scratch = scratch
     try settleExistence()
-    var values: [OracleKey: [String: Value]] = [:]
-    for key in existing.keys { values[key] = try effectiveValues(of: key) }
-    let standing = try standing(values)
+    let (standing, values) = try settleClaims()
     visible = try closure(of: standing, values)
     for (key, row) in state.rows where row.isLiving && visible[key] == nil && hidden[key] == nil {
       hidden[key] =
@@ -40,7 +38,7 @@ struct Materialization {
   // MARK: - 1. Existence
 
   private mutating func settleExistence() throws {
-    var all: [OracleKey: [String: Value]] = [:]
+    var all: [OracleKey: [SQLName: Value]] = [:]
     var targets: [OracleKey: [(reference: FleetReference, target: OracleKey)]] = [:]
     for (key, row) in state.rows where row.existence != .unsaid {
       guard let table = schema.table(key.table), !table.isLocal else { continue }
@@ -88,7 +86,7 @@ struct Materialization {
   /// The values of a row, those of its identity included.
   private func values(
     of key: OracleKey, _ row: LogicalState.Row, _ table: FleetTable
-  ) throws -> [String: Value] {
+  ) throws -> [SQLName: Value] {
     var values = row.cells.mapValues(\.shown)
     for column in table.columns where column.isCounter {
       values[column.name] = values[column.name].map(column.storedNumber)
@@ -105,12 +103,14 @@ struct Materialization {
   /// Where a reference leads by the identity; `nil` if a column is NULL or it
   /// goes by other columns.
   private func target(
-    of reference: FleetReference, _ values: [String: Value], in table: FleetTable
+    of reference: FleetReference, _ values: [SQLName: Value], in table: FleetTable
   ) throws -> OracleKey? {
     guard let parent = schema.table(reference.parent) else { return nil }
     let referring = reference.columns.map { values[table.columns[$0].name] ?? .null }
     if referring.contains(.null) { return nil }
-    guard let identity = identity(referring, reference, parent) else { return nil }
+    guard let identity = identity(referring, reference, parent),
+      !isPlain(referring, reference, parent)
+    else { return nil }
     var target = OracleKey(table: parent.name, identity: identity)
     if reference.columns.contains(where: { isIdentity($0, table) }) { return target }
     let named = target
@@ -121,6 +121,21 @@ struct Materialization {
       target.identity = moved
     }
     return target
+  }
+
+  /// Whether what refers is a plain value: SQLite does not ask for the row, and
+  /// it is the key of none, or of one of which nobody ever said anything.
+  private func isPlain(
+    _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
+  ) -> Bool {
+    guard !reference.isEnforced else { return false }
+    if parent.hasSurrogateKey { return values[0].kind != .identity }
+    guard let identity = identity(values, reference, parent) else { return true }
+    return !isKnown(OracleKey(table: parent.name, identity: identity))
+  }
+
+  private func isKnown(_ row: OracleKey) -> Bool {
+    state.rows[row].map { $0.existence != .unsaid } ?? false
   }
 
   private func isIdentity(_ column: Int, _ table: FleetTable) -> Bool {
@@ -145,11 +160,16 @@ struct Materialization {
 
   // MARK: - Overlays
 
-  private mutating func effectiveValues(of key: OracleKey) throws -> [String: Value] {
-    guard let table = schema.table(key.table), let own = existing[key] else { return [:] }
+  /// The values that are shown of a row, and the columns in which they are
+  /// not its own. References to rows that have a stand-in lead to that.
+  private func effectiveValues(
+    of key: OracleKey, _ standIns: [OracleKey: OracleKey]
+  ) throws -> (values: [SQLName: Value], overlaid: Set<Int>) {
+    guard let table = schema.table(key.table), let own = existing[key] else { return ([:], []) }
     var values = own
+    var overlaid: Set<Int> = []
     for reference in schema.references(of: table) {
-      guard let target = try target(of: reference, own, in: table),
+      guard var target = try target(of: reference, own, in: table),
         let parent = schema.table(reference.parent)
       else { continue }
       let columns = reference.columns.filter { !isIdentity($0, table) }
@@ -157,22 +177,30 @@ struct Materialization {
         guard reference.onDelete == .setNull || reference.onDelete == .setDefault else { continue }
         for column in columns {
           values[table.columns[column].name] =
-            reference.onDelete == .setNull ? .null : try defaultValue(column, table)
-          overlaid[key, default: []].insert(column)
+            if !reference.isEnforced, table.columns[column].isNotNull {
+              try emptyValue(column, table, reference)
+            } else if reference.onDelete == .setNull {
+              Value.null
+            } else {
+              try defaultValue(column, table)
+            }
+          overlaid.insert(column)
         }
-      } else if identity(
+        continue
+      }
+      // Nothing refers to itself because of a stand-in.
+      if let standIn = standIns[target], standIn != key { target = standIn }
+      let named = identity(
         reference.columns.map { own[table.columns[$0].name] ?? .null }, reference, parent)
-        != target.identity
-      {
-        for column in columns {
-          guard let position = reference.columns.firstIndex(of: column) else { continue }
-          let value = try keyValue(reference.parentColumns[position], of: target, parent)
-          values[table.columns[column].name] = table.columns[column].stored(value)
-          overlaid[key, default: []].insert(column)
-        }
+      guard named != target.identity else { continue }
+      for column in columns {
+        guard let position = reference.columns.firstIndex(of: column) else { continue }
+        let value = try keyValue(reference.parentColumns[position], of: target, parent)
+        values[table.columns[column].name] = table.columns[column].stored(value)
+        overlaid.insert(column)
       }
     }
-    return values
+    return (values, overlaid)
   }
 
   /// The key of a row as its identity has it.
@@ -182,6 +210,25 @@ struct Materialization {
     if parent.hasSurrogateKey { return .identity(target.identity) }
     let values = try IdentityEncoding.decode(target.identity, count: parent.key.count)
     return parent.key.firstIndex(of: column).map { values[$0] } ?? .null
+  }
+
+  /// What stands for none in a column that must not be NULL.
+  private func emptyValue(
+    _ column: Int, _ table: FleetTable, _ reference: FleetReference
+  ) throws -> Value {
+    let value = try scratch.defaultValue(of: column, in: table)
+    guard value == .null else {
+      let known = try defaultValue(column, table)
+      guard case .identity(let row) = known,
+        !isKnown(OracleKey(table: reference.parent, identity: row))
+      else { return known }
+      return value
+    }
+    return switch table.columns[column].type {
+    case .text: .text("")
+    case .real: .real(0)
+    case .integer, .blob, .any: .integer(0)
+    }
   }
 
   /// What a column has by default. The key of a table with surrogates means
@@ -196,37 +243,81 @@ struct Materialization {
   // MARK: - 2. Unique values and conditions
 
   private struct Claim: Hashable {
-    var table: String
+    var table: SQLName
     var index: Int
     var value: RowIdentity
   }
 
-  private mutating func standing(
-    _ values: [OracleKey: [String: Value]]
-  ) throws -> Set<OracleKey> {
-    var claims: [Claim: [OracleKey]] = [:]
+  /// Repeats: who claims what by what is shown, who stands, who stands in for
+  /// whom. Claims are only added, so that it ends. Returns the rows that stand
+  /// and the values that are shown.
+  private mutating func settleClaims() throws -> (
+    standing: Set<OracleKey>, values: [OracleKey: [SQLName: Value]]
+  ) {
+    var values: [OracleKey: [SQLName: Value]] = [:]
+    for key in existing.keys {
+      (values[key], overlaid[key]) = try effectiveValues(of: key, [:])
+    }
+    /// Rows that their own table refuses.
+    var refused: [OracleKey: Hidden] = [:]
+    var claims: [Claim: Set<OracleKey>] = [:]
     var standing: Set<OracleKey> = []
-    for (key, values) in values {
-      guard let table = schema.table(key.table) else { continue }
-      switch try scratch.verdict(table, values) {
-      case .check: hidden[key] = .check
-      case .notNull: hidden[key] = .notNull
-      case .claims(let found):
-        standing.insert(key)
-        for (index, value) in found.enumerated() {
-          guard let value else { continue }
-          claims[Claim(table: key.table, index: index, value: value), default: []].append(key)
+    var isFirst = true
+    while true {
+      let before = claims.values.reduce(refused.count) { $0 + $1.count }
+      for (key, values) in values {
+        guard let table = schema.table(key.table), refused[key] == nil else { continue }
+        switch try scratch.verdict(table, values) {
+        case .check: refused[key] = .check
+        case .notNull: refused[key] = .notNull
+        case .claims(let found):
+          for (index, value) in found.enumerated() {
+            guard let value else { continue }
+            claims[Claim(table: key.table, index: index, value: value), default: []].insert(key)
+          }
         }
       }
+      if !isFirst, claims.values.reduce(refused.count, { $0 + $1.count }) == before { break }
+      isFirst = false
+      let losses = losses(claims)
+      standing = Set(values.keys.filter { refused[$0] == nil && losses[$0] == nil })
+      let standIns = standIns(losses.filter { refused[$0.key] == nil }, standing)
+      for key in existing.keys { values[key] = try effectiveValues(of: key, standIns).values }
     }
+    for (key, reason) in refused where state.rows[key]?.isLiving == true { hidden[key] = reason }
+    return (standing, values)
+  }
+
+  /// The claims that each row loses, and who holds the value.
+  private func losses(_ claims: [Claim: Set<OracleKey>]) -> [OracleKey: [(OracleKey, Rank)]] {
+    var losses: [OracleKey: [(OracleKey, Rank)]] = [:]
     for (claim, claimants) in claims where claimants.count > 1 {
       guard let table = schema.table(claim.table) else { continue }
-      let unique = table.uniques[claim.index]
-      let top = claimants.max { rank($0, unique, table) < rank($1, unique, table) }
-      for key in claimants where key != top { standing.remove(key) }
+      let ranks = claimants.map { ($0, rank($0, table.uniques[claim.index], table)) }
+      guard let top = ranks.max(by: { $0.1 < $1.1 }) else { continue }
+      for key in claimants where key != top.0 { losses[key, default: []].append(top) }
     }
-    for key in hidden.keys where state.rows[key]?.isLiving != true { hidden[key] = nil }
-    return standing
+    return losses
+  }
+
+  /// Which row stands in for which that lost a value.
+  private func standIns(
+    _ losses: [OracleKey: [(OracleKey, Rank)]], _ standing: Set<OracleKey>
+  ) -> [OracleKey: OracleKey] {
+    let next = losses.compactMapValues { holders in
+      holders.max {
+        let (left, right) = (standing.contains($0.0), standing.contains($1.0))
+        return left == right ? $0.1 < $1.1 : right
+      }?.0
+    }
+    var result: [OracleKey: OracleKey] = [:]
+    for key in next.keys where schema.table(key.table)?.hasStandIns == true {
+      var seen: Set<OracleKey> = []
+      var found = key
+      while let holder = next[found], seen.insert(found).inserted { found = holder }
+      if standing.contains(found) { result[key] = found }
+    }
+    return result
   }
 
   /// What decides between claimants, the most important first.
@@ -262,8 +353,8 @@ struct Materialization {
   // MARK: - 3. References
 
   private func closure(
-    of standing: Set<OracleKey>, _ values: [OracleKey: [String: Value]]
-  ) throws -> [OracleKey: [String: Value]] {
+    of standing: Set<OracleKey>, _ values: [OracleKey: [SQLName: Value]]
+  ) throws -> [OracleKey: [SQLName: Value]] {
     var visible = values.filter { standing.contains($0.key) }
     var isSettled = false
     while !isSettled {
@@ -277,7 +368,7 @@ struct Materialization {
   }
 
   private func hasAllParents(
-    _ key: OracleKey, _ values: [String: Value], among visible: [OracleKey: [String: Value]]
+    _ key: OracleKey, _ values: [SQLName: Value], among visible: [OracleKey: [SQLName: Value]]
   ) throws -> Bool {
     guard let table = schema.table(key.table) else { return true }
     for reference in schema.references(of: table) {
@@ -285,6 +376,7 @@ struct Materialization {
       let referring = reference.columns.map { values[table.columns[$0].name] ?? .null }
       if referring.contains(.null) { continue }
       if let identity = identity(referring, reference, parent) {
+        if isPlain(referring, reference, parent) { continue }
         if visible[OracleKey(table: parent.name, identity: identity)] == nil { return false }
         continue
       }

@@ -12,8 +12,8 @@ final class OracleScratch {
   }
 
   private struct Question: Hashable {
-    var table: String
-    var values: [String: Value]
+    var table: SQLName
+    var values: [SQLName: Value]
   }
 
   private let schema: FleetSchema
@@ -24,11 +24,12 @@ final class OracleScratch {
   init(schema: FleetSchema) throws {
     self.schema = schema
     database = try FleetSQLite(":memory:")
+    if schema.isWide { try database.run("PRAGMA encoding = 'UTF-16le'") }
     for table in schema.synchronized { try database.run(table.scratchSQL) }
   }
 
   /// What SQLite says of a row with these values.
-  func verdict(_ table: FleetTable, _ values: [String: Value]) throws -> Verdict {
+  func verdict(_ table: FleetTable, _ values: [SQLName: Value]) throws -> Verdict {
     let question = Question(table: table.name, values: values)
     if let answer = answers[question] { return answer }
     let answer = try ask(table, values)
@@ -41,7 +42,7 @@ final class OracleScratch {
     try database.rows("SELECT \(table.columns[column].defaultValue ?? "NULL")")[0][0]
   }
 
-  private func ask(_ table: FleetTable, _ values: [String: Value]) throws -> Verdict {
+  private func ask(_ table: FleetTable, _ values: [SQLName: Value]) throws -> Verdict {
     let names = table.shared.map { table.columns[$0].name }
     let marks = names.map { _ in "?" }.joined(separator: ", ")
     let insertion =
@@ -70,7 +71,7 @@ final class OracleScratch {
   }
 
   private func claim(
-    _ unique: FleetUnique, _ table: FleetTable, _ values: [String: Value]
+    _ unique: FleetUnique, _ table: FleetTable, _ values: [SQLName: Value]
   ) throws -> RowIdentity? {
     let terms = unique.terms.map(table.sql).joined(separator: ", ")
     let rows = try database.rows(

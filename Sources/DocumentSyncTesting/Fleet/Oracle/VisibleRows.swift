@@ -3,13 +3,16 @@ import SyncModel
 /// Reads what a device shows, with keys that differ from device to device
 /// replaced by identities.
 ///
-/// Of bookkeeping it reads which identity a key stands for, and nothing else.
+/// Of bookkeeping it reads which identity a key stands for, and which keys are
+/// plain values, and nothing else.
 struct VisibleRows {
   let database: FleetSQLite
   let schema: FleetSchema
-  private var identities: [String: [Int64: RowIdentity]] = [:]
+  private var identities: [SQLName: [Int64: RowIdentity]] = [:]
   /// The first half of the identities of rows from before syncing.
-  private(set) var origins: [String: UInt64] = [:]
+  private(set) var origins: [SQLName: UInt64] = [:]
+  /// Values that the store keeps apart from keys, by row and column.
+  private var plain: [OracleKey: [Int: Value]] = [:]
 
   init(_ database: FleetSQLite, schema: FleetSchema) throws {
     self.database = database
@@ -17,7 +20,8 @@ struct VisibleRows {
     for row in try database.rows("SELECT name, id, origin FROM docsync_table") {
       guard case .text(let name) = row[0], case .integer(let id) = row[1],
         case .integer(let origin) = row[2],
-        let table = schema.table(String(decoding: name, as: UTF8.self)), table.hasSurrogateKey
+        let table = schema.table(SQLName(String(decoding: name, as: UTF8.self))),
+        table.hasSurrogateKey
       else { continue }
       origins[table.name] = UInt64(bitPattern: origin)
       for entry in try database.rows("SELECT key, identity FROM docsync_id_\(id)") {
@@ -27,11 +31,77 @@ struct VisibleRows {
         identities[table.name, default: [:]][key] = RowIdentity(bytes: identity)
       }
     }
+    try readPlain()
+  }
+
+  private mutating func readPlain() throws {
+    let rows = try database.rows(
+      "SELECT t.name, k.identity, k.cells, (SELECT group_concat(name, ' ') FROM "
+        + "(SELECT name FROM docsync_column WHERE tbl = t.id ORDER BY bit)) "
+        + "FROM docsync_kept AS k JOIN docsync_table AS t ON t.id = k.tbl")
+    for row in rows {
+      guard case .text(let name) = row[0], case .blob(let identity) = row[1],
+        case .blob(let cells) = row[2], case .text(let columns) = row[3],
+        let table = schema.table(SQLName(String(decoding: name, as: UTF8.self)))
+      else { continue }
+      let names = String(decoding: columns, as: UTF8.self).split(separator: " ").map {
+        SQLName($0)
+      }
+      let key = OracleKey(table: table.name, identity: RowIdentity(bytes: identity))
+      for (bit, integer) in Self.integers(cells) where bit < names.count {
+        guard let position = table.position(of: names[bit]) else { continue }
+        plain[key, default: [:]][position] = .integer(integer)
+      }
+    }
+  }
+
+  /// The integers among the cells that are kept of a row, by bit: each cell is
+  /// a bit as a varint, a kind, and a varint or a length and so many bytes.
+  private static func integers(_ bytes: [UInt8]) -> [(bit: Int, value: Int64)] {
+    var found: [(bit: Int, value: Int64)] = []
+    var index = 0
+    func varint() -> UInt64 {
+      var value: UInt64 = 0
+      var shift: UInt64 = 0
+      while index < bytes.count {
+        let byte = bytes[index]
+        index += 1
+        value |= UInt64(byte & 127) << shift
+        shift += 7
+        if byte < 128 { break }
+      }
+      return value
+    }
+    while index < bytes.count {
+      let bit = Int(varint())
+      guard index < bytes.count, let kind = ValueKind(rawValue: bytes[index]) else { break }
+      index += 1
+      switch kind {
+      case .null: break
+      case .integer: found.append((bit, Int64(bitPattern: varint())))
+      case .real: _ = varint()
+      case .text, .blob, .identity: index += Int(varint())
+      }
+    }
+    return found
   }
 
   /// Adds identities to those of bookkeeping.
-  mutating func add(_ keys: [Int64: RowIdentity], of table: String) {
+  mutating func add(_ keys: [Int64: RowIdentity], of table: SQLName) {
     identities[table, default: [:]].merge(keys) { _, new in new }
+  }
+
+  /// Adds the identities of rows from before syncing that have no other key
+  /// here.
+  mutating func addOriginals(among rows: some Sequence<OracleKey>) {
+    let known = identities.mapValues { Set($0.values) }
+    for row in rows {
+      guard let origin = origins[row.table], let bits = Bits128(bytes: row.identity.bytes),
+        bits.high == origin, known[row.table]?.contains(row.identity) != true
+      else { continue }
+      let key = Int64(bitPattern: bits.low)
+      if identities[row.table]?[key] == nil { add([key: row.identity], of: row.table) }
+    }
   }
 
   /// Adds the identities of keys that have none here.
@@ -42,14 +112,16 @@ struct VisibleRows {
   }
 
   /// The rows of all synchronized tables: their shared columns by name.
-  func read() throws -> [OracleKey: [String: Value]] { logical(try localRows()) }
+  func read() throws -> [OracleKey: [SQLName: Value]] { logical(try localRows()) }
 
   /// The rows as the tables have them: the key's columns, then the others.
-  func localRows() throws -> [String: [[Value]]] {
-    var rows: [String: [[Value]]] = [:]
+  /// Those with NULL in the key are each device's own.
+  func localRows() throws -> [SQLName: [[Value]]] {
+    var rows: [SQLName: [[Value]]] = [:]
     for table in schema.synchronized {
       rows[table.name] = try database.rows(
-        "SELECT \(table.names(columns(of: table))) FROM \(table.name)")
+        "SELECT \(table.names(columns(of: table))) FROM \(table.name)"
+      ).filter { !$0.prefix(table.key.count).contains(.null) }
     }
     return rows
   }
@@ -59,13 +131,19 @@ struct VisibleRows {
   }
 
   /// The same rows with identities in place of keys.
-  func logical(_ tables: [String: [[Value]]]) -> [OracleKey: [String: Value]] {
-    var rows: [OracleKey: [String: Value]] = [:]
+  func logical(_ tables: [SQLName: [[Value]]]) -> [OracleKey: [SQLName: Value]] {
+    var rows: [OracleKey: [SQLName: Value]] = [:]
+    let keys = tables.mapValues { rows in Set(rows.map { $0[0] }) }
     for table in schema.synchronized {
       let columns = columns(of: table)
       for values in tables[table.name] ?? [] {
-        let logical = zip(columns, values).map { logicalValue($1, column: $0, table) }
-        rows[key(Array(logical.prefix(table.key.count)), table)] = Dictionary(
+        var logical = zip(columns, values).map { logicalValue($1, column: $0, table, keys) }
+        let key = key(Array(logical.prefix(table.key.count)), table)
+        for (index, column) in columns.enumerated().dropFirst(table.key.count)
+        where plain[key]?[column] == values[index] {
+          logical[index] = values[index]
+        }
+        rows[key] = Dictionary(
           uniqueKeysWithValues: zip(columns, logical).compactMap { column, value in
             table.shared.contains(column) ? (table.columns[column].name, value) : nil
           })
@@ -83,15 +161,19 @@ struct VisibleRows {
       identity: IdentityEncoding.encode(values, collations: table.keyCollations))
   }
 
-  private func logicalValue(_ value: Value, column: Int, _ table: FleetTable) -> Value {
-    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value
+  /// - Parameter keys: The first key column of all rows, by table.
+  private func logicalValue(
+    _ value: Value, column: Int, _ table: FleetTable, _ keys: [SQLName: Set<Value>]
+  ) -> Value {
+    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value,
+      identities[parent]?[key] != nil || keys[parent]?.contains(value) == true
     else { return value }
     return .identity(identity(of: key, in: parent))
   }
 
   /// The identity of the row with an integer key; without an entry, the one
   /// that it has had from the beginning.
-  func identity(of key: Int64, in table: String) -> RowIdentity {
+  func identity(of key: Int64, in table: SQLName) -> RowIdentity {
     identities[table]?[key]
       ?? RowIdentity(
         bytes: Bits128(high: origins[table] ?? 0, low: UInt64(bitPattern: key)).bytes)

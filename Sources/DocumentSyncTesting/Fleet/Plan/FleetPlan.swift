@@ -17,6 +17,7 @@ struct FleetPlan: Sendable {
   var steps: [FleetStep]
   /// How devices decide conflicts, where they do not leave that to stamps.
   var policies: [Int: SyncPolicies] = [:]
+  var circumstances = FleetCircumstances()
 }
 
 /// One thing that happens to one device.
@@ -25,6 +26,11 @@ enum FleetStep: Hashable, Sendable {
   case edit(device: Int, FleetEdit)
   /// The device synchronizes. `salt` decides what of it is left to chance.
   case sync(device: Int, time: Int64, salt: UInt64)
+  /// The device begins to synchronize, and its process ends after so many
+  /// points of it. Then it begins again, and synchronizes.
+  case kill(device: Int, time: Int64, salt: UInt64, point: Int)
+  /// The device's process ends between two operations, and begins again.
+  case restart(device: Int)
   /// Of the files that the device does not see yet, each appears with the
   /// given probability, in percent.
   case arrivals(device: Int, percent: Int, salt: UInt64)
@@ -36,7 +42,7 @@ enum FleetStep: Hashable, Sendable {
   var device: Int {
     switch self {
     case .edit(let device, _), .sync(let device, _, _), .arrivals(let device, _, _),
-      .see(let device, _), .hide(let device, _):
+      .see(let device, _), .hide(let device, _), .kill(let device, _, _, _), .restart(let device):
       device
     }
   }
@@ -47,6 +53,8 @@ struct FleetEdit: Hashable, Sendable {
   /// Several are one transaction. Those that are refused are passed over.
   var statements: [String]
   var hasForeignKeys: Bool
+  /// Whether REPLACE fires delete triggers.
+  var hasRecursiveTriggers = false
   /// What the device's clock shows, in milliseconds since 1970.
   var time: Int64
   /// What the new rows' identities are drawn from.

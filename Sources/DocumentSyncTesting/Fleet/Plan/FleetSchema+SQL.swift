@@ -14,7 +14,7 @@ extension FleetTable {
     }
     if !hasSurrogateKey { parts.append("PRIMARY KEY (\(names(key)))") }
     parts += checks.map { "CHECK (\($0.condition))" }
-    if !scratch { parts += references.map(clause) }
+    if !scratch { parts += references.filter(\.isEnforced).map(clause) }
     let options = [isStrict ? "STRICT" : nil, isWithoutRowid ? "WITHOUT ROWID" : nil]
       .compactMap { $0 }
     return "CREATE TABLE \(name) (\(parts.joined(separator: ", ")))"
@@ -22,7 +22,7 @@ extension FleetTable {
   }
 
   private func declaration(_ column: FleetColumn, isKey: Bool) -> String {
-    var words = [column.name]
+    var words = [column.name.text]
     // `ANY` means something else outside of STRICT tables.
     if column.type != .any || isStrict { words.append(column.type.rawValue) }
     if isKey { words.append("PRIMARY KEY" + (isAutoincrement ? " AUTOINCREMENT" : "")) }
@@ -53,14 +53,14 @@ extension FleetTable {
   func sql(_ term: FleetUnique.Term) -> String {
     switch term {
     case .column(let column, let collation):
-      columns[column].name
+      columns[column].name.text
         + (collation == columns[column].collation ? "" : " COLLATE \(collation.sqlName)")
     case .expression(let expression): expression
     }
   }
 
   func names(_ positions: [Int]) -> String {
-    positions.map { columns[$0].name }.joined(separator: ", ")
+    positions.map { columns[$0].name.text }.joined(separator: ", ")
   }
 }
 

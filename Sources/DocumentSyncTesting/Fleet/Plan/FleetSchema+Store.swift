@@ -11,6 +11,11 @@ extension FleetSchema {
       if table.mergeType != .latestWins {
         configuration.tableMergeTypes[table.name] = table.mergeType
       }
+      for reference in table.references where !reference.isEnforced {
+        let column = table.columns[reference.columns[0]].name
+        configuration.references[table.name, default: [:]][column] = reference.parent
+      }
+      if !table.hasStandIns { configuration.tablesWithoutStandIns.insert(table.name) }
       for column in table.columns where column.isCounter {
         configuration.columnMergeTypes[table.name, default: [:]][column.name] = .counter
       }
@@ -21,6 +26,7 @@ extension FleetSchema {
   /// Makes the tables and fills them, before there is any syncing. Statements
   /// that the schema refuses are passed over.
   func make(in database: FleetSQLite, filledBy statements: [String]) throws {
+    if isWide { try database.run("PRAGMA encoding = 'UTF-16le'") }
     try database.run("PRAGMA foreign_keys = ON")
     for statement in sql { try database.run(statement) }
     for statement in statements {

@@ -7,20 +7,24 @@ struct FleetSchema: Hashable, Sendable {
   /// The application's own triggers, as SQL. What they do is an edit like any
   /// other, so that the oracle need not know of them.
   var triggers: [String] = []
+  /// Whether programs write values at the limits.
+  var hasOddValues = false
+  /// Whether text is kept in UTF-16.
+  var isWide = false
 
   /// The statements that make it.
   var sql: [String] { tables.flatMap(\.sql) + triggers }
 
-  func table(_ name: String) -> FleetTable? { tables.first { $0.name == name } }
+  func table(_ name: SQLName) -> FleetTable? { tables.first { $0.name == name } }
 
   /// The tables that take part in syncing.
   var synchronized: [FleetTable] { tables.filter { !$0.isLocal } }
 
   /// The table whose integer key a column stands for, directly or through
-  /// other references; `nil` for a column that stands for itself.
-  func keyTable(of column: Int, in table: FleetTable) -> String? {
-    var seen: Set<String> = []
-    func follow(_ column: Int, _ table: FleetTable) -> String? {
+  /// references of it or to it; `nil` for a column that stands for itself.
+  func keyTable(of column: Int, in table: FleetTable) -> SQLName? {
+    var seen: Set<SQLName> = []
+    func follow(_ column: Int, _ table: FleetTable) -> SQLName? {
       guard seen.insert("\(table.name).\(column)").inserted else { return nil }
       if table.hasSurrogateKey, table.key == [column] { return table.name }
       for reference in table.references {
@@ -28,6 +32,12 @@ struct FleetSchema: Hashable, Sendable {
           let parent = self.table(reference.parent)
         else { continue }
         if let found = follow(reference.parentColumns[position], parent) { return found }
+      }
+      for child in tables {
+        for reference in child.references where reference.parent == table.name {
+          guard let position = reference.parentColumns.firstIndex(of: column) else { continue }
+          if let found = follow(reference.columns[position], child) { return found }
+        }
       }
       return nil
     }
@@ -37,7 +47,8 @@ struct FleetSchema: Hashable, Sendable {
 
 extension FleetSchema {
   /// The references of a table as merging knows them: a column that stands for
-  /// a key only beside one that can be NULL refers to that row by itself too.
+  /// a key only beside one that can be NULL, or only since another refers to
+  /// it, refers to that row by itself too.
   func references(of table: FleetTable) -> [FleetReference] {
     let implied = table.columns.indices.compactMap { column -> FleetReference? in
       guard !(table.hasSurrogateKey && table.key == [column]),
@@ -48,12 +59,12 @@ extension FleetSchema {
             && reference.columns.contains { other in
               other != column && !table.columns[other].isNotNull && !table.key.contains(other)
             }
-        })
+        }) || !table.references.contains(where: { $0.columns.contains(column) })
       else { return nil }
       return FleetReference(
         columns: [column], parent: name, parentColumns: parent.key,
         parentNames: parent.key.map { parent.columns[$0].name }, onDelete: .setNull,
-        onUpdate: .noAction, isDeferred: false)
+        onUpdate: .noAction, isDeferred: false, isEnforced: false)
     }
     return implied + table.references
   }
@@ -61,7 +72,7 @@ extension FleetSchema {
 
 /// A table of a ``FleetSchema``.
 struct FleetTable: Hashable, Sendable {
-  var name: String
+  var name: SQLName
   var columns: [FleetColumn]
   /// Positions of the primary key's columns.
   var key: [Int]
@@ -76,6 +87,9 @@ struct FleetTable: Hashable, Sendable {
   var uniques: [FleetUnique] = []
   var checks: [FleetCheck] = []
   var mergeType = TableMergeType.latestWins
+  /// Whether the row that holds a unique value stands in for those that lost
+  /// it.
+  var hasStandIns = true
 
   /// Whether a column carries the spelling of a key, beside the identity: two
   /// values can be one key and still differ.
@@ -90,10 +104,15 @@ struct FleetTable: Hashable, Sendable {
     key.contains(column) && !isLoose(column, in: schema)
   }
 
+  /// Whether rows can have NULL in their key.
+  var canLoseKeys: Bool {
+    !hasSurrogateKey && !isWithoutRowid && !isStrict && key.contains { !columns[$0].isNotNull }
+  }
+
   /// How the key's columns compare.
   var keyCollations: [KeyCollation] { key.map { columns[$0].collation } }
 
-  func position(of column: String) -> Int? { columns.firstIndex { $0.name == column } }
+  func position(of column: SQLName) -> Int? { columns.firstIndex { $0.name == column } }
 
   /// Whether an index has no condition and every term is a column that
   /// programs set.
@@ -121,7 +140,7 @@ struct FleetColumn: Hashable, Sendable {
     case any = "ANY"
   }
 
-  var name: String
+  var name: SQLName
   var type: DataType
   var collation = KeyCollation.binary
   var isNotNull = false
@@ -164,12 +183,14 @@ struct FleetReference: Hashable, Sendable {
   }
 
   var columns: [Int]
-  var parent: String
+  var parent: SQLName
   var parentColumns: [Int]
-  var parentNames: [String]
+  var parentNames: [SQLName]
   var onDelete: Action
   var onUpdate: Action
   var isDeferred: Bool
+  /// Whether it is a foreign key; else SQLite knows nothing of it.
+  var isEnforced = true
 }
 
 /// A unique index of a ``FleetTable``.
@@ -180,7 +201,7 @@ struct FleetUnique: Hashable, Sendable {
     case expression(String)
   }
 
-  var name: String
+  var name: SQLName
   var terms: [Term]
   var condition: String?
 

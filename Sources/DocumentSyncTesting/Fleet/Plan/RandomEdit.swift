@@ -14,10 +14,29 @@ struct RandomEdit {
   static func literals(_ type: FleetColumn.DataType) -> [String] {
     switch type {
     case .integer: ["0", "1", "2", "3", "9223372036854775807"]
-    case .text: ["'a'", "'b'", "'c'", "'A'", "''"]
+    case .text: ["'a'", "'b'", "'\u{E9}'", "'A'", "''", "'e\u{301}'"]
     case .real: ["0.5", "1.0", "2.0", "-9e999"]
     case .blob: ["x'00'", "x''", "x'ff'"]
     case .any: ["1", "1.0", "'1'", "'a'", "x'61'"]
+    }
+  }
+
+  /// Values that are easily taken for others, or changed in passing. Those of
+  /// text are halves of surrogate pairs in UTF-16, and no valid text in UTF-8.
+  static func oddities(_ type: FleetColumn.DataType) -> [String] {
+    let text = [
+      "CAST(x'00d8' AS TEXT)", "CAST(x'610000dc' AS TEXT)", "'a' || char(0) || 'b'",
+      "CAST(x'fffe00d8' AS TEXT)",
+    ]
+    let numbers = [
+      "9007199254740993", "9007199254740992.0", "9223372036854775807", "-9223372036854775808",
+    ]
+    return switch type {
+    case .integer: numbers
+    case .text: text
+    case .real: ["-0.0", "0.0", "9e999", "4.9e-324", "1.7976931348623157e308"]
+    case .blob: ["zeroblob(5000)", "x'ff00ff'"]
+    case .any: ["-0.0", "0.0", "0"] + text + numbers
     }
   }
 
@@ -26,7 +45,8 @@ struct RandomEdit {
     switch column.type {
     case .integer: ["1", "2", "3", "4", "5", "6"]
     case .text:
-      column.collation == .binary ? ["'k1'", "'k2'", "'k3'"] : ["'k1'", "'K1'", "'k2'", "'k2 '"]
+      column.collation == .binary
+        ? ["'k1'", "'k\u{E9}'", "'ke\u{301}'"] : ["'k1'", "'K1'", "'k2'", "'k2 '"]
     case .real: ["1.0", "1.5", "2.0"]
     case .blob: ["x'01'", "x'02'"]
     case .any: ["1", "1.0", "'1'", "x'31'"]
@@ -45,6 +65,30 @@ struct RandomEdit {
   /// An insert, for filling the store.
   func insertion(_ dice: inout Dice) -> String {
     insertion(into: dice.pick(schema.tables), verb: "INSERT", &dice)
+  }
+
+  /// An insert of many rows, as far as the schema takes them.
+  func bulk(of count: Int, in table: FleetTable, _ dice: inout Dice) -> String {
+    let columns = table.settable
+    let values = columns.map { column -> String in
+      let type = table.columns[column].type
+      if table.references.contains(where: { $0.columns.contains(column) }) {
+        return table.columns[column].isNotNull || table.key.contains(column)
+          ? value(column, of: table, &dice) : "NULL"
+      }
+      if !table.key.contains(column), dice.chance(40) { return value(column, of: table, &dice) }
+      switch type {
+      case .integer: return "i"
+      case .text: return "'k' || i"
+      case .real: return "i + 0.5"
+      case .blob: return "CAST('b' || i AS BLOB)"
+      case .any: return "i"
+      }
+    }
+    let first = 10 + dice.below(40)
+    return "INSERT OR IGNORE INTO \(table.name) (\(table.names(columns))) "
+      + "WITH n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(first + count)) "
+      + "SELECT \(values.joined(separator: ", ")) FROM n"
   }
 
   /// A trigger by which one table's edits change another. It writes to none
@@ -75,8 +119,14 @@ struct RandomEdit {
     default:
       let column = table.columns[dice.pick(table.settable)].name
       return "DELETE FROM \(table.name) WHERE \(column) IS NOT NULL AND rowid % 2 = 0"
-        .replacing("rowid", with: table.columns[table.key[0]].name)
+        .replacing("rowid", with: table.columns[table.key[0]].name.text)
     }
+  }
+
+  /// The statement, asking for the rows that it writes.
+  static func returning(_ statement: String) -> String {
+    let isEdit = ["INSERT", "REPLACE", "UPDATE", "DELETE"].contains { statement.hasPrefix($0) }
+    return isEdit ? statement + " RETURNING *" : statement
   }
 
   // MARK: - Statements
@@ -170,12 +220,39 @@ struct RandomEdit {
 
   private func value(_ column: Int, of table: FleetTable, _ dice: inout Dice) -> String {
     if let reference = table.references.first(where: { $0.columns.contains(column) }) {
+      if !reference.isEnforced, dice.chance(45) {
+        return table.columns[column].type == .text
+          ? dice.pick(["''", "''", "'none'"]) : dice.pick(["0", "0", "-1", "77"])
+      }
       if !table.key.contains(column), dice.chance(20) { return "NULL" }
       return dice.pick(referred(reference, column))
     }
-    if table.key.contains(column) { return dice.pick(Self.keys(table.columns[column])) }
+    if let parent = schema.references(of: table).first(where: { $0.columns == [column] })?.parent {
+      // Only others say that it refers to rows: those that are there.
+      let key = dice.pick(["1", "2", "3"])
+      return "(SELECT id FROM \(parent) WHERE id = \(key))"
+    }
+    if table.key.contains(column) {
+      if table.canLoseKeys, dice.chance(12) { return "NULL" }
+      return dice.pick(Self.keys(table.columns[column]))
+    }
     if dice.chance(table.columns[column].isNotNull ? 3 : 15) { return "NULL" }
+    if schema.hasOddValues, canBeOdd(column, table), dice.chance(20) {
+      return dice.pick(Self.oddities(table.columns[column].type))
+    }
     return dice.pick(Self.literals(table.columns[column].type))
+  }
+
+  /// NOCASE and RTRIM see something else in broken text than is there; and
+  /// nothing comes of a number at the limit to which others add.
+  private func canBeOdd(_ column: Int, _ table: FleetTable) -> Bool {
+    let isFolded = table.uniques.contains { unique in
+      unique.terms.contains { unique.collation($0) != .binary } && unique.columns.contains(column)
+    }
+    let isReferredTo = schema.tables.contains { other in
+      other.references.contains { $0.parent == table.name && $0.parentColumns.contains(column) }
+    }
+    return table.columns[column].collation == .binary && !isFolded && !isReferredTo
   }
 
   /// The values that a reference can have.

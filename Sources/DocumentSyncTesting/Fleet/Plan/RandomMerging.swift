@@ -11,8 +11,9 @@ struct RandomMerging {
     self.features = features
   }
 
-  /// Gives some tables and columns another merge type.
+  /// Gives some tables and columns another merge type, or no stand-ins.
   mutating func drawTypes(_ schema: inout FleetSchema) {
+    defer { drawStandIns(&schema) }
     guard features.contains(.mergeTypes), dice.chance(40) else { return }
     for index in schema.tables.indices where !schema.tables[index].isLocal {
       schema.tables[index].mergeType = dice.pick(weighted: [
@@ -26,6 +27,13 @@ struct RandomMerging {
     }
   }
 
+  private mutating func drawStandIns(_ schema: inout FleetSchema) {
+    guard features.contains(.mergeTypes), features.contains(.unique) else { return }
+    for index in schema.tables.indices where !schema.tables[index].isLocal {
+      schema.tables[index].hasStandIns = !dice.chance(10)
+    }
+  }
+
   /// Numbers that belong to nothing else.
   private func canCount(_ column: Int, in table: FleetTable, _ schema: FleetSchema) -> Bool {
     let isReferredTo = schema.tables.contains { other in
@@ -36,7 +44,7 @@ struct RandomMerging {
       && !table.references.contains { $0.columns.contains(column) }
       && !table.checks.contains { $0.columns.count > 1 && $0.columns.contains(column) }
       && !table.columns.contains {
-        $0.generated?.contains(table.columns[column].name) ?? false
+        $0.generated?.contains(table.columns[column].name.text) ?? false
       }
   }
 

@@ -10,7 +10,7 @@ struct RandomPlan {
   private var offsets: [Int: Int64] = [:]
   /// Whether devices exchange often what they have done, so that most change
   /// sets depend on others, or work for long without hearing of one another.
-  private let isLively: Bool
+  private var isLively: Bool
 
   init(seed: UInt64, options: Fleet.Options) {
     self.seed = seed
@@ -23,12 +23,14 @@ struct RandomPlan {
   mutating func draw() -> FleetPlan {
     var schemas = RandomSchema(seed: dice.word(), features: options.features)
     var schema = schemas.draw()
+    var values = RandomValues(seed: seed, features: options.features)
+    values.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers = (1...2).map { edits.trigger("trigger\($0)", &dice) }
     }
     let edits = RandomEdit(schema: schema, features: options.features)
-    let start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
+    var start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
     // Drawn in any case, so that the rest is the same whatever the options say.
     let drawn = dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
     let drawsManagers = dice.chance(20)
@@ -37,12 +39,26 @@ struct RandomPlan {
     let usesManagers = options.usesManagers ?? drawsManagers
     for device in devices where dice.chance(50) { offsets[device] = skew() }
     var steps: [FleetStep] = []
-    while steps.count < options.steps { append(to: &steps, devices, edits) }
+    var moods = Dice(seed: seed ^ 0x6c6f_6e67)
+    let isLong = moods.chance(10) && options.features.contains(.long)
+    if isLong {
+      start += schema.tables.map { edits.bulk(of: 10 + moods.below(60), in: $0, &moods) }
+      isLively = true
+    }
+    while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
+    if usesManagers, options.features.contains(.remakes) {
+      var remakes = RandomRemakes(seed: seed)
+      remakes.draw(into: &steps, devices, schema)
+    }
     var merging = RandomMerging(seed: seed, features: options.features)
     merging.drawTypes(&schema)
+    var circumstances = RandomCircumstances(seed: seed, features: options.features)
+    let drawnCircumstances = circumstances.draw(devices)
+    steps = circumstances.interrupt(steps)
     return FleetPlan(
       seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
-      steps: steps, policies: merging.policies(of: devices, schema))
+      steps: steps, policies: merging.policies(of: devices, schema),
+      circumstances: drawnCircumstances)
   }
 
   private mutating func append(to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit) {
@@ -69,10 +85,18 @@ struct RandomPlan {
   private static func lively(_ event: Int) -> Int { event < 31 ? event + 49 : event }
 
   private mutating func edit(_ device: Int, _ edits: RandomEdit) -> FleetEdit {
-    FleetEdit(
+    var edit = FleetEdit(
       statements: edits.draw(&dice),
       hasForeignKeys: !options.features.contains(.foreignKeysOff) || dice.chance(88),
       time: now(device), salt: dice.word())
+    var manners = Dice(seed: ~edit.salt)
+    edit.hasRecursiveTriggers =
+      manners.chance(10) && options.features.contains(.recursiveTriggers)
+    for index in edit.statements.indices
+    where manners.chance(15) && options.features.contains(.returning) {
+      edit.statements[index] = RandomEdit.returning(edit.statements[index])
+    }
+    return edit
   }
 
   private mutating func sync(_ device: Int) -> FleetStep {

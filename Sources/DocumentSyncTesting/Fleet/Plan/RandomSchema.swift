@@ -14,10 +14,12 @@ struct RandomSchema {
 
   mutating func draw() -> FleetSchema {
     if features.contains(.references), features.contains(.unique), dice.chance(18) {
-      return tight()
+      return dice.chance(45) ? twice() : tight()
     }
     let count = 1 + dice.below(4)
-    for number in 1...count { tables.append(table("t\(number)")) }
+    for number in 1...count {
+      tables.append(table(number > 2 ? Self.equivalents[number % 2] : "t\(number)"))
+    }
     if features.contains(.references) {
       for index in tables.indices {
         for _ in 0..<dice.pick([0, 1, 1, 1, 2]) { addReference(to: index) }
@@ -72,9 +74,66 @@ struct RandomSchema {
     return FleetSchema(tables: isAlone ? [child] : [parent, child])
   }
 
+  /// What people make twice: folders in folders, with names that must be
+  /// unique, and rows in them, of which some must be unique there.
+  private mutating func twice() -> FleetSchema {
+    var folder = FleetTable(name: "t1", columns: [], key: [0])
+    folder.hasSurrogateKey = dice.chance(60)
+    folder.columns = [
+      folder.hasSurrogateKey
+        ? FleetColumn(name: "id", type: .integer)
+        : FleetColumn(name: "k", type: .text, isNotNull: true),
+      FleetColumn(name: "a", type: .text), FleetColumn(name: "b", type: .integer),
+    ]
+    let key = folder.columns[0]
+    func reference(_ dice: inout Dice, _ column: Int) -> FleetReference {
+      FleetReference(
+        columns: [column], parent: "t1", parentColumns: [0], parentNames: [key.name],
+        onDelete: dice.pick([.cascade, .cascade, .restrict, .noAction, .setNull, .setDefault]),
+        onUpdate: dice.pick([.noAction, .cascade]), isDeferred: dice.chance(25))
+    }
+    let isNested = dice.chance(50)
+    if isNested {
+      folder.columns.append(FleetColumn(name: "r1", type: key.type))
+      folder.references = [reference(&dice, 3)]
+    }
+    let name = FleetUnique.Term.column(1, .binary)
+    folder.uniques = [
+      FleetUnique(
+        name: "t1_u1",
+        terms: isNested && dice.chance(50) ? [.column(3, .binary), name] : [name])
+    ]
+    if dice.chance(25) {
+      folder.uniques.append(FleetUnique(name: "t1_u2", terms: [.column(2, .binary)]))
+    }
+    var note = FleetTable(name: "t2", columns: [], key: [0])
+    note.hasSurrogateKey = dice.chance(50)
+    note.columns = [
+      note.hasSurrogateKey
+        ? FleetColumn(name: "id", type: .integer)
+        : FleetColumn(name: "k", type: .text, isNotNull: true),
+      FleetColumn(name: "a", type: .text), FleetColumn(name: "r1", type: key.type),
+    ]
+    note.references = [reference(&dice, 2)]
+    switch dice.below(100) {
+    case 0..<45:
+      note.uniques = [
+        FleetUnique(name: "t2_u1", terms: [.column(2, .binary), .column(1, .binary)])
+      ]
+    case 45..<60: note.uniques = [FleetUnique(name: "t2_u1", terms: [.column(2, .binary)])]
+    case 60..<70 where features.contains(.conditions):
+      note.checks = [FleetCheck(condition: "a <> 'b'", columns: [1])]
+    default: break
+    }
+    return FleetSchema(tables: [folder, note])
+  }
+
   // MARK: - Tables and columns
 
-  private mutating func table(_ name: String) -> FleetTable {
+  /// Names that are equal for Unicode, and two for SQLite.
+  private static let equivalents: [SQLName] = ["\u{E9}", "e\u{301}"]
+
+  private mutating func table(_ name: SQLName) -> FleetTable {
     var table = FleetTable(name: name, columns: [], key: [])
     table.isStrict = dice.chance(20)
     switch dice.below(100) {
@@ -94,13 +153,14 @@ struct RandomSchema {
       table.key = dice.chance(30) ? [1, 0] : [0, 1]
       table.isWithoutRowid = dice.chance(50)
     }
-    for name in ["a", "b", "c", "d"].prefix(1 + dice.below(4)) {
+    let names = name == "t1" ? ["a", "b", "c", "d"] : ["a"] + Self.equivalents + ["d"]
+    for name in names.prefix(1 + dice.below(4)) {
       table.columns.append(column(name))
     }
     return table
   }
 
-  private mutating func keyColumn(_ name: String, types: [FleetColumn.DataType]) -> FleetColumn {
+  private mutating func keyColumn(_ name: SQLName, types: [FleetColumn.DataType]) -> FleetColumn {
     var column = FleetColumn(name: name, type: dice.pick(types))
     if !features.contains(.looseKeys), column.type == .any || column.type == .blob {
       column.type = .text
@@ -112,7 +172,7 @@ struct RandomSchema {
     return column
   }
 
-  private mutating func column(_ name: String) -> FleetColumn {
+  private mutating func column(_ name: SQLName) -> FleetColumn {
     var column = FleetColumn(
       name: name,
       type: dice.pick(weighted: [
@@ -154,7 +214,7 @@ struct RandomSchema {
         continue
       }
       var made = FleetColumn(
-        name: "r\(number)" + (target.count > 1 ? ["x", "y"][term % 2] : ""),
+        name: "r\(number)\(target.count > 1 ? ["x", "y"][term % 2] : "")",
         type: parent.columns[column].type)
       made.collation = dice.chance(85) ? parent.columns[column].collation : .binary
       if features.contains(.conditions), dice.chance(15) { made.isNotNull = true }

@@ -14,8 +14,11 @@ final class DelayedDirectory: SharedDirectory {
   private let ledger: FleetLedger
   private let device: Int
   private let state = Locked(State())
+  private let kill: FleetKill
 
-  init(_ base: MemoryDirectory, ledger: FleetLedger, device: Int) {
+  /// - Parameter kill: What ends the device's process in one of these calls.
+  init(_ base: MemoryDirectory, ledger: FleetLedger, device: Int, kill: FleetKill) {
+    self.kill = kill
     self.base = base
     self.ledger = ledger
     self.device = device
@@ -46,10 +49,17 @@ final class DelayedDirectory: SharedDirectory {
 
   var location: String { base.location }
 
-  func check(for access: DirectoryAccess) throws { try base.check(for: access) }
+  /// A change set of the device's own that was published.
+  func published(_ number: UInt64) -> SyncChangeSet? { ledger.changeSet(number, of: device) }
+
+  func check(for access: DirectoryAccess) throws {
+    try kill.require()
+    try base.check(for: access)
+  }
 
   func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
-    try base.list(folder).filter { entry in
+    try kill.require()
+    return try base.list(folder).filter { entry in
       folder.appending(entry.name).map(isVisible) ?? true
     }
   }
@@ -67,30 +77,38 @@ final class DelayedDirectory: SharedDirectory {
   }
 
   func publish(_ content: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
+    try kill.require()
     ledger.register(client, as: device)
     try base.publish(content, at: path, by: client)
     try ledger.note(content, at: path)
+    try kill.require()
   }
 
   func upload(
     localFile: String, to path: RelativePath, by client: ClientIdentifier,
     progress: TransferProgress
   ) throws {
+    try kill.require()
     ledger.register(client, as: device)
     try base.upload(localFile: localFile, to: path, by: client, progress: progress)
     try ledger.note(try base.read(path, limit: .max), at: path)
+    try kill.require()
   }
 
   func remove(_ path: RelativePath) throws {
+    try kill.require()
     try base.remove(path)
     ledger.noteRemoval(of: path)
+    try kill.require()
   }
 
   func removeLeftovers(of client: ClientIdentifier) throws {
+    try kill.require()
     try base.removeLeftovers(of: client)
   }
 
   private func requireVisible(_ path: RelativePath, _ operation: DirectoryError.Operation) throws {
+    try kill.require()
     guard isVisible(path) else {
       throw DirectoryError(.notFound, operation, path: "\(location)/\(path)")
     }

@@ -5,17 +5,32 @@ import SyncStore
 /// change sets that are sealed next.
 ///
 /// Compares the tables before sealing with what was shown after the last
-/// synchronization, and asks the change sets for every difference.
+/// synchronization, and asks the change sets for every difference: also for
+/// counters, of which they say what was added.
 struct EditCheck {
   private let schema: FleetSchema
-  private let before: [OracleKey: [String: Value]]
-  private let tables: [String: [[Value]]]
+  private let before: [OracleKey: [SQLName: Value]]
+  private let tables: [SQLName: [[Value]]]
   private let reader: VisibleRows
+  /// Where rows went whose key was changed.
+  private let moves: [OracleKey: OracleKey]
+  /// What was merged before.
+  private let state: LogicalState
   /// The rows before sealing, with the identities that it gave.
-  private var now: [OracleKey: [String: Value]] = [:]
+  private var now: [OracleKey: [SQLName: Value]] = [:]
+  /// Rows whose key was set to NULL, and that have it again.
+  private var restored: Set<OracleKey> = []
 
-  /// - Parameter shown: What was shown after the last synchronization.
-  init(_ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [String: Value]]) throws {
+  /// - Parameters:
+  ///   - shown: What was shown after the last synchronization.
+  ///   - moves: Where rows went whose key was changed.
+  ///   - state: What was merged before.
+  init(
+    _ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [SQLName: Value]],
+    moves: [OracleKey: OracleKey], state: LogicalState
+  ) throws {
+    self.moves = moves
+    self.state = state
     self.schema = schema
     before = shown
     reader = try VisibleRows(database, schema: schema)
@@ -25,22 +40,40 @@ struct EditCheck {
   /// What of the edits is missing from `sealed`, a line for each.
   ///
   /// - Parameters:
-  ///   - state: What was merged before.
-  ///   - moves: Where rows went whose key was changed.
+  ///   - after: The rows afterwards.
+  ///   - hasApplied: Whether the changes of others were applied since, so that
+  ///     keys may stand for other rows by now.
   mutating func missing(
-    from sealed: [SyncChangeSet], state: LogicalState, _ database: FleetSQLite,
-    moves: [OracleKey: OracleKey]
+    from sealed: [SyncChangeSet], _ after: VisibleRows, hasApplied: Bool = false
   ) throws -> [String] {
     var said = SaidChanges(schema: schema)
-    for set in sealed { said.add(set) }
+    var own = state
+    for set in sealed {
+      said.add(set)
+      own.merge(set)
+    }
     // Sealing gives new rows their identities, and may take from the table
     // rows that have theirs.
-    var reader = try VisibleRows(database, schema: schema)
-    reader.addMissing(from: self.reader)
+    let missing = try missing(said, own, after, prefersBefore: false)
+    guard hasApplied, !missing.isEmpty else { return missing }
+    return try self.missing(said, own, after, prefersBefore: true)
+  }
+
+  private mutating func missing(
+    _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, prefersBefore: Bool
+  ) throws -> [String] {
+    var reader = prefersBefore ? self.reader : after
+    reader.addMissing(from: prefersBefore ? after : self.reader)
     for (table, keys) in said.identities { reader.add(keys, of: table) }
+    // What holds the key of a row that went with the same edits refers to it.
+    reader.addOriginals(among: before.keys)
     now = reader.logical(tables)
+    restored = Set(
+      try reader.read().keys.filter {
+        now[$0] == nil && schema.table($0.table)?.canLoseKeys == true
+      })
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
-      missing(key, before[key], now[key], said) + missingRebirths(key, state, said)
+      missing(key, before[key], now[key], said, own) + missingRebirths(key, state, said)
     } + missingMoves(moves, said)
   }
 
@@ -48,7 +81,7 @@ struct EditCheck {
   private func missingMoves(_ moves: [OracleKey: OracleKey], _ said: SaidChanges) -> [String] {
     moves.sorted { $0.key < $1.key }.compactMap { old, new in
       guard before[old] != nil, now[old] == nil, now[new] != nil,
-        said.moves[old] != new.identity
+        !said.moves[old, default: []].contains(new.identity)
       else { return nil }
       return "that \(old) lives on as \(new)"
     }
@@ -56,8 +89,10 @@ struct EditCheck {
 
   /// The deletions that sealing has undone. With foreign keys on nothing may
   /// be left that refers to a deleted row.
-  func undone(in shown: [OracleKey: [String: Value]]) -> [String] {
-    before.keys.filter { now[$0] == nil && shown[$0] != nil }.sorted().map {
+  func undone(in shown: [OracleKey: [SQLName: Value]]) -> [String] {
+    before.keys.filter {
+      now[$0] == nil && shown[$0] != nil && !restored.contains($0)
+    }.sorted().map {
       "the deletion of \($0)"
     }
   }
@@ -76,28 +111,40 @@ struct EditCheck {
       else { return nil }
       let target = OracleKey(table: parent.name, identity: identity)
       guard state.rows[target]?.isLiving == false, now[target] != nil,
-        before[target] != nil, said.actions[target] != .insert
+        before[target] != nil, !said.says(.insert, of: target)
       else { return nil }
       return "that \(target) lives again, to which \(key) refers"
     }
   }
 
   private func missing(
-    _ key: OracleKey, _ before: [String: Value]?, _ now: [String: Value]?, _ said: SaidChanges
+    _ key: OracleKey, _ before: [SQLName: Value]?, _ now: [SQLName: Value]?, _ said: SaidChanges,
+    _ own: LogicalState
   ) -> [String] {
     guard let table = schema.table(key.table) else { return [] }
     guard let now else {
-      return said.actions[key]?.isDeletion == true ? [] : ["the deletion of \(key)"]
+      return said.actions[key, default: []].contains(where: \.isDeletion)
+        || restored.contains(key)
+        ? [] : ["the deletion of \(key)"]
     }
-    if before == nil, said.actions[key] != .insert { return ["the insertion of \(key)"] }
+    if before == nil, !said.says(.insert, of: key) { return ["the insertion of \(key)"] }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
-        !table.isPureIdentity(position, in: schema), !table.columns[position].isCounter,
-        isFollowable(value, position, table),
-        said.cells[key]?[name] != value
+        !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
+        !(said.cells[key]?[name] ?? []).contains(where: { isGone($0, position, table) })
       else { return nil }
-      return "\(key): \(name) = \(value.sqlDescription)"
+      let isSaid =
+        table.columns[position].isCounter
+        ? own.rows[key]?.cells[name]?.shown == value
+        : said.cells[key]?[name]?.contains(value) ?? false
+      return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
     }
+  }
+
+  /// Whether what was said refers to a row that is not there: what holds its
+  /// key refers to it, if it went with the same edits.
+  private func isGone(_ said: Value, _ column: Int, _ table: FleetTable) -> Bool {
+    if case .identity = said { !isFollowable(said, column, table) } else { false }
   }
 
   /// With foreign keys off a program may refer to a row that is not there.
@@ -109,35 +156,41 @@ struct EditCheck {
   }
 }
 
-/// What change sets say, by row.
+/// What change sets say, by row: everything, since a later one may say more.
 private struct SaidChanges {
   let schema: FleetSchema
-  var actions: [OracleKey: RowAction] = [:]
-  var cells: [OracleKey: [String: Value]] = [:]
-  var moves: [OracleKey: RowIdentity] = [:]
-  /// The identities of the author's keys, by table.
-  var identities: [String: [Int64: RowIdentity]] = [:]
+  var actions: [OracleKey: Set<RowAction>] = [:]
+  var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
+  var moves: [OracleKey: Set<RowIdentity>] = [:]
+  /// The identities of the author's keys, by table, as they were said first.
+  var identities: [SQLName: [Int64: RowIdentity]] = [:]
 
   init(schema: FleetSchema) { self.schema = schema }
+
+  func says(_ action: RowAction, of key: OracleKey) -> Bool {
+    actions[key]?.contains(action) ?? false
+  }
 
   mutating func add(_ set: SyncChangeSet) {
     for changes in set.tables {
       let collations = schema.table(changes.table)?.keyCollations ?? []
       var cursors = [Int](repeating: 0, count: changes.columns.count)
       for move in changes.moves {
-        moves[changes.oracleKey(move.row, collations: collations)] = move.destination
+        moves[changes.oracleKey(move.row, collations: collations), default: []].insert(
+          move.destination)
       }
       for index in 0..<changes.count {
         let key = changes.oracleKey(index, collations: collations)
-        actions[key] = RowAction(rawValue: changes.actions[index])
+        let action = RowAction(rawValue: changes.actions[index])
+        if let action { actions[key, default: []].insert(action) }
         if changes.identity == .surrogate, case .integer(let local) = changes.keys[1][index],
-          actions[key]?.isDeletion != true
+          action?.isDeletion != true, identities[changes.table]?[local] == nil
         {
           identities[changes.table, default: [:]][local] = key.identity
         }
         for column in changes.shapes[Int(changes.rowShapes[index])] {
-          cells[key, default: [:]][changes.columns[column]] =
-            changes.cells[column][cursors[column]]
+          cells[key, default: [:]][changes.columns[column], default: []].insert(
+            changes.cells[column][cursors[column]])
           cursors[column] += 1
         }
       }

@@ -9,6 +9,8 @@ final class FleetClock: Sendable {
   }
 
   private let state: Locked<State>
+  /// Ends the process of the device that looks at the clock.
+  let kill = FleetKill()
 
   init(seed: UInt64, time: Int64) {
     state = Locked(State(time: time, random: SeededRandom(seed: seed)))
@@ -16,14 +18,20 @@ final class FleetClock: Sendable {
 
   /// Milliseconds since 1970.
   var time: Int64 {
-    get { state.withLock { $0.time } }
+    get {
+      kill.pass()
+      return state.withLock { $0.time }
+    }
     set { state.withLock { $0.time = newValue } }
   }
 
   /// Begins another sequence of random numbers.
   func reseed(_ seed: UInt64) { state.withLock { $0.random = SeededRandom(seed: seed) } }
 
-  func word() -> UInt64 { state.withLock { $0.random.next() } }
+  func word() -> UInt64 {
+    kill.pass()
+    return state.withLock { $0.random.next() }
+  }
 
   func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: word() >> 24) }

@@ -8,28 +8,39 @@ import SyncStore
 /// device sees it.
 final class FleetDevice {
   let number: Int
-  let store: LocalStore
+  private(set) var store: LocalStore
   /// How it synchronizes as apps do; `nil` where change sets are sealed and
   /// applied directly.
-  let manager: DocumentSyncManager?
+  private(set) var manager: DocumentSyncManager?
   let directory: DelayedDirectory
   let clock: FleetClock
   /// The program that edits the store and knows nothing of us.
-  let program: FleetSQLite
+  private(set) var program: FleetSQLite
   /// Which keys the program changed since the last synchronization.
-  let moves: MoveLog
+  private(set) var moves: MoveLog
   /// What the change sets say that were applied here, merged by the oracle.
   var state: LogicalState
   /// What was shown after the last synchronization.
-  var shown: [OracleKey: [String: Value]]
+  var shown: [OracleKey: [SQLName: Value]]
   /// Whether a program had foreign keys off since the last synchronization.
   var wasEditedFreely = false
+  /// What the statements of its programs give without us.
+  private var twin: FleetTwin?
   private let schema: FleetSchema
+  /// Opens the store again.
+  private let reopen: Reopening
+  /// How far the own change sets have been checked, and those of others were
+  /// applied then.
+  private var checked: (head: UInt64, applied: VersionVector)
+
+  typealias Reopening = () async throws -> (LocalStore, DocumentSyncManager?)
 
   init(
     number: Int, store: LocalStore, manager: DocumentSyncManager?, directory: DelayedDirectory,
-    clock: FleetClock, schema: FleetSchema, state: LogicalState
+    clock: FleetClock, schema: FleetSchema, state: LogicalState, reopen: @escaping Reopening
   ) throws {
+    self.reopen = reopen
+    checked = (try store.head()?.number ?? 0, try store.appliedVector())
     self.number = number
     self.store = store
     self.manager = manager
@@ -37,11 +48,16 @@ final class FleetDevice {
     self.clock = clock
     self.schema = schema
     self.state = state
-    program = try FleetSQLite(store.path)
+    program = try Self.program(store.path, clock)
     moves = try MoveLog(program, schema: schema)
     shown = try VisibleRows(program, schema: schema).read()
+  }
+
+  private static func program(_ path: String, _ clock: FleetClock) throws -> FleetSQLite {
+    let program = try FleetSQLite(path)
     try program.override("julianday") { .real(clock.julianDay) }
     try program.override("randomblob") { .blob(clock.bytes(16)) }
+    return program
   }
 
   var client: ClientIdentifier { store.binding.client }
@@ -54,6 +70,39 @@ final class FleetDevice {
     }
   }
 
+  /// Ends the process and begins again; what the program noted of keys is
+  /// kept.
+  func restart() async throws {
+    try await close()
+    (store, manager) = try await reopen()
+    lastReport = nil
+  }
+
+  /// Has SQLite keep the store's journal in another way, by its name.
+  func keepJournal(_ mode: String) async throws {
+    guard try program.rows("PRAGMA journal_mode") != [[.text(Array(mode.utf8))]] else { return }
+    // Leaving WAL needs the file alone.
+    try await beginAgain { path in
+      let database = try FleetSQLite(path)
+      defer { database.close() }
+      _ = try database.rowsOnce("PRAGMA journal_mode = \(mode)")
+    }
+  }
+
+  /// Ends the process and the program, and begins again with what `body` makes
+  /// of the files.
+  private func beginAgain(_ body: (_ path: String) throws -> Void) async throws {
+    let path = store.path
+    program.close()
+    try await close()
+    try body(path)
+    (store, manager) = try await reopen()
+    program = try Self.program(path, clock)
+    moves = try MoveLog(program, schema: schema)
+    twin = nil
+    lastReport = nil
+  }
+
   // MARK: - Editing
 
   /// Runs statements as one program does. Gives those that were accepted.
@@ -61,17 +110,90 @@ final class FleetDevice {
     clock.time = edit.time
     clock.reseed(edit.salt)
     if !edit.hasForeignKeys { wasEditedFreely = true }
-    return try program.edit(edit.statements, hasForeignKeys: edit.hasForeignKeys)
+    let twin = try currentTwin()
+    let expected = try twin.edit(edit)
+    let outcome = try program.edit(edit)
+    if edit.hasForeignKeys, let first = outcome.firstDifference(from: expected),
+      first.own.isRefusedByForeignKey != first.other.isRefusedByForeignKey,
+      try first.own.isRefusedByForeignKey
+        ? twin.hasBrokenReferences() : FleetTwin.hasBrokenReferences(program)
+    {
+      // SQLite's own: whether a row may come that refers to nothing depends on
+      // triggers, where REPLACE writes it and where others refer to nothing.
+      self.twin = nil
+      return outcome.accepted
+    }
+    var differences = outcome.differences(from: expected)
+    if differences.isEmpty { differences = try twin.differences(from: program) }
+    guard differences.isEmpty else {
+      throw FleetFailure(
+        .twin, "device \(number):\n  " + differences.joined(separator: "\n  "))
+    }
+    return outcome.accepted
+  }
+
+  /// The same tables without our triggers, as they are now.
+  private func currentTwin() throws -> FleetTwin {
+    if let twin, try !twin.isOutdated(program) { return twin }
+    let twin = try FleetTwin(of: program, at: store.path)
+    self.twin = twin
+    return twin
   }
 
   // MARK: - Synchronizing
 
-  /// Synchronizes; true if there was nothing to do.
-  func synchronize(salt: UInt64) async throws -> Bool {
+  /// Synchronizes, and checks that nothing that was edited is missing from what
+  /// it seals. True if there was nothing to do.
+  ///
+  /// - Parameter point: Where its process ends before that.
+  func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
-    guard let manager else { return try synchronizeDirectly(salt: salt) }
+    var check = try EditCheck(
+      program, schema: schema, shown: shown, moves: moves.moves(), state: state)
+    if let point { try await synchronize(salt: salt, endingAfter: point, check) }
+    let isIdle = try await synchronizeOnce(salt: salt, check)
+    let applied = try store.appliedVector()
+    let head = try store.head()?.number ?? 0
+    try checkSealed(
+      try changeSets(checked.head..<max(head, checked.head)), &check,
+      hasApplied: applied != checked.applied)
+    checked = (head, applied)
+    return isIdle
+  }
+
+  private func synchronizeOnce(salt: UInt64, _ check: EditCheck) async throws -> Bool {
+    guard let manager else { return try synchronizeDirectly(salt: salt, check) }
     lastReport = try await manager.synchronize()
     return lastReport?.isIdle ?? true
+  }
+
+  /// Begins to synchronize; the process ends in the middle, and begins again.
+  private func synchronize(
+    salt: UInt64, endingAfter point: Int, _ check: EditCheck
+  ) async throws {
+    let files = Locked<[String: Data]>([:])
+    let path = store.path
+    clock.kill.arm(after: point) {
+      let content = StoreFiles.putAside(path)
+      files.withLock { $0 = content }
+    }
+    var failure: (any Error)?
+    do { _ = try await synchronizeOnce(salt: salt, check) } catch { failure = error }
+    guard clock.kill.disarm() else {
+      if let failure { throw failure }
+      return
+    }
+    if let failure = failure as? FleetFailure { throw failure }
+    let kept = files.withLock { $0 }
+    try await beginAgain { try StoreFiles.putBack(kept, $0) }
+  }
+
+  /// Own change sets after the first number, up to the last.
+  private func changeSets(_ numbers: Range<UInt64>) throws -> [SyncChangeSet] {
+    try numbers.map { number in
+      try directory.published(number + 1)
+        ?? ChangeSetCodec.decode(try store.sealedBytes(number + 1))
+    }
   }
 
   /// What the manager said last.
@@ -79,7 +201,7 @@ final class FleetDevice {
 
   /// Applies what is visible, in any order and some of it again, then seals
   /// and publishes.
-  private func synchronizeDirectly(salt: UInt64) throws -> Bool {
+  private func synchronizeDirectly(salt: UInt64, _ check: EditCheck) throws -> Bool {
     var dice = Dice(seed: salt)
     let binding = store.binding
     let generation = DirectoryLayout.Document(binding.document).generation(binding.generation)
@@ -102,14 +224,15 @@ final class FleetDevice {
       }
     }
     // Otherwise applying seals first, in its own transaction.
-    if dice.chance(50) { try sealAndCheck() }
+    if dice.chance(50) { try sealAndCheck(check) }
     received = dice.shuffled(received)
     if dice.chance(30), received.count > 1 {
       let middle = received.count / 2
-      _ = try store.apply(Array(received[..<middle]))
+      try checkNothingRefused(try store.apply(Array(received[..<middle])))
       received.removeFirst(middle)
     }
     let report = try store.apply(received)
+    try checkNothingRefused(report)
     _ = try store.seal()
     var published = 0
     for sealed in try store.sealedChangeSets() where !sealed.isPublished {
@@ -122,15 +245,33 @@ final class FleetDevice {
     return report.applied.isEmpty && published == 0
   }
 
-  /// Seals, and checks that nothing that was edited is missing.
-  private func sealAndCheck() throws {
-    var check = try EditCheck(program, schema: schema, shown: shown)
-    let report = try store.seal()
-    let sealed = try report.changeSets.map {
-      try ChangeSetCodec.decode(try store.sealedBytes($0.number))
-    }
-    var missing = try check.missing(from: sealed, state: state, program, moves: moves.moves())
-    if !wasEditedFreely {
+  /// No device makes a change set that another one cannot apply.
+  private func checkNothingRefused(_ report: ApplyReport) throws {
+    guard let refused = report.refused.first else { return }
+    throw FleetFailure(
+      .error("refused"),
+      "device \(number) refuses change set \(refused.number) of \(refused.client): "
+        + refused.message)
+  }
+
+  /// Seals, and checks before anything else happens.
+  private func sealAndCheck(_ check: EditCheck) throws {
+    var check = check
+    _ = try store.seal()
+    let head = try store.head()?.number ?? 0
+    // A process may have ended after it had applied what others did.
+    guard try store.appliedVector() == checked.applied else { return }
+    let sealed = try changeSets(checked.head..<max(head, checked.head))
+    try checkSealed(sealed, &check, hasApplied: false)
+  }
+
+  private func checkSealed(
+    _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
+  ) throws {
+    var missing = try check.missing(
+      from: sealed, VisibleRows(program, schema: schema), hasApplied: hasApplied)
+    // What others did may bring a row back.
+    if !wasEditedFreely, !hasApplied {
       missing += check.undone(in: try VisibleRows(program, schema: schema).read())
     }
     missing += sealed.flatMap { TornRegisters(schema: schema).found(in: $0) }

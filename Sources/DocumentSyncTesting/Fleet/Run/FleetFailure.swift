@@ -27,6 +27,8 @@ public struct FleetFailure: Hashable, Sendable, Error {
     case wroteWhenIdle
     /// Something waits, or is parked, without a reported reason.
     case unexplained
+    /// A statement gives something else than without our triggers.
+    case twin
     /// Something was thrown: its code.
     case error(String)
   }

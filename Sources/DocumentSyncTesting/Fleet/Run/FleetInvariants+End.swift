@@ -7,6 +7,9 @@ extension FleetInvariants {
   /// device.
   private func checkJournals(_ devices: [FleetDevice]) throws {
     guard let first = devices.first else { return }
+    if let bound = plan.circumstances.conflictEntries {
+      return try checkBounds(of: devices, bound)
+    }
     let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
       in: first.state, shown: Set(first.shown.keys))
     guard !lost.isEmpty else { return }
@@ -24,6 +27,18 @@ extension FleetInvariants {
           .lost,
           "the journal of device \(device.number) does not have:\n  "
             + missing.map(\.description).joined(separator: "\n  "))
+      }
+    }
+  }
+
+  /// A journal that is full keeps as many entries as it may, one at least, and
+  /// open questions beside.
+  private func checkBounds(of devices: [FleetDevice], _ bound: Int) throws {
+    for device in devices {
+      let closed = try device.store.conflicts().filter { $0.status != .open }.count
+      guard closed <= max(bound, 1) else {
+        throw FleetFailure(
+          .bookkeeping, "the journal of device \(device.number) has \(closed) closed entries")
       }
     }
   }

@@ -8,6 +8,8 @@ final class FleetLedger: Sendable {
     var hashes: [RelativePath: ContentHash] = [:]
     var files: [FleetFile: RelativePath] = [:]
     var changeSets: [FleetFile: SyncChangeSet] = [:]
+    /// What was taken away by its owner.
+    var removed: Set<RelativePath> = []
     var publications = 0
     var violations: [String] = []
   }
@@ -44,8 +46,11 @@ final class FleetLedger: Sendable {
 
   /// Notes that a file was removed by its owner.
   func noteRemoval(of path: RelativePath) {
-    guard let file = file(at: path) else { return }
-    state.withLock { $0.files[file] = nil }
+    let file = file(at: path)
+    state.withLock { state in
+      state.removed.insert(path)
+      if let file { state.files[file] = nil }
+    }
   }
 
   /// Which of the files it is that devices exchange; `nil` for any other.
@@ -85,7 +90,8 @@ final class FleetLedger: Sendable {
   /// How often something was published.
   var publications: Int { state.withLock { $0.publications } }
 
-  /// Whatever was published and is otherwise now. Only markers may go.
+  /// Whatever was published and is otherwise now. What was cleared away may be
+  /// gone.
   func violations(in directory: MemoryDirectory) -> [String] {
     let items = directory.items
     return state.withLock { state in
@@ -94,7 +100,7 @@ final class FleetLedger: Sendable {
           switch items[path] {
           case .file(let bytes):
             ContentHash(of: bytes) == hash ? nil : "the content of \(path) has changed"
-          case nil where path.parent?.name == "RecentSyncs": nil
+          case nil where state.removed.contains(path): nil
           default: "\(path) is gone"
           }
         }

@@ -68,7 +68,13 @@ final class FleetRun {
   private func play(_ step: FleetStep, on device: FleetDevice, in world: FleetWorld) async throws {
     switch step {
     case .edit(_, let edit):
-      let accepted = try device.edit(edit)
+      let accepted: [String]
+      do {
+        accepted = try device.edit(edit)
+      } catch {
+        outcome.steps.append(step)
+        throw error
+      }
       outcome.acceptedStatements += accepted.count
       outcome.refusedStatements += edit.statements.count - accepted.count
       guard !accepted.isEmpty else { return }
@@ -80,6 +86,14 @@ final class FleetRun {
       outcome.steps.append(step)
       _ = try await FleetInvariants(world).synchronize(device, salt: salt)
       outcome.syncs += 1
+    case .kill(_, let time, let salt, let point):
+      device.clock.time = time
+      outcome.steps.append(step)
+      _ = try await FleetInvariants(world).synchronize(device, salt: salt, killedAfter: point)
+      outcome.syncs += 1
+    case .restart:
+      outcome.steps.append(step)
+      try await device.restart()
     case .arrivals(_, let percent, let salt):
       var dice = Dice(seed: salt)
       for file in world.ledger.files where dice.chance(percent) { show(file, on: device) }

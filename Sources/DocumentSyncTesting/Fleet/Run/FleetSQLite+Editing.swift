@@ -1,31 +1,102 @@
+import CSQLite
+import SyncModel
+
+/// What a program is told of one statement.
+struct StatementOutcome: Hashable, Sendable {
+  var sql: String
+  /// What SQLite says when it refuses; `nil` if the statement was accepted.
+  var error: String?
+  /// What RETURNING, or a query, gives.
+  var rows: [[Value]] = []
+  /// `changes()` and `last_insert_rowid()` afterwards.
+  var changes: Int64 = 0
+  var lastRowid: Int64 = 0
+  /// Whether a transaction is open afterwards.
+  var isInTransaction = false
+}
+
 extension FleetSQLite {
-  /// Runs statements as one program does, several in one transaction. Gives
-  /// those that were accepted; the program passes over the others.
-  func edit(_ statements: [String], hasForeignKeys: Bool) throws -> [String] {
-    try run("PRAGMA foreign_keys = \(hasForeignKeys ? "ON" : "OFF")")
-    guard statements.count > 1 else { return accepted(statements) }
-    try run("BEGIN")
-    let statements = accepted(statements)
-    guard isInTransaction else { return [] }
-    do {
-      try run("COMMIT")
-      return statements
-    } catch is FleetSQLite.Refusal {
-      // A deferred foreign key; the program gives up.
-      try run("ROLLBACK")
-      return []
+  /// Runs statements as one program does, several in one transaction. The
+  /// program passes over those that are refused.
+  func edit(_ edit: FleetEdit) throws -> EditOutcome {
+    try run("PRAGMA foreign_keys = \(edit.hasForeignKeys ? "ON" : "OFF")")
+    try run("PRAGMA recursive_triggers = \(edit.hasRecursiveTriggers ? "ON" : "OFF")")
+    try forgetCounts()
+    var result = EditOutcome()
+    if edit.statements.count > 1 { result.add(carryOut("BEGIN")) }
+    for statement in edit.statements {
+      let outcome = carryOut(statement)
+      result.add(outcome)
+      if outcome.error == nil { result.accepted.append(statement) }
     }
+    guard edit.statements.count > 1 else { return result }
+    guard isInTransaction else {
+      result.accepted = []
+      return result
+    }
+    let end = carryOut("COMMIT")
+    result.add(end)
+    if end.error != nil {
+      // A deferred foreign key; the program gives up.
+      result.add(carryOut("ROLLBACK"))
+      result.accepted = []
+    }
+    return result
   }
 
-  private func accepted(_ statements: [String]) -> [String] {
-    statements.filter { statement in
-      do {
-        try run(statement)
-        return true
-      } catch {
-        // Refused by the schema, as many are.
-        return false
-      }
+  /// Runs one statement, or several, and notes what a program sees of it.
+  private func carryOut(_ sql: String) -> StatementOutcome {
+    var outcome = StatementOutcome(sql: sql)
+    do {
+      outcome.rows = try rowsOnce(sql)
+    } catch let refusal as Refusal {
+      outcome.error = "\(refusal.extendedCode) \(refusal.description)"
+    } catch {
+      outcome.error = "\(error)"
     }
+    // After an insertion that a foreign key refuses, any trigger has SQLite
+    // give the rowid that it would have had.
+    if outcome.error != nil { forgetRowid() }
+    (outcome.changes, outcome.lastRowid) = counts
+    outcome.isInTransaction = isInTransaction
+    return outcome
+  }
+}
+
+extension StatementOutcome {
+  /// Whether a foreign key refuses the statement.
+  var isRefusedByForeignKey: Bool { error?.hasPrefix("787 ") ?? false }
+}
+
+/// What a program is told of its statements, in order.
+struct EditOutcome: Hashable, Sendable {
+  /// The statements that took effect.
+  var accepted: [String] = []
+  var statements: [StatementOutcome] = []
+
+  fileprivate mutating func add(_ outcome: StatementOutcome) { statements.append(outcome) }
+
+  /// The first statement that another database answers otherwise.
+  func firstDifference(
+    from expected: EditOutcome
+  ) -> (own: StatementOutcome, other: StatementOutcome)? {
+    zip(statements, expected.statements).first { $0 != $1 }.map { ($0, $1) }
+  }
+
+  /// Where another database answers otherwise, a line for each statement.
+  func differences(from expected: EditOutcome) -> [String] {
+    zip(statements, expected.statements).compactMap { own, other in
+      own == other ? nil : "\(own.sql)\n    gives \(own.text)\n    instead of \(other.text)"
+    }
+  }
+}
+
+extension StatementOutcome {
+  fileprivate var text: String {
+    if let error { return "“\(error)”" }
+    let values = rows.map { "(" + $0.map(\.sqlDescription).joined(separator: ", ") + ")" }
+    return "\(changes) changes, rowid \(lastRowid)"
+      + (isInTransaction ? ", in a transaction" : "")
+      + (values.isEmpty ? "" : ", \(values.joined(separator: " "))")
   }
 }

@@ -10,7 +10,10 @@ final class FleetSQLite {
   }
 
   private let connection: OpaquePointer
-  private var statements: [String: OpaquePointer] = [:]
+  private var statements: [[UInt8]: OpaquePointer] = [:]
+  /// Whether text is kept in UTF-16; `nil` as long as nobody has asked.
+  private var knownWidth: Bool?
+  private var isClosed = false
 
   init(_ path: String) throws {
     var connection: OpaquePointer?
@@ -22,8 +25,14 @@ final class FleetSQLite {
     sqlite3_busy_timeout(connection, 5_000)
   }
 
-  deinit {
+  deinit { close() }
+
+  /// Closes the connection, which must not be used any more.
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
     for statement in statements.values { sqlite3_finalize(statement) }
+    statements = [:]
     sqlite3_close_v2(connection)
   }
 
@@ -50,6 +59,47 @@ final class FleetSQLite {
       }
     }
   }
+
+  /// Runs statements, each prepared for this time alone, and gives their rows.
+  func rowsOnce(_ sql: String) throws -> [[Value]] {
+    var rows: [[Value]] = []
+    var bytes = Array(sql.utf8CString)
+    while bytes.count > 1 {
+      var statement: OpaquePointer?
+      var used = 0
+      let code = bytes.withUnsafeBufferPointer { text -> Int32 in
+        var tail: UnsafePointer<CChar>?
+        let code = sqlite3_prepare_v2(connection, text.baseAddress, -1, &statement, &tail)
+        if let tail, let start = text.baseAddress { used = tail - start }
+        return code
+      }
+      guard code == SQLITE_OK else { throw refusal(sql) }
+      bytes.removeFirst(used)
+      guard let statement else { continue }
+      defer { sqlite3_finalize(statement) }
+      var step = sqlite3_step(statement)
+      while step == SQLITE_ROW {
+        rows.append((0..<sqlite3_column_count(statement)).map { value(at: $0, statement) })
+        step = sqlite3_step(statement)
+      }
+      guard step == SQLITE_DONE else { throw refusal(sql) }
+    }
+    return rows
+  }
+
+  /// What `changes()` and `last_insert_rowid()` give.
+  var counts: (changes: Int64, lastRowid: Int64) {
+    (sqlite3_changes64(connection), sqlite3_last_insert_rowid(connection))
+  }
+
+  /// Has `changes()` and `last_insert_rowid()` give 0.
+  func forgetCounts() throws {
+    try run("CREATE TEMP TABLE IF NOT EXISTS counted (x); DELETE FROM temp.counted")
+    forgetRowid()
+  }
+
+  /// Has `last_insert_rowid()` give 0.
+  func forgetRowid() { sqlite3_set_last_insert_rowid(connection, 0) }
 
   /// Replaces `name` by a function that gives what `body` gives, whatever its
   /// arguments.
@@ -85,12 +135,25 @@ final class FleetSQLite {
   }
 
   private func statement(_ sql: String) throws -> OpaquePointer {
-    if let statement = statements[sql] { return statement }
+    let bytes = Array(sql.utf8)
+    if let statement = statements[bytes] { return statement }
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK, let statement
     else { throw refusal(sql) }
-    statements[sql] = statement
+    statements[bytes] = statement
     return statement
+  }
+
+  private var isWide: Bool {
+    if let knownWidth { return knownWidth }
+    var statement: OpaquePointer?
+    defer { sqlite3_finalize(statement) }
+    let isWide =
+      sqlite3_prepare_v2(connection, "PRAGMA encoding", -1, &statement, nil) == SQLITE_OK
+      && sqlite3_step(statement) == SQLITE_ROW
+      && sqlite3_column_bytes(statement, 0) > 5
+    knownWidth = isWide
+    return isWide
   }
 
   private func bind(_ value: Value, at position: Int32, _ statement: OpaquePointer) {
@@ -100,6 +163,13 @@ final class FleetSQLite {
     case .real(let real): sqlite3_bind_double(statement, position, real)
     case .text(let bytes):
       bytes.withUnsafeBytes { content in
+        if isWide, let units = WideText.units(ifBroken: content) {
+          return ([0xFEFF] + units).withUnsafeBytes { units in
+            _ = sqlite3_bind_text64(
+              statement, position, units.baseAddress?.assumingMemoryBound(to: CChar.self),
+              UInt64(units.count), Self.transient, UInt8(SQLITE_UTF16))
+          }
+        }
         let start = content.baseAddress ?? UnsafeRawPointer(statement)
         _ = sqlite3_bind_text64(
           statement, position, start.assumingMemoryBound(to: CChar.self), UInt64(content.count),
@@ -120,6 +190,12 @@ final class FleetSQLite {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(statement, position))
     case SQLITE_FLOAT: return .real(sqlite3_column_double(statement, position))
     case SQLITE_TEXT:
+      if isWide {
+        let units = UnsafeRawBufferPointer(
+          start: sqlite3_column_text16(statement, position),
+          count: Int(sqlite3_column_bytes16(statement, position)))
+        if let bytes = WideText.bytes(ifBroken: units) { return .text(bytes) }
+      }
       let start = UnsafeRawPointer(sqlite3_column_text(statement, position))
       return .text(bytes(start, sqlite3_column_bytes(statement, position)))
     case SQLITE_BLOB:

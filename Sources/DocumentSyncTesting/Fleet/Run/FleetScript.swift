@@ -11,6 +11,8 @@ struct FleetScript {
     lines.append(
       "-- devices \(devices), "
         + (plan.usesManagers ? "synchronizing through managers" : "sealing and applying directly"))
+    let circumstances = plan.circumstances.description
+    if !circumstances.isEmpty { lines.append(circumstances) }
     for (index, step) in plan.steps.enumerated() {
       lines += description(of: step).map { "\(index + 1). device \(step.device)\($0)" }
       if failure.step == index { lines.append("   ^ after this") }
@@ -33,12 +35,17 @@ struct FleetScript {
   private func description(of step: FleetStep) -> [String] {
     switch step {
     case .edit(_, let edit):
-      let mode = edit.hasForeignKeys ? "" : " (foreign keys off)"
+      let mode =
+        (edit.hasForeignKeys ? "" : " (foreign keys off)")
+        + (edit.hasRecursiveTriggers ? " (recursive triggers)" : "")
       let statements =
         edit.statements.count == 1
         ? edit.statements : ["BEGIN"] + edit.statements + ["COMMIT"]
       return [" at \(edit.time)\(mode): \(statements.joined(separator: "; "));"]
     case .sync(_, let time, _): return [" at \(time): sync"]
+    case .kill(_, let time, _, let point):
+      return [" at \(time): sync, ends at point \(point), begins again and syncs"]
+    case .restart: return [" begins again"]
     case .arrivals(_, let percent, _): return [" sees \(percent) % of what is there"]
     case .see(_, let file): return [" sees \(file)"]
     case .hide: return [" no longer sees one of the files"]
@@ -59,6 +66,8 @@ extension FleetSchema {
       table.columns.filter(\.isCounter).map { "\(table.name).\($0.name) counter" }
     }
     let types = (others + counters).joined(separator: ", ")
-    return types.isEmpty ? [] : ["-- merge types: \(types)"]
+    let without = tables.filter { !$0.hasStandIns }.map(\.name).joined(separator: ", ")
+    return (types.isEmpty ? [] : ["-- merge types: \(types)"])
+      + (without.isEmpty ? [] : ["-- without stand-ins: \(without)"])
   }
 }

@@ -57,18 +57,23 @@ final class FleetWorld {
       let clock = FleetClock(
         seed: plan.seed &+ UInt64(number) &* 0x9e37, time: 1_699_999_000_000)
       let directory = DelayedDirectory(
-        memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger, device: number)
+        memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger, device: number,
+        kill: clock.kill)
       let manager =
         plan.usesManagers ? try await manager(number, clock: clock, directory) : nil
       let store = try manager?.store ?? directStore(number, clock: clock)
       ledger.register(store.binding.client, as: number)
-      for (name, resolver) in RandomMerging.resolvers { store.setResolver(name, resolver) }
+      Self.setResolvers(of: store)
       if let policies = plan.policies[number] { try store.setPolicies { $0 = policies } }
       let start = try state ?? startState(of: store)
       state = start
       devices[number] = try FleetDevice(
         number: number, store: store, manager: manager, directory: directory, clock: clock,
-        schema: plan.schema, state: start)
+        schema: plan.schema, state: start,
+        reopen: { [path = path(number), plan] in
+          try await Self.open(path, plan, clock: clock, directory)
+        })
+      try await devices[number]?.keepJournal(plan.circumstances.journalModes[number] ?? "delete")
     }
     if plan.usesManagers {
       // So that every device knows of every other.
@@ -79,6 +84,42 @@ final class FleetWorld {
     for device in devices.values { device.directory.isOpen = false }
   }
 
+  private static func setResolvers(of store: LocalStore) {
+    for (name, resolver) in RandomMerging.resolvers { store.setResolver(name, resolver) }
+  }
+
+  /// Opens a store again after its process has ended.
+  private static func open(
+    _ path: String, _ plan: FleetPlan, clock: FleetClock, _ directory: DelayedDirectory
+  ) async throws -> (LocalStore, DocumentSyncManager?) {
+    let manager =
+      plan.usesManagers
+      ? try await DocumentSyncManager.open(
+        storeAt: path, directory: directory, environment: environment(plan, clock: clock)) : nil
+    let store =
+      try manager?.store ?? LocalStore.open(at: path, options: options(plan, clock: clock))
+    setResolvers(of: store)
+    return (store, manager)
+  }
+
+  private static func environment(_ plan: FleetPlan, clock: FleetClock) -> SyncEnvironment {
+    var environment = SyncEnvironment()
+    environment.now = { clock.time }
+    environment.random = { clock.word() }
+    environment.retries = .none
+    environment.store.places = nil
+    plan.circumstances.apply(to: &environment)
+    return environment
+  }
+
+  private static func options(_ plan: FleetPlan, clock: FleetClock) -> LocalStore.Options {
+    var options = LocalStore.Options()
+    options.now = { clock.time }
+    options.random = { clock.word() }
+    plan.circumstances.apply(to: &options)
+    return options
+  }
+
   private func startState(of store: LocalStore) throws -> LogicalState {
     let reader = try VisibleRows(FleetSQLite(store.path), schema: plan.schema)
     return LogicalState(schema: plan.schema, start: try reader.read(), origins: reader.origins)
@@ -87,12 +128,7 @@ final class FleetWorld {
   private func manager(
     _ number: Int, clock: FleetClock, _ directory: DelayedDirectory
   ) async throws -> DocumentSyncManager {
-    var environment = SyncEnvironment()
-    environment.now = { clock.time }
-    environment.random = { clock.word() }
-    environment.retries = .none
-    environment.store.places = nil
-    environment.parallelReads = 1
+    let environment = Self.environment(plan, clock: clock)
     if number == plan.devices.first {
       return try await DocumentSyncManager.create(
         storeAt: path(number), directory: directory, document: "fleet",
@@ -105,9 +141,7 @@ final class FleetWorld {
   }
 
   private func directStore(_ number: Int, clock: FleetClock) throws -> LocalStore {
-    var options = LocalStore.Options()
-    options.now = { clock.time }
-    options.random = { clock.word() }
+    let options = Self.options(plan, clock: clock)
     var random = SeededRandom(seed: plan.seed)
     let root = RootIdentifier.random(using: &random)
     let document = DocumentName.random(using: &random)

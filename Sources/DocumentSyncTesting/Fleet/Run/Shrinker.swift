@@ -103,6 +103,7 @@ struct Shrinker {
   /// Leaves out tables and constraints; what names them is refused then.
   private mutating func simplifySchema() async throws {
     plan.schema.triggers = try await shortest(plan.schema.triggers) { $1.schema.triggers = $0 }
+    try await simplifyCircumstances()
     for device in plan.policies.keys.sorted() {
       var other = plan
       other.policies[device] = nil
@@ -144,6 +145,24 @@ struct Shrinker {
       for position in plan.schema.tables[index].columns.indices {
         try await simplifyColumn(position, of: index)
       }
+    }
+  }
+
+  /// What is as usual needs no thought; nor does a process that goes on.
+  private mutating func simplifyCircumstances() async throws {
+    for part in [
+      { $0.borders = nil }, { $0.journalModes = [:] }, { $0.parallelReads = 1 },
+      { $0.conflictEntries = nil },
+    ] as [(inout FleetCircumstances) -> Void] {
+      var other = plan
+      part(&other.circumstances)
+      if other.circumstances != plan.circumstances { _ = try await tryInstead(other) }
+    }
+    for index in plan.steps.indices {
+      guard case .kill(let device, let time, let salt, _) = plan.steps[index] else { continue }
+      var other = plan
+      other.steps[index] = .sync(device: device, time: time, salt: salt)
+      _ = try await tryInstead(other)
     }
   }
 

@@ -22,7 +22,7 @@ struct TornRegisters {
     }
   }
 
-  private func registers(of table: FleetTable) -> [Set<String>] {
+  private func registers(of table: FleetTable) -> [Set<SQLName>] {
     let whole = table.mergeType == .wholeRow ? [table.shared] : []
     return (table.checks.map(\.columns) + table.references.map(\.columns) + whole).compactMap {
       columns in
@@ -31,7 +31,7 @@ struct TornRegisters {
     }
   }
 
-  private func isWhole(_ register: Set<String>, _ row: Int, _ changes: TableChanges) -> Bool {
+  private func isWhole(_ register: Set<SQLName>, _ row: Int, _ changes: TableChanges) -> Bool {
     let said = changes.shapes[Int(changes.rowShapes[row])].filter {
       register.contains(changes.columns[$0])
     }

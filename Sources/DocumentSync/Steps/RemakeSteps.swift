@@ -1,0 +1,103 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// Finds what changed in tables that a program has made anew: such a table has
+/// lost its triggers, and what was edited until somebody noticed that was not
+/// captured.
+///
+/// The store does not know what the rows were. The document does: a whole
+/// store, with the change sets that this store has applied and sealed, is what
+/// it was. That costs a download whenever a program has made a table anew, and
+/// nothing at any other time.
+struct RemakeSteps: StoreSteps {
+  let files: SharedFiles
+  let store: LocalStore
+
+  /// Compares the tables, before anything is applied to them.
+  func run() throws {
+    let names = try store.remadeTables()
+    guard !names.isEmpty else { return }
+    context.environment.logger.notice(
+      "made anew in \(store.path): \(names.joined(separator: ", "))")
+    let siblings = LocalSiblings(store: store.path, operation: context.verb)
+    try siblings.removeAll()
+    do {
+      try compare(siblings)
+      try siblings.removeAll()
+    } catch {
+      try siblings.removeAll()
+      throw error
+    }
+  }
+
+  private func compare(_ siblings: LocalSiblings) throws {
+    let vector = try store.vector()
+    guard let base = try base(containedIn: vector, siblings) else {
+      context.environment.logger.notice("there is no whole store to compare \(store.path) with")
+      return try store.compareRemadeTables(
+        with: nil, checkCancellation: context.checkCancellation)
+    }
+    do {
+      try catchUp(base, to: vector)
+      context.begin(.applying)
+      try store.compareRemadeTables(with: base, checkCancellation: context.checkCancellation)
+      try base.close()
+    } catch {
+      try base.close()
+      throw error
+    }
+  }
+
+  /// A store of its own from the best whole store: of those that contain
+  /// nothing that this store does not have, if there are any. `nil` if there is
+  /// none at all.
+  private func base(
+    containedIn vector: VersionVector, _ siblings: LocalSiblings
+  ) throws -> LocalStore? {
+    let database = siblings.temporary("database")
+    let generation = GenerationFile(of: binding)
+    let steps = WholeStoreSteps(files)
+    do {
+      do {
+        _ = try steps.download(
+          generation, beside: siblings,
+          where: { candidate in candidate.vector.map(vector.contains) ?? false })
+      } catch let error as SyncError where error.code == .wholeStoreMissing {
+        _ = try steps.download(generation, beside: siblings)
+      }
+    } catch let error as SyncError where error.code == .wholeStoreMissing {
+      context.environment.logger.notice("\(error)")
+      return nil
+    }
+    var binding = binding
+    var generator = context.environment.generator
+    // Nobody hears of this one.
+    binding.client = .random(using: &generator)
+    var options = context.environment.storeOptions
+    options.places = nil
+    return try LocalStore.adopt(
+      snapshotAt: database, binding: binding, options: options,
+      checkCancellation: context.checkCancellation)
+  }
+
+  /// Applies what this store has applied and sealed, and nothing else.
+  private func catchUp(_ base: LocalStore, to vector: VersionVector) throws {
+    let unheard = SharedFiles(files.directory, context: context.unheard)
+    let fetch = try ChangeFetch(
+      unheard, store: base, heads: vector.entries.mapValues(\.number),
+      cuts: vector.entries.mapValues { .settled($0.number) }, lowestKept: { _ in 1 })
+    var report = SyncReport()
+    try fetch.run(&report)
+    let has = try base.vector()
+    let sealed = try store.ancestralChangeSets() + store.sealedChangeSets()
+    let unpublished = try sealed.filter {
+      $0.isKept && $0.number > has.number(of: $0.client)
+    }.map { sealed in
+      let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
+      return ReceivedChangeSet(
+        changeSet: try ChangeSetCodec.decode(bytes), hash: ContentHash(of: bytes), bytes: bytes)
+    }
+    _ = try base.apply(unpublished, checkCancellation: context.checkCancellation)
+  }
+}

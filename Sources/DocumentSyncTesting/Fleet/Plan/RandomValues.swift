@@ -1,0 +1,103 @@
+import SyncModel
+
+/// Draws what applications do with values that others find odd: references
+/// that nobody declared, with 0 and '' for none; tenants in several references;
+/// text that is none, and numbers at the limits.
+struct RandomValues {
+  private var dice: Dice
+  private let features: FleetFeatures
+
+  init(seed: UInt64, features: FleetFeatures) {
+    dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x7661_6c75)
+    self.features = features
+  }
+
+  mutating func draw(_ schema: inout FleetSchema) {
+    guard features.contains(.values) else { return }
+    schema.hasOddValues = dice.chance(40)
+    schema.isWide = schema.hasOddValues && dice.chance(30)
+    guard features.contains(.references) else { return }
+    if dice.chance(5) { schema = tenants() }
+    let addsReferences = dice.chance(35)
+    if addsReferences, features.contains(.undeclared) {
+      for _ in 0..<dice.pick([1, 1, 2]) { addReference(to: &schema) }
+    }
+    for index in schema.tables.indices where dice.chance(30) { loseKeys(of: index, &schema) }
+  }
+
+  /// Lets keys be NULL, of a table that has to do with no other: what is on one
+  /// device alone would matter to others there.
+  private func loseKeys(of index: Int, _ schema: inout FleetSchema) {
+    let table = schema.tables[index]
+    let isReferredTo = schema.tables.contains { other in
+      other.references.contains { $0.parent == table.name }
+    }
+    guard !table.hasSurrogateKey, !table.isWithoutRowid, !table.isStrict, !isReferredTo,
+      table.references.isEmpty, table.uniques.isEmpty
+    else { return }
+    for column in table.key { schema.tables[index].columns[column].isNotNull = false }
+  }
+
+  /// A column that refers to another table's key, as only the one who puts the
+  /// store under sync says.
+  private mutating func addReference(to schema: inout FleetSchema) {
+    let parents = schema.synchronized.filter { table in
+      table.key.count == 1
+        && (table.hasSurrogateKey
+          || table.columns[table.key[0]].type == .text
+            && schema.keyTable(of: table.key[0], in: table) == nil)
+    }
+    guard !parents.isEmpty else { return }
+    let parent = dice.pick(parents)
+    let index = dice.below(schema.tables.count)
+    let table = schema.tables[index]
+    guard !table.isLocal else { return }
+    let type = parent.columns[parent.key[0]].type
+    var column = FleetColumn(name: "n\(table.columns.count)", type: type)
+    column.collation = parent.columns[parent.key[0]].collation
+    if dice.chance(50) {
+      column.isNotNull = true
+      if dice.chance(70) { column.defaultValue = type == .text ? "''" : "0" }
+    }
+    schema.tables[index].references.append(
+      FleetReference(
+        columns: [table.columns.count], parent: parent.name, parentColumns: parent.key,
+        parentNames: [parent.columns[parent.key[0]].name], onDelete: .setNull,
+        onUpdate: .noAction, isDeferred: false, isEnforced: false))
+    schema.tables[index].columns.append(column)
+  }
+
+  /// Tables whose keys hold a tenant, and one that refers to two of them by one
+  /// column. Of one of the two nobody says that it refers to tenants.
+  private mutating func tenants() -> FleetSchema {
+    func number(_ name: SQLName) -> FleetColumn {
+      FleetColumn(name: name, type: .integer, isNotNull: true)
+    }
+    func reference(
+      _ columns: [Int], _ parent: FleetTable, _ action: FleetReference.Action
+    ) -> FleetReference {
+      FleetReference(
+        columns: columns, parent: parent.name, parentColumns: parent.key,
+        parentNames: parent.key.map { parent.columns[$0].name }, onDelete: action,
+        onUpdate: .noAction, isDeferred: false)
+    }
+    let actions: [FleetReference.Action] = [.noAction, .restrict, .cascade]
+    var tenant = FleetTable(
+      name: "t1", columns: [FleetColumn(name: "id", type: .integer)], key: [0])
+    tenant.hasSurrogateKey = true
+    tenant.columns.append(FleetColumn(name: "a", type: .text))
+    let columns = [number("l"), number("k"), FleetColumn(name: "b", type: .text)]
+    var one = FleetTable(name: "t2", columns: columns, key: [0, 1])
+    one.references = [reference([0], tenant, dice.pick(actions))]
+    var two = FleetTable(name: "t3", columns: columns, key: [0, 1])
+    two.isWithoutRowid = dice.chance(50)
+    var both = FleetTable(
+      name: "t4", columns: [FleetColumn(name: "id", type: .integer)], key: [0])
+    both.hasSurrogateKey = true
+    both.columns += ["c", "x", "y"].map { FleetColumn(name: $0, type: .integer) }
+    both.references = [
+      reference([1, 2], one, dice.pick(actions)), reference([1, 3], two, dice.pick(actions)),
+    ]
+    return FleetSchema(tables: [tenant, one, two, both])
+  }
+}

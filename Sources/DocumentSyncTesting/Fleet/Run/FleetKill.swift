@@ -1,0 +1,74 @@
+import Foundation
+
+/// Ends a process at a drawn point of what it does, as far as its files and the
+/// shared directory can tell: its files are put aside as they are at that
+/// moment, and nothing that it does afterwards reaches the directory.
+final class FleetKill: Sendable {
+  /// What a process is told that has ended already.
+  struct Ended: Error {}
+
+  private struct State {
+    /// How many points are left, and what is done at the last.
+    var pending: (rest: Int, end: @Sendable () -> Void)?
+    var hasEnded = false
+  }
+
+  private let state = Locked(State())
+
+  /// Ends the process after so many points: each time it looks at the clock,
+  /// draws, and before and after each call on the directory.
+  func arm(after points: Int, _ end: @escaping @Sendable () -> Void) {
+    state.withLock { $0 = State(pending: (points, end)) }
+  }
+
+  /// Lets it live from now on; true if it has ended.
+  func disarm() -> Bool {
+    state.withLock { state in
+      defer { state = State() }
+      return state.hasEnded
+    }
+  }
+
+  /// A point at which nothing can be thrown.
+  func pass() {
+    let end = state.withLock { state -> (@Sendable () -> Void)? in
+      guard let pending = state.pending else { return nil }
+      if pending.rest > 0 {
+        state.pending = (pending.rest - 1, pending.end)
+        return nil
+      }
+      state = State(hasEnded: true)
+      return pending.end
+    }
+    end?()
+  }
+
+  /// A point at which a process that has ended goes no further.
+  func require() throws {
+    pass()
+    if state.withLock({ $0.hasEnded }) { throw Ended() }
+  }
+}
+
+/// The files of a store.
+enum StoreFiles {
+  private static let suffixes = ["", "-wal", "-journal"]
+
+  /// Copies those that are there, as they are.
+  static func putAside(_ path: String) -> [String: Data] {
+    Dictionary(
+      uniqueKeysWithValues: suffixes.compactMap { suffix in
+        FileManager.default.contents(atPath: path + suffix).map { (suffix, $0) }
+      })
+  }
+
+  /// Puts the copies in place of what is there. The store must be closed.
+  static func putBack(_ files: [String: Data], _ path: String) throws {
+    for suffix in suffixes + ["-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+      try FileManager.default.removeItem(atPath: path + suffix)
+    }
+    for (suffix, content) in files {
+      try content.write(to: URL(fileURLWithPath: path + suffix))
+    }
+  }
+}

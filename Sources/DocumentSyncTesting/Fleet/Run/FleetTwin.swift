@@ -1,0 +1,116 @@
+import SyncModel
+
+/// A database with the application's tables as a device has them, and with
+/// nothing of ours: the same statements have to give the same there.
+///
+/// Of what a program can ask, two things differ by design of SQLite, whatever a
+/// trigger does: `total_changes()` counts what triggers write, and
+/// `last_insert_rowid()` changes where a foreign key refuses an insertion.
+final class FleetTwin {
+  private let database: FleetSQLite
+  /// Which state of the device's file it is a twin of.
+  private let version: [[Value]]
+  private let tables: [Table]
+
+  private struct Table {
+    var name: String
+    /// Everything that a table shows, its rowid first where it has one.
+    var all: String
+  }
+
+  /// Copies the tables, with their rowids, then makes the indexes and triggers.
+  ///
+  /// - Parameter program: A connection to the device's store.
+  init(of program: FleetSQLite, at path: String) throws {
+    version = try Self.version(program)
+    database = try FleetSQLite(":memory:")
+    // Only databases of one text encoding can be attached to each other.
+    for row in try program.rows("PRAGMA encoding") {
+      try database.run("PRAGMA encoding = '\(Self.text(row[0]))'")
+    }
+    try database.run("PRAGMA foreign_keys = OFF")
+    try database.run("ATTACH '\(path)' AS device")
+    let schema = try database.rows(
+      "SELECT type, name, sql FROM device.sqlite_schema WHERE sql IS NOT NULL "
+        + "AND name NOT LIKE 'docsync%' AND name NOT LIKE 'sqlite%' ORDER BY rowid"
+    ).map { $0.map(Self.text) }
+    let shapes = try database.rows("SELECT name, wr FROM pragma_table_list WHERE schema = 'device'")
+    let withoutRowid = Set(shapes.filter { $0[1] == .integer(1) }.map { Self.text($0[0]) })
+    var tables: [Table] = []
+    for object in schema where object[0] == "table" {
+      try database.run(object[2])
+      let columns = try database.rows(
+        "SELECT name, hidden, pk, upper(type) FROM device.pragma_table_xinfo('\(object[1])')")
+      let keys = columns.filter { $0[2] != .integer(0) }
+      let hasRowid =
+        !withoutRowid.contains(object[1])
+        && !(keys.count == 1 && Self.text(keys[0][3]) == "INTEGER")
+      let rowid = hasRowid ? ["rowid"] : []
+      let plain = columns.filter { $0[1] == .integer(0) }.map { "\"\(Self.text($0[0]))\"" }
+      let names = (rowid + plain).joined(separator: ", ")
+      try database.run(
+        "INSERT INTO main.\"\(object[1])\" (\(names)) "
+          + "SELECT \(names) FROM device.\"\(object[1])\"")
+      let all = columns.map { "\"\(Self.text($0[0]))\"" }
+      tables.append(
+        Table(
+          name: object[1],
+          all: "SELECT \((rowid + all).joined(separator: ", ")) FROM \"\(object[1])\""))
+    }
+    self.tables = tables
+    for object in schema where object[0] != "table" { try database.run(object[2]) }
+    if try Self.hasSequences(database) {
+      try database.run("DELETE FROM main.sqlite_sequence")
+      try database.run(
+        "INSERT INTO main.sqlite_sequence SELECT * FROM device.sqlite_sequence "
+          + "WHERE name NOT LIKE 'docsync%'")
+    }
+    try database.run("DETACH device")
+  }
+
+  /// Whether the device's file has been written to since by others than its
+  /// program, or has another schema.
+  func isOutdated(_ program: FleetSQLite) throws -> Bool { try Self.version(program) != version }
+
+  private static func version(_ program: FleetSQLite) throws -> [[Value]] {
+    try program.rows("PRAGMA data_version") + program.rows("PRAGMA schema_version")
+  }
+
+  /// Runs the same statements.
+  func edit(_ edit: FleetEdit) throws -> EditOutcome { try database.edit(edit) }
+
+  func hasBrokenReferences() throws -> Bool { try Self.hasBrokenReferences(database) }
+
+  /// Whether a row refers to one that is not there.
+  static func hasBrokenReferences(_ database: FleetSQLite) throws -> Bool {
+    try !database.rows("PRAGMA foreign_key_check").isEmpty
+  }
+
+  /// Where the device's tables are not as they are here, a line for each.
+  func differences(from program: FleetSQLite) throws -> [String] {
+    var found: [String] = []
+    for table in tables {
+      let (own, other) = (try program.rows(table.all), try database.rows(table.all))
+      if own != other { found.append("\(table.name) has \(text(own)) instead of \(text(other))") }
+    }
+    guard try Self.hasSequences(database) else { return found }
+    let sequences =
+      "SELECT name, seq FROM sqlite_sequence WHERE name NOT LIKE 'docsync%' ORDER BY name"
+    let (own, other) = (try program.rows(sequences), try database.rows(sequences))
+    if own != other { found.append("sqlite_sequence has \(text(own)) instead of \(text(other))") }
+    return found
+  }
+
+  private func text(_ rows: [[Value]]) -> String {
+    rows.map { "(" + $0.map(\.sqlDescription).joined(separator: ", ") + ")" }
+      .joined(separator: " ")
+  }
+
+  private static func hasSequences(_ database: FleetSQLite) throws -> Bool {
+    try !database.rows("SELECT 1 FROM main.sqlite_schema WHERE name = 'sqlite_sequence'").isEmpty
+  }
+
+  private static func text(_ value: Value) -> String {
+    if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { "" }
+  }
+}

@@ -1,0 +1,47 @@
+import GRDB
+import SyncModel
+
+/// That a change set cannot be applied, for what it says: no fault of the
+/// store or of the disk.
+struct ChangeSetFault: Error {
+  /// The one that was applied last.
+  let item: PendingChangeSets.Item
+  /// Whether it was the only one, so that it is to blame.
+  let isAlone: Bool
+  private let reason: RefusedChangeSet.Reason
+  private let message: String
+
+  /// `nil` if an error says nothing of the change set.
+  init?(_ error: any Error, in item: PendingChangeSets.Item, isAlone: Bool) {
+    self.item = item
+    self.isAlone = isAlone
+    switch error {
+    case let error as StoreError:
+      switch error.code {
+      case .foreignChangeSet: reason = .foreign
+      case .fork: reason = .fork
+      case .malformedChangeSet: reason = .contradictory
+      default: return nil
+      }
+      message = error.message
+    case let error as CodecError:
+      reason = .contradictory
+      message = "it contradicts itself: \(error.what)"
+    case let error as DatabaseError where Self.codes.contains(error.resultCode):
+      reason = .contradictory
+      message = "it cannot be applied: \(error.message ?? "\(error.resultCode)")"
+    default: return nil
+    }
+  }
+
+  /// What SQLite answers to values and not to the state of things.
+  private static let codes: [ResultCode] = [
+    .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
+  ]
+
+  var refusal: RefusedChangeSet {
+    RefusedChangeSet(
+      client: item.header.client, number: item.header.number, hash: item.hash, reason: reason,
+      message: message)
+  }
+}

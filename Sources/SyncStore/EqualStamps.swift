@@ -1,0 +1,47 @@
+import SyncModel
+
+// Of honest authors a stamp says one thing only. Where two files say different
+// things with one stamp, what counts must not depend on which came first.
+
+extension Value {
+  /// Whether another value counts rather, of two with one stamp.
+  func yields(to other: Value) -> Bool {
+    if kind != other.kind { return kind.rawValue < other.kind.rawValue }
+    switch (self, other) {
+    case (.integer(let left), .integer(let right)): return left < right
+    case (.real(let left), .real(let right)): return left.bitPattern < right.bitPattern
+    case (.text(let left), .text(let right)), (.blob(let left), .blob(let right)):
+      return left.lexicographicallyPrecedes(right)
+    case (.identity(let left), .identity(let right)):
+      return left.bytes.lexicographicallyPrecedes(right.bytes)
+    default: return false
+    }
+  }
+
+  /// The value as a table keeps it, so that one that came from there can be
+  /// compared with one that did not.
+  func kept(in column: ColumnSchema) -> Value {
+    guard column.domain == .plain else { return self }
+    return applying(column.affinity).stored(with: column.affinity)
+  }
+}
+
+extension RowState.Existence {
+  /// What counts of two words of a row's existence with one stamp: that it is
+  /// deleted, and of two places where it lives on the greater identity.
+  static func settle(
+    _ existence: inout RowState.Existence, _ destination: inout RowIdentity?,
+    with other: RowState.Existence, _ otherDestination: RowIdentity?
+  ) {
+    guard other == .deleted else { return }
+    guard existence == .deleted else {
+      existence = other
+      destination = otherDestination
+      return
+    }
+    guard let otherDestination else { return }
+    if destination?.bytes.lexicographicallyPrecedes(otherDestination.bytes) ?? true {
+      destination = otherDestination
+    }
+  }
+}

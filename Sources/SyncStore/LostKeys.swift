@@ -1,0 +1,147 @@
+import GRDB
+import SyncModel
+
+/// Rows with NULL in their key, which SQLite allows outside of INTEGER PRIMARY
+/// KEY, WITHOUT ROWID and STRICT tables, in any number of rows.
+///
+/// Nothing names such a row on other devices: it stays where it was written.
+/// A row that others know keeps its key.
+extension StoreSession {
+  /// Gives rows whose key was set to NULL the key that they had, since taking
+  /// it away would delete them on every other device.
+  func restoreKeys() throws {
+    for table in try tablesWithEdits() where try mayLackKeys(table) {
+      guard let rowid = table.rowidName else { continue }
+      let keys = table.keyColumns.indices.map { "k\($0)" }
+      let reading = try SQLStatement(
+        "SELECT l.seq, l.identity, \(keys.map { "l.\($0)" }.joined(separator: ", ")) "
+          + "FROM \(table.logName) AS l JOIN \(table.quotedName) AS t ON t.\(rowid) = l.identity "
+          + "WHERE l.op = \(CaptureTriggers.Entry.delete.rawValue) AND l.identity IS NOT NULL "
+          + "AND (\(table.isWithoutKey("t"))) "
+          + "AND \(keys.map { "l.\($0) IS NOT NULL" }.joined(separator: " AND ")) "
+          + "ORDER BY l.seq DESC", on: database)
+      var lost: [(seq: Int64, rowid: Int64, key: [Value])] = []
+      while try reading.step() {
+        lost.append(
+          (
+            reading.integer(at: 0), reading.integer(at: 1),
+            keys.indices.map { reading.value(at: $0 + 2) }
+          )
+        )
+      }
+      for row in lost { try restoreKey(row.key, of: row.rowid, entry: row.seq, table, rowid) }
+    }
+  }
+
+  private func restoreKey(
+    _ key: [Value], of row: Int64, entry: Int64, _ table: TableSchema, _ rowid: String
+  ) throws {
+    let access = try access(table.id)
+    // Another row may have its key by now.
+    guard try access.row(key) == nil else { return }
+    let terms = table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: ", ")
+    let writing = try access.statement(
+      "UPDATE OR ABORT \(table.quotedName) SET \(terms) WHERE \(rowid) = ? "
+        + "AND (\(table.isWithoutKey(table.quotedName)))")
+    for (index, value) in key.enumerated() { writing.bind(value, at: index + 1) }
+    writing.bind(row, at: key.count + 1)
+    try write(writing)
+    guard database.changesCount > 0 else { return }
+    // What was edited since was logged without a key.
+    let columns = try columnsEditedWithoutKey(access)
+    if columns == ColumnSet() {
+      let removal = try access.statement("DELETE FROM \(table.logName) WHERE seq = ?")
+      removal.bind(entry, at: 1)
+      try removal.run()
+    } else {
+      let cleared =
+        table.isReferred ? table.keyColumns.indices.map { ", n\($0) = NULL" }.joined() : ""
+      let change = try access.statement(
+        "UPDATE \(table.logName) SET op = \(CaptureTriggers.Entry.update.rawValue), "
+          + "identity = NULL, mask = ?\(cleared) WHERE seq = ?")
+      change.bind(columns.mask, at: 1)
+      change.bind(entry, at: 2)
+      try change.run()
+    }
+    conflicts.warn(
+      SyncWarning(
+        .keyRestored, table: table.name,
+        message:
+          "rows of \(table.name) had NULL set in their key: they have their key again, since they "
+          + "would be deleted on all other devices"))
+  }
+
+  /// The columns that were edited in rows without a key: which of them, the log
+  /// does not tell. All, if one of the rows went, since another may have its
+  /// place in the table.
+  private func columnsEditedWithoutKey(_ access: TableAccess) throws -> ColumnSet {
+    let table = access.table
+    let missing = table.keyColumns.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+    let edits = try access.statement(
+      "SELECT op, mask FROM \(table.logName) WHERE op IN "
+        + "(\(CaptureTriggers.Entry.update.rawValue), \(CaptureTriggers.Entry.delete.rawValue)) "
+        + "AND (\(missing))")
+    var columns = ColumnSet()
+    while try edits.step() {
+      if edits.integer(at: 0) == CaptureTriggers.Entry.update.rawValue {
+        columns.formUnion(ColumnSet(edits, at: 1))
+      } else {
+        for column in table.cellPositions { columns.formUnion(ColumnSet(column)) }
+      }
+    }
+    return columns
+  }
+
+  /// Warns of rows without a key in the tables that were edited.
+  func warnOfRowsWithoutKey() throws {
+    for table in try tablesWithEdits() where try mayLackKeys(table) {
+      let count = try rowsWithoutKey(table)
+      guard count > 0 else { continue }
+      var warning = SyncWarning(
+        .keyMissing, table: table.name,
+        message: "rows of \(table.name) have NULL in their key and stay on this device")
+      warning.count = count
+      conflicts.warn(warning)
+    }
+  }
+
+  /// Whether the edits of a table may have to do with rows without a key.
+  private func mayLackKeys(_ table: TableSchema) throws -> Bool {
+    guard table.canLoseKeys else { return false }
+    // An index answers for one column; of several the log is shorter.
+    if table.keyColumns.count == 1 { return try rowsWithoutKey(table) > 0 }
+    let missing = table.keyColumns.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+    return try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) WHERE \(missing))") ?? false
+  }
+
+  /// How many rows of a table nothing names.
+  func rowsWithoutKey(_ table: TableSchema) throws -> Int {
+    guard table.canLoseKeys else { return 0 }
+    return try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))") ?? 0
+  }
+}
+
+extension TableSchema {
+  /// Whether rows can have NULL in their key.
+  var canLoseKeys: Bool {
+    guard !isWithoutRowid, identity != .surrogate else { return false }
+    return identityPositions.contains {
+      !columns[$0].isNotNull && columns[$0].name != rowidAlias
+    }
+  }
+
+  /// That a row has NULL in its key, in SQL.
+  func isWithoutKey(_ row: String) -> String {
+    keyColumns.map { "\(row).\(quoted($0)) IS NULL" }.joined(separator: " OR ")
+  }
+
+  /// A name of the rowid that no column has; `nil` if there is none.
+  var rowidName: String? {
+    let taken = Set(allColumns.map(\.folded))
+    return rowidAlias.map(quoted)
+      ?? ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
+  }
+}

@@ -1,0 +1,204 @@
+import GRDB
+import SyncModel
+
+/// Finds the rows that stand for another identity than before although their
+/// local values are the same: they refer, directly or through others, to a row
+/// whose declared columns changed, or that REPLACE has put in another's place.
+///
+/// They are written to the log, so that they are exported like every other edit.
+struct MovedKeys {
+  let session: StoreSession
+
+  private var database: Database { session.database }
+
+  /// The temporary table with the local keys that stand for another row now.
+  private static func name(_ table: TableSchema) -> String { "temp.docsync_moved_\(table.id)" }
+
+  func log() throws {
+    let declared = session.schema.inDependencyOrder(session.schema.tables).filter {
+      if case .columns = $0.identity { true } else { false }
+    }
+    guard try declared.contains(where: { try hasFormerKeys($0) }) else { return }
+    for table in declared {
+      try session.access(table.id).rememberEarlierKeys()
+      try database.execute(
+        sql: "CREATE TEMP TABLE docsync_moved_\(table.id) (key INTEGER PRIMARY KEY, at REAL)")
+    }
+    for table in declared { try follow(table) }
+    try find(declared)
+    for table in declared { try logReferences(to: table) }
+    for table in declared { try database.execute(sql: "DROP TABLE \(Self.name(table))") }
+  }
+
+  private func hasFormerKeys(_ table: TableSchema) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) WHERE identity IS NOT NULL)") ?? false
+  }
+
+  // MARK: - Other keys
+
+  /// Has references follow rows that have another local key by now, as a
+  /// foreign key does. With foreign keys off they are left behind, where one has
+  /// been changed, or a row was replaced by one of the same identity. To the
+  /// others nothing has changed.
+  private func follow(_ table: TableSchema) throws {
+    let access = try session.access(table.id)
+    let statement = try SQLStatement(
+      "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL", on: database)
+    var found: [(old: Int64, new: Int64)] = []
+    while try statement.step() {
+      let old = statement.integer(at: 0)
+      guard try !access.hasRow(localKey: old),
+        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old))
+      else { continue }
+      found.append((old, new))
+    }
+    guard !found.isEmpty else { return }
+    try database.execute(
+      sql: "CREATE TEMP TABLE docsync_followed (old INTEGER PRIMARY KEY, new INTEGER)")
+    for (old, new) in found {
+      try database.execute(
+        sql: "INSERT INTO temp.docsync_followed (old, new) VALUES (?, ?)", arguments: [old, new])
+    }
+    for child in session.schema.tables {
+      for position in child.columns.indices
+      where child.columns[position].domain == .key(of: table.id) {
+        try redirect(position, of: child)
+      }
+    }
+    try database.execute(sql: "DROP TABLE temp.docsync_followed")
+  }
+
+  private func redirect(_ position: Int, of table: TableSchema) throws {
+    func terms(_ column: String) -> (value: String, condition: String) {
+      (
+        "\(column) = (SELECT new FROM temp.docsync_followed WHERE old = \(column))",
+        "\(column) IN (SELECT old FROM temp.docsync_followed)"
+      )
+    }
+    let index = table.identityPositions.firstIndex(of: position)
+    if let index {
+      // What the log says of such a row, it says of it under its new key.
+      let (value, condition) = terms("k\(index)")
+      let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = k\($0)" }
+      try database.execute(
+        sql: "UPDATE \(table.logName) SET \(value) WHERE \(condition) AND EXISTS "
+          + "(SELECT 1 FROM \(table.quotedName) AS c WHERE \(match.joined(separator: " AND ")))")
+    }
+    let (value, condition) = terms(quoted(table.columns[position].name))
+    try database.execute(
+      sql: "UPDATE OR IGNORE \(table.quotedName) SET \(value) WHERE \(condition)")
+    // A row of that key is there already: it is the same one.
+    if index != nil {
+      try database.execute(sql: "DELETE FROM \(table.quotedName) WHERE \(condition)")
+    }
+  }
+
+  // MARK: - Other identities
+
+  /// Looks until no identity is found that changed since another did.
+  private func find(_ declared: [TableSchema]) throws {
+    for table in declared {
+      try note(
+        in: table,
+        among:
+          "SELECT identity, max(at) FROM \(table.logName) WHERE identity IS NOT NULL GROUP BY 1")
+    }
+    var hasGrown = true
+    while hasGrown {
+      hasGrown = false
+      for table in declared {
+        for (column, parent) in keyColumns(of: table, in: declared) where column.isIdentity {
+          let grown = try note(
+            in: table,
+            among: """
+              SELECT t.\(quoted(table.localKey ?? "rowid")), m.at FROM \(table.quotedName) AS t \
+              JOIN \(Self.name(parent)) AS m ON m.key = t.\(quoted(column.name))
+              """)
+          hasGrown = hasGrown || grown
+        }
+      }
+    }
+  }
+
+  /// Notes those of the keys that a query gives that stand for another identity
+  /// now; true if there are any.
+  @discardableResult
+  private func note(in table: TableSchema, among query: String) throws -> Bool {
+    let access = try session.access(table.id)
+    let statement = try SQLStatement(query, on: database)
+    var found: [(key: Int64, time: Double)] = []
+    while try statement.step() {
+      let key = statement.integer(at: 0)
+      guard try access.hasRow(localKey: key),
+        try access.identity(ofLocalKey: key) != access.earlierIdentity(ofLocalKey: key)
+      else { continue }
+      found.append((key, statement.real(at: 1)))
+    }
+    var isNew = false
+    for (key, time) in found {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO \(Self.name(table)) (key, at) VALUES (?, ?)",
+        arguments: [key, time])
+      if database.changesCount > 0 { isNew = true }
+    }
+    return isNew
+  }
+
+  /// The columns of a table that stand for keys of some others.
+  private func keyColumns(
+    of table: TableSchema, in parents: [TableSchema]
+  ) -> [(column: ColumnSchema, parent: TableSchema)] {
+    table.columns.compactMap { column in
+      guard case .key(let id) = column.domain, let parent = parents.first(where: { $0.id == id })
+      else { return nil }
+      return (column, parent)
+    }
+  }
+
+  private func logReferences(to parent: TableSchema) throws {
+    let isEmpty = try Bool.fetchOne(
+      database, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(Self.name(parent)))")
+    guard isEmpty == false else { return }
+    for table in session.schema.tables {
+      let names = table.keyColumns.indices.map { "k\($0)" }
+      for position in table.columns.indices
+      where table.columns[position].domain == .key(of: parent.id) {
+        let column = table.columns[position]
+        let kind: CaptureTriggers.Entry = column.isIdentity ? .renamed : .update
+        try database.execute(
+          sql: """
+            INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
+            SELECT \(kind.rawValue), m.at, \
+            \(column.isIdentity ? "NULL" : literal(ColumnSet(position).mask)), \
+            \(table.keyColumns.map { "c.\(quoted($0))" }.joined(separator: ", ")) \
+            FROM \(Self.name(parent)) AS m JOIN \(table.quotedName) AS c \
+            ON c.\(quoted(column.name)) = m.key
+            """)
+      }
+    }
+  }
+}
+
+extension StoreSession {
+  /// The value that a change set had for a value of a column before the edits
+  /// that are in the log.
+  func earlierExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
+    guard case .key(let table) = column.domain, let key = Self.key(value) else {
+      return try exported(value, column)
+    }
+    return .identity(try access(table).earlierIdentity(ofLocalKey: key))
+  }
+
+  /// Likewise, for what a deleted row held: a number that is the key of no row,
+  /// and was of none, is a number, as it is where the row was not deleted.
+  func lastExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
+    if case .key(let table) = column.domain, let key = Self.key(value),
+      try access(table).identity(ofKeyInUse: key) == nil
+    {
+      return value
+    }
+    return try earlierExported(value, column)
+  }
+}

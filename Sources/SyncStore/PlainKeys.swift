@@ -1,0 +1,226 @@
+import GRDB
+import SyncModel
+
+/// Plain values in columns that stand for keys: 0, '' or 7, where no row had
+/// that key when they were written.
+///
+/// They are what they are on every device. Here a row can have such a key all
+/// the same: changes get none of them for their rows, but the application may
+/// give it to one. Then the value is kept, since the table does not tell it
+/// from a reference (``KeptRow/Reason/overlaid``).
+extension StoreSession {
+  /// The integers that are plain values somewhere in columns that stand for
+  /// keys of a table, and maybe others.
+  func plainKeys(of table: Int) throws -> Set<Int64> {
+    if let known = plainKeys[table] { return known }
+    let found = try Int64.fetchSet(
+      database, sql: "SELECT key FROM docsync_plain WHERE tbl = ?", arguments: [table])
+    plainKeys[table] = found
+    return found
+  }
+
+  /// Notes a plain value; others are passed over.
+  func notePlain(_ value: Value, in column: ColumnSchema) throws {
+    guard case .key(let table) = column.domain, let key = Self.key(value),
+      try !plainKeys(of: table).contains(key)
+    else { return }
+    plainKeys[table]?.insert(key)
+    try database.execute(
+      sql: "INSERT OR IGNORE INTO docsync_plain (tbl, key) VALUES (?, ?)", arguments: [table, key])
+  }
+
+  /// Whether a logical value is plain in a column here, where its table would
+  /// show it as a reference to a row.
+  func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
+    guard case .key(let table) = column.domain, let key = Self.key(value) else { return false }
+    return try access(table).hasRow(localKey: key)
+  }
+
+  /// Whether anything was ever said of a row, or it is in its table.
+  func isKnown(_ row: RowKey) throws -> Bool {
+    let access = try access(row.table)
+    if let state = try access.stamps.state(of: access.fingerprint(row.identity)) {
+      return state.existence != .unsaid || !state.isKept
+    }
+    guard let key = try access.key(of: row.identity) else { return false }
+    return try access.row(key) != nil
+  }
+
+  /// Whether a row is known that the local values of a reference name.
+  func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
+    let child = schema[key.child]
+    let logical = try zip(values, key.columns).map { try exported($0, child.columns[$1]) }
+    guard let identity = schema[key.parent].identity(for: logical, of: key) else { return false }
+    return try isKnown(RowKey(table: key.parent, identity: identity))
+  }
+
+  /// Notes the plain values of rows that are there before syncing begins.
+  func notePlainBeginning() throws {
+    for table in schema.tables {
+      for column in table.columns {
+        guard case .key(let id) = column.domain, let key = schema[id].localKey else { continue }
+        let reading = try SQLStatement(
+          "SELECT DISTINCT \(quoted(column.name)) FROM \(table.quotedName) AS c "
+            + "WHERE \(quoted(column.name)) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
+            + "\(schema[id].quotedName) AS p WHERE p.\(quoted(key)) = c.\(quoted(column.name)))",
+          on: database)
+        while try reading.step() { try notePlain(reading.value(at: 0), in: column) }
+      }
+    }
+  }
+
+  /// The key of `docsync_meta` that says that plain values are noted.
+  static let plainValuesKey = "plainValues"
+
+  /// Notes plain values once that earlier versions did not, and shows rows that
+  /// they hid.
+  func settleEarlierPlainValues() throws {
+    guard try Bookkeeping.meta(Self.plainValuesKey, database) == nil else { return }
+    try notePlainBeginning()
+    let set = WorkingSet(session: self)
+    for table in schema.tables where table.foreignKeys.contains(where: { !$0.isEnforced }) {
+      let reading = try SQLStatement(
+        "SELECT identity FROM docsync_kept WHERE tbl = ?", on: database)
+      reading.bind(Int64(table.id), at: 1)
+      var found: [RowIdentity] = []
+      while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+      for identity in found { try set.row(RowKey(table: table.id, identity: identity)) }
+    }
+    _ = try Materializer(set: set).run()
+    try Bookkeeping.setMeta(Self.plainValuesKey, to: [1], database)
+  }
+
+  /// The plain values that are kept of the rows of a table, by column.
+  func keptPlainValues(of table: TableSchema) throws -> [RowIdentity: [Int: Value]] {
+    let columns = table.keyedPositions
+    guard !columns.isEmpty else { return [:] }
+    let reading = try SQLStatement(
+      "SELECT identity, cells FROM docsync_kept WHERE tbl = ? "
+        + "AND reason IN ('overlaid', 'rescued')", on: database)
+    reading.bind(Int64(table.id), at: 1)
+    var found: [RowIdentity: [Int: Value]] = [:]
+    while try reading.step() {
+      let cells = try KeptCells.decode(reading.bytes(at: 1)).filter {
+        columns.contains($0.column) && Self.key($0.value) != nil
+      }
+      guard !cells.isEmpty else { continue }
+      found[RowIdentity(bytes: reading.bytes(at: 0))] = Dictionary(
+        cells.map { ($0.column, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+    return found
+  }
+}
+
+extension TableSchema {
+  /// Positions of the cells that stand for keys.
+  var keyedPositions: [Int] {
+    columns.indices.filter {
+      if case .key = columns[$0].domain { !columns[$0].isIdentity } else { false }
+    }
+  }
+}
+
+// MARK: - Rows that get such a key
+
+extension ChangeExport {
+  /// A cell that holds a key which a row has been given since.
+  struct PlainCell {
+    var table: Int
+    var key: [Value]
+    var column: Int
+    var value: Value
+  }
+
+  /// The cells that refer to no row and hold a key that an edit in the log
+  /// gives to one.
+  func plainCells() throws -> [PlainCell] {
+    var found: [PlainCell] = []
+    for parent in session.schema.tables where parent.localKey != nil {
+      let plain = try session.plainKeys(of: parent.id)
+      guard !plain.isEmpty else { continue }
+      for key in try givenKeys(parent, among: plain).sorted() {
+        for child in session.schema.tables {
+          for column in child.keyedPositions
+          where child.columns[column].domain == .key(of: parent.id) {
+            found += try plainCells(child, column, holding: key)
+          }
+        }
+      }
+    }
+    return found
+  }
+
+  /// The keys that rows were given by the edits in the log.
+  private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
+    let key = "p.\(quoted(parent.localKey ?? "rowid"))"
+    let match = parent.keyColumns.enumerated().map { "l.k\($0) = p.\(quoted($1))" }
+    let isGiven =
+      "FROM \(parent.quotedName) AS p JOIN \(parent.logName) AS l "
+      + "ON \(match.joined(separator: " AND ")) "
+      + "WHERE l.op = \(CaptureTriggers.Entry.insert.rawValue)"
+    guard plain.count < 16 else {
+      return try Int64.fetchSet(session.database, sql: "SELECT \(key) \(isGiven)")
+        .intersection(plain).map { $0 }
+    }
+    return try plain.filter { wanted in
+      // First by the row, since mostly there is none.
+      let isThere = try Bool.fetchOne(
+        session.database,
+        sql: "SELECT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p WHERE \(key) = ?)",
+        arguments: [wanted])
+      guard isThere == true else { return false }
+      return try Bool.fetchOne(
+        session.database, sql: "SELECT EXISTS (SELECT 1 \(isGiven) AND \(key) = ?)",
+        arguments: [wanted]) ?? false
+    }
+  }
+
+  private func plainCells(
+    _ child: TableSchema, _ column: Int, holding key: Int64
+  ) throws -> [PlainCell] {
+    let name = quoted(child.columns[column].name)
+    let reading = try SQLStatement(
+      "SELECT \(name), \(child.keyColumns.map(quoted).joined(separator: ", ")) "
+        + "FROM \(child.quotedName) WHERE \(name) = ?", on: session.database)
+    reading.bind(key, at: 1)
+    let edits = try SQLStatement(
+      "SELECT op, mask FROM \(child.logName) WHERE "
+        + child.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND "),
+      on: session.database)
+    var found: [PlainCell] = []
+    while try reading.step() {
+      let row = child.keyColumns.indices.map { reading.value(at: $0 + 1) }
+      for (index, value) in row.enumerated() { edits.bind(value, at: index + 1) }
+      var isEdited = false
+      while try edits.step() {
+        let kind = CaptureTriggers.Entry(rawValue: edits.integer(at: 0))
+        // Columns of one register are said together.
+        let said = child.columns.indices.filter {
+          $0 == column || child.registers[column]?.contains($0) == true
+        }
+        isEdited =
+          isEdited || kind == .insert
+          || kind == .update && said.contains(where: ColumnSet(edits, at: 1).contains)
+      }
+      guard !isEdited else { continue }
+      found.append(
+        PlainCell(table: child.id, key: row, column: column, value: reading.value(at: 0)))
+    }
+    return found
+  }
+}
+
+extension WorkingSet {
+  /// Has cells of rows that are shown count as plain values.
+  func setPlain(_ cells: [ChangeExport.PlainCell]) throws {
+    for cell in cells {
+      let access = try session.access(cell.table)
+      let row = try row(RowKey(table: cell.table, identity: access.identity(ofKey: cell.key)))
+      guard row.shown?.values[cell.column] == cell.value,
+        row.overlays[cell.column] == nil
+      else { continue }
+      row.values[cell.column] = cell.value
+      row.isEdited = true
+    }
+  }
+}

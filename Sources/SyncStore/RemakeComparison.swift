@@ -1,0 +1,279 @@
+import GRDB
+import SyncModel
+
+/// Compares a table that a program has made anew with the same table in
+/// another store of the document, and logs what is different.
+///
+/// What one store knows of a cell, the other knows as well if it is of the
+/// same stamp: where the values differ, the cell was edited while there were
+/// no triggers. Likewise rows. Entries that triggers have written since come
+/// after those of the comparison.
+struct RemakeComparison {
+  private let session: StoreSession
+  private let table: TableSchema
+  private let access: TableAccess
+  private let former: StoreSession
+  private let formerAccess: TableAccess
+  private let log: RemakeLog
+  private let isExact: Bool
+  private let checkCancellation: () throws -> Void
+  /// The cells that can be compared, by their positions here and there.
+  private let cells: [(here: Int, there: Int)]
+  /// Those of which the other store says nothing.
+  private let unknown: [Int]
+
+  private static let rowsPerBatch = 20_000
+
+  /// `nil` if the other store does not have the table.
+  init?(
+    _ table: TableSchema, session: StoreSession, former: StoreSession, noticed: Int64,
+    isExact: Bool, checkCancellation: @escaping () throws -> Void
+  ) throws {
+    guard let there = former.schema.table(wireName: table.wireName),
+      there.identityDescription == table.identityDescription
+    else { return nil }
+    self.session = session
+    self.table = table
+    self.former = former
+    self.isExact = isExact
+    self.checkCancellation = checkCancellation
+    access = try session.access(table.id)
+    formerAccess = try former.access(there.id)
+    log = try RemakeLog(table, session: session, noticed: noticed)
+    var cells: [(here: Int, there: Int)] = []
+    var unknown: [Int] = []
+    for here in table.cellPositions {
+      let column = table.columns[here]
+      let position = there.columns.firstIndex { $0.wireName == column.wireName }
+      guard let position else {
+        unknown.append(here)
+        continue
+      }
+      let isAlike =
+        switch (column.domain, there.columns[position].domain) {
+        case (.plain, .plain), (.counter, .counter): true
+        case (.key(let one), .key(let other)):
+          session.schema[one].wireName == former.schema[other].wireName
+        default: false
+        }
+      // What a column stands for by now is logged when that is noticed.
+      if isAlike { cells.append((here, position)) }
+    }
+    self.cells = cells
+    self.unknown = unknown
+  }
+
+  func run() throws {
+    try compareRows()
+    try findDeleted()
+    try logUnknown()
+  }
+
+  // MARK: - What is known
+
+  /// A row, and what both stores know of it.
+  private struct Known {
+    var identity: RowIdentity
+    var here: RowState?
+    var there: RowState?
+  }
+
+  private func stamp(_ stamp: LocalStamp) -> Stamp { session.clients.stamp(stamp) }
+  private func formerStamp(_ stamp: LocalStamp) -> Stamp { former.clients.stamp(stamp) }
+
+  private func states(_ identities: [RowIdentity]) throws -> [Known] {
+    let fingerprints = identities.map(access.fingerprint)
+    let order = identities.indices.sorted { fingerprints[$0] < fingerprints[$1] }
+    let sorted = order.map { fingerprints[$0] }
+    let here = try access.stamps.states(of: sorted)
+    let there = try formerAccess.stamps.states(of: sorted)
+    var known = identities.map { Known(identity: $0) }
+    for (index, row) in order.enumerated() {
+      known[row].here = here[index]
+      known[row].there = there[index]
+    }
+    return known
+  }
+
+  /// Whether both know the same of the row's existence.
+  private func isSame(_ row: Known) -> Bool {
+    let (here, there) = (row.here ?? .unstamped, row.there ?? .unstamped)
+    return (here.existence == .deleted) == (there.existence == .deleted)
+      && stamp(here.existenceStamp) == formerStamp(there.existenceStamp)
+  }
+
+  /// Whether the row was shown here, as far as this store knows: it was if
+  /// the other one shows it and nothing was said here against that.
+  private func wasShown(_ row: Known) throws -> Bool {
+    guard isSame(row) else { return false }
+    if row.here?.isKept == true {
+      switch try session.kept(key(row))?.reason {
+      case .parked, .tombstone: return false
+      case .rescued, .overlaid: return true
+      case nil: break
+      }
+    }
+    guard let here = row.here, here.existence == .deleted else { return true }
+    return session.isRevived(here, table)
+  }
+
+  private func key(_ row: Known) -> RowKey { RowKey(table: table.id, identity: row.identity) }
+
+  // MARK: - Rows that are here
+
+  private func compareRows() throws {
+    let names = table.keyColumns + table.columns.map(\.name)
+    let reading = try SQLStatement(
+      "SELECT \(names.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)",
+      on: session.database)
+    var batch: [(key: [Value], values: [Value])] = []
+    func flush() throws {
+      try checkCancellation()
+      let rows = try states(try batch.map { try access.identity(ofKey: $0.key) })
+      for (row, known) in zip(batch, rows) { try compare(row.values, key: row.key, known) }
+      batch = []
+    }
+    while try reading.step() {
+      let key = table.keyColumns.indices.map { reading.value(at: $0) }
+      if key.contains(.null) { continue }
+      let count = table.keyColumns.count
+      batch.append((key, table.columns.indices.map { reading.value(at: count + $0) }))
+      if batch.count == Self.rowsPerBatch { try flush() }
+    }
+    try flush()
+  }
+
+  private func compare(_ values: [Value], key: [Value], _ row: Known) throws {
+    let logged = log.entry(key)
+    let before = try formerAccess.key(of: row.identity).flatMap { try formerAccess.row($0) }
+    let wasShown = try before != nil && wasShown(row)
+    if logged?.isInserted == true {
+      // It went unseen, and was inserted again under the eyes of the triggers.
+      if let before, wasShown { try logDeletion(key: key, before.values) }
+      return
+    }
+    guard let before else {
+      if row.here?.existence == .inserted, row.here?.isKept != true {
+        // Of what is shown here, and not there, the conditions are others; or
+        // the other store lacks what this one knows.
+        if row.there == nil { try logUnknown(cells.map(\.here), key: key) }
+        return
+      }
+      // Where others have deleted it meanwhile, that counts.
+      let isGoneThere = row.there?.existence == .deleted && !isSame(row)
+      if !isGoneThere { try logInsertion(values, key: key) }
+      return
+    }
+    guard wasShown else {
+      if row.here?.existence == .deleted || (row.here == nil && !isSame(row)) {
+        try logInsertion(values, key: key)
+      }
+      return
+    }
+    let kept = row.here?.isKept == true ? try session.kept(self.key(row)) : nil
+    var changed: [(column: Int, before: Value)] = []
+    var lacking: [Int] = []
+    for (here, there) in cells where logged?.columns.contains(here) != true {
+      let column = table.columns[here]
+      let isKept = kept?.cells.contains { $0.column == here } ?? false
+      if column.domain == .counter {
+        guard isExact else { continue }
+      } else if isKept {
+        // It is shown as something else than it is.
+        continue
+      }
+      let known = stamp((row.here ?? .unstamped).stamp(of: here))
+      let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
+      // What others have said since counts for more than what nobody knows.
+      if knownThere > known { continue }
+      let was = try former.exported(before.values[there], formerAccess.table.columns[there])
+      let local = try session.exported(values[here], column)
+      // A column of another type holds the same value in another form.
+      guard local != was, local != was.applying(column.affinity) else { continue }
+      if knownThere < known {
+        lacking.append(here)
+      } else {
+        changed.append((here, before.values[there]))
+      }
+    }
+    if !changed.isEmpty { try log.addUpdate(key: key, changed) }
+    if !lacking.isEmpty { try logUnknown(lacking, key: key) }
+  }
+
+  /// Logs cells of which nothing tells whether they were edited.
+  private func logUnknown(_ columns: [Int], key: [Value]) throws {
+    let columns = columns.filter {
+      table.columns[$0].domain != .counter && log.entry(key)?.columns.contains($0) != true
+    }
+    guard !columns.isEmpty else { return }
+    try log.addUpdate(key: key, columns.map { ($0, .null) }, isOfUnknownTime: true)
+  }
+
+  private func logInsertion(_ values: [Value], key: [Value]) throws {
+    guard table.identity == .surrogate else { return try log.addInsertion(key: key, nil) }
+    // Rows that a migration makes alike on every device are one row.
+    try log.addInsertion(
+      key: key, SchemaRenewal.identity(of: key + values, in: table))
+  }
+
+  // MARK: - Rows that are gone
+
+  private func findDeleted() throws {
+    let there = formerAccess.table
+    let reading = try SQLStatement(
+      "SELECT \(there.keyColumns.map(quoted).joined(separator: ", ")) FROM \(there.quotedName)",
+      on: former.database)
+    var batch: [[Value]] = []
+    func flush() throws {
+      try checkCancellation()
+      let rows = try states(try batch.map { try formerAccess.identity(ofKey: $0) })
+      for (formerKey, row) in zip(batch, rows) {
+        // Of rows that are older than the document both know nothing.
+        if row.here == nil, row.there == nil, !table.hasUnstampedRows { continue }
+        guard let key = try access.key(of: row.identity), try access.row(key) == nil,
+          log.entry(key)?.isDeleted != true, try wasShown(row),
+          let before = try formerAccess.row(formerKey)
+        else { continue }
+        try logDeletion(key: key, before.values)
+      }
+      batch = []
+    }
+    while try reading.step() {
+      batch.append(there.keyColumns.indices.map { reading.value(at: $0) })
+      if batch.count == Self.rowsPerBatch { try flush() }
+    }
+    try flush()
+  }
+
+  /// - Parameter before: What the row was in the other store.
+  private func logDeletion(key: [Value], _ before: [Value]) throws {
+    let there = formerAccess.table
+    let olds = try table.recordedColumns.map { position in
+      guard let cell = cells.first(where: { $0.here == position }) else { return Value.null }
+      let value = try former.exported(before[cell.there], there.columns[cell.there])
+      return try session.imported(value, table.columns[position]) ?? .null
+    }
+    try log.addDeletion(key: key, olds)
+  }
+
+  // MARK: - Columns of which nothing tells
+
+  private func logUnknown() throws {
+    guard !unknown.isEmpty else { return }
+    let absent = try AbsentValues.read(table, session.database)
+    for position in unknown {
+      let name = quoted(table.columns[position].name)
+      let keys = table.keyColumns.map(quoted).joined(separator: ", ")
+      let reading = try SQLStatement(
+        "SELECT \(keys) FROM \(table.quotedName) "
+          + "WHERE \(name) COLLATE BINARY IS NOT ?1 OR typeof(\(name)) <> typeof(?1)",
+        on: session.database)
+      reading.bind(absent[position], at: 1)
+      while try reading.step() {
+        let key = table.keyColumns.indices.map { reading.value(at: $0) }
+        if key.contains(.null) || log.entry(key)?.isInserted == true { continue }
+        try log.addUpdate(key: key, [(position, .null)], isOfUnknownTime: true)
+      }
+    }
+  }
+}

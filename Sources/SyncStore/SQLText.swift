@@ -1,0 +1,36 @@
+import GRDB
+
+/// A statement, or a part of one, that is compared byte by byte: for `String`
+/// two statements are equal if their names are so for Unicode (see
+/// ``SQLName``).
+struct SQLText: Hashable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  static func == (left: SQLText, right: SQLText) -> Bool {
+    left.text.utf8.elementsEqual(right.text.utf8)
+  }
+
+  func hash(into hasher: inout Hasher) {
+    var text = text
+    text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+  }
+}
+
+extension SQLText: Codable, DatabaseValueConvertible {
+  init(from decoder: any Decoder) throws {
+    text = try decoder.singleValueContainer().decode(String.self)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+
+  var databaseValue: DatabaseValue { text.databaseValue }
+
+  static func fromDatabaseValue(_ value: DatabaseValue) -> SQLText? {
+    String.fromDatabaseValue(value).map(SQLText.init)
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Who may read and write a store's file. What stands beside the store is
+/// for the same users, whatever the umask of the process that makes it, as
+/// SQLite's own companions of a database are.
+public struct StoreFileMode: Hashable, Sendable {
+  /// The permissions of owner, group and others, without execution.
+  public let permissions: mode_t
+  /// The group that the middle ones are for.
+  private let group: gid_t
+
+  /// Those of the file at a path, by way of links; `nil` if there is none, or
+  /// it cannot be looked at.
+  public init?(of path: String) {
+    var information = stat()
+    guard stat(path, &information) == 0 else { return nil }
+    permissions = information.st_mode & 0o666
+    group = information.st_gid
+  }
+
+  /// Opens a file that is to have the mode of a store, and makes it if it is
+  /// not there; -1 and `errno` if that fails. Of a store that is not there
+  /// yet the umask decides, as it will for the store.
+  public static func open(_ path: String, _ flags: Int32, like store: String) -> Int32 {
+    let mode = StoreFileMode(of: store)
+    #if canImport(Glibc)
+      let descriptor = Glibc.open(path, flags | O_CREAT | O_CLOEXEC, mode?.permissions ?? 0o666)
+    #elseif canImport(Musl)
+      let descriptor = Musl.open(path, flags | O_CREAT | O_CLOEXEC, mode?.permissions ?? 0o666)
+    #else
+      let descriptor = Darwin.open(path, flags | O_CREAT | O_CLOEXEC, mode?.permissions ?? 0o666)
+    #endif
+    if descriptor >= 0 { mode?.give(to: descriptor) }
+    return descriptor
+  }
+
+  /// Makes an empty file with the mode of a store.
+  static func makeFile(at path: String, like store: String) throws {
+    let descriptor = open(path, O_WRONLY | O_EXCL, like: store)
+    guard descriptor >= 0 else {
+      let reason = errno
+      throw StoreError(
+        reason == ENOSPC || reason == EDQUOT ? .noSpace : .notWritable, path: path,
+        message: "A file beside the store could not be made.",
+        remedy: "Make room beside the store, and see that its folder can be written to.",
+        detail: String(cString: strerror(reason)))
+    }
+    close(descriptor)
+  }
+
+  /// Gives a file of this user's the mode. A file system that knows none
+  /// refuses, and the file stays as it is.
+  private func give(to descriptor: Int32) {
+    var information = stat()
+    guard fstat(descriptor, &information) == 0, information.st_uid == geteuid() else { return }
+    var permissions = permissions
+    if information.st_gid != group, fchown(descriptor, uid_t.max, group) != 0 {
+      // What another group may do is not for the one that it has.
+      permissions &= ~0o060
+    }
+    if information.st_mode & 0o777 != permissions { _ = fchmod(descriptor, permissions) }
+  }
+}

@@ -1,0 +1,92 @@
+import GRDB
+import SyncModel
+
+/// A row that was read from the store, whose values are checked when they are
+/// taken out of it: any program may have written to the tables of bookkeeping.
+///
+/// A value that is not what is asked for throws ``StoreError/Code/damaged``,
+/// with the name of the table, where GRDB's own rows end the process.
+struct StoredRow {
+  private let row: Row
+  private let sql: String
+
+  /// The value of a column, by its name in the query.
+  subscript<Value: DatabaseValueConvertible>(_ column: String) -> Value {
+    get throws {
+      guard row.hasColumn(column) else { throw StoreError(damagedIn: sql, "no column \(column)") }
+      return try converted(row[column], column)
+    }
+  }
+
+  /// The value of a column, by its position in the query.
+  subscript<Value: DatabaseValueConvertible>(_ column: Int) -> Value {
+    get throws {
+      guard column < row.count else { throw StoreError(damagedIn: sql, "no column \(column)") }
+      return try converted(row[column], "\(column)")
+    }
+  }
+
+  private func converted<Value: DatabaseValueConvertible>(
+    _ stored: DatabaseValue, _ column: String
+  ) throws -> Value {
+    guard let value = Value.fromDatabaseValue(stored) else {
+      throw StoreError(damagedIn: sql, "\(column) holds \(stored), which is no \(Value.self)")
+    }
+    return value
+  }
+
+  /// What all columns hold, by their names.
+  var values: [String: DatabaseValue] {
+    Dictionary(row.map { ($0.0, $0.1) }) { first, _ in first }
+  }
+
+  /// All rows of a query.
+  static func fetchAll(
+    _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
+  ) throws -> [StoredRow] {
+    try Row.fetchAll(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
+  }
+
+  /// All rows of a statement.
+  static func fetchAll(
+    _ statement: Statement, arguments: StatementArguments? = nil
+  ) throws -> [StoredRow] {
+    try Row.fetchAll(statement, arguments: arguments).map {
+      StoredRow(row: $0, sql: statement.sql)
+    }
+  }
+
+  /// The first row of a query, if there is one.
+  static func fetchOne(
+    _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
+  ) throws -> StoredRow? {
+    try Row.fetchOne(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
+  }
+
+  /// The first row of a statement, if there is one.
+  static func fetchOne(
+    _ statement: Statement, arguments: StatementArguments? = nil
+  ) throws -> StoredRow? {
+    try Row.fetchOne(statement, arguments: arguments).map {
+      StoredRow(row: $0, sql: statement.sql)
+    }
+  }
+}
+
+extension StoreError {
+  /// The error of bookkeeping that holds what it should not, by its table.
+  public init(damagedTable table: String, path: String = "", _ detail: String) {
+    self.init(
+      .damaged, path: path,
+      message: "The store's bookkeeping is damaged: the table “\(table)” holds what it should not.",
+      remedy: "See what is wrong with “docsync verify”. Restore the file from a backup, or fetch "
+        + "the document anew with “docsync join --replace”, which keeps this file beside it, and "
+        + "copy over what was edited here.", detail: detail)
+  }
+
+  /// Likewise, of the table that a query reads.
+  init(damagedIn sql: String, path: String = "", _ detail: String) {
+    let table = SQLTokens(sql).tokens.first { $0.name.begins(with: "docsync_") }
+    self.init(damagedTable: table?.text ?? "sqlite_schema", path: path, detail)
+  }
+}

@@ -1,0 +1,71 @@
+import SyncModel
+
+/// Rows whose key is as before and stands for another identity, since a row
+/// that it refers to is known in another way now (``MovedKeys``).
+extension TableExport {
+  /// Whether that can happen to rows of a table.
+  static func canMove(_ table: TableSchema, in schema: StoreSchema) -> Bool {
+    table.identityPositions.contains { position in
+      guard case .key(let parent) = table.columns[position].domain,
+        case .columns = schema[parent].identity
+      else { return false }
+      return true
+    }
+  }
+
+  /// A batch in which each such row is inserted with all that it has, and
+  /// followed by one that is gone: the row as it was known before.
+  func addingFormerRows(to batch: EditLog.Batch) throws -> EditLog.Batch {
+    var result = batch
+    for row in batch.rows.indices where batch.rows[row].isPresent {
+      let key = batch.keys.map { $0[row] }
+      guard try access.identity(ofKey: key) != access.earlierIdentity(ofKey: key),
+        let (values, _) = try access.row(key)
+      else { continue }
+      let log = batch.rows[row]
+      if log.first != .insert {
+        var former = EditLog.Row(former: log)
+        let recorded = table.recordedColumns
+        if table.keepsDeleted, !recorded.isEmpty {
+          let index = recorded.map { result.olds[$0].count }.max() ?? 0
+          for position in recorded {
+            while result.olds[position].count < index { result.olds[position].append(.null) }
+            result.olds[position].append(values[position])
+          }
+          former.old = index
+          for position in table.cellPositions { former.changed.formUnion(ColumnSet(position)) }
+        }
+        result.rows.append(former)
+        for index in key.indices { result.keys[index].append(key[index]) }
+      }
+      result.rows[row].insertTime = log.lastTime
+      result.rows[row].updates.removeAll()
+      result.rows[row].cells = table.cellPositions.map { position in
+        result.cells[position].append(values[position])
+        return EditLog.Cell(column: position, index: result.cells[position].count - 1)
+      }
+    }
+    return result
+  }
+
+  /// Under which identity a row lives on that is known by another one now.
+  func formerDestination(of key: [Value]) throws -> RowIdentity? {
+    table.isReferred ? try access.identity(ofKey: key) : nil
+  }
+
+  /// Whether a row is in its table, under whatever key.
+  func isShown(_ identity: RowIdentity) throws -> Bool {
+    guard let key = try access.key(of: identity) else { return false }
+    return try access.row(key) != nil
+  }
+}
+
+extension EditLog.Row {
+  /// The row of an entry as it was known before the edits in the log.
+  init(former row: EditLog.Row) {
+    self.init(oldest: .delete, isPresent: false)
+    lastTime = row.lastTime
+    mayBeGone = true
+    isFormer = true
+  }
+}

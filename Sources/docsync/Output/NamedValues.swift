@@ -1,0 +1,41 @@
+import SyncModel
+
+/// Values by the names of tables or columns, as an object of JSON.
+struct NamedValues<Element: Encodable & Sendable>: Encodable, Sendable {
+  /// In order of name.
+  let values: [(key: SQLName, value: Element)]
+
+  /// Of values for one name the first counts.
+  init(_ values: some Sequence<(key: SQLName, value: Element)>) {
+    self.init(pairs: values.map { ($0.key, $0.value) })
+  }
+
+  /// Of values for one name the first counts.
+  init(_ values: [(SQLName, Element)]) { self.init(pairs: values) }
+
+  private init(pairs: [(SQLName, Element)]) {
+    values = Dictionary(pairs, uniquingKeysWith: { first, _ in first }).sorted { $0.key < $1.key }
+  }
+
+  /// Each name is a key as it is, unless it would be taken for another's: then
+  /// its bytes stand for it (``SQLName/codingKey``).
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    var taken: Set<String> = []
+    let isPlain = values.map { $0.key.codingKey.stringValue.utf8.elementsEqual($0.key.text.utf8) }
+    for plain in [true, false] {
+      for (entry, _) in zip(values, isPlain).filter({ $0.1 == plain }) {
+        let text = taken.insert(entry.key.text).inserted ? entry.key.text : nil
+        try container.encode(
+          entry.value, forKey: Key(stringValue: text ?? entry.key.codingKey.stringValue))
+      }
+    }
+  }
+
+  private struct Key: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+}

@@ -1,0 +1,112 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Rows with NULL in their key, which SQLite allows in most tables.
+@Suite struct NullKeyTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private static let schema = """
+    CREATE TABLE t (k TEXT PRIMARY KEY, v, w);
+    CREATE TABLE pair (a TEXT, b INTEGER, v, PRIMARY KEY (a, b));
+    INSERT INTO t VALUES ('a', 1, 1), ('b', 2, 2); INSERT INTO pair VALUES ('x', 1, 1), ('x', 2, 2);
+    """
+
+  private func seal(_ device: Device) throws -> [SyncWarning] {
+    try device.store.seal().warnings
+  }
+
+  @Test func rowsWithoutAKeyStayWhereTheyWereWritten() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run(
+      """
+      INSERT INTO t VALUES (NULL, 3, 3), (NULL, 3, 3), ('c', 3, 3);
+      INSERT INTO pair VALUES ('y', NULL, 1), (NULL, 1, 1), (NULL, NULL, 1), ('y', NULL, 1);
+      UPDATE t SET v = 4 WHERE k IS NULL; DELETE FROM pair WHERE a IS NULL AND b IS NULL;
+      """)
+    let warnings = try seal(devices[0])
+    #expect(warnings.map(\.code) == [.keyMissing, .keyMissing])
+    #expect(warnings.map(\.table) == ["pair", "t"])
+    #expect(warnings.map(\.count) == [3, 2])
+    #expect(try devices[0].changes().map(\.letters) == ["i"])
+    try converge(devices)
+    #expect(try devices[1].rows("SELECT k FROM t ORDER BY k") == ["a", "b", "c"])
+    #expect(try devices[1].rows("SELECT count(*) FROM pair") == ["2"])
+    #expect(try devices[0].store.status().rowsWithoutKey == ["pair": 3, "t": 2])
+    #expect(try devices[1].store.status().rowsWithoutKey == [:])
+    let findings = try LocalStore.verify(at: devices[0].path).report.findings
+    #expect(findings.map(\.kind) == [.rowWithoutKey, .rowWithoutKey])
+    #expect(findings.map(\.severity) == [.note, .note])
+    // With a key they are rows like all others.
+    try devices[0].run(
+      "UPDATE t SET k = 'n' || rowid WHERE k IS NULL; UPDATE pair SET b = rowid WHERE b IS NULL")
+    try converge(
+      devices, "SELECT count(*), sum(v) FROM t",
+      try devices[0].rows("SELECT count(*), sum(v) FROM t"))
+    #expect(try devices[1].rows("SELECT count(*) FROM t") == ["5"])
+    #expect(try devices[0].store.status().rowsWithoutKey == ["pair": 1])
+  }
+
+  @Test func aKeyThatIsSetToNullComesBack() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run(
+      """
+      UPDATE t SET k = NULL, v = 10 WHERE k = 'a'; UPDATE t SET w = 11 WHERE k IS NULL;
+      UPDATE pair SET b = NULL WHERE b = 2;
+      """)
+    try devices[1].run("UPDATE t SET v = 20 WHERE k = 'b'; UPDATE pair SET v = 20 WHERE b = 2")
+    #expect(try seal(devices[0]).map(\.code) == [.keyRestored, .keyRestored])
+    try converge(devices, "SELECT * FROM t ORDER BY k", ["a|10|11", "b|20|2"])
+    try converge(devices, "SELECT * FROM pair ORDER BY b", ["x|1|1", "x|2|20"])
+    #expect(try devices[0].store.status().rowsWithoutKey == [:])
+  }
+
+  @Test func aKeyThatAnotherRowHasByNowDoesNotComeBack() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run(
+      "UPDATE t SET k = NULL, v = 10 WHERE k = 'a'; INSERT INTO t VALUES ('a', 12, 12)")
+    #expect(try seal(devices[0]).map(\.code) == [.keyMissing])
+    try converge(devices, "SELECT * FROM t WHERE k IS NOT NULL ORDER BY k", ["a|12|12", "b|2|2"])
+    #expect(try devices[0].rows("SELECT v FROM t WHERE k IS NULL") == ["10"])
+  }
+
+  @Test func aRowThatIsDeletedWithoutItsKeyIsDeletedEverywhere() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    try devices[0].run("UPDATE t SET k = NULL WHERE k = 'a'; DELETE FROM t WHERE k IS NULL")
+    try devices[0].run("UPDATE t SET k = NULL WHERE k = 'b'; UPDATE t SET k = 'c' WHERE k IS NULL")
+    try converge(devices, "SELECT * FROM t", ["c|2|2"])
+  }
+
+  @Test func aDeclaredKeyThatIsSetToNullComesBack() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["tag": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, v);
+      CREATE TABLE note (id TEXT PRIMARY KEY NOT NULL, tag INTEGER REFERENCES tag);
+      INSERT INTO tag VALUES (1, 'a', 1); INSERT INTO note VALUES ('n', 1);
+      """, configuration: configuration)
+    try devices[0].run("UPDATE tag SET name = NULL, v = 2; INSERT INTO tag VALUES (7, NULL, 7)")
+    #expect(try seal(devices[0]).map(\.code) == [.keyRestored, .keyMissing])
+    try converge(
+      devices, "SELECT note.id, name, v FROM note JOIN tag ON tag.id = tag", ["n|a|2"])
+    #expect(try devices[1].rows("SELECT count(*) FROM tag") == ["1"])
+  }
+
+  @Test func whatRefersToARowWithoutAKeyIsParked() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, code TEXT UNIQUE);
+      CREATE TABLE child (id INTEGER PRIMARY KEY, code TEXT REFERENCES t (code));
+      """)
+    try devices[0].run("INSERT INTO t VALUES (NULL, 'x'); INSERT INTO child VALUES (1, 'x')")
+    try converge(devices, "SELECT count(*) FROM child", ["0"])
+    try devices[0].run("UPDATE t SET k = 'k'")
+    try converge(devices, "SELECT code FROM child", ["x"])
+  }
+}
