@@ -18,7 +18,7 @@ struct RefusedChangeSetTests {
     for manager in fleet.managers { try manager.edit(Self.schema) }
     try fleet[1].edit("INSERT INTO num VALUES ('a', 1)")
     try await fleet.settle()
-    let directory = try DamagedDirectory(of: fleet)
+    let directory = DamagedDirectory(of: fleet)
     let path = try directory.publishChangeSet(of: 1) { set in
       guard var table = set.tables.first(where: { $0.table == "num" }),
         let column = table.columns.firstIndex(of: "n")
