@@ -9,15 +9,17 @@ final class ClientRegistry {
   private var numbers: [ClientIdentifier: Int32] = [:]
   private var clients: [Int32: ClientIdentifier] = [:]
 
+  private static var damage: DatabaseError {
+    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
+  }
+
   init(_ database: Database) throws {
     self.database = database
     let statement = try database.cachedStatement(sql: "SELECT id, client FROM docsync_client")
     for row in try StoredRow.fetchAll(statement) {
       guard let bits = Bits128(bytes: try row["client"] as Data),
-        let number = Int32(exactly: try row["id"] as Int)
-      else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
-      }
+        let number = Int32(exactly: try row["id"] as Int), number > 0
+      else { throw Self.damage }
       numbers[ClientIdentifier(bits: bits)] = number
       clients[number] = ClientIdentifier(bits: bits)
     }
@@ -30,7 +32,9 @@ final class ClientRegistry {
     if client == Stamp.zero.client { return 0 }
     try database.execute(
       sql: "INSERT INTO docsync_client (client) VALUES (?)", arguments: [Data(client.bits.bytes)])
-    let number = Int32(database.lastInsertedRowID)
+    guard let number = Int32(exactly: database.lastInsertedRowID), number > 0 else {
+      throw Self.damage
+    }
     numbers[client] = number
     clients[number] = client
     return number

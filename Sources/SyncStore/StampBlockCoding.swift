@@ -96,17 +96,25 @@ struct StampBlockCoding {
 
   static func decode(_ content: UnsafeRawBufferPointer) throws -> [StampBlocks.Entry] {
     var reader = Reader(content: content, index: 1)
-    guard content.first == version else { throw Reader.damage }
+    guard content.first == version else { throw damage }
     var entries: [StampBlocks.Entry] = []
     entries.reserveCapacity(content.count / 14 + 1)
     var high: UInt64 = 0
     var time: UInt64 = 0
     while reader.index < content.count {
-      high &+= try reader.varint()
+      let (next, isTooLarge) = high.addingReportingOverflow(try reader.varint())
       let low = try reader.word()
+      let fingerprint = RowFingerprint(high: next, low: low)
+      // Out of order, the entries could not be written again.
+      if isTooLarge || next > UInt64(Int64.max)
+        || entries.last.map({ $0.fingerprint >= fingerprint }) == true
+      {
+        throw damage
+      }
+      high = next
       let flags = try reader.byte()
       guard let existence = RowState.Existence(rawValue: flags & Flags.existence) else {
-        throw Reader.damage
+        throw damage
       }
       var state = RowState(existence: existence, existenceStamp: .zero, cellStamp: .zero)
       state.isKept = flags & Flags.isKept != 0
@@ -118,15 +126,15 @@ struct StampBlockCoding {
         flags & Flags.hasSilence != 0 ? try reader.stamp(&time) : plainSilence(state)
       if flags & Flags.hasExceptions != 0 {
         let count = try reader.varint()
-        guard count <= UInt64(content.count) else { throw Reader.damage }
+        guard count <= UInt64(content.count) else { throw damage }
         state.exceptions.reserveCapacity(Int(count))
         for _ in 0..<count {
-          let column = Int32(truncatingIfNeeded: try reader.varint())
+          guard let column = Int32(exactly: try reader.varint()) else { throw damage }
           state.exceptions.append(
             RowState.Cell(column: column, stamp: try reader.stamp(&time)))
         }
       }
-      entries.append((RowFingerprint(high: high, low: low), state))
+      entries.append((fingerprint, state))
     }
     return entries
   }
@@ -135,22 +143,22 @@ struct StampBlockCoding {
     Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
   }
 
-  private struct Reader {
-    static var damage: DatabaseError {
-      DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_stamps: a block is damaged")
-    }
+  static var damage: DatabaseError {
+    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_stamps: a block is damaged")
+  }
 
+  private struct Reader {
     let content: UnsafeRawBufferPointer
     var index: Int
 
     mutating func byte() throws -> UInt8 {
-      guard index < content.count else { throw Self.damage }
+      guard index < content.count else { throw StampBlockCoding.damage }
       defer { index += 1 }
       return content[index]
     }
 
     mutating func word() throws -> UInt16 {
-      guard index + 2 <= content.count else { throw Self.damage }
+      guard index + 2 <= content.count else { throw StampBlockCoding.damage }
       defer { index += 2 }
       return UInt16(bigEndian: content.loadUnaligned(fromByteOffset: index, as: UInt16.self))
     }
@@ -164,7 +172,7 @@ struct StampBlockCoding {
         if byte < 128 { return value }
         shift += 7
       }
-      throw Self.damage
+      throw StampBlockCoding.damage
     }
 
     mutating func stamp(_ time: inout UInt64) throws -> LocalStamp {
@@ -178,7 +186,8 @@ struct StampBlockCoding {
         let difference = word >> 1 | (try byte() == 0 ? 0 : 1 << 63)
         time &+= UInt64(bitPattern: StampBlockCoding.unzigzag(difference))
       }
-      return LocalStamp(time: time, client: Int32(truncatingIfNeeded: client - 1))
+      guard let number = Int32(exactly: client - 1) else { throw StampBlockCoding.damage }
+      return LocalStamp(time: time, client: number)
     }
   }
 }

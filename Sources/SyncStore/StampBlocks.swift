@@ -151,6 +151,12 @@ final class StampBlocks {
     following.bind(Int64(first), at: 1)
     let end = try following.step() ? try following.number(at: 0) as UInt64 : nil
     following.reset()
+    // Under another key, the entries would come out of order.
+    if let lowest = entries.first?.fingerprint.high, let highest = entries.last?.fingerprint.high,
+      lowest < first || highest >= end ?? .max
+    {
+      throw StampBlockCoding.damage
+    }
     return Block(first: first, end: end, entries: entries)
   }
 

@@ -61,7 +61,7 @@ extension StoreSession {
     bind(row, column, to: all)
     while try all.step() {
       let other = LocalStamp(
-        time: UInt64(bitPattern: all.integer(at: 0)), client: Int32(all.integer(at: 1)))
+        time: UInt64(bitPattern: all.integer(at: 0)), client: try all.number(at: 1))
       if !clients.precedes(stamp, other) { void.append(other) }
     }
     let removal = try access(row.table).statement(

@@ -97,7 +97,8 @@ final class Program {
       throw Failure(description: "cannot open \(path)")
     }
     self.connection = connection
-    sqlite3_busy_timeout(connection, 5_000)
+    // Hundreds of tests share two processors; a lock may be held for long.
+    sqlite3_busy_timeout(connection, 60_000)
     try run("PRAGMA foreign_keys = \(foreignKeys ? "ON" : "OFF")")
   }
 

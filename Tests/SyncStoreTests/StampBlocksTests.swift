@@ -36,6 +36,32 @@ import Testing
     }
   }
 
+  /// What a damaged block is read as, if it is read at all, can be written again.
+  @Test(arguments: 1...40) func aDamagedBlockIsRefusedOrCanBeWritten(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var coder = StampBlockCoding()
+    for high in 0..<20 {
+      let entry = (RowFingerprint(high: UInt64(high) << 40, low: 1), state(&random))
+      coder.append(entry)
+    }
+    for _ in 0..<300 {
+      var bytes = coder.bytes
+      for _ in 0...random.below(3) {
+        bytes[random.below(bytes.count - 1) + 1] = UInt8(random.below(256))
+      }
+      if random.chance(30) { bytes.removeLast(random.below(bytes.count - 1)) }
+      do {
+        let entries = try bytes.withUnsafeBytes { try StampBlockCoding.decode($0) }
+        var copy = StampBlockCoding()
+        for entry in entries { copy.append(entry) }
+        let again = try copy.bytes.withUnsafeBytes { try StampBlockCoding.decode($0) }
+        #expect(again.elementsEqual(entries, by: ==), "seed \(seed)")
+      } catch let error as DatabaseError {
+        #expect(error.resultCode == .SQLITE_CORRUPT, "seed \(seed)")
+      }
+    }
+  }
+
   private func state(_ random: inout SeededGenerator) -> RowState {
     func stamp() -> LocalStamp {
       random.chance(20)
