@@ -118,18 +118,19 @@ extension StoreSession {
     statement.bind(seen, at: 2)
     statement.bind(number, at: 3)
     var ranges: [ClosedRange<UInt64>] = []
-    var next = seen + 1
+    // The numbers through which the times are known.
+    var known = seen
     while try statement.step() {
-      guard statement.integer(at: 0) <= next else {
+      guard statement.integer(at: 0) <= known || statement.integer(at: 0) - 1 == known else {
         statement.reset()
         break
       }
-      next = statement.integer(at: 1) + 1
+      known = statement.integer(at: 1)
       let least = UInt64(clamping: statement.integer(at: 2))
       let greatest = UInt64(clamping: statement.integer(at: 3))
       if least <= greatest { ranges.append(least...greatest) }
     }
-    return next > number ? ranges : [0...UInt64.max]
+    return known >= number ? ranges : [0...UInt64.max]
   }
 
   /// The times of those of a client's change sets, after one number, through
@@ -160,6 +161,6 @@ extension StoreSession {
       database, sql: "SELECT max(number) FROM docsync_outbox WHERE client = ? AND published = 0",
       arguments: [own])
     guard let first, let last else { return [] }
-    return try timeRanges(of: own, after: first - 1, through: last)
+    return try timeRanges(of: own, after: first &- 1, through: last)
   }
 }

@@ -225,11 +225,16 @@ final class ConflictJournal {
       else { return nil }
       return LocalStamp(time: UInt64(clamping: time), client: client)
     }
+    let column: Int? = try row["col"]
+    guard column.map({ 0...localKeyPosition ~= $0 }) ?? true else {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict has a column that there is not")
+    }
     return Entry(
       number: try row["number"], at: try row["at"], status: status, kind: kind,
       row: RowKey(
         table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data))),
-      column: try row["col"], rule: Conflict.Rule(rawValue: try row["rule"]), outcome: outcome,
+      column: column, rule: Conflict.Rule(rawValue: try row["rule"]), outcome: outcome,
       localStamp: try stamp("local"), remoteStamp: try stamp("remote"), message: try row["message"],
       key: try cells("key") ?? [], base: try cells("base")?.first?.value,
       local: try cells("local"), remote: try cells("remote"))

@@ -115,10 +115,17 @@ struct SchemaReader {
   /// left of one is taken for another's.
   private func firstFreeID(_ registered: [SQLName: Registered]) throws -> Int {
     guard isUnderSync else { return 1 }
-    let greatest = try ["id FROM docsync_table", "tbl FROM docsync_conflict"].map {
-      try Int.fetchOne(database, sql: "SELECT \($0) ORDER BY 1 DESC LIMIT 1") ?? 0
+    var free = 1
+    for (column, table) in [("id", "docsync_table"), ("tbl", "docsync_conflict")] {
+      let greatest =
+        try Int.fetchOne(database, sql: "SELECT \(column) FROM \(table) ORDER BY 1 DESC LIMIT 1")
+        ?? 0
+      guard let next = Int32(exactly: greatest).map(Int.init) else {
+        throw StoreError(damagedTable: table, "The number of a table is \(greatest).")
+      }
+      free = max(free, next + 1)
     }
-    return (greatest.max() ?? 0) + 1
+    return free
   }
 
   /// A name that is none of `taken`.

@@ -17,6 +17,8 @@ final class StampBlocks {
   /// The most bytes of a block, and of one that more are to follow.
   private let capacity: Int
   private let packed: Int
+  /// A state that says something of a column beyond these is damaged.
+  private let columnCount: Int
 
   private let covering: SQLStatement
   private let following: SQLStatement
@@ -25,8 +27,10 @@ final class StampBlocks {
   private let scanning: SQLStatement
 
   init(
-    table: TableSchema, database: Database, capacity: Int = StampBlocks.standardCapacity
+    table: TableSchema, database: Database, capacity: Int = StampBlocks.standardCapacity,
+    columnCount: Int = .max
   ) throws {
+    self.columnCount = columnCount
     self.capacity = capacity
     packed = capacity - 2 * capacity / 39
     let name = table.stampsName
@@ -114,7 +118,7 @@ final class StampBlocks {
   /// Calls `body` with every state, in order of fingerprint.
   func forEach(_ body: (Entry) throws -> Void) throws {
     while try scanning.step() {
-      for entry in try StampBlockCoding.decode(scanning.content(at: 0)) { try body(entry) }
+      for entry in try entries(in: scanning.content(at: 0)) { try body(entry) }
     }
   }
 
@@ -142,11 +146,21 @@ final class StampBlocks {
     }
   }
 
+  private func entries(in content: UnsafeRawBufferPointer) throws -> [Entry] {
+    let entries = try StampBlockCoding.decode(content)
+    let knowsAll = entries.allSatisfy { entry in
+      entry.state.exceptions.isEmpty
+        || entry.state.exceptions.allSatisfy { $0.column >= 0 && $0.column < columnCount }
+    }
+    guard knowsAll else { throw StampBlockCoding.damage }
+    return entries
+  }
+
   private func block(covering high: UInt64) throws -> Block? {
     covering.bind(Int64(high), at: 1)
     guard try covering.step() else { return nil }
     let first: UInt64 = try covering.number(at: 0)
-    let entries = try StampBlockCoding.decode(covering.content(at: 1))
+    let entries = try entries(in: covering.content(at: 1))
     covering.reset()
     following.bind(Int64(first), at: 1)
     let end = try following.step() ? try following.number(at: 0) as UInt64 : nil

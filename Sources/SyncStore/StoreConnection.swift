@@ -115,6 +115,9 @@ extension StoreError {
       throw StoreError(damagedIn: "\(error)", path: path, "\(error)")
     } catch let error as DecodingError {
       throw StoreError(damagedTable: "docsync_meta", path: path, "\(error)")
+    } catch let error as CodecError {
+      // What change sets of others say is judged before: this is the store's own.
+      throw StoreError(damagedTable: "docsync_*", path: path, "\(error)")
     } catch var error as StoreError where error.path.isEmpty {
       error.path = path
       throw error

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import SyncModel
 
@@ -84,9 +85,11 @@ extension StoreError {
         + "copy over what was edited here.", detail: detail)
   }
 
-  /// Likewise, of the table that a query reads.
-  init(damagedIn sql: String, path: String = "", _ detail: String) {
-    let table = SQLTokens(sql).tokens.first { $0.name.begins(with: "docsync_") }
-    self.init(damagedTable: table?.text ?? "sqlite_schema", path: path, detail)
+  /// Likewise, of the table that a text names first: a query, or an error with one in it.
+  init(damagedIn text: String, path: String = "", _ detail: String) {
+    let name = text.range(of: "docsync_").map { start in
+      text[start.lowerBound...].prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+    }
+    self.init(damagedTable: name.map(String.init) ?? "sqlite_schema", path: path, detail)
   }
 }

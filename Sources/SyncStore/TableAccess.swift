@@ -22,7 +22,8 @@ final class TableAccess {
     self.session = session
     let database = session.database
     stamps = try StampBlocks(
-      table: table, database: database, capacity: session.stampBlockBytes)
+      table: table, database: database, capacity: session.stampBlockBytes,
+      columnCount: table.columns.count)
     let match = Self.match(table.keyColumns)
     let columns = table.columns.map { quoted($0.name) }
     selecting = try SQLStatement(

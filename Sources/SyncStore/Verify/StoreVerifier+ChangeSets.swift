@@ -25,7 +25,7 @@ extension StoreVerifier {
         isKept: !bytes.isEmpty)
       result.sealed.append(sealed)
       let before = last.flatMap { $0.client == sealed.client ? $0 : nil }
-      if let before, number != before.number + 1, sealed.client == session.ownClient {
+      if let before, number != before.number &+ 1, sealed.client == session.ownClient {
         note(
           .outboxDamaged, "docsync_outbox",
           "Change sets between \(before.number) and \(number) are missing.")
@@ -61,7 +61,7 @@ extension StoreVerifier {
       if changeSet.rowCount != sealed.rowCount {
         damaged("has \(changeSet.rowCount) rows, not \(sealed.rowCount)")
       }
-      if let before, before.number + 1 == sealed.number, header.previous != before.hash {
+      if let before, before.number &+ 1 == sealed.number, header.previous != before.hash {
         damaged("does not continue the one before it")
       }
     } catch {
@@ -97,7 +97,7 @@ extension StoreVerifier {
         note(.outboxDamaged, "docsync_command", "Command \(number) is not as it was sealed.")
         continue
       }
-      if let last, number != last + 1 {
+      if let last, number != last &+ 1 {
         note(
           .outboxDamaged, "docsync_command",
           "Commands between \(last) and \(number) are missing.")
