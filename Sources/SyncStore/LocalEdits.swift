@@ -51,7 +51,9 @@ struct LocalEdits {
   }
 
   /// Inserts a row that is not shown, under its identity.
-  func insert(_ cells: [Cell], as row: RowKey) throws {
+  ///
+  /// - Parameter time: In milliseconds since 1970; now if `nil`.
+  func insert(_ cells: [Cell], as row: RowKey, at time: Int64? = nil) throws {
     let access = try session.access(row.table)
     let table = access.table
     if let key = try access.key(of: row.identity), try access.row(key) != nil {
@@ -93,8 +95,42 @@ struct LocalEdits {
       try checkReferences(
         of: after.values, table, concerning: Set(table.columns.indices))
       try log(
-        .insert, key: try self.localKey(of: after, table), mask: nil, table,
+        .insert, key: try self.localKey(of: after, table), mask: nil, table, at: time,
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+    }
+  }
+
+  /// Deletes a row that is shown, unless others refer to it.
+  func delete(_ row: RowKey) throws {
+    let access = try session.access(row.table)
+    let table = access.table
+    guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
+      throw Refusal(message: "The row is not there.")
+    }
+    for child in session.schema.tables {
+      for reference in child.foreignKeys where reference.parent == table.id {
+        let statement = try SQLStatement(
+          "SELECT 1 FROM \(child.quotedName) "
+            + "WHERE \(TableAccess.match(reference.columns.map { child.columns[$0].name })) LIMIT 1",
+          on: session.database)
+        for (index, name) in reference.parentColumns.enumerated() {
+          statement.bind(
+            table.localValue(
+              name, WorkingRow.Shown(key: key, values: shown.values), localKey: shown.localKey),
+            at: index + 1)
+        }
+        if try statement.step() {
+          throw Refusal(message: "A row of \(child.name) refers to it.")
+        }
+      }
+    }
+    try atomically {
+      try access.delete(key)
+      try log(
+        .delete, key: try localKey(of: shown, table), mask: nil, table,
+        further: table.recordedColumns.map {
+          (CaptureTriggers.Column.old($0), shown.values[$0])
+        })
     }
   }
 
@@ -171,7 +207,7 @@ struct LocalEdits {
 
   func log(
     _ kind: CaptureTriggers.Entry, key: [Value], mask: String?, _ table: TableSchema,
-    further: [(name: String, value: Value)]
+    at time: Int64? = nil, further: [(name: String, value: Value)]
   ) throws {
     let keys = key.indices.map { "k\($0)" }
     let names = ["op", "at", "mask"] + keys + further.map(\.name)
@@ -179,7 +215,7 @@ struct LocalEdits {
       "INSERT INTO \(table.logName) (\(names.joined(separator: ", "))) "
         + "VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))", on: session.database)
     statement.bind(kind.rawValue, at: 1)
-    statement.bind(.real(Double(session.now) / 86_400_000 + 2_440_587.5), at: 2)
+    statement.bind(.real(Double(time ?? session.now) / 86_400_000 + 2_440_587.5), at: 2)
     if let mask { statement.bind(mask, at: 3) } else { statement.bind(null: 3) }
     for (index, value) in (key + further.map(\.value)).enumerated() {
       statement.bind(value, at: index + 4)

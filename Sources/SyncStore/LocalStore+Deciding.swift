@@ -3,13 +3,18 @@ import SyncModel
 
 extension LocalStore {
   /// Decides by policy what the changes that were merged in this transaction
-  /// contradict, and seals the decisions: ordinary changes, later than both
-  /// sides.
+  /// contradict, inserts the versions that live on as rows, and seals all of
+  /// it: ordinary changes.
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
     let recorder = session.conflicts
-    guard !recorder.decisions.isEmpty || !recorder.rebirths.isEmpty else { return }
+    guard
+      !recorder.decisions.isEmpty || !recorder.rebirths.isEmpty || !session.losingVersions.isEmpty
+    else { return }
     try recorder.journal.writePending()
     let edits = LocalEdits(session: session)
+    try CopiedVersions(session: session, edits: edits).settle { edit in
+      _ = try refusal(session, edit)
+    }
     for (row, rebirths) in reborn(recorder.rebirths) {
       // Others may have held it.
       if try session.isShown(row) { continue }

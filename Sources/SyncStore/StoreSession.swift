@@ -20,6 +20,8 @@ final class StoreSession {
   /// Notices conflicts and keeps the journal.
   private(set) lazy var conflicts = ConflictRecorder(session: self)
   let policyCache = PolicyCache()
+  /// What is to become of versions in tables that keep both.
+  var losingVersions = LosingVersions()
   /// See ``plainKeys(of:)``, by table.
   var plainKeys: [Int: Set<Int64>] = [:]
 

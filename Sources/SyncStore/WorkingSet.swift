@@ -107,7 +107,7 @@ final class WorkingSet {
   func merge(_ change: Change, into row: WorkingRow) throws {
     try session.conflicts.note(change, on: row)
     let table = session.schema[row.key.table]
-    if table.mergeType == .keepBoth { try keepVersions(change, of: row) }
+    if table.mergeType == .keepBoth { noteVersions(change, of: row) }
     switch change.action {
     case .insert, .delete, .erase:
       let existence: RowState.Existence = change.action == .insert ? .inserted : .deleted

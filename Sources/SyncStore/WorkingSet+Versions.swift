@@ -1,0 +1,136 @@
+import SyncModel
+
+/// What merging found out about versions of rows in tables that keep both.
+struct LosingVersions {
+  /// Which version of which row.
+  struct Version: Hashable {
+    var row: RowKey
+    var stamp: LocalStamp
+  }
+
+  /// Those that live on as rows of their own, with their values, in the order
+  /// in which they were found.
+  private(set) var lost: [(version: Version, values: [Value?])] = []
+  /// Those of which their own author, or somebody who had seen them, has made
+  /// another version.
+  private(set) var replaced: [Version] = []
+
+  var isEmpty: Bool { lost.isEmpty && replaced.isEmpty }
+
+  mutating func lose(_ version: Version, _ values: [Value?]) {
+    lost.append((version, values))
+  }
+
+  mutating func replace(_ version: Version) {
+    lost.removeAll { $0.version == version }
+    replaced.append(version)
+  }
+}
+
+/// Tables in which the version that loses lives on as a row of its own.
+extension WorkingSet {
+  /// Before a change is merged: notes the version that will lose against
+  /// another, and the one that the change replaces.
+  ///
+  /// A change names the version that it replaces. If that is the one that is
+  /// here, nothing is lost. Otherwise the two were made without knowledge of
+  /// each other: since change sets are applied in causal order, the version
+  /// that is here is not older than the one that is named.
+  func noteVersions(_ change: Change, of row: WorkingRow) {
+    let table = session.schema[row.key.table]
+    guard !change.action.isDeletion, let first = table.cellPositions.first,
+      let incoming = change.cells.first(where: { $0.column == first })?.stamp
+    else { return }
+    if let replaced = change.replaces {
+      session.losingVersions.replace(.init(row: row.key, stamp: replaced))
+    }
+    let present = row.state.stamp(of: first)
+    guard row.isLiving, present != incoming, change.replaces != present else { return }
+    if change.action == .insert, row.state.existence != .inserted { return }
+    var values = row.values
+    for cell in change.cells { values[cell.column] = cell.value }
+    guard values != row.values else { return }
+    let isLater = session.clients.precedes(present, incoming)
+    session.losingVersions.lose(
+      .init(row: row.key, stamp: isLater ? present : incoming), isLater ? row.values : values)
+  }
+}
+
+/// The rows in which versions live on are ordinary rows, which are inserted
+/// and published by each device that finds two versions, unless it has the
+/// row already. What they are called and when they were inserted is told by
+/// the version, so that all devices insert the same.
+struct CopiedVersions {
+  let session: StoreSession
+  let edits: LocalEdits
+
+  /// Inserts the rows of versions that have lost, and deletes those of
+  /// versions that have been replaced since, unless they were edited or are
+  /// referred to.
+  ///
+  /// - Parameter attempt: Runs an edit as a whole, or not at all if it is
+  ///   refused. Then the version is in the journal alone.
+  func settle(attempt: (() throws -> Void) throws -> Void) throws {
+    let versions = session.losingVersions
+    session.losingVersions = LosingVersions()
+    for version in versions.replaced { try attempt { try withdraw(version) } }
+    for (version, values) in versions.lost {
+      try attempt { try insert(version, values) }
+    }
+  }
+
+  private func insert(_ version: LosingVersions.Version, _ values: [Value?]) throws {
+    let table = session.schema[version.row.table]
+    let (copy, key) = try name(of: version)
+    guard try state(of: copy) == nil else { return }
+    let cells = table.cellPositions.compactMap { position in
+      (key?.column == position ? key?.value : values[position]).map { (position, $0) }
+    }
+    try edits.insert(cells, as: copy, at: HybridTime(rawValue: version.stamp.time).milliseconds)
+  }
+
+  private func withdraw(_ version: LosingVersions.Version) throws {
+    let (copy, _) = try name(of: version)
+    let time = HybridTime(rawValue: version.stamp.time).milliseconds
+    guard let state = try state(of: copy), state.existence == .inserted, state.exceptions.isEmpty,
+      HybridTime(rawValue: state.cellStamp.time).milliseconds == time
+    else { return }
+    try edits.delete(copy)
+  }
+
+  private func state(of row: RowKey) throws -> RowState? {
+    let access = try session.access(row.table)
+    return try access.stamps.state(of: access.fingerprint(row.identity))
+  }
+
+  /// The identity of the row in which a version lives on, and its key where
+  /// that is a cell as well.
+  private func name(
+    of version: LosingVersions.Version
+  ) throws -> (RowKey, (column: Int, value: Value)?) {
+    let (key, stamp) = (version.row, session.clients.stamp(version.stamp))
+    let table = session.schema[key.table]
+    var bytes = Array("copy of a version".utf8) + Array(table.wireName.text.utf8)
+    withUnsafeBytes(of: stamp.time.rawValue.bigEndian) { bytes.append(contentsOf: $0) }
+    bytes += stamp.client.bits.bytes + key.identity.bytes
+    let hash = ContentHash(of: bytes)
+    guard table.identity != .surrogate else {
+      return (
+        RowKey(table: key.table, identity: RowIdentity(bytes: Array(hash.bytes.prefix(16)))), nil
+      )
+    }
+    let position = table.identityPositions[0]
+    guard case .text(let original) = try IdentityEncoding.decode(key.identity, count: 1)[0] else {
+      throw LocalEdits.Refusal(
+        message: "A row of \(quoted(table.name)) has a key that is no text: a copy gets none.")
+    }
+    let value = Value.text(original + Array(" (\(hash.description.prefix(8)))".utf8))
+    let column = table.columns[position]
+    return (
+      RowKey(
+        table: key.table,
+        identity: IdentityEncoding.encode([value], collations: [column.keyCollation])),
+      column.isLoose ? (position, value) : nil
+    )
+  }
+}
