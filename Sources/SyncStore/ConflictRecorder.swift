@@ -84,6 +84,7 @@ final class ConflictRecorder {
 
   /// Notices what a change that is about to be merged into a row contradicts.
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
+    if try CopiedVersions.isMade(by: change, row, session) { return }
     switch (change.action, row.state.existence) {
     case (.delete, .deleted), (.erase, .deleted): try noteCells(change, row)
     case (.delete, .unsaid) where row.shown == nil && !row.wasKept,

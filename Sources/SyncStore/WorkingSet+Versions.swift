@@ -45,8 +45,15 @@ extension WorkingSet {
       session.losingVersions.replace(.init(row: row.key, stamp: replaced))
     }
     let present = row.state.stamp(of: first)
-    guard row.isLiving, present != incoming, change.replaces != present else { return }
-    if change.action == .insert, row.state.existence != .inserted { return }
+    guard row.isLiving, present != incoming else { return }
+    // By the times alone: several devices may have inserted the row in which
+    // a version lives on.
+    if let replaced = change.replaces, replaced.time == present.time { return }
+    if change.action == .insert {
+      guard row.state.existence == .inserted,
+        change.stamp.time != row.state.existenceStamp.time
+      else { return }
+    }
     var values = row.values
     for cell in change.cells { values[cell.column] = cell.value }
     guard values != row.values else { return }
@@ -96,6 +103,36 @@ struct CopiedVersions {
       HybridTime(rawValue: state.cellStamp.time).milliseconds == time
     else { return }
     try edits.delete(copy)
+  }
+
+  /// Whether a change is the insertion of such a row, or the deletion of one,
+  /// that contradicts what another device did that knew less or more of
+  /// versions. People have edited neither.
+  static func isMade(
+    by change: WorkingSet.Change, _ row: WorkingRow, _ session: StoreSession
+  ) throws -> Bool {
+    let table = session.schema[row.key.table]
+    guard table.mergeType == .keepBoth, try canBeCopy(row.key, in: table) else { return false }
+    switch (change.action, row.state.existence) {
+    case (.insert, .deleted):
+      return session.clients.precedes(change.stamp, row.state.existenceStamp)
+    case (.delete, .inserted):
+      return row.state.exceptions.isEmpty
+        && row.state.cellStamp.time == row.state.existenceStamp.time
+    default: return false
+    }
+  }
+
+  /// Whether a row is named as one in which a version lives on. The identity
+  /// of a row with a surrogate does not tell; but only such rows are inserted
+  /// by several devices.
+  private static func canBeCopy(_ row: RowKey, in table: TableSchema) throws -> Bool {
+    guard table.identity != .surrogate else { return true }
+    guard case .text(let key) = try IdentityEncoding.decode(row.identity, count: 1)[0] else {
+      return false
+    }
+    let end = key.suffix(11)
+    return end.starts(with: Array(" (".utf8)) && end.last == UInt8(ascii: ")")
   }
 
   private func state(of row: RowKey) throws -> RowState? {

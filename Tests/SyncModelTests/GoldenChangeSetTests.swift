@@ -162,8 +162,8 @@ enum ChangeSetJSON {
 
   private static func object(_ table: TableChanges) -> [String: Any] {
     [
-      "table": table.table, "identity": Int(table.identity.rawValue),
-      "keyColumns": table.keyColumns, "columns": table.columns,
+      "table": table.table.text, "identity": Int(table.identity.rawValue),
+      "keyColumns": table.keyColumns.map(\.text), "columns": table.columns.map(\.text),
       "actions": table.actions.map { Int($0) }, "keys": table.keys.map(values),
       "times": table.times.map { "\($0.rawValue)" }, "shapes": table.shapes,
       "rowShapes": table.rowShapes.map { Int($0) }, "cells": table.cells.map(values),

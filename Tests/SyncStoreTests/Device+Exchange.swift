@@ -7,7 +7,7 @@ import Testing
 
 /// Exchanges everything between all devices until nothing is new.
 func exchange(_ devices: [Device]) throws {
-  for _ in 0..<2 {
+  for _ in 0..<3 {
     for device in devices {
       for other in devices where other !== device { try device.receive(from: other) }
     }

@@ -95,6 +95,87 @@ import Testing
     try converge(devices, "SELECT title, body FROM note", ["same|b"])
   }
 
+  /// Two edits that agree, one that follows one of them, and a third one, heard
+  /// of in every order.
+  @Test(arguments: schemas, 0..<24)
+  func whoeverHearsOfVersionsFirstAllEndTheSame(schema: String, order: Int) throws {
+    let devices = try scratch.devices(
+      4, schema, configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    try devices[0].run("UPDATE note SET title = 'same'")
+    try devices[1].run("UPDATE note SET title = 'same'")
+    try devices[2].run("UPDATE note SET title = 'other'")
+    _ = try devices[1].store.seal()
+    try devices[1].setClock(offset: 5)
+    try devices[1].run("UPDATE note SET title = 'next'")
+    var pairs = [(0, 1), (3, 2), (1, 2), (2, 0)]
+    var rest = order
+    for index in pairs.indices {
+      let other = index + rest % (pairs.count - index)
+      rest /= pairs.count - index
+      pairs.swapAt(index, other)
+    }
+    for (receiver, sender) in pairs { try devices[receiver].receive(from: devices[sender]) }
+    try converge(devices)
+    let titles = Set(try devices[3].rows("SELECT title FROM note"))
+    #expect(titles.isSuperset(of: ["next", "other"]), "order \(order)")
+    #expect(titles.isSubset(of: ["next", "other", "same"]), "order \(order)")
+    #expect(try devices.allSatisfy { try $0.sealsNothing() })
+  }
+
+  @Test(arguments: schemas, [true, false])
+  func aDeletionBetweenTwoVersionsMakesNoDifference(schema: String, isLast: Bool) throws {
+    let devices = try scratch.devices(
+      4, schema, configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() {
+      try device.setClock(offset: isLast ? [1, 2, 3, 0][number] : [1, 3, 2, 0][number])
+    }
+    try devices[0].run("UPDATE note SET title = 'one'")
+    try devices[1].run("UPDATE note SET title = 'two'")
+    try devices[2].run("DELETE FROM note")
+    try devices[0].receive(from: devices[2])
+    try devices[3].receive(from: devices[0])
+    try devices[3].receive(from: devices[1])
+    try devices[1].receive(from: devices[0])
+    try converge(devices)
+  }
+
+  /// An edit of a copy is later than the copy, also for a device that finds the
+  /// versions when the edit has been made already.
+  @Test(arguments: schemas)
+  func anEditOfACopyOutlivesItsInsertionByOthers(schema: String) throws {
+    let devices = try scratch.devices(
+      3, schema, configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    try devices[0].run("UPDATE note SET title = 'one'")
+    try devices[1].run("UPDATE note SET title = 'two'")
+    let first = try devices[0].outgoing()
+    try devices[0].receive(from: devices[1])
+    try devices[0].setClock(offset: 10)
+    try devices[0].run("UPDATE note SET body = 'edited' WHERE title = 'one'")
+    _ = try devices[0].store.seal()
+    // It finds the same two later, and has not heard of the copy.
+    try devices[2].setClock(offset: 60)
+    _ = try devices[2].store.apply(first)
+    try devices[2].receive(from: devices[1])
+    #expect(try devices[2].rows("SELECT count(*) FROM note") == ["2"])
+    try converge(
+      devices, "SELECT title, body FROM note ORDER BY title", ["one|edited", "two|b"])
+  }
+
+  @Test(arguments: schemas)
+  func aCopyIsDeletedLikeAnyRow(schema: String) throws {
+    let devices = try scratch.devices(
+      3, schema, configuration: Self.configuration(.keepBoth))
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    try devices[0].run("UPDATE note SET title = 'one'")
+    try devices[1].run("UPDATE note SET title = 'two'")
+    try converge(devices, "SELECT title FROM note ORDER BY title", ["one", "two"])
+    try devices[2].setClock(offset: 10)
+    try devices[2].run("DELETE FROM note WHERE title = 'one'")
+    try converge(devices, "SELECT title FROM note", ["two"])
+  }
+
   // MARK: - counter
 
   private func counters(_ count: Int) throws -> [Device] {

@@ -4,11 +4,20 @@ import SyncModel
 /// that the rest of a history does not depend on it.
 struct RandomMerging {
   private var dice: Dice
+  private var otherDice: Dice
   private let features: FleetFeatures
 
   init(seed: UInt64, features: FleetFeatures) {
     dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6d65_7267)
+    otherDice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x626f_7468)
     self.features = features
+  }
+
+  /// Rows can be copied that have a key of the device's choice, or a text of
+  /// which there can be another.
+  private func canKeepBoth(_ table: FleetTable) -> Bool {
+    table.hasSurrogateKey
+      || table.key.count == 1 && table.columns[table.key[0]].type == .text
   }
 
   /// Gives some tables and columns another merge type, or no stand-ins.
@@ -19,7 +28,10 @@ struct RandomMerging {
       schema.tables[index].mergeType = dice.pick(weighted: [
         (60, .latestWins), (25, .editWins), (15, .wholeRow),
       ])
-      guard schema.tables[index].mergeType != .wholeRow else { continue }
+      if canKeepBoth(schema.tables[index]), otherDice.chance(20) {
+        schema.tables[index].mergeType = .keepBoth
+      }
+      guard ![.wholeRow, .keepBoth].contains(schema.tables[index].mergeType) else { continue }
       for column in schema.tables[index].columns.indices
       where dice.chance(30) && canCount(column, in: schema.tables[index], schema) {
         schema.tables[index].columns[column].isCounter = true

@@ -23,7 +23,7 @@ struct TornRegisters {
   }
 
   private func registers(of table: FleetTable) -> [Set<SQLName>] {
-    let whole = table.mergeType == .wholeRow ? [table.shared] : []
+    let whole = [.wholeRow, .keepBoth].contains(table.mergeType) ? [table.shared] : []
     return (table.checks.map(\.columns) + table.references.map(\.columns) + whole).compactMap {
       columns in
       let cells = columns.filter { !table.key.contains($0) }
