@@ -267,11 +267,12 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
       // Foundation on Linux multiplies all totals that it is ever given, and
       // does not survive a product that is too great: the first one stays.
       if progress.totalUnitCount == 0 {
-        progress.totalUnitCount = Int64(total < 10 ? total * 1_000 : total)
+        progress.totalUnitCount = Int64(total < 10 ? total * 1_000 : min(total, 1 << 40))
       }
       let completed = inBytes ? snapshot.completedBytes : snapshot.completedCount
-      progress.completedUnitCount = Int64(
-        (Double(progress.totalUnitCount) * Double(completed) / Double(total)).rounded())
+      // What files of others announce may be more than there can be.
+      let share = min(Double(completed) / Double(total), 1)
+      progress.completedUnitCount = Int64((Double(progress.totalUnitCount) * share).rounded())
     }
     for observer in observers { observer(snapshot) }
   }
