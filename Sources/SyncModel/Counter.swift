@@ -44,7 +44,8 @@ public struct Counter: Hashable, Sendable {
   }
 
   /// Adds the difference between two numbers to a client's sum; false, and
-  /// nothing is added, if one of them is no number.
+  /// nothing is added, if one of them is no number, or what would be added, or
+  /// the sum, is beyond what 64 bits hold: then the counter is set.
   ///
   /// - Parameter time: When it was added. The sum's time is later than that
   ///   of the one before, whatever this is.
@@ -54,9 +55,9 @@ public struct Counter: Hashable, Sendable {
     guard let difference = Self.difference(from: old, to: new) else { return false }
     if old == new { return true }
     let before = sums[client]
-    sums[client] = Sum(
-      Self.sum([before?.value ?? .integer(0), difference]),
-      at: max(time, before?.time.next ?? .zero))
+    let sum = Self.sum([before?.value ?? .integer(0), difference])
+    if sum == .integer(.min) || sum == .integer(.max) || !Self.isNumber(sum) { return false }
+    sums[client] = Sum(sum, at: max(time, before?.time.next ?? .zero))
     return true
   }
 
@@ -67,14 +68,15 @@ public struct Counter: Hashable, Sendable {
   }
 
   /// What has to be added to a number so that it is another; `nil` if one of
-  /// them is none.
+  /// them is none, or it is beyond what 64 bits hold.
   public static func difference(from old: Value, to new: Value) -> Value? {
     guard isNumber(old), isNumber(new) else { return nil }
     if case .integer(let old) = old, case .integer(let new) = new {
       let (result, overflows) = new.subtractingReportingOverflow(old)
-      return .integer(overflows ? (new < 0 ? .min : .max) : result)
+      return overflows ? nil : .integer(result)
     }
-    return .real(real(new) - real(old))
+    let result = real(new) - real(old)
+    return result.isFinite ? .real(result) : nil
   }
 
   static func isNumber(_ value: Value) -> Bool {

@@ -276,6 +276,18 @@ import Testing
     try converge(devices, "SELECT stock FROM article WHERE id = 1", ["9223372036854775807"])
   }
 
+  @Test(arguments: [
+    ("9223372036854775807", "-9223372036854775808"), ("-2", "9223372036854775807"),
+    ("1e308", "-1.5e+308"),
+  ])
+  func whatIsBeyond64BitsFromTheNumberBeforeSetsTheCounter(before: String, after: String) throws {
+    let devices = try counters(2)
+    try devices[0].run("UPDATE article SET stock = \(before) WHERE id = 1")
+    try converge(devices)
+    try devices[1].run("UPDATE article SET stock = \(after) WHERE id = 1")
+    try converge(devices, "SELECT stock FROM article WHERE id = 1", [after])
+  }
+
   @Test func aSumOfRealsThatIsAnIntegerIsShownAsTheColumnKeepsIt() throws {
     let devices = try counters(2)
     try devices[0].run("UPDATE article SET stock = stock + 0.5 WHERE id = 1")

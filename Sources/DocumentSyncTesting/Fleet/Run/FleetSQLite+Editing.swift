@@ -76,6 +76,12 @@ struct EditOutcome: Hashable, Sendable {
 
   fileprivate mutating func add(_ outcome: StatementOutcome) { statements.append(outcome) }
 
+  /// Whether a foreign key has refused a statement before a COMMIT.
+  func hasRefusedBefore(_ commit: StatementOutcome) -> Bool {
+    guard commit.sql == "COMMIT", let end = statements.firstIndex(of: commit) else { return false }
+    return statements[..<end].contains(where: \.isRefusedByForeignKey)
+  }
+
   /// The first statement that another database answers otherwise.
   func firstDifference(
     from expected: EditOutcome
