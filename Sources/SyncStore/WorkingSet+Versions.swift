@@ -116,7 +116,7 @@ struct CopiedVersions {
     switch (change.action, row.state.existence) {
     case (.insert, .deleted):
       return session.clients.precedes(change.stamp, row.state.existenceStamp)
-    case (.delete, .inserted):
+    case (.delete, .inserted), (.erase, .inserted):
       return row.state.exceptions.isEmpty
         && row.state.cellStamp.time == row.state.existenceStamp.time
     default: return false
