@@ -23,7 +23,12 @@ struct LocalSiblings {
     do {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder)
       where name.hasPrefix(prefix) {
-        try FileManager.default.removeItem(atPath: folder + "/" + name)
+        do {
+          try FileManager.default.removeItem(atPath: folder + "/" + name)
+        } catch let error as CocoaError where error.code == .fileNoSuchFile {
+          // What was interrupted has removed it meanwhile: it is gone as wanted.
+          continue
+        }
       }
     } catch {
       throw failure(error, "Unfinished files beside the store could not be removed.")
