@@ -11,8 +11,7 @@ struct LosingVersions {
   /// Those that live on as rows of their own, with their values, in the order
   /// in which they were found.
   private(set) var lost: [(version: Version, values: [Value?])] = []
-  /// Those of which their own author, or somebody who had seen them, has made
-  /// another version.
+  /// Those that a later version names as the one that it replaces.
   private(set) var replaced: [Version] = []
 
   var isEmpty: Bool { lost.isEmpty && replaced.isEmpty }

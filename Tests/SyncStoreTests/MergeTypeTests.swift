@@ -98,7 +98,7 @@ import Testing
   /// Two edits that agree, one that follows one of them, and a third one, heard
   /// of in every order.
   @Test(arguments: schemas, 0..<24)
-  func whoeverHearsOfVersionsFirstAllEndTheSame(schema: String, order: Int) throws {
+  func devicesEndTheSameInWhateverOrderTheyHearOfVersions(schema: String, order: Int) throws {
     let devices = try scratch.devices(
       4, schema, configuration: Self.configuration(.keepBoth))
     for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
