@@ -117,13 +117,6 @@ public struct TimeLimitedDirectory: SharedDirectory {
   }
 }
 
-/// What whoever waits for a directory asks meanwhile.
-public enum DirectoryPatience {
-  /// Called about twenty times a second by the thread that waits; what it
-  /// throws ends the waiting: this is how an operation is cancelled.
-  @TaskLocal public static var check: (@Sendable () throws -> Void)?
-}
-
 /// How many calls on one directory were left to themselves and are stuck.
 private final class StuckCalls: Sendable {
   private enum Place: Hashable {

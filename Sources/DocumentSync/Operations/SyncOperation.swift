@@ -81,9 +81,8 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     return try await withCheckedThrowingContinuation { continuation in
       thread.async { [self] in
         // Also while a call on the directory does not come back.
-        let result = DirectoryPatience.$check.withValue({ [self] in try checkCancellation() }) {
-          Result { try work() }
-        }
+        let result = DirectoryPatience.result(
+          with: { [self] in try checkCancellation() }, of: work)
         continuation.resume(with: result)
       }
     }

@@ -49,8 +49,8 @@ struct ChangeFileReader: Sendable {
     let group = DispatchGroup()
     for (index, item) in items.enumerated() {
       queue.async(group: group) { [files] in
-        let result = DirectoryPatience.$check.withValue(files.context.checkCancellation) {
-          Result { try outcome(of: item, limits: .moderate) }
+        let result = DirectoryPatience.result(with: files.context.checkCancellation) {
+          try outcome(of: item, limits: .moderate)
         }
         results.set(index, result)
       }
