@@ -100,17 +100,7 @@ extension StoreSession {
     }
     keeping.bind(blob: KeptCells.encode(kept.cells), at: 5)
     try keeping.run()
-    for reference in references {
-      let statement = try access.statement(
-        "INSERT OR IGNORE INTO docsync_kept_reference (parent, columns, key, tbl, identity) "
-          + "VALUES (?, ?, ?, ?, ?)")
-      statement.bind(Int64(reference.parent), at: 1)
-      statement.bind(reference.columns, at: 2)
-      statement.bind(blob: reference.key.bytes, at: 3)
-      statement.bind(Int64(row.table), at: 4)
-      statement.bind(blob: row.identity.bytes, at: 5)
-      try statement.run()
-    }
+    try noteReferences(references, of: row)
     for claim in claims {
       let statement = try access.statement(
         "INSERT OR IGNORE INTO docsync_claim (tbl, ix, key, identity) VALUES (?, ?, ?, ?)")
@@ -118,6 +108,21 @@ extension StoreSession {
       statement.bind(Int64(claim.index), at: 2)
       statement.bind(blob: claim.key.bytes, at: 3)
       statement.bind(blob: row.identity.bytes, at: 4)
+      try statement.run()
+    }
+  }
+
+  /// Notes what a row that is kept refers to. Idempotent.
+  func noteReferences(_ references: Set<ReferenceKey>, of row: RowKey) throws {
+    for reference in references {
+      let statement = try access(row.table).statement(
+        "INSERT OR IGNORE INTO docsync_kept_reference (parent, columns, key, tbl, identity) "
+          + "VALUES (?, ?, ?, ?, ?)")
+      statement.bind(Int64(reference.parent), at: 1)
+      statement.bind(reference.columns, at: 2)
+      statement.bind(blob: reference.key.bytes, at: 3)
+      statement.bind(Int64(row.table), at: 4)
+      statement.bind(blob: row.identity.bytes, at: 5)
       try statement.run()
     }
   }

@@ -193,12 +193,16 @@ extension StoreSession {
 
   /// Likewise, for what a deleted row held: a number that is the key of no row,
   /// and was of none, is a number, as it is where the row was not deleted.
-  func lastExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
-    if case .key(let table) = column.domain, let key = Self.key(value),
-      try access(table).identity(ofKeyInUse: key) == nil
-    {
-      return value
+  ///
+  /// - Parameter isEdited: Whether the edits in the log have set it. Otherwise
+  ///   a row that has got the key since is not the one that is meant.
+  func lastExported(_ value: Value, _ column: ColumnSchema, isEdited: Bool) throws -> Value {
+    guard case .key(let table) = column.domain, let key = Self.key(value) else {
+      return try earlierExported(value, column)
     }
+    let access = try access(table)
+    if try access.identity(ofKeyInUse: key) == nil { return value }
+    if !isEdited, try plainKeys(of: table).contains(key), try access.isGiven(key) { return value }
     return try earlierExported(value, column)
   }
 }

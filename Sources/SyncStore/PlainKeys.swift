@@ -150,29 +150,10 @@ extension ChangeExport {
     return found
   }
 
-  /// The keys that rows were given by the edits in the log.
+  /// The plain values that are keys of rows by the edits in the log.
   private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
-    let key = "p.\(quoted(parent.localKey ?? "rowid"))"
-    let match = parent.keyColumns.enumerated().map { "l.k\($0) = p.\(quoted($1))" }
-    let isGiven =
-      "FROM \(parent.quotedName) AS p JOIN \(parent.logName) AS l "
-      + "ON \(match.joined(separator: " AND ")) "
-      + "WHERE l.op = \(CaptureTriggers.Entry.insert.rawValue)"
-    guard plain.count < 16 else {
-      return try Int64.fetchSet(session.database, sql: "SELECT \(key) \(isGiven)")
-        .intersection(plain).map { $0 }
-    }
-    return try plain.filter { wanted in
-      // First by the row, since mostly there is none.
-      let isThere = try Bool.fetchOne(
-        session.database,
-        sql: "SELECT EXISTS (SELECT 1 FROM \(parent.quotedName) AS p WHERE \(key) = ?)",
-        arguments: [wanted])
-      guard isThere == true else { return false }
-      return try Bool.fetchOne(
-        session.database, sql: "SELECT EXISTS (SELECT 1 \(isGiven) AND \(key) = ?)",
-        arguments: [wanted]) ?? false
-    }
+    let access = try session.access(parent.id)
+    return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }
   }
 
   private func plainCells(

@@ -185,10 +185,17 @@ struct SchemaArrival {
     let rows = try StoredRow.fetchAll(
       session.database, sql: "SELECT tbl, identity FROM docsync_kept")
     let set = WorkingSet(session: session)
+    let unsettled = WorkingSet(session: session)
     for row in rows {
       let bytes: Data = try row["identity"]
       let key = RowKey(table: try row["tbl"], identity: RowIdentity(bytes: Array(bytes)))
-      if remade.contains(key.table), try keepsOnlyCounters(key) { continue }
+      if remade.contains(key.table), try keepsOnlyCounters(key) {
+        let references = try RowWriter(set: unsettled).references(
+          of: try unsettled.row(key), session.schema[key.table])
+        try session.noteReferences(references, of: key)
+        unsettled.removeAll()
+        continue
+      }
       try set.row(key)
       if set.count >= Self.rowsPerBatch { _ = try Materializer(set: set).run() }
     }

@@ -235,7 +235,11 @@ final class TableExport {
       }
       guard let old = log.old, !log.isHidden else { return nil }
       let value = batch.olds[position][old]
-      return (position, try session.lastExported(value, table.columns[position]))
+      return (
+        position,
+        try session.lastExported(
+          value, table.columns[position], isEdited: log.changed.contains(position))
+      )
     }
   }
 

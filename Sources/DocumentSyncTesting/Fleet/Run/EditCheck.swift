@@ -54,22 +54,41 @@ struct EditCheck {
     }
     // Sealing gives new rows their identities, and may take from the table
     // rows that have theirs.
-    let missing = try missing(said, own, after, prefersBefore: false)
-    guard hasApplied, !missing.isEmpty else { return missing }
-    return try self.missing(said, own, after, prefersBefore: true)
+    var missing = try missing(said, own, after, .after)
+    for keys in [Keys.before, .beforeCopies] where hasApplied && !missing.isEmpty {
+      missing = try self.missing(said, own, after, keys)
+    }
+    return missing
+  }
+
+  /// Which rows the keys stand for that the tables have before sealing.
+  private enum Keys {
+    /// Those that have them afterwards.
+    case after
+    /// Those that had them before what others did was applied, and those that
+    /// the change sets name.
+    case before
+    /// Likewise, but a change set names the key of a row that merging has made
+    /// since: a version that lives on in a table that keeps both.
+    case beforeCopies
   }
 
   private mutating func missing(
-    _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, prefersBefore: Bool
+    _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, _ keys: Keys
   ) throws -> [String] {
-    var reader = prefersBefore ? self.reader : after
-    reader.addMissing(from: prefersBefore ? after : self.reader)
-    for (table, keys) in said.identities { reader.add(keys, of: table) }
+    var reader = keys == .after ? after : self.reader
+    // A row from before syncing had its key until what others did was applied.
+    if keys != .after { reader.addOriginals(among: before.keys) }
+    reader.addMissing(from: keys == .after ? self.reader : after)
+    for (table, named) in said.identities
+    where keys != .beforeCopies || schema.table(table)?.mergeType != .keepBoth {
+      reader.add(named, of: table)
+    }
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
     now = reader.logical(tables)
     restored = Set(
-      try reader.read().keys.filter {
+      reader.logical(try after.localRows()).keys.filter {
         now[$0] == nil && schema.table($0.table)?.canLoseKeys == true
       })
     return Set(before.keys).union(now.keys).sorted().flatMap { key in

@@ -79,14 +79,18 @@ extension FleetInvariants {
   /// the directory nor into the store.
   func checkIdleSyncs(_ devices: [FleetDevice]) async throws {
     for device in devices {
-      let publications = world.ledger.publications
-      let version = try device.program.rows("PRAGMA data_version")
+      let before = try written(by: [device])
       _ = try await device.synchronize(salt: plan.seed)
-      guard world.ledger.publications == publications,
-        try device.program.rows("PRAGMA data_version") == version
-      else {
+      guard try written(by: [device]) == before else {
         throw FleetFailure(.wroteWhenIdle, "device \(device.number)")
       }
     }
+  }
+
+  /// How often something was published, and the versions of the devices'
+  /// stores, which change when they are written.
+  func written(by devices: [FleetDevice]) throws -> [Value] {
+    try [.integer(Int64(world.ledger.publications))]
+      + devices.flatMap { try $0.program.rows("PRAGMA data_version").flatMap { $0 } }
   }
 }

@@ -1,0 +1,63 @@
+import SyncModel
+import Testing
+
+@testable import SyncStore
+
+/// Numbers in columns that stand for keys, of rows that get such a key or go
+/// with the same edits.
+@Suite struct PlainValueTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func devices(_ kind: Int) throws -> [Device] {
+    var configuration = StoreConfiguration()
+    configuration.references = ["thing": ["kind": "kind"]]
+    return try scratch.devices(
+      2,
+      """
+      CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE thing (id TEXT PRIMARY KEY, kind INTEGER);
+      CREATE TABLE part (id TEXT PRIMARY KEY, thing TEXT REFERENCES thing);
+      INSERT INTO kind VALUES (7, 'seven'); INSERT INTO thing VALUES ('t', \(kind));
+      """, configuration: configuration)
+  }
+
+  /// A part that is added meanwhile brings the deleted thing back, with what it
+  /// held.
+  @Test func aDeletedRowHeldNoReferenceToARowThatGotTheKeySince() throws {
+    let devices = try devices(6)
+    try devices[0].run("INSERT INTO part VALUES ('p', 't')")
+    try devices[1].run("BEGIN; INSERT INTO kind VALUES (6, 'six'); DELETE FROM thing; COMMIT")
+    try converge(devices, "SELECT kind FROM thing", ["6"])
+    // Another key than the plain value, where that is shown.
+    #expect(try devices[0].rows("SELECT count(*) FROM kind WHERE id = 6") == ["0"])
+    #expect(try devices[0].rows("SELECT name FROM kind ORDER BY 1") == ["seven", "six"])
+  }
+
+  @Test func aDeletedRowHeldAReferenceThatWasSetAfterTheRowGotItsKey() throws {
+    let devices = try devices(6)
+    try devices[0].run("INSERT INTO part VALUES ('p', 't')")
+    try devices[1].run(
+      "BEGIN; INSERT INTO kind VALUES (8, 'eight'); UPDATE thing SET kind = 8; "
+        + "DELETE FROM thing; COMMIT")
+    try converge(devices, "SELECT name FROM thing JOIN kind ON kind.id = kind", ["eight"])
+  }
+
+  /// The number 7 was a plain value of another row once. That of this row leads
+  /// to the row with that key, also where REPLACE has written it again.
+  @Test(arguments: [
+    "REPLACE INTO kind VALUES (7, 'again')",
+    "DELETE FROM kind; INSERT INTO kind VALUES (7, 'again')",
+  ])
+  func aReferenceStaysOneWhereItsRowIsWrittenAgain(edit: String) throws {
+    let devices = try devices(7)
+    try devices[1].run("DELETE FROM kind; INSERT INTO thing VALUES ('plain', 7)")
+    try devices[1].run("UPDATE thing SET kind = NULL WHERE id = 'plain'")
+    try converge(devices)
+    try devices[1].run("INSERT INTO kind VALUES (7, 'seven'); UPDATE thing SET kind = 7")
+    try converge(devices)
+    try devices[1].run(edit)
+    try converge(devices, "SELECT count(*) FROM thing JOIN kind ON kind.id = kind", ["2"])
+  }
+}
