@@ -1,6 +1,56 @@
+import GRDB
 import SyncModel
 
+/// The local keys of a table's log that lead to a row no more.
+struct LoggedKeys {
+  /// Those that rows had before the edits, if these may have taken them.
+  var gone: Set<Int64>
+  /// Those of rows that came and went: nothing is said of them.
+  var unseen: Set<Int64>
+}
+
 extension TableAccess {
+  /// The identity of the row that a local key leads to: one that has it, or
+  /// had it until an edit that is not sealed. `nil` if there is none.
+  func identity(ofKeyInUse key: Int64) throws -> RowIdentity? {
+    if table.identity == .surrogate {
+      if let identity = try explicitIdentity(of: key) {
+        return try keysInLog().unseen.contains(key) ? nil : identity
+      }
+      guard try isTaken(key) || keysInLog().gone.contains(key) else { return nil }
+      return try originalIdentity(of: key)
+    }
+    guard try isTaken(key) || loggedKey(key) != nil else { return nil }
+    return try identity(ofLocalKey: key)
+  }
+
+  private func keysInLog() throws -> LoggedKeys {
+    if let loggedKeys { return loggedKeys }
+    typealias Entry = CaptureTriggers.Entry
+    let kinds = [Entry.delete, .replaced, .present, .hiddenDelete].map { "\($0.rawValue)" }
+    var keys = LoggedKeys(
+      gone: try Int64.fetchSet(
+        session.database,
+        sql: "SELECT k0 FROM \(table.logName) WHERE op IN (\(kinds.joined(separator: ", ")))"),
+      unseen: [])
+    if !keys.gone.isEmpty {
+      keys.unseen = try Int64.fetchSet(
+        session.database,
+        sql: """
+          SELECT k0 FROM (SELECT k0, op, min(seq), \
+          sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+          FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+          WHERE op = \(Entry.insert.rawValue) AND balance = 0 AND NOT EXISTS \
+          (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)
+          """)
+      keys.gone.subtract(keys.unseen)
+    }
+    loggedKeys = keys
+    return keys
+  }
+
+  func forgetGoneKeys() { loggedKeys = nil }
+
   /// Whether the edits in the log gave a local key to a row, and no row had it
   /// before them.
   func isGiven(_ key: Int64) throws -> Bool {

@@ -9,7 +9,7 @@ import SyncModel
 final class TableAccess {
   let table: TableSchema
   let stamps: StampBlocks
-  private unowned let session: StoreSession
+  unowned let session: StoreSession
 
   private let selecting: SQLStatement
   private let deleting: SQLStatement
@@ -63,7 +63,7 @@ final class TableAccess {
 
   /// The identity that a row has had from the beginning. One that has another
   /// key by now has taken it along: nothing has this key.
-  private func originalIdentity(of key: Int64) throws -> RowIdentity {
+  func originalIdentity(of key: Int64) throws -> RowIdentity {
     let isNobody = try movedOriginals().contains(key)
     return RowIdentity(
       bytes: Bits128(
@@ -71,34 +71,8 @@ final class TableAccess {
       ).bytes)
   }
 
-  /// The identity of the row that a local key leads to: one that has it, or
-  /// had it until an edit that is not sealed. `nil` if there is none.
-  func identity(ofKeyInUse key: Int64) throws -> RowIdentity? {
-    if table.identity == .surrogate {
-      if let identity = try explicitIdentity(of: key) { return identity }
-      guard try isTaken(key) || goneKeys().contains(key) else { return nil }
-      return try originalIdentity(of: key)
-    }
-    guard try isTaken(key) || loggedKey(key) != nil else { return nil }
-    return try identity(ofLocalKey: key)
-  }
-
-  private var gone: Set<Int64>?
-
-  /// The keys that rows had before the edits in the log, if these may have
-  /// taken them.
-  private func goneKeys() throws -> Set<Int64> {
-    if let gone { return gone }
-    typealias Entry = CaptureTriggers.Entry
-    let kinds = [Entry.delete, .replaced, .present, .hiddenDelete].map { "\($0.rawValue)" }
-    let found = try Int64.fetchSet(
-      session.database,
-      sql: "SELECT k0 FROM \(table.logName) WHERE op IN (\(kinds.joined(separator: ", ")))")
-    gone = found
-    return found
-  }
-
-  func forgetGoneKeys() { gone = nil }
+  /// What the log says of local keys; `nil` until it is asked.
+  var loggedKeys: LoggedKeys?
 
   /// The identity that a row with a local key had before the edits that are
   /// in the log.
@@ -162,7 +136,7 @@ final class TableAccess {
 
   /// The declared columns of a row that was deleted, or given another key,
   /// since the last change set, as they were before.
-  private func loggedKey(_ key: Int64) throws -> [Value]? {
+  func loggedKey(_ key: Int64) throws -> [Value]? {
     let keys = table.identityPositions.indices.map { "k\($0)" }
     let source =
       remembersEarlierKeys
@@ -276,7 +250,7 @@ final class TableAccess {
     return key
   }
 
-  private func explicitIdentity(of key: Int64) throws -> RowIdentity? {
+  func explicitIdentity(of key: Int64) throws -> RowIdentity? {
     let statement = try statement("SELECT identity FROM \(table.identityName) WHERE key = ?")
     statement.bind(key, at: 1)
     guard try statement.step() else { return nil }
@@ -341,7 +315,7 @@ final class TableAccess {
   /// Keys of rows that are out of the table for a moment.
   var reservedKeys: Set<Int64> = []
 
-  private func isTaken(_ key: Int64) throws -> Bool {
+  func isTaken(_ key: Int64) throws -> Bool {
     try reservedKeys.contains(key) || hasRow(localKey: key)
   }
 
@@ -484,7 +458,7 @@ final class TableAccess {
   func forgetKeyMemory() {
     greatestKey = nil
     moved = nil
-    gone = nil
+    loggedKeys = nil
   }
 
   /// The statement that deletes by key.

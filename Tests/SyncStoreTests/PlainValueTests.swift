@@ -60,4 +60,12 @@ import Testing
     try devices[1].run(edit)
     try converge(devices, "SELECT count(*) FROM thing JOIN kind ON kind.id = kind", ["2"])
   }
+
+  /// Nothing is said of the row, and so the number leads to none.
+  @Test func theKeyOfARowThatCameAndWentIsAPlainValue() throws {
+    let devices = try devices(7)
+    try devices[1].run("UPDATE thing SET kind = 9")
+    try devices[1].run("INSERT INTO kind VALUES (9, 'nine'); DELETE FROM kind WHERE id = 9")
+    try converge(devices, "SELECT kind FROM thing", ["9"])
+  }
 }

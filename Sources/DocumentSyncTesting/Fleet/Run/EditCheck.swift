@@ -18,6 +18,8 @@ struct EditCheck {
   private let state: LogicalState
   /// The rows before sealing, with the identities that it gave.
   private var now: [OracleKey: [SQLName: Value]] = [:]
+  /// Rows that sealing has taken from their tables.
+  private var hidden: Set<OracleKey> = []
   /// Rows whose key was set to NULL, and that have it again.
   private var restored: Set<OracleKey> = []
 
@@ -87,10 +89,10 @@ struct EditCheck {
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
     now = reader.logical(tables)
+    let shown = reader.logical(try after.localRows())
+    hidden = Set(now.keys).subtracting(shown.keys)
     restored = Set(
-      reader.logical(try after.localRows()).keys.filter {
-        now[$0] == nil && schema.table($0.table)?.canLoseKeys == true
-      })
+      shown.keys.filter { now[$0] == nil && schema.table($0.table)?.canLoseKeys == true })
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
       missing(key, before[key], now[key], said, own) + missingRebirths(key, state, said)
     } + missingMoves(moves, said)
@@ -150,6 +152,7 @@ struct EditCheck {
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
+        !isPlainStill(before?[name], value, position, table),
         !(said.cells[key]?[name] ?? []).contains(where: { isGone($0, position, table) })
       else { return nil }
       let isSaid =
@@ -164,6 +167,17 @@ struct EditCheck {
   /// key refers to it, if it went with the same edits.
   private func isGone(_ said: Value, _ column: Int, _ table: FleetTable) -> Bool {
     if case .identity = said { !isFollowable(said, column, table) } else { false }
+  }
+
+  /// Whether a number was plain and is, since the row that got such a key is
+  /// not shown.
+  private func isPlainStill(
+    _ before: Value?, _ now: Value, _ column: Int, _ table: FleetTable
+  ) -> Bool {
+    guard case .integer? = before, case .identity(let identity) = now,
+      let parent = schema.keyTable(of: column, in: table)
+    else { return false }
+    return hidden.contains(OracleKey(table: parent, identity: identity))
   }
 
   /// With foreign keys off a program may refer to a row that is not there.
