@@ -21,7 +21,7 @@ public struct Counter: Hashable, Sendable {
     /// states of one client the order is the same everywhere.
     public func precedes(_ other: Sum) -> Bool {
       if time != other.time { return time < other.time }
-      return Counter.real(value) < Counter.real(other.value)
+      return Counter.precedes(value, other.value)
     }
   }
 
@@ -85,6 +85,20 @@ public struct Counter: Hashable, Sendable {
     case .real(let real): real.isFinite
     case .null, .text, .blob, .identity: false
     }
+  }
+
+  /// A total order of numbers: of equal ones an integer comes first.
+  private static func precedes(_ left: Value, _ right: Value) -> Bool {
+    if case .integer(let left) = left, case .integer(let right) = right { return left < right }
+    let (leftReal, rightReal) = (real(left), real(right))
+    return leftReal == rightReal ? left.kind.rawValue < right.kind.rawValue : leftReal < rightReal
+  }
+
+  /// Takes over what another word of the same setting says: the greater number
+  /// that was set, and of each client the later sum.
+  public mutating func merge(_ other: Counter) {
+    if Self.precedes(base, other.base) { base = other.base }
+    for (client, sum) in other.sums { merge(sum, of: client) }
   }
 
   private static func real(_ value: Value) -> Double {

@@ -75,20 +75,56 @@ extension WorkingSet {
     }
   }
 
+  /// Brings the cells of a deleted row into their one form, whether or not it
+  /// was shown before it was deleted: those of which nothing was said have
+  /// their defaults if anything is known of others, and else nothing.
+  func settleAbsent(
+    _ values: inout [Value?], _ state: RowState, _ key: RowKey, _ table: TableSchema
+  ) throws {
+    var isKnown = false
+    var keyValues: [Value?]?
+    for position in table.cellPositions where values[position] != nil {
+      guard isAbsent(position, values, state, table) else {
+        isKnown = true
+        continue
+      }
+      keyValues = try keyValues ?? self.keyValues(of: key, table)
+      values[position] = keyValues?[position]
+    }
+    if isKnown, !state.isErased { try fillAbsent(&values, table) }
+  }
+
+  /// Whether nothing was said of a cell.
+  private func isAbsent(
+    _ column: Int, _ values: [Value?], _ state: RowState, _ table: TableSchema
+  ) -> Bool {
+    // What was added to a default is known.
+    if case .counter = values[column].flatMap(CounterValue.init),
+      table.columns[column].domain == .counter
+    {
+      return false
+    }
+    let stamp = state.stamp(of: column)
+    guard state.silence == .zero else { return stamp == state.silence }
+    // Of rows that were there before syncing began all was said.
+    return stamp == .zero && !table.hasUnstampedRows
+  }
+
   /// A deletion that takes the cells along makes it as if nothing had been
   /// said of all that are older, even if the row lives on: what comes after
   /// the deletion brings its own, apart from columns that its author does not
   /// have.
-  func silence(_ row: WorkingRow, before stamp: LocalStamp) {
+  func silence(_ row: WorkingRow, before stamp: LocalStamp) throws {
     let precedes = session.clients.precedes
     guard precedes(row.state.silence, stamp) else { return }
     row.state.silence = stamp
     let table = session.schema[row.key.table]
+    let key = try keyValues(of: row.key, table)
     // Also of one with the same stamp, which no honest author has made: so it
     // does not matter which of the two came first.
     for position in table.cellPositions where !precedes(stamp, row.state.stamp(of: position)) {
       row.state.setStamp(stamp, of: position)
-      if !table.columns[position].isIdentity { row.values[position] = nil }
+      row.values[position] = key[position]
     }
   }
 }

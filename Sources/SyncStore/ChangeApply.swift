@@ -86,7 +86,7 @@ final class ChangeApply {
         changes, table: table, author: author, concurrency: concurrency, session: session)
       if !batch.foreignColumns.isEmpty {
         try session.foreign.keep(
-          changes, columns: batch.foreignColumns, author: author, clients: session.clients,
+          batch.changes, columns: batch.foreignColumns, author: author, clients: session.clients,
           identity: batch.identity)
         report.unknownNames.formUnion(
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })

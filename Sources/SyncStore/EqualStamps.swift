@@ -18,11 +18,23 @@ extension Value {
     }
   }
 
-  /// The value as a table keeps it, so that one that came from there can be
-  /// compared with one that did not.
+  /// The value as a table keeps it, so that what is known of a cell does not
+  /// depend on whether it has been in the table.
   func kept(in column: ColumnSchema) -> Value {
-    guard column.domain == .plain else { return self }
-    return applying(column.affinity).stored(with: column.affinity)
+    switch (column.domain, self) {
+    case (.key, .identity): return self
+    // To a column that refers to nothing an identity is bytes.
+    case (.plain, .identity(let row)): return .blob(row.bytes)
+    case (.counter, .identity(let row)): return CounterValue.plain(.blob(row.bytes)).encoded
+    case (.counter, .blob):
+      // A counter to which nothing was added is the number.
+      if case .counter(let counter) = CounterValue(self), counter.sums.isEmpty {
+        return counter.base.kept(in: column)
+      }
+      return CounterValue(self)?.encoded ?? self
+    case (.plain, _), (.key, _), (.counter, _):
+      return applying(column.affinity).stored(with: column.affinity)
+    }
   }
 }
 

@@ -38,6 +38,8 @@ final class IncomingChanges {
     session: StoreSession
   ) throws {
     self.concurrency = concurrency
+    let nameless = changes.namelessRows
+    let changes = nameless.isEmpty ? changes : changes.leavingOut(nameless)
     self.changes = changes
     self.table = table
     self.author = author
@@ -66,6 +68,7 @@ final class IncomingChanges {
       changes.moves.compactMap { move in
         access.canonical(move.destination).map { (move.row, $0) }
       }, uniquingKeysWith: { first, _ in first })
+    keepValues()
     readIdentities()
     spellKeys()
   }
@@ -75,7 +78,6 @@ final class IncomingChanges {
     fingerprints.reserveCapacity(count)
     identityEnds.reserveCapacity(count)
     let kind = table.identity.kind
-    let keys = kind == .surrogate ? changes.keys : keysAsKept
     let collations = table.identityPositions.map { table.columns[$0].keyCollation }
     for row in 0..<count {
       let start = identities.count
@@ -83,7 +85,7 @@ final class IncomingChanges {
         identities.append(contentsOf: changes.keys[0].bytes[changes.keys[0].contentRange(at: row)])
       } else {
         for index in collations.indices {
-          keys[index].appendKey(at: row, collation: collations[index], to: &identities)
+          changes.keys[index].appendKey(at: row, collation: collations[index], to: &identities)
         }
       }
       identityEnds.append(identities.count)
@@ -99,15 +101,16 @@ final class IncomingChanges {
     }
   }
 
-  /// The values of the key columns as the table keeps them: what is text to
-  /// the author may be a number here.
-  private var keysAsKept: [ValueColumn] {
-    zip(changes.keys, table.identityPositions).map { values, position in
-      let column = table.columns[position]
-      guard column.domain == .plain, values.mayChange(by: column.affinity) else { return values }
-      var kept = ValueColumn()
-      for row in 0..<values.count { kept.append(values[row].kept(in: column)) }
-      return kept
+  /// Has all values as the table keeps them: what is text to the author may be
+  /// a number here.
+  private func keepValues() {
+    if table.identity != .surrogate {
+      for (index, position) in table.identityPositions.enumerated() {
+        changes.keys[index].keep(in: table.columns[position])
+      }
+    }
+    for (index, position) in columns.enumerated() {
+      if let position { changes.cells[index].keep(in: table.columns[position]) }
     }
   }
 
@@ -229,14 +232,29 @@ final class IncomingChanges {
 }
 
 extension ValueColumn {
-  /// Whether a column with an affinity may keep one of the values otherwise.
-  fileprivate func mayChange(by affinity: ColumnSchema.Affinity) -> Bool {
+  /// Has the values as a column of a table keeps them.
+  fileprivate mutating func keep(in column: ColumnSchema) {
+    guard mayChange(in: column) else { return }
+    var kept = ValueColumn()
+    kept.reserve(count, byteCount: bytes.count)
+    for index in 0..<count { kept.append(self[index].kept(in: column)) }
+    self = kept
+  }
+
+  /// Whether a column may keep one of the values otherwise.
+  private func mayChange(in column: ColumnSchema) -> Bool {
     let (integer, real) = (ValueKind.integer.rawValue, ValueKind.real.rawValue)
-    let text = ValueKind.text.rawValue
-    switch affinity {
+    let (text, identity) = (ValueKind.text.rawValue, ValueKind.identity.rawValue)
+    let isReference = if case .key = column.domain { true } else { false }
+    if !isReference, kinds.contains(identity) { return true }
+    if column.domain == .counter, kinds.contains(ValueKind.blob.rawValue) { return true }
+    switch column.affinity {
     case .blob: return false
     case .text: return kinds.contains { $0 == integer || $0 == real }
-    case .integer, .numeric: return kinds.contains(text)
+    case .integer, .numeric:
+      return zip(kinds, words).contains { kind, word in
+        kind == text || kind == real && Int64(exactly: Double(bitPattern: word)) != nil
+      }
     case .real: return kinds.contains { $0 == integer || $0 == text }
     }
   }

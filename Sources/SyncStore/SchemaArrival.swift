@@ -142,7 +142,11 @@ struct SchemaArrival {
     _ table: TableSchema, _ places: [Int?], _ set: WorkingSet
   ) throws {
     func place(_ cell: ForeignRow.Cell) -> Int? {
-      cell.column < places.count ? places[cell.column] : nil
+      guard cell.column < places.count, let place = places[cell.column] else { return nil }
+      // A later version may know what this one cannot read.
+      let isReadable =
+        table.columns[place].domain != .counter || CounterValue(cell.value) != nil
+      return isReadable ? place : nil
     }
     guard row.existence != .unsaid || row.cells.contains(where: { place($0) != nil }) else {
       return
@@ -159,7 +163,9 @@ struct SchemaArrival {
     let change = WorkingSet.Change(
       action: action, stamp: row.existenceStamp,
       cells: row.cells.compactMap { cell in
-        place(cell).map { (column: $0, value: cell.value, stamp: cell.stamp) }
+        place(cell).map {
+          (column: $0, value: cell.value.kept(in: table.columns[$0]), stamp: cell.stamp)
+        }
       }, keyHint: row.keyHint, movedTo: row.destination.flatMap(access.canonical),
       silence: row.silence == .zero ? nil : row.silence)
     _ = try set.merge(change, into: try set.row(RowKey(table: table.id, identity: known)))

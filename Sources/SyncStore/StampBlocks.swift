@@ -73,7 +73,9 @@ final class StampBlocks {
   }
 
   /// Stores the states of rows, given in ascending order of fingerprint, each
-  /// once. `nil` forgets a row.
+  /// once. `nil` forgets a row. Of two rows that somebody gave identities of
+  /// one fingerprint the last one's state is stored: twice in a block it would
+  /// damage that.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
     var index = 0
     /// What did not fill a block and goes into the next one.
@@ -104,8 +106,9 @@ final class StampBlocks {
         {
           position += 1
         }
-        if let state = change.state { merged.append((change.fingerprint, state)) }
         index += 1
+        if index < changes.count, changes[index].fingerprint == change.fingerprint { continue }
+        if let state = change.state { merged.append((change.fingerprint, state)) }
       }
       merged.append(contentsOf: block.entries[position...])
       let isNextTouched =

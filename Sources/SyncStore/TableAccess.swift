@@ -162,9 +162,9 @@ final class TableAccess {
       return identity.bytes.count == 16 ? identity : nil
     }
     let positions = table.identityPositions
-    guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
-      return nil
-    }
+    guard let values = IdentityEncoding.values(of: identity, count: positions.count),
+      !values.contains(.null)
+    else { return nil }
     return self.identity(of: zip(values, positions).map { $0.kept(in: table.columns[$1]) })
   }
 

@@ -102,7 +102,9 @@ final class TableApply {
     switch RowAction(rawValue: batch.changes.actions[row]) {
     case .insert:
       guard state == nil, !table.hasUnstampedRows,
-        batch.shape(row).count == batch.changes.columns.count, batch.isComplete
+        batch.shape(row).count == batch.changes.columns.count, batch.isComplete,
+        // A cell with that stamp says nothing.
+        exceptions.allSatisfy({ batch.exceptionStamp($0) != .zero })
       else { return false }
       return try insert(row, exceptions, cells, &state)
     case .update:

@@ -31,6 +31,31 @@ extension WorkingSet {
     return true
   }
 
+  /// Merges a counter that was set with the stamp that it has already, to a
+  /// value that may be another one; false if it has another stamp.
+  func settle(
+    _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow
+  ) throws -> Bool {
+    guard cell.stamp == row.state.stamp(of: cell.column) else { return false }
+    guard cell.stamp != .zero, cell.stamp != row.state.silence,
+      let value = row.values[cell.column], value != cell.value
+    else { return true }
+    let (known, other) = (CounterValue(value)?.counter, CounterValue(cell.value)?.counter)
+    switch (known, other) {
+    case (.some(var counter), .some(let other)):
+      counter.merge(other)
+      let isNumber = counter.sums.isEmpty
+      row.values[cell.column] =
+        isNumber ? counter.base : CounterValue.counter(counter).encoded
+    // What is no number, to which nothing adds, counts rather than a number.
+    case (nil, .some): break
+    case (.some, nil): row.values[cell.column] = cell.value
+    case (nil, nil):
+      if value.yields(to: cell.value) { row.values[cell.column] = cell.value }
+    }
+    return true
+  }
+
   /// Adds to a counter that was set what came before it.
   func addEarly(to column: Int, of row: WorkingRow) throws {
     merge(

@@ -43,21 +43,12 @@ final class WorkingSet {
     let table = access.table
     var shown: WorkingRow.Shown?
     var localKey: Int64?
-    var values = [Value?](repeating: nil, count: table.columns.count)
+    var values = try keyValues(of: key, table)
     if let local = try access.key(of: key.identity), let found = try access.row(local) {
       shown = WorkingRow.Shown(key: local, values: found.values)
       localKey = found.localKey
       for (position, column) in table.columns.enumerated() {
         values[position] = try session.exported(found.values[position], column)
-      }
-    } else {
-      for (position, value) in zip(
-        table.identityPositions,
-        table.identity == .surrogate
-          ? []
-          : try IdentityEncoding.decode(key.identity, count: table.identityPositions.count))
-      {
-        values[position] = value
       }
     }
     let tableValues = values
@@ -65,11 +56,10 @@ final class WorkingSet {
     for cell in kept?.cells ?? [] where cell.column < values.count {
       values[cell.column] = cell.value
     }
-    let hasCells = !(kept?.cells.isEmpty ?? true)
-    if state?.existence == .inserted
-      || hasCells && state?.existence == .deleted && state?.isErased == false
-    {
+    if let state, state.existence == .inserted || session.isRevived(state, table) {
       try fillAbsent(&values, table)
+    } else if let state, state.existence == .deleted {
+      try settleAbsent(&values, state, key, table)
     }
     let row = WorkingRow(
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
@@ -83,6 +73,19 @@ final class WorkingSet {
     index[key] = row
     rows.append(row)
     return row
+  }
+
+  /// What its identity alone says of a row, by column.
+  func keyValues(of key: RowKey, _ table: TableSchema) throws -> [Value?] {
+    var values = [Value?](repeating: nil, count: table.columns.count)
+    guard table.identity != .surrogate else { return values }
+    let positions = table.identityPositions
+    for (position, value) in zip(
+      positions, try IdentityEncoding.decode(key.identity, count: positions.count))
+    {
+      values[position] = value
+    }
+    return values
   }
 
   // MARK: - Merging
@@ -121,10 +124,10 @@ final class WorkingSet {
       }
     case .update: break
     }
-    if let stamp = change.silence { silence(row, before: stamp) }
+    if let stamp = change.silence { try silence(row, before: stamp) }
     for cell in change.cells {
       let isCounter = table.columns[cell.column].domain == .counter
-      if isCounter, try add(cell, to: row) { continue }
+      if isCounter, try add(cell, to: row) || settle(cell, of: row) { continue }
       if takesPlace(cell, of: row, table) {
         row.values[cell.column] = cell.value
         row.state.setStamp(cell.stamp, of: cell.column)
@@ -134,7 +137,11 @@ final class WorkingSet {
     if let hint = change.keyHint { row.keyHint = hint }
     row.state.normalize(of: table, precedes: session.clients.precedes)
     row.isRevived = session.isRevived(row.state, table)
-    if row.isLiving { try fillAbsent(&row.values, table) }
+    if row.isLiving {
+      try fillAbsent(&row.values, table)
+    } else if row.isDead {
+      try settleAbsent(&row.values, row.state, row.key, table)
+    }
   }
 
   /// Whether what is said of a cell takes the place of what is known of it.
@@ -143,12 +150,11 @@ final class WorkingSet {
   ) -> Bool {
     let known = row.state.stamp(of: cell.column)
     guard known == cell.stamp else { return session.clients.precedes(known, cell.stamp) }
-    let column = table.columns[cell.column]
     // Of honest authors both are the same.
-    guard known != .zero, known != row.state.silence, column.domain != .counter,
-      let value = row.values[cell.column], value != cell.value
+    guard known != .zero, known != row.state.silence, let value = row.values[cell.column],
+      value != cell.value
     else { return false }
-    return value.kept(in: column).yields(to: cell.value.kept(in: column))
+    return value.yields(to: cell.value)
   }
 
   // MARK: - Unique values

@@ -176,6 +176,40 @@ struct WholeStoreDownloadTests {
     }
   }
 
+  /// Files in the place of whole stores, with the hashes that they name.
+  private func forge(_ count: Int, in directory: DamagedDirectory) -> Set<RelativePath> {
+    Set(
+      (0..<count).map { number in
+        let content = Array("forged \(number)".utf8)
+        let name = WholeStoreName(
+          number: UInt64(1_000 + number), hash: HashFragment(ContentHash(of: content)))
+        return directory.put(
+          content, at: directory.layout.path(of: name, by: directory.original.clients[2]))
+      })
+  }
+
+  @Test func joiningTriesABoundedNumberOfThem() async throws {
+    let directory = try await DamagedDirectory()
+    let honest = wholeStores(directory)
+    let forged = forge(200, in: directory)
+    // Those that markers tell of come first.
+    let counter = CountingDirectory(directory.memory)
+    _ = try await join(counter)
+    #expect(forged.isDisjoint(with: counter.counts.read))
+    for path in honest { directory.take(path) }
+    let tries = CountingDirectory(directory.memory)
+    let other = try Scratch()
+    let error = try #require(
+      await syncError {
+        _ = try await DocumentSyncManager.join(
+          storeAt: other.store("late"), directory: tries, client: "late",
+          environment: World(seed: 9).environment)
+      })
+    #expect(error.code == .wholeStoreMissing)
+    #expect(error.message.hasSuffix("There are more; at most 64 are tried."))
+    #expect(tries.counts.read.filter(forged.contains).count == 64)
+  }
+
   @Test func mergingPassesOverOneThatIsNotWhatItSays() async throws {
     let directory = try await DamagedDirectory()
     let path = try Wrong.vectorBeyondTheDatabase.publish(in: directory, of: 1)

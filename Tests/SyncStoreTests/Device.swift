@@ -219,12 +219,15 @@ final class Scratch {
   /// has the others join.
   func devices(
     _ count: Int, _ sql: String, configuration: StoreConfiguration = StoreConfiguration(),
-    options: LocalStore.Options = LocalStore.Options()
+    options: LocalStore.Options = LocalStore.Options(), clients: [ClientIdentifier]? = nil
   ) throws -> [Device] {
+    func binding(_ number: Int) -> StoreBinding {
+      self.binding("device \(number)", client: clients?[number - 1] ?? .random())
+    }
     let first = path + "/device1.db"
     try Program(first).run(sql)
     let store = try LocalStore.create(
-      at: first, binding: binding("device 1"), configuration: configuration, options: options)
+      at: first, binding: binding(1), configuration: configuration, options: options)
     var devices = [try Device(store: store, path: first)]
     let world = World(beginning: path + "/beginning.db")
     world.add(devices[0])
@@ -235,7 +238,7 @@ final class Scratch {
       devices.append(
         try Device(
           store: try LocalStore.adopt(
-            snapshotAt: path, binding: binding("device \(number + 1)"), options: options),
+            snapshotAt: path, binding: binding(number + 1), options: options),
           path: path))
       world.add(devices[number])
     }

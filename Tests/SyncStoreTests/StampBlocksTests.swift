@@ -36,6 +36,24 @@ import Testing
     }
   }
 
+  /// Only who forges identities gives two rows one fingerprint.
+  @Test func twoRowsOfOneFingerprintDamageNothing() throws {
+    let scratch = try Scratch()
+    let device = try scratch.devices(1, "CREATE TABLE t (k TEXT PRIMARY KEY, a, b)")[0]
+    try device.store.write { session in
+      let blocks = try session.access(1).stamps
+      let fingerprint = RowFingerprint(high: 1 << 40, low: 1)
+      var (first, last) = (RowState.unstamped, RowState.unstamped)
+      first.existence = .deleted
+      last.existence = .inserted
+      for _ in 0..<2 {
+        try blocks.store([(fingerprint, first), (fingerprint, last)])
+        #expect(try blocks.state(of: fingerprint) == last)
+        #expect(try blocks.states(of: [fingerprint, fingerprint]) == [last, last])
+      }
+    }
+  }
+
   /// What a damaged block is read as, if it is read at all, can be written again.
   @Test(arguments: 1...40) func aDamagedBlockIsRefusedOrCanBeWritten(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

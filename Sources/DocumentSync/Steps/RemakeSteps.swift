@@ -59,12 +59,13 @@ struct RemakeSteps: StoreSteps {
     let generation = GenerationFile(of: binding)
     let steps = WholeStoreSteps(files)
     do {
+      // All are tried: without one, rows would be said as of 1970.
       do {
         _ = try steps.download(
-          generation, beside: siblings,
+          generation, beside: siblings, atMost: .max,
           where: { candidate in candidate.vector.map(vector.contains) ?? false })
       } catch let error as SyncError where error.code == .wholeStoreMissing {
-        _ = try steps.download(generation, beside: siblings)
+        _ = try steps.download(generation, beside: siblings, atMost: .max)
       }
     } catch let error as SyncError where error.code == .wholeStoreMissing {
       context.environment.logger.notice("\(error)")

@@ -6,6 +6,9 @@ import SyncStore
 extension WholeStoreSteps {
   /// The greatest file that is read.
   private static let limit = 1 << 40
+  /// How many are tried unless told otherwise: a directory may hold any number
+  /// of files that only look like whole stores.
+  private static let greatestTries = 64
 
   /// Gets the best whole store that is whole into the temporary file `database`
   /// beside a store, for the users that the store is for.
@@ -27,7 +30,7 @@ extension WholeStoreSteps {
   ///   - isWanted: Tells those that will do.
   func download(
     _ document: GenerationFile, beside siblings: LocalSiblings,
-    passingOver unsound: Set<String> = [], atMost greatestCount: Int = .max,
+    passingOver unsound: Set<String> = [], atMost greatestCount: Int = Self.greatestTries,
     onUnsound: (String) throws -> Void = { _ in },
     where isWanted: (Candidate) -> Bool = { _ in true }
   ) throws -> WholeStoreFile.Checked {
@@ -40,7 +43,10 @@ extension WholeStoreSteps {
       for candidate in listed.candidates where isWanted(candidate) {
         let path = layout.path(of: candidate.name, by: candidate.client)
         guard !failures.contains(path), !unsound.contains(path.description) else { continue }
-        guard tried < greatestCount else { break listing }
+        guard tried < greatestCount else {
+          failures.limit = greatestCount
+          break listing
+        }
         tried += 1
         do {
           let checked = try get(candidate, at: path, of: document, beside: siblings)
@@ -113,6 +119,8 @@ struct UnsoundWholeStore: Error {
 /// Whole stores that were passed over, and why.
 struct WholeStoreFailures {
   private var failures: [(path: RelativePath, error: any Error)] = []
+  /// How many are tried at most, if there were more; `nil` if all were tried.
+  var limit: Int?
 
   var isEmpty: Bool { failures.isEmpty }
 
@@ -146,7 +154,8 @@ struct WholeStoreFailures {
         ? "The document's whole store cannot be used: \(reasons[0].sentence)"
         : "None of the document's whole stores can be used: "
           + zip(failures, reasons).map { "\(Self.name($0.path)): \($1.sentence)" }
-          .joined(separator: " "),
+          .joined(separator: " ")
+          + (limit.map { " There are more; at most \($0) are tried." } ?? ""),
       remedy: remedy.prefix(1).uppercased() + remedy.dropFirst() + ", then try again.",
       detail: zip(failures, reasons).map { "\($0.path): \($1.detail)" }.joined(separator: "; "))
   }
