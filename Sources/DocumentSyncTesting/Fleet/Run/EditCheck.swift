@@ -11,6 +11,7 @@ struct EditCheck {
   private let schema: FleetSchema
   private let before: [OracleKey: [SQLName: Value]]
   private let tables: [SQLName: [[Value]]]
+  private let keys: [SQLName: [Int64: RowIdentity]]
   private let reader: VisibleRows
   /// Where rows went whose key was changed.
   private let moves: [OracleKey: OracleKey]
@@ -23,12 +24,14 @@ struct EditCheck {
 
   /// - Parameters:
   ///   - shown: What was shown after the last synchronization.
+  ///   - keys: The integer keys that rows with declared columns had then.
   ///   - moves: Where rows went whose key was changed.
   ///   - state: What was merged before.
   init(
     _ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [SQLName: Value]],
-    moves: [OracleKey: OracleKey], state: LogicalState
+    keys: [SQLName: [Int64: RowIdentity]], moves: [OracleKey: OracleKey], state: LogicalState
   ) throws {
+    self.keys = keys
     self.moves = moves
     self.state = state
     self.schema = schema
@@ -67,6 +70,7 @@ struct EditCheck {
     for (table, keys) in said.identities { reader.add(keys, of: table) }
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
+    reader.formerKeys = keys
     now = reader.logical(tables)
     restored = Set(
       try reader.read().keys.filter {
@@ -104,8 +108,8 @@ struct EditCheck {
   ) -> [String] {
     guard let table = schema.table(key.table), let row = now[key] else { return [] }
     return table.references.compactMap { reference in
-      guard let parent = schema.table(reference.parent), parent.hasSurrogateKey,
-        reference.columns.count == 1, reference.parentColumns == parent.key,
+      guard let parent = schema.table(reference.parent), let parentKey = parent.integerKey,
+        reference.columns.count == 1, reference.parentColumns == [parentKey],
         case .identity(let identity) = row[table.columns[reference.columns[0]].name],
         before[key]?[table.columns[reference.columns[0]].name] != .identity(identity)
       else { return nil }
