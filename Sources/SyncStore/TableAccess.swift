@@ -147,11 +147,37 @@ final class TableAccess {
       sql: """
         CREATE TEMP TABLE IF NOT EXISTS docsync_earlier_\(table.id) \
         (identity INTEGER PRIMARY KEY, \(names));
+        CREATE INDEX IF NOT EXISTS temp.docsync_earlier_\(table.id)_keys \
+        ON docsync_earlier_\(table.id) (\(collatedKeys));
         DELETE FROM \(earlierKeys);
         INSERT OR IGNORE INTO \(earlierKeys) (identity, \(names)) \
         SELECT identity, \(names) FROM \(table.logName) WHERE identity IS NOT NULL ORDER BY seq
         """)
     remembersEarlierKeys = true
+  }
+
+  /// The columns that hold declared values in the log, as the table's compare.
+  private var collatedKeys: String {
+    table.identityPositions.enumerated().map {
+      "k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }.joined(separator: ", ")
+  }
+
+  /// The local key that a row had which has gone with the edits in the log:
+  /// what still refers to it holds that key.
+  private func earlierLocalKey(of identity: RowIdentity, _ values: [Value]) throws -> Int64? {
+    guard remembersEarlierKeys else { return nil }
+    let match = table.identityPositions.enumerated().map {
+      "k\($0) = ? COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }
+    let statement = try statement(
+      "SELECT identity FROM \(earlierKeys) WHERE \(match.joined(separator: " AND "))")
+    for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+    var keys: [Int64] = []
+    while try statement.step() { keys.append(statement.integer(at: 0)) }
+    return try keys.first {
+      try !hasRow(localKey: $0) && earlierIdentity(ofLocalKey: $0) == identity
+    }
   }
 
   func forgetEarlierKeys() throws {
@@ -200,8 +226,9 @@ final class TableAccess {
       values, collations: table.identityPositions.map { table.columns[$0].keyCollation })
   }
 
-  /// The key under which the row with an identity is in the table, or will
-  /// be: one that has been given to it in this store. `nil` if it has none.
+  /// The key under which the row with an identity is in the table, will be, or
+  /// was until it went with the edits in the log: one that has been given to it
+  /// in this store. `nil` if it has none.
   func localKey(of identity: RowIdentity) throws -> Int64? {
     switch table.identity {
     case .surrogate:
@@ -229,13 +256,15 @@ final class TableAccess {
       let statement = try statement(
         "SELECT \(quoted(table.localKey ?? "rowid")) FROM \(table.quotedName) "
           + "WHERE \(Self.match(table.keyColumns))")
-      for (index, value) in values.enumerated() {
-        guard let local = try session.imported(value, table.columns[positions[index]]) else {
+      var local: [Value] = []
+      for (position, value) in zip(positions, values) {
+        guard let value = try session.importedKey(value, table.columns[position]) else {
           return nil
         }
-        statement.bind(local, at: index + 1)
+        local.append(value)
       }
-      guard try statement.step() else { return nil }
+      for (index, value) in local.enumerated() { statement.bind(value, at: index + 1) }
+      guard try statement.step() else { return try earlierLocalKey(of: identity, local) }
       defer { statement.reset() }
       return statement.integer(at: 0)
     case .primaryKey:
@@ -412,7 +441,7 @@ final class TableAccess {
     for (position, value) in zip(
       positions, try IdentityEncoding.decode(identity, count: positions.count))
     {
-      guard let local = try session.imported(value, table.columns[position]) else { return nil }
+      guard let local = try session.importedKey(value, table.columns[position]) else { return nil }
       key.append(local)
     }
     return key

@@ -185,14 +185,7 @@ struct VisibleRows {
     of key: Int64, in name: SQLName, _ keys: KeysInUse
   ) -> RowIdentity? {
     guard let table = schema.table(name) else { return nil }
-    guard let values = keys.rows[name]?[key] else {
-      // Only the row that had the key can tell.
-      guard let former = formerKeys[name]?[key] else { return nil }
-      let isThere = keys.rows[name, default: [:]].keys.contains {
-        declaredIdentity(of: $0, in: name, keys) == former
-      }
-      return isThere ? former : nil
-    }
+    guard let values = keys.rows[name]?[key] else { return formerKeys[name]?[key] }
     return self.key(
       zip(table.key, values).map { logicalValue($1, column: $0, table, keys) }, table
     ).identity

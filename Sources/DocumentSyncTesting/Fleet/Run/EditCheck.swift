@@ -66,6 +66,7 @@ struct EditCheck {
     _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, prefersBefore: Bool
   ) throws -> [String] {
     var reader = prefersBefore ? self.reader : after
+    if prefersBefore { reader.addOriginals(among: before.keys) }
     reader.addMissing(from: prefersBefore ? after : self.reader)
     for (table, keys) in said.identities { reader.add(keys, of: table) }
     // What holds the key of a row that went with the same edits refers to it.
@@ -131,7 +132,9 @@ struct EditCheck {
         || restored.contains(key)
         ? [] : ["the deletion of \(key)"]
     }
-    if before == nil, !said.says(.insert, of: key) { return ["the insertion of \(key)"] }
+    if before == nil, !said.says(.insert, of: key) {
+      return saysUnderGoneKey(key, said) ? [] : ["the insertion of \(key)"]
+    }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
@@ -142,6 +145,23 @@ struct EditCheck {
         ? own.rows[key]?.cells[name]?.shown == value
         : said.cells[key]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
+    }
+  }
+
+  /// Whether the insertion of a row is said whose key has, in place of a number
+  /// that leads to no row, one that had that number and went with the same
+  /// edits.
+  private func saysUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> Bool {
+    guard let table = schema.table(key.table), !table.hasSurrogateKey,
+      let wanted = IdentityEncoding.values(of: key.identity, count: table.key.count)
+    else { return false }
+    return said.actions.contains { other, actions in
+      guard other.table == key.table, actions.contains(.insert),
+        let found = IdentityEncoding.values(of: other.identity, count: table.key.count)
+      else { return false }
+      return zip(table.key, zip(found, wanted)).allSatisfy { column, values in
+        values.0 == values.1 || values.1.kind == .integer && isGone(values.0, column, table)
+      }
     }
   }
 
