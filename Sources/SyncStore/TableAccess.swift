@@ -322,7 +322,8 @@ final class TableAccess {
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
       let plain = try session.plainKeys(of: table.id)
-      if let former = formerKeys[identity], try !plain.contains(former) && !isTaken(former) {
+      for former in [formerKeys[identity], try localKey(of: identity)].compactMap({ $0 })
+      where try !plain.contains(former) && !isTaken(former) {
         return former
       }
       var key = try nextKey()

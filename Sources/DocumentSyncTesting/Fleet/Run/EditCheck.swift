@@ -74,12 +74,23 @@ struct EditCheck {
     reader.formerKeys = keys
     now = reader.logical(tables)
     restored = Set(
-      try reader.read().keys.filter {
+      try after.read().keys.filter {
         now[$0] == nil && schema.table($0.table)?.canLoseKeys == true
       })
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
       missing(key, before[key], now[key], said, own) + missingRebirths(key, state, said)
-    } + missingMoves(moves, said)
+    } + missingMoves(moves, said) + falseMoves(said)
+  }
+
+  /// Rows that are said to live on as one that is not there.
+  private func falseMoves(_ said: SaidChanges) -> [String] {
+    said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
+      let isTrue = destinations.contains { destination in
+        let new = OracleKey(table: old.table, identity: destination)
+        return now[new] != nil || saysUnderGoneKey(new, said)
+      }
+      return isTrue ? nil : "that \(old) has not moved to \(destinations.map(\.shortDescription))"
+    }
   }
 
   /// Rows that were there and live on under another key.
@@ -96,9 +107,25 @@ struct EditCheck {
   /// be left that refers to a deleted row.
   func undone(in shown: [OracleKey: [SQLName: Value]]) -> [String] {
     before.keys.filter {
-      now[$0] == nil && shown[$0] != nil && !restored.contains($0)
+      now[$0] == nil && shown[$0] != nil && !restored.contains($0) && !isHeldByPlainKey($0)
     }.sorted().map {
       "the deletion of \($0)"
+    }
+  }
+
+  /// Whether a row that can never be shown refers to one: in its key it has a
+  /// number that led to no row. What is known of it by that number on another
+  /// device is a limit that `Documentation/Merging.md` names.
+  private func isHeldByPlainKey(_ row: OracleKey) -> Bool {
+    state.rows.contains { key, held in
+      guard held.isLiving, let table = schema.table(key.table), !table.hasSurrogateKey,
+        let values = IdentityEncoding.values(of: key.identity, count: table.key.count)
+      else { return false }
+      let isPlain = zip(table.key, values).contains { column, value in
+        value.kind == .integer && schema.keyTable(of: column, in: table) != nil
+      }
+      return isPlain
+        && (values + held.cells.values.map(\.value)).contains(.identity(row.identity))
     }
   }
 
