@@ -151,8 +151,8 @@ import Testing
       Edit(name: "swap the names", sql: swap("item", "name", "'a#'", "'b#'")),
       Edit(name: "swap the ids", sql: swap(moved, "id", "@1", "@2")),
       Edit(
-        name: "change the id with foreign keys off", sql: "UPDATE \(moved) SET id = @9 WHERE id = @1",
-        hasForeignKeys: false),
+        name: "change the id with foreign keys off",
+        sql: "UPDATE \(moved) SET id = @9 WHERE id = @1", hasForeignKeys: false),
       Edit(
         name: "replace by id with foreign keys off",
         sql: "REPLACE INTO item VALUES (@1, 'z#', 'replaced#')", hasForeignKeys: false),

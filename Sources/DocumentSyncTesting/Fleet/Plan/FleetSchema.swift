@@ -122,7 +122,8 @@ struct FleetTable: Hashable, Sendable {
 
   /// Whether rows can have NULL in their key.
   var canLoseKeys: Bool {
-    !hasSurrogateKey && !hasRowidKey && !isWithoutRowid && !isStrict && key.contains { !columns[$0].isNotNull }
+    !hasSurrogateKey && !hasRowidKey && !isWithoutRowid && !isStrict
+      && key.contains { !columns[$0].isNotNull }
   }
 
   /// How the key's columns compare.

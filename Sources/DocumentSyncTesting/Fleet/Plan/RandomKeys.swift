@@ -86,8 +86,9 @@ struct RandomKeys {
   private func isReference(_ column: Int, of table: FleetTable) -> Bool {
     table.references.allSatisfy { reference in
       !reference.columns.contains(column)
-        || reference.columns == [column] && schema.position(of: reference.parent) ?? .max
-          < schema.position(of: table.name) ?? 0
+        || reference.columns == [column]
+          && schema.position(of: reference.parent) ?? .max
+            < schema.position(of: table.name) ?? 0
     }
   }
 
