@@ -5,8 +5,14 @@ import SyncModel
 struct KeyMoves {
   private let access: TableAccess
   private let collations: [KeyCollation]
-  /// The key after the change, by the key before it.
-  private var destinations: [RowIdentity: [Value]] = [:]
+  /// The keys after the changes, by the key before, in the order of the log.
+  private var destinations: [RowIdentity: [Change]] = [:]
+
+  private struct Change {
+    /// Where it is in the log.
+    var sequence: Int64
+    var key: [Value]
+  }
 
   init(access: TableAccess) throws {
     self.access = access
@@ -19,11 +25,13 @@ struct KeyMoves {
     let names =
       (0..<count).map { "k\($0)" } + (0..<count).map(CaptureTriggers.Column.destination)
     let statement = try access.statement(
-      "SELECT \(names.joined(separator: ", ")) FROM \(table.logName) "
+      "SELECT seq, \(names.joined(separator: ", ")) FROM \(table.logName) "
         + "WHERE \(CaptureTriggers.Column.destination(0)) IS NOT NULL ORDER BY seq")
     while try statement.step() {
-      let old = (0..<count).map { statement.value(at: $0) }
-      destinations[canonical(old)] = (0..<count).map { statement.value(at: count + $0) }
+      let old = (0..<count).map { statement.value(at: 1 + $0) }
+      let new = (0..<count).map { statement.value(at: 1 + count + $0) }
+      destinations[canonical(old), default: []].append(
+        Change(sequence: statement.integer(at: 0), key: new))
     }
   }
 
@@ -31,17 +39,23 @@ struct KeyMoves {
     IdentityEncoding.encode(key, collations: collations)
   }
 
-  /// The identity under which the row lives on that had a key; `nil` if it
-  /// does not.
+  /// Whether the row that had a key was given another one.
+  func hasMoved(from key: [Value]) -> Bool {
+    !destinations.isEmpty && destinations[canonical(key)] != nil
+  }
+
+  /// The identity under which the row lives on that had a key at first, which
+  /// is the one that other devices know; `nil` if it does not.
   func destination(of key: [Value]) throws -> RowIdentity? {
     guard !destinations.isEmpty else { return nil }
     var next = canonical(key)
-    var seen = Set([next])
     var found: [Value]?
-    while let key = destinations[next] {
-      found = key
-      next = canonical(key)
-      guard seen.insert(next).inserted else { return nil }
+    var sequence = Int64.min
+    // A key can pass to another row that is given another one as well.
+    while let change = destinations[next]?.first(where: { $0.sequence > sequence }) {
+      found = change.key
+      next = canonical(change.key)
+      sequence = change.sequence
     }
     guard let found, try access.row(found) != nil else { return nil }
     return try access.identity(ofKey: found)

@@ -50,7 +50,8 @@ struct MovedKeys {
     while try statement.step() {
       let old = statement.integer(at: 0)
       guard try !access.hasRow(localKey: old),
-        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old))
+        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old)),
+        try access.hasRow(localKey: new)
       else { continue }
       found.append((old, new))
     }

@@ -141,6 +141,17 @@ final class StoreSession {
     }
   }
 
+  /// Likewise, for a column of an identity: `nil` also for a plain value that
+  /// is the key of a row here. What has that in its key is another row.
+  func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
+    if case .key(let table) = column.domain, let key = Self.key(value),
+      try access(table).identity(ofKeyInUse: key) != nil
+    {
+      return nil
+    }
+    return try imported(value, column)
+  }
+
   /// A reference to an integer key may be kept as text or as a double, where
   /// the column's affinity is another.
   static func key(_ value: Value) -> Int64? {

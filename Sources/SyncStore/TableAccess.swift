@@ -109,45 +109,7 @@ final class TableAccess {
   }
 
   /// Whether ``rememberEarlierKeys()`` has been called for the log as it is.
-  private var remembersEarlierKeys = false
-
-  private var earlierKeys: String { "temp.docsync_earlier_\(table.id)" }
-
-  /// Puts what the log says of declared columns that rows had into a table in
-  /// which it is found by their local keys.
-  func rememberEarlierKeys() throws {
-    let names = table.identityPositions.indices.map { "k\($0)" }.joined(separator: ", ")
-    try session.database.execute(
-      sql: """
-        CREATE TEMP TABLE IF NOT EXISTS docsync_earlier_\(table.id) \
-        (identity INTEGER PRIMARY KEY, \(names));
-        DELETE FROM \(earlierKeys);
-        INSERT OR IGNORE INTO \(earlierKeys) (identity, \(names)) \
-        SELECT identity, \(names) FROM \(table.logName) WHERE identity IS NOT NULL ORDER BY seq
-        """)
-    remembersEarlierKeys = true
-  }
-
-  func forgetEarlierKeys() throws {
-    guard remembersEarlierKeys else { return }
-    remembersEarlierKeys = false
-    try session.database.execute(sql: "DELETE FROM \(earlierKeys)")
-  }
-
-  /// The declared columns of a row that was deleted, or given another key,
-  /// since the last change set, as they were before.
-  func loggedKey(_ key: Int64) throws -> [Value]? {
-    let keys = table.identityPositions.indices.map { "k\($0)" }
-    let source =
-      remembersEarlierKeys
-      ? "\(earlierKeys) WHERE identity = ?"
-      : "\(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1"
-    let statement = try statement("SELECT \(keys.joined(separator: ", ")) FROM \(source)")
-    statement.bind(key, at: 1)
-    guard try statement.step() else { return nil }
-    defer { statement.reset() }
-    return keys.indices.map { statement.value(at: $0) }
-  }
+  var remembersEarlierKeys = false
 
   /// What a reference that leads nowhere has for an identity. No row can have
   /// it where rows are known by declared columns.
@@ -174,8 +136,9 @@ final class TableAccess {
       values, collations: table.identityPositions.map { table.columns[$0].keyCollation })
   }
 
-  /// The key under which the row with an identity is in the table, or will
-  /// be: one that has been given to it in this store. `nil` if it has none.
+  /// The key under which the row with an identity is in the table, will be, or
+  /// was until it went with the edits in the log: one that has been given to it
+  /// in this store. `nil` if it has none.
   func localKey(of identity: RowIdentity) throws -> Int64? {
     switch table.identity {
     case .surrogate:
@@ -203,13 +166,15 @@ final class TableAccess {
       let statement = try statement(
         "SELECT \(quoted(table.localKey ?? "rowid")) FROM \(table.quotedName) "
           + "WHERE \(Self.match(table.keyColumns))")
-      for (index, value) in values.enumerated() {
-        guard let local = try session.imported(value, table.columns[positions[index]]) else {
+      var local: [Value] = []
+      for (position, value) in zip(positions, values) {
+        guard let value = try session.importedKey(value, table.columns[position]) else {
           return nil
         }
-        statement.bind(local, at: index + 1)
+        local.append(value)
       }
-      guard try statement.step() else { return nil }
+      for (index, value) in local.enumerated() { statement.bind(value, at: index + 1) }
+      guard try statement.step() else { return try earlierLocalKey(of: identity, local) }
       defer { statement.reset() }
       return statement.integer(at: 0)
     case .primaryKey:
@@ -267,7 +232,8 @@ final class TableAccess {
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
       let plain = try session.plainKeys(of: table.id)
-      if let former = formerKeys[identity], try !plain.contains(former) && !isTaken(former) {
+      for former in [formerKeys[identity], try localKey(of: identity)].compactMap({ $0 })
+      where try !plain.contains(former) && !isTaken(former) {
         return former
       }
       var key = try nextKey()
@@ -386,7 +352,7 @@ final class TableAccess {
     for (position, value) in zip(
       positions, try IdentityEncoding.decode(identity, count: positions.count))
     {
-      guard let local = try session.imported(value, table.columns[position]) else { return nil }
+      guard let local = try session.importedKey(value, table.columns[position]) else { return nil }
       key.append(local)
     }
     return key

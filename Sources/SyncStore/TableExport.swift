@@ -202,10 +202,10 @@ final class TableExport {
       }
       new.normalize(of: table, precedes: session.clients.precedes)
     }
+    let former = batch.keys.map { $0[row] }
     let destination =
-      log.isFormer
-      ? try formerDestination(of: batch.keys.map { $0[row] })
-      : try moves.destination(of: batch.keys.map { $0[row] })
+      log.isFormer && !moves.hasMoved(from: former)
+      ? try formerDestination(of: former) : try moves.destination(of: former)
     if let destination { rows.appendMove(to: destination) }
     rows.appendRow(
       row, of: batch, identities, action: table.keepsDeleted ? .delete : .erase, time: time,

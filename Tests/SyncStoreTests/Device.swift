@@ -110,6 +110,8 @@ final class Program {
     }
   }
 
+  var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
+
   func rows(_ sql: String) throws -> [String] {
     try values(sql).map { $0.map(Self.text).joined(separator: "|") }
   }

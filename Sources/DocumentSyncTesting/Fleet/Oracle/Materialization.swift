@@ -129,7 +129,9 @@ struct Materialization {
     _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
   ) -> Bool {
     guard !reference.isEnforced else { return false }
-    if parent.hasSurrogateKey { return values[0].kind != .identity }
+    if parent.integerKey.map({ reference.parentColumns == [$0] }) ?? false {
+      return values[0].kind != .identity
+    }
     guard let identity = identity(values, reference, parent) else { return true }
     return !isKnown(OracleKey(table: parent.name, identity: identity))
   }
@@ -146,12 +148,12 @@ struct Materialization {
   private func identity(
     _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
   ) -> RowIdentity? {
-    guard Set(reference.parentColumns) == Set(parent.key) else { return nil }
-    if parent.hasSurrogateKey {
+    if let key = parent.integerKey, reference.parentColumns == [key] {
       if case .identity(let row) = values[0] { return row }
       // Something that can be no key: it leads nowhere.
       return RowIdentity(bytes: [])
     }
+    guard Set(reference.parentColumns) == Set(parent.key) else { return nil }
     let ordered = parent.key.map { column in
       reference.parentColumns.firstIndex(of: column).map { values[$0] } ?? .null
     }
@@ -207,7 +209,7 @@ struct Materialization {
   private func keyValue(
     _ column: Int, of target: OracleKey, _ parent: FleetTable
   ) throws -> Value {
-    if parent.hasSurrogateKey { return .identity(target.identity) }
+    if parent.integerKey == column { return .identity(target.identity) }
     let values = try IdentityEncoding.decode(target.identity, count: parent.key.count)
     return parent.key.firstIndex(of: column).map { values[$0] } ?? .null
   }
@@ -340,7 +342,7 @@ struct Materialization {
     let row = state.rows[key] ?? LogicalState.Row()
     var newest = Stamp.zero
     for column in columns {
-      if table.hasSurrogateKey, table.key == [column] { continue }
+      if table.integerKey == column { continue }
       let stamp =
         table.isPureIdentity(column, in: schema)
         ? row.existenceStamp : row.cells[table.columns[column].name]?.stamp

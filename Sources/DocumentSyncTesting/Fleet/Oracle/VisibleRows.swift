@@ -11,6 +11,9 @@ struct VisibleRows {
   private var identities: [SQLName: [Int64: RowIdentity]] = [:]
   /// The first half of the identities of rows from before syncing.
   private(set) var origins: [SQLName: UInt64] = [:]
+  /// The keys that rows with declared columns had before, where references to
+  /// a key that no row has any more lead to the row that had it.
+  var formerKeys: [SQLName: [Int64: RowIdentity]] = [:]
   /// Values that the store keeps apart from keys, by row and column.
   private var plain: [OracleKey: [Int: Value]] = [:]
 
@@ -21,9 +24,10 @@ struct VisibleRows {
       guard case .text(let name) = row[0], case .integer(let id) = row[1],
         case .integer(let origin) = row[2],
         let table = schema.table(SQLName(String(decoding: name, as: UTF8.self))),
-        table.hasSurrogateKey
+        table.integerKey != nil
       else { continue }
       origins[table.name] = UInt64(bitPattern: origin)
+      guard table.hasSurrogateKey else { continue }
       for entry in try database.rows("SELECT key, identity FROM docsync_id_\(id)") {
         guard case .integer(let key) = entry[0], case .blob(let identity) = entry[1] else {
           continue
@@ -114,8 +118,8 @@ struct VisibleRows {
   /// The rows of all synchronized tables: their shared columns by name.
   func read() throws -> [OracleKey: [SQLName: Value]] { logical(try localRows()) }
 
-  /// The rows as the tables have them: the key's columns, then the others.
-  /// Those with NULL in the key are each device's own.
+  /// The rows as the tables have them: the key's columns, then the others, and
+  /// last an integer key beside declared columns. Those with NULL in the key are each device's own.
   func localRows() throws -> [SQLName: [[Value]]] {
     var rows: [SQLName: [[Value]]] = [:]
     for table in schema.synchronized {
@@ -128,17 +132,20 @@ struct VisibleRows {
 
   private func columns(of table: FleetTable) -> [Int] {
     table.key + table.shared.filter { !table.key.contains($0) }
+      + (table.localKey.map { [$0] } ?? [])
   }
 
   /// The same rows with identities in place of keys.
   func logical(_ tables: [SQLName: [[Value]]]) -> [OracleKey: [SQLName: Value]] {
     var rows: [OracleKey: [SQLName: Value]] = [:]
-    let keys = tables.mapValues { rows in Set(rows.map { $0[0] }) }
+    let keys = KeysInUse(tables, schema: schema, formerKeys: formerKeys)
     for table in schema.synchronized {
       let columns = columns(of: table)
       for values in tables[table.name] ?? [] {
         var logical = zip(columns, values).map { logicalValue($1, column: $0, table, keys) }
         let key = key(Array(logical.prefix(table.key.count)), table)
+        // One that follows its row gives way to one that is there already.
+        if rows[key] != nil, keys.isFollowing(values, columns, table) { continue }
         for (index, column) in columns.enumerated().dropFirst(table.key.count)
         where plain[key]?[column] == values[index] {
           logical[index] = values[index]
@@ -161,14 +168,39 @@ struct VisibleRows {
       identity: IdentityEncoding.encode(values, collations: table.keyCollations))
   }
 
-  /// - Parameter keys: The first key column of all rows, by table.
   private func logicalValue(
-    _ value: Value, column: Int, _ table: FleetTable, _ keys: [SQLName: Set<Value>]
+    _ value: Value, column: Int, _ table: FleetTable, _ keys: KeysInUse
   ) -> Value {
-    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value,
-      identities[parent]?[key] != nil || keys[parent]?.contains(value) == true
+    guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value
     else { return value }
+    if schema.table(parent)?.localKey != nil {
+      return declaredIdentity(of: key, in: parent, keys).map { .identity($0) } ?? value
+    }
+    guard identities[parent]?[key] != nil || keys.rows[parent]?[key] != nil else { return value }
     return .identity(identity(of: key, in: parent))
+  }
+
+  /// The identity of the row with an integer key, by its declared columns.
+  private func declaredIdentity(
+    of key: Int64, in name: SQLName, _ keys: KeysInUse
+  ) -> RowIdentity? {
+    guard let table = schema.table(name) else { return nil }
+    guard let values = keys.rows[name]?[key] else { return formerKeys[name]?[key] }
+    return self.key(
+      zip(table.key, values).map { logicalValue($1, column: $0, table, keys) }, table
+    ).identity
+  }
+
+  /// The integer keys of rows with declared columns, as the tables have them.
+  func declaredKeys() throws -> [SQLName: [Int64: RowIdentity]] {
+    let keys = KeysInUse(try localRows(), schema: schema, formerKeys: [:])
+    var result: [SQLName: [Int64: RowIdentity]] = [:]
+    for table in schema.synchronized where table.localKey != nil {
+      for key in keys.rows[table.name, default: [:]].keys {
+        result[table.name, default: [:]][key] = declaredIdentity(of: key, in: table.name, keys)
+      }
+    }
+    return result
   }
 
   /// The identity of the row with an integer key; without an entry, the one

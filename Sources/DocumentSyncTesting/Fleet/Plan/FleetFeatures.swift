@@ -59,9 +59,14 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// References that are not declared, with values that refer to nothing.
   public static let undeclared = FleetFeatures(rawValue: 1 << 41)
 
+  /// Integer keys that are references, as in one-to-one relations.
+  public static let oneToOne = FleetFeatures(rawValue: 1 << 42)
+  /// Rows that are known by declared columns beside their integer key.
+  public static let identities = FleetFeatures(rawValue: 1 << 43)
+
   /// What shows faults that are not mended, and is drawn only where it is
   /// asked for. `Documentation/Reliability.md` names the faults.
-  public static let openFaults: FleetFeatures = []
+  public static let openFaults: FleetFeatures = [.oneToOne, .identities]
 
   /// Everything that is drawn where nothing else is asked for.
   public static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -79,5 +84,6 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("restarts", .restarts), ("kills", .kills), ("journalModes", .journalModes),
     ("parallelReads", .parallelReads), ("borders", .borders), ("fullJournal", .fullJournal),
     ("long", .long), ("undeclared", .undeclared),
+    ("oneToOne", .oneToOne), ("identities", .identities),
   ]
 }

@@ -10,9 +10,13 @@ extension FleetTable {
 
   private func createStatement(scratch: Bool) -> String {
     var parts = columns.enumerated().map { position, column in
-      declaration(column, isKey: hasSurrogateKey && key == [position])
+      declaration(column, isKey: integerKey == position)
     }
-    if !hasSurrogateKey { parts.append("PRIMARY KEY (\(names(key)))") }
+    if localKey != nil {
+      parts.append("UNIQUE (\(names(key)))")
+    } else if !hasSurrogateKey {
+      parts.append("PRIMARY KEY (\(names(key)))")
+    }
     parts += checks.map { "CHECK (\($0.condition))" }
     if !scratch { parts += references.filter(\.isEnforced).map(clause) }
     let options = [isStrict ? "STRICT" : nil, isWithoutRowid ? "WITHOUT ROWID" : nil]

@@ -15,6 +15,9 @@ extension FleetSchema {
         let column = table.columns[reference.columns[0]].name
         configuration.references[table.name, default: [:]][column] = reference.parent
       }
+      if table.localKey != nil {
+        configuration.identities[table.name] = .columns(table.key.map { table.columns[$0].name })
+      }
       if !table.hasStandIns { configuration.tablesWithoutStandIns.insert(table.name) }
       for column in table.columns where column.isCounter {
         configuration.columnMergeTypes[table.name, default: [:]][column.name] = .counter

@@ -17,6 +17,8 @@ struct FleetSchema: Hashable, Sendable {
 
   func table(_ name: SQLName) -> FleetTable? { tables.first { $0.name == name } }
 
+  func position(of table: SQLName) -> Int? { tables.firstIndex { $0.name == table } }
+
   /// The tables that take part in syncing.
   var synchronized: [FleetTable] { tables.filter { !$0.isLocal } }
 
@@ -26,7 +28,7 @@ struct FleetSchema: Hashable, Sendable {
     var seen: Set<SQLName> = []
     func follow(_ column: Int, _ table: FleetTable) -> SQLName? {
       guard seen.insert("\(table.name).\(column)").inserted else { return nil }
-      if table.hasSurrogateKey, table.key == [column] { return table.name }
+      if table.integerKey == column { return table.name }
       for reference in table.references {
         guard let position = reference.columns.firstIndex(of: column),
           let parent = self.table(reference.parent)
@@ -51,8 +53,9 @@ extension FleetSchema {
   /// it, refers to that row by itself too.
   func references(of table: FleetTable) -> [FleetReference] {
     let implied = table.columns.indices.compactMap { column -> FleetReference? in
-      guard !(table.hasSurrogateKey && table.key == [column]),
+      guard table.integerKey != column,
         let name = keyTable(of: column, in: table), let parent = self.table(name),
+        let key = parent.integerKey,
         !table.references.contains(where: { $0.columns == [column] }),
         table.references.contains(where: { reference in
           reference.columns.contains(column)
@@ -62,8 +65,8 @@ extension FleetSchema {
         }) || !table.references.contains(where: { $0.columns.contains(column) })
       else { return nil }
       return FleetReference(
-        columns: [column], parent: name, parentColumns: parent.key,
-        parentNames: parent.key.map { parent.columns[$0].name }, onDelete: .setNull,
+        columns: [column], parent: name, parentColumns: [key],
+        parentNames: [parent.columns[key].name], onDelete: .setNull,
         onUpdate: .noAction, isDeferred: false, isEnforced: false)
     }
     return implied + table.references
@@ -74,8 +77,11 @@ extension FleetSchema {
 struct FleetTable: Hashable, Sendable {
   var name: SQLName
   var columns: [FleetColumn]
-  /// Positions of the primary key's columns.
+  /// Positions of the columns of the identity: those of the primary key, or
+  /// the declared ones.
   var key: [Int]
+  /// The `INTEGER PRIMARY KEY` beside declared columns.
+  var localKey: Int?
   /// Whether the key is a single `INTEGER PRIMARY KEY`.
   var hasSurrogateKey = false
   var isAutoincrement = false
@@ -90,6 +96,16 @@ struct FleetTable: Hashable, Sendable {
   /// Whether the row that holds a unique value stands in for those that lost
   /// it.
   var hasStandIns = true
+
+  /// The integer key that is another one on every device.
+  var integerKey: Int? { hasSurrogateKey ? key[0] : localKey }
+
+  /// Whether the key is an `INTEGER PRIMARY KEY` that names its rows
+  /// everywhere: it refers to those of another table.
+  var hasRowidKey: Bool {
+    !hasSurrogateKey && localKey == nil && !isWithoutRowid && key.count == 1
+      && columns[key[0]].type == .integer
+  }
 
   /// Whether a column carries the spelling of a key, beside the identity: two
   /// values can be one key and still differ.
@@ -106,7 +122,8 @@ struct FleetTable: Hashable, Sendable {
 
   /// Whether rows can have NULL in their key.
   var canLoseKeys: Bool {
-    !hasSurrogateKey && !isWithoutRowid && !isStrict && key.contains { !columns[$0].isNotNull }
+    !hasSurrogateKey && !hasRowidKey && !isWithoutRowid && !isStrict
+      && key.contains { !columns[$0].isNotNull }
   }
 
   /// How the key's columns compare.
@@ -124,9 +141,9 @@ struct FleetTable: Hashable, Sendable {
   /// The columns that programs can set.
   var settable: [Int] { columns.indices.filter { columns[$0].generated == nil } }
 
-  /// The columns that devices share, without the surrogate key.
+  /// The columns that devices share, without an integer key that they do not.
   var shared: [Int] {
-    settable.filter { !columns[$0].isLocal && !(hasSurrogateKey && key == [$0]) }
+    settable.filter { !columns[$0].isLocal && $0 != integerKey }
   }
 }
 

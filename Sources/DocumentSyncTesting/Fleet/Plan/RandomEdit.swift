@@ -136,7 +136,7 @@ struct RandomEdit {
     for column in table.key where !columns.contains(column) && !table.hasSurrogateKey {
       columns.append(column)
     }
-    if table.hasSurrogateKey, dice.chance(60) { columns.removeAll { $0 == table.key[0] } }
+    if let key = table.integerKey, dice.chance(60) { columns.removeAll { $0 == key } }
     guard !columns.isEmpty else { return "\(verb) INTO \(table.name) DEFAULT VALUES" }
     let rows = (0..<(dice.chance(80) ? 1 : 2)).map { _ in
       "(" + columns.map { value($0, of: table, &dice) }.joined(separator: ", ") + ")"
@@ -167,7 +167,7 @@ struct RandomEdit {
 
   private func keyUpdate(of table: FleetTable, _ dice: inout Dice) -> String {
     guard features.contains(.keyChanges) else { return update(table, &dice) }
-    let column = dice.pick(table.key)
+    let column = dice.pick(table.key + (table.localKey.map { [$0] } ?? []))
     let verb = dice.chance(80) || !canReplace(table) ? "UPDATE" : "UPDATE OR REPLACE"
     return "\(verb) \(table.name) SET \(table.columns[column].name) = "
       + "\(value(column, of: table, &dice)) WHERE \(condition(table, &dice))"
@@ -176,7 +176,7 @@ struct RandomEdit {
   private func assignments(
     _ table: FleetTable, excluded: Bool, _ dice: inout Dice
   ) -> String {
-    var columns = table.settable.filter { !table.key.contains($0) }
+    var columns = table.settable.filter { !table.key.contains($0) && $0 != table.localKey }
     if columns.isEmpty { columns = table.key }
     let chosen = dice.shuffled(columns).prefix(dice.chance(70) ? 1 : 2)
     return chosen.map { column in
@@ -193,13 +193,16 @@ struct RandomEdit {
       let column = dice.pick(table.settable)
       return "\(table.columns[column].name) IS \(value(column, of: table, &dice))"
     }
-    return table.key.prefix(dice.chance(80) ? 2 : 1).map { column in
+    let key = table.localKey.map { dice.chance(50) ? [$0] : table.key } ?? table.key
+    return key.prefix(dice.chance(80) ? 2 : 1).map { column in
       "\(table.columns[column].name) = \(value(column, of: table, &dice))"
     }.joined(separator: " AND ")
   }
 
   /// Two rows exchange their values of a unique column, by way of a third.
   private func swap(_ dice: inout Dice) -> [String]? {
+    let known = schema.tables.filter { $0.localKey != nil || $0.hasRowidKey }
+    if !known.isEmpty, dice.chance(60) { return keySwap(dice.pick(known), &dice) }
     let candidates = schema.tables.flatMap { table in
       table.uniques.flatMap(\.columns).filter { table.columns[$0].generated == nil }.map {
         (table, $0)
@@ -214,6 +217,17 @@ struct RandomEdit {
       "UPDATE \(table.name) SET \(name) = \(one) WHERE \(name) = \(two)",
       "UPDATE \(table.name) SET \(name) = \(two) WHERE \(name) IS NULL",
     ]
+  }
+
+  /// Two rows exchange their keys, or what they are known by.
+  private func keySwap(_ table: FleetTable, _ dice: inout Dice) -> [String] {
+    let column = dice.pick(table.key + (table.localKey.map { [$0] } ?? []))
+    let name = table.columns[column].name
+    let (one, two) = (value(column, of: table, &dice), value(column, of: table, &dice))
+    let other = table.columns[column].type == .text ? "'~'" : "99"
+    return [(one, other), (two, one), (other, two)].map { old, new in
+      "UPDATE \(table.name) SET \(name) = \(new) WHERE \(name) = \(old)"
+    }
   }
 
   // MARK: - Values
@@ -232,7 +246,7 @@ struct RandomEdit {
       let key = dice.pick(["1", "2", "3"])
       return "(SELECT id FROM \(parent) WHERE id = \(key))"
     }
-    if table.key.contains(column) {
+    if table.key.contains(column) || table.localKey == column {
       if table.canLoseKeys, dice.chance(12) { return "NULL" }
       return dice.pick(Self.keys(table.columns[column]))
     }
@@ -261,7 +275,7 @@ struct RandomEdit {
       let position = reference.columns.firstIndex(of: column)
     else { return ["NULL"] }
     let target = reference.parentColumns[position]
-    return parent.key.contains(target)
+    return parent.key.contains(target) || parent.localKey == target
       ? Self.keys(parent.columns[target]) : Self.literals(parent.columns[target].type)
   }
 }

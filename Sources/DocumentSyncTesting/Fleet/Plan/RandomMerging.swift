@@ -17,7 +17,8 @@ struct RandomMerging {
   /// which there can be another.
   private func canKeepBoth(_ table: FleetTable) -> Bool {
     table.hasSurrogateKey
-      || table.key.count == 1 && table.columns[table.key[0]].type == .text
+      || table.localKey == nil && table.key.count == 1
+        && table.columns[table.key[0]].type == .text
   }
 
   /// Gives some tables and columns another merge type, or no stand-ins.

@@ -25,6 +25,8 @@ struct RandomPlan {
     var schema = schemas.draw()
     var values = RandomValues(seed: seed, features: options.features)
     values.draw(&schema)
+    var keys = RandomKeys(seed: seed, features: options.features)
+    keys.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers = (1...2).map { edits.trigger("trigger\($0)", &dice) }

@@ -11,6 +11,7 @@ struct EditCheck {
   private let schema: FleetSchema
   private let before: [OracleKey: [SQLName: Value]]
   private let tables: [SQLName: [[Value]]]
+  private let keys: [SQLName: [Int64: RowIdentity]]
   private let reader: VisibleRows
   /// Where rows went whose key was changed.
   private let moves: [OracleKey: OracleKey]
@@ -25,12 +26,14 @@ struct EditCheck {
 
   /// - Parameters:
   ///   - shown: What was shown after the last synchronization.
+  ///   - keys: The integer keys that rows with declared columns had then.
   ///   - moves: Where rows went whose key was changed.
   ///   - state: What was merged before.
   init(
     _ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [SQLName: Value]],
-    moves: [OracleKey: OracleKey], state: LogicalState
+    keys: [SQLName: [Int64: RowIdentity]], moves: [OracleKey: OracleKey], state: LogicalState
   ) throws {
+    self.keys = keys
     self.moves = moves
     self.state = state
     self.schema = schema
@@ -57,14 +60,14 @@ struct EditCheck {
     // Sealing gives new rows their identities, and may take from the table
     // rows that have theirs.
     var missing = try missing(said, own, after, .after)
-    for keys in [Keys.before, .beforeCopies] where hasApplied && !missing.isEmpty {
-      missing = try self.missing(said, own, after, keys)
+    for meaning in [Meaning.before, .beforeCopies] where hasApplied && !missing.isEmpty {
+      missing = try self.missing(said, own, after, meaning)
     }
     return missing
   }
 
   /// Which rows the keys stand for that the tables have before sealing.
-  private enum Keys {
+  private enum Meaning {
     /// Those that have them afterwards.
     case after
     /// Those that had them before what others did was applied, and those that
@@ -76,18 +79,19 @@ struct EditCheck {
   }
 
   private mutating func missing(
-    _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, _ keys: Keys
+    _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, _ meaning: Meaning
   ) throws -> [String] {
-    var reader = keys == .after ? after : self.reader
+    var reader = meaning == .after ? after : self.reader
     // A row from before syncing had its key until what others did was applied.
-    if keys != .after { reader.addOriginals(among: before.keys) }
-    reader.addMissing(from: keys == .after ? self.reader : after)
+    if meaning != .after { reader.addOriginals(among: before.keys) }
+    reader.addMissing(from: meaning == .after ? self.reader : after)
     for (table, named) in said.identities
-    where keys != .beforeCopies || schema.table(table)?.mergeType != .keepBoth {
+    where meaning != .beforeCopies || schema.table(table)?.mergeType != .keepBoth {
       reader.add(named, of: table)
     }
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
+    reader.formerKeys = keys
     now = reader.logical(tables)
     let shown = reader.logical(try after.localRows())
     hidden = Set(now.keys).subtracting(shown.keys)
@@ -95,7 +99,18 @@ struct EditCheck {
       shown.keys.filter { now[$0] == nil && schema.table($0.table)?.canLoseKeys == true })
     return Set(before.keys).union(now.keys).sorted().flatMap { key in
       missing(key, before[key], now[key], said, own) + missingRebirths(key, state, said)
-    } + missingMoves(moves, said)
+    } + missingMoves(moves, said) + falseMoves(said)
+  }
+
+  /// Rows that are said to live on as one that is not there.
+  private func falseMoves(_ said: SaidChanges) -> [String] {
+    said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
+      let isTrue = destinations.contains { destination in
+        let new = OracleKey(table: old.table, identity: destination)
+        return now[new] != nil || saysUnderGoneKey(new, said)
+      }
+      return isTrue ? nil : "that \(old) has not moved to \(destinations.map(\.shortDescription))"
+    }
   }
 
   /// Rows that were there and live on under another key.
@@ -112,9 +127,25 @@ struct EditCheck {
   /// be left that refers to a deleted row.
   func undone(in shown: [OracleKey: [SQLName: Value]]) -> [String] {
     before.keys.filter {
-      now[$0] == nil && shown[$0] != nil && !restored.contains($0)
+      now[$0] == nil && shown[$0] != nil && !restored.contains($0) && !isHeldByPlainKey($0)
     }.sorted().map {
       "the deletion of \($0)"
+    }
+  }
+
+  /// Whether a row that can never be shown refers to one: in its key it has a
+  /// number that led to no row. What is known of it by that number on another
+  /// device is a limit that `Documentation/Merging.md` names.
+  private func isHeldByPlainKey(_ row: OracleKey) -> Bool {
+    state.rows.contains { key, held in
+      guard held.isLiving, let table = schema.table(key.table), !table.hasSurrogateKey,
+        let values = IdentityEncoding.values(of: key.identity, count: table.key.count)
+      else { return false }
+      let isPlain = zip(table.key, values).contains { column, value in
+        value.kind == .integer && schema.keyTable(of: column, in: table) != nil
+      }
+      return isPlain
+        && (values + held.cells.values.map(\.value)).contains(.identity(row.identity))
     }
   }
 
@@ -125,8 +156,8 @@ struct EditCheck {
   ) -> [String] {
     guard let table = schema.table(key.table), let row = now[key] else { return [] }
     return table.references.compactMap { reference in
-      guard let parent = schema.table(reference.parent), parent.hasSurrogateKey,
-        reference.columns.count == 1, reference.parentColumns == parent.key,
+      guard let parent = schema.table(reference.parent), let parentKey = parent.integerKey,
+        reference.columns.count == 1, reference.parentColumns == [parentKey],
         case .identity(let identity) = row[table.columns[reference.columns[0]].name],
         before[key]?[table.columns[reference.columns[0]].name] != .identity(identity)
       else { return nil }
@@ -148,7 +179,9 @@ struct EditCheck {
         || restored.contains(key)
         ? [] : ["the deletion of \(key)"]
     }
-    if before == nil, !said.says(.insert, of: key) { return ["the insertion of \(key)"] }
+    if before == nil, !said.says(.insert, of: key) {
+      return saysUnderGoneKey(key, said) ? [] : ["the insertion of \(key)"]
+    }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
@@ -160,6 +193,23 @@ struct EditCheck {
         ? own.rows[key]?.cells[name]?.shown == value
         : said.cells[key]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
+    }
+  }
+
+  /// Whether the insertion of a row is said whose key has, in place of a number
+  /// that leads to no row, one that had that number and went with the same
+  /// edits.
+  private func saysUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> Bool {
+    guard let table = schema.table(key.table), !table.hasSurrogateKey,
+      let wanted = IdentityEncoding.values(of: key.identity, count: table.key.count)
+    else { return false }
+    return said.actions.contains { other, actions in
+      guard other.table == key.table, actions.contains(.insert),
+        let found = IdentityEncoding.values(of: other.identity, count: table.key.count)
+      else { return false }
+      return zip(table.key, zip(found, wanted)).allSatisfy { column, values in
+        values.0 == values.1 || values.1.kind == .integer && isGone(values.0, column, table)
+      }
     }
   }
 

@@ -22,6 +22,8 @@ final class FleetDevice {
   var state: LogicalState
   /// What was shown after the last synchronization.
   var shown: [OracleKey: [SQLName: Value]]
+  /// The integer keys that rows with declared columns had then.
+  var shownKeys: [SQLName: [Int64: RowIdentity]]
   /// Whether a program had foreign keys off since the last synchronization.
   var wasEditedFreely = false
   /// What the statements of its programs give without us.
@@ -50,7 +52,9 @@ final class FleetDevice {
     self.state = state
     program = try Self.program(store.path, clock)
     moves = try MoveLog(program, schema: schema)
-    shown = try VisibleRows(program, schema: schema).read()
+    let reader = try VisibleRows(program, schema: schema)
+    shown = try reader.read()
+    shownKeys = try reader.declaredKeys()
   }
 
   private static func program(_ path: String, _ clock: FleetClock) throws -> FleetSQLite {
@@ -152,7 +156,7 @@ final class FleetDevice {
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
     var check = try EditCheck(
-      program, schema: schema, shown: shown, moves: moves.moves(), state: state)
+      program, schema: schema, shown: shown, keys: shownKeys, moves: moves.moves(), state: state)
     if let point { try await synchronize(salt: salt, endingAfter: point, check) }
     let isIdle = try await synchronizeOnce(salt: salt, check)
     let applied = try store.appliedVector()

@@ -97,7 +97,8 @@ struct FleetInvariants {
   private func checkAgainstOracle(_ device: FleetDevice) throws {
     let expected = try Materialization(
       of: device.state, schema: plan.schema, scratch: world.scratch)
-    let rows = try VisibleRows(device.program, schema: plan.schema).read()
+    let reader = try VisibleRows(device.program, schema: plan.schema)
+    let rows = try reader.read()
     let differences = Self.differences(expected.visible, rows, schema: plan.schema)
     if !differences.isEmpty {
       throw FleetFailure(
@@ -106,6 +107,7 @@ struct FleetInvariants {
           + stateDescription(device, of: differences))
     }
     device.shown = rows
+    device.shownKeys = try reader.declaredKeys()
     device.wasEditedFreely = false
     try device.moves.clear()
     try checkParked(device, expected)

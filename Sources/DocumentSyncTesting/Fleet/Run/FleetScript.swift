@@ -57,7 +57,12 @@ extension FleetSchema {
   /// The schema and what fills it, a statement a line.
   func script(filledBy start: [String]) -> [String] {
     let filling = start.isEmpty ? [] : ["-- before syncing began:"] + start.map { $0 + ";" }
-    return sql.map { $0 + ";" } + mergeTypes + filling
+    return sql.map { $0 + ";" } + identities + mergeTypes + filling
+  }
+
+  private var identities: [String] {
+    let declared = tables.filter { $0.localKey != nil }.map { "\($0.name)=\($0.names($0.key))" }
+    return declared.isEmpty ? [] : ["-- identities: \(declared.joined(separator: "; "))"]
   }
 
   private var mergeTypes: [String] {

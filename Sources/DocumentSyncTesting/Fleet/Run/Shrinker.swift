@@ -120,6 +120,7 @@ struct Shrinker {
       other.schema.tables.removeAll { $0.name == name }
       for index in other.schema.tables.indices {
         other.schema.tables[index].references.removeAll { $0.parent == name }
+        other.schema.tables[index].forgetKeyReference()
       }
       for device in other.policies.keys { other.policies[device]?.set(nil, table: name) }
       // Nor can a trigger be on it.
@@ -130,6 +131,7 @@ struct Shrinker {
       for position in plan.schema.tables[index].references.indices.reversed() {
         var other = plan
         other.schema.tables[index].references.remove(at: position)
+        other.schema.tables[index].forgetKeyReference()
         _ = try await tryInstead(other)
       }
       for position in plan.schema.tables[index].uniques.indices.reversed() {
@@ -167,11 +169,21 @@ struct Shrinker {
   }
 
   private mutating func simplifyColumn(_ position: Int, of index: Int) async throws {
-    for simpler in plan.schema.tables[index].columns[position].simpler {
+    let table = plan.schema.tables[index]
+    if table.localKey != nil, table.key.contains(position) { return }
+    for simpler in table.columns[position].simpler {
       var other = plan
       other.schema.tables[index].columns[position] = simpler
       _ = try await tryInstead(other)
     }
+  }
+}
+
+extension FleetTable {
+  /// An integer key that refers to nothing any more is the table's own.
+  fileprivate mutating func forgetKeyReference() {
+    guard hasRowidKey, !references.contains(where: { $0.columns.contains(key[0]) }) else { return }
+    hasSurrogateKey = true
   }
 }
 

@@ -1,0 +1,70 @@
+import GRDB
+import SyncModel
+
+/// The integer keys that rows with declared columns had before the edits in
+/// the log: what refers to them holds these.
+extension TableAccess {
+  private var earlierKeys: String { "temp.docsync_earlier_\(table.id)" }
+
+  /// Puts what the log says of declared columns that rows had into a table in
+  /// which it is found by their local keys.
+  func rememberEarlierKeys() throws {
+    let names = table.identityPositions.indices.map { "k\($0)" }.joined(separator: ", ")
+    try session.database.execute(
+      sql: """
+        CREATE TEMP TABLE IF NOT EXISTS docsync_earlier_\(table.id) \
+        (identity INTEGER PRIMARY KEY, \(names));
+        CREATE INDEX IF NOT EXISTS temp.docsync_earlier_\(table.id)_keys \
+        ON docsync_earlier_\(table.id) (\(collatedKeys));
+        DELETE FROM \(earlierKeys);
+        INSERT OR IGNORE INTO \(earlierKeys) (identity, \(names)) \
+        SELECT identity, \(names) FROM \(table.logName) WHERE identity IS NOT NULL ORDER BY seq
+        """)
+    remembersEarlierKeys = true
+  }
+
+  /// The columns that hold declared values in the log, as the table's compare.
+  private var collatedKeys: String {
+    table.identityPositions.enumerated().map {
+      "k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }.joined(separator: ", ")
+  }
+
+  /// The local key that a row had which has gone with the edits in the log:
+  /// what still refers to it holds that key.
+  func earlierLocalKey(of identity: RowIdentity, _ values: [Value]) throws -> Int64? {
+    guard remembersEarlierKeys else { return nil }
+    let match = table.identityPositions.enumerated().map {
+      "k\($0) = ? COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
+    }
+    let statement = try statement(
+      "SELECT identity FROM \(earlierKeys) WHERE \(match.joined(separator: " AND "))")
+    for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+    var keys: [Int64] = []
+    while try statement.step() { keys.append(statement.integer(at: 0)) }
+    return try keys.first {
+      try !hasRow(localKey: $0) && earlierIdentity(ofLocalKey: $0) == identity
+    }
+  }
+
+  func forgetEarlierKeys() throws {
+    guard remembersEarlierKeys else { return }
+    remembersEarlierKeys = false
+    try session.database.execute(sql: "DELETE FROM \(earlierKeys)")
+  }
+
+  /// The declared columns of a row that was deleted, or given another key,
+  /// since the last change set, as they were before.
+  func loggedKey(_ key: Int64) throws -> [Value]? {
+    let keys = table.identityPositions.indices.map { "k\($0)" }
+    let source =
+      remembersEarlierKeys
+      ? "\(earlierKeys) WHERE identity = ?"
+      : "\(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1"
+    let statement = try statement("SELECT \(keys.joined(separator: ", ")) FROM \(source)")
+    statement.bind(key, at: 1)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return keys.indices.map { statement.value(at: $0) }
+  }
+}
