@@ -12,10 +12,13 @@ struct LoggedKeys {
 extension TableAccess {
   /// The identity of the row that a local key leads to: one that has it, or
   /// had it until an edit that is not sealed. `nil` if there is none.
-  func identity(ofKeyInUse key: Int64) throws -> RowIdentity? {
+  ///
+  /// - Parameter countsUnseen: Whether a row counts that came and went, of
+  ///   which nothing is said.
+  func identity(ofKeyInUse key: Int64, countsUnseen: Bool = false) throws -> RowIdentity? {
     if table.identity == .surrogate {
       if let identity = try explicitIdentity(of: key) {
-        return try keysInLog().unseen.contains(key) ? nil : identity
+        return try !countsUnseen && keysInLog().unseen.contains(key) ? nil : identity
       }
       guard try isTaken(key) || keysInLog().gone.contains(key) else { return nil }
       return try originalIdentity(of: key)
@@ -40,7 +43,7 @@ extension TableAccess {
           SELECT k0 FROM (SELECT k0, op, min(seq), \
           sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
           FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
-          WHERE op = \(Entry.insert.rawValue) AND balance = 0 AND NOT EXISTS \
+          WHERE op = \(Entry.insert.rawValue) AND balance >= 0 AND NOT EXISTS \
           (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)
           """)
       keys.gone.subtract(keys.unseen)

@@ -125,7 +125,8 @@ final class StoreSession {
     case .counter: return CounterValue.plain(value).encoded
     case .key(let table):
       guard let key = Self.key(value) else { return value }
-      return try access(table).identity(ofKeyInUse: key).map { .identity($0) } ?? value
+      return try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity)
+        .map { .identity($0) } ?? value
     }
   }
 
@@ -145,7 +146,7 @@ final class StoreSession {
   /// is the key of a row here. What has that in its key is another row.
   func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
     if case .key(let table) = column.domain, let key = Self.key(value),
-      try access(table).identity(ofKeyInUse: key) != nil
+      try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
     {
       return nil
     }

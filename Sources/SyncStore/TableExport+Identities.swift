@@ -60,7 +60,7 @@ extension TableExport {
           {
             let access = try session.access(table)
             logical.append(
-              try access.identity(ofKeyInUse: local) == nil
+              try access.identity(ofKeyInUse: local, countsUnseen: true) == nil
                 ? key[row] : .identity(access.earlierIdentity(ofLocalKey: local)))
           } else {
             let value = try session.exported(key[row], column)
