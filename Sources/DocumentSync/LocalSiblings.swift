@@ -9,11 +9,8 @@ struct LocalSiblings {
   let store: String
   let operation: String
 
-  private var folder: String {
-    let folder = (store as NSString).deletingLastPathComponent
-    return folder.isEmpty ? "." : folder
-  }
-  private var prefix: String { (store as NSString).lastPathComponent + "-docsync-tmp." }
+  private var folder: String { StorePath(store).folder }
+  private var prefix: String { StorePath(store).name + "-docsync-tmp." }
 
   /// A path that is not in use, for a file that does not outlive the call.
   func temporary(_ kind: String) -> String { store + "-docsync-tmp." + kind }

@@ -67,8 +67,7 @@ final class StoreLock: Sendable {
   /// Why the lock's file could not be made: the folder's fault, unless the
   /// file is there.
   private static func failure(_ reason: Int32, store: String, operation: String) -> SyncError {
-    let parent = (store as NSString).deletingLastPathComponent
-    let folder = parent.isEmpty ? "." : parent
+    let folder = StorePath(store).folder
     var code = SyncError.Code.storeNotWritable
     var path = folder
     let (message, remedy): (String, String)

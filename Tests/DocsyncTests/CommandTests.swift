@@ -27,6 +27,15 @@ import Testing
     #expect(try scratch.succeed("sync", "a.db").output.contains("up to date"))
   }
 
+  /// In the folder of the command, where its path is one character.
+  @Test func aStoreMayHaveANameOfOneLetter() throws {
+    try scratch.sql("a", "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 2)")
+    try scratch.succeed("init", "a", "--directory", "shared")
+    try scratch.succeed("join", "b", "--directory", "shared")
+    try scratch.succeed("sync", "a", "b")
+    #expect(try digest("a") == digest("b"))
+  }
+
   @Test func mergeTypesAreChosenWhenTheDocumentIsMade() throws {
     try scratch.sql(
       "a.db", "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, reads INTEGER DEFAULT 0)")
