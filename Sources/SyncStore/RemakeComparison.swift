@@ -21,6 +21,8 @@ struct RemakeComparison {
   private let cells: [(here: Int, there: Int)]
   /// Those of which the other store says nothing.
   private let unknown: [Int]
+  /// Those that refer to other rows than there, or are known to only here.
+  private let redirected: [Int]
 
   private static let rowsPerBatch = 20_000
 
@@ -42,6 +44,7 @@ struct RemakeComparison {
     log = try RemakeLog(table, session: session, noticed: noticed)
     var cells: [(here: Int, there: Int)] = []
     var unknown: [Int] = []
+    var redirected: [Int] = []
     for here in table.cellPositions {
       let column = table.columns[here]
       let position = there.columns.firstIndex { $0.wireName == column.wireName }
@@ -56,11 +59,15 @@ struct RemakeComparison {
           session.schema[one].wireName == former.schema[other].wireName
         default: false
         }
-      // What a column stands for by now is logged when that is noticed.
-      if isAlike { cells.append((here, position)) }
+      if isAlike {
+        cells.append((here, position))
+      } else if case .key = column.domain {
+        redirected.append(here)
+      }
     }
     self.cells = cells
     self.unknown = unknown
+    self.redirected = redirected
   }
 
   func run() throws {
@@ -259,16 +266,16 @@ struct RemakeComparison {
   // MARK: - Columns of which nothing tells
 
   private func logUnknown() throws {
-    guard !unknown.isEmpty else { return }
+    guard !unknown.isEmpty || !redirected.isEmpty else { return }
     let absent = try AbsentValues.read(table, session.database)
-    for position in unknown {
+    for position in unknown + redirected {
       let name = quoted(table.columns[position].name)
       let keys = table.keyColumns.map(quoted).joined(separator: ", ")
       let reading = try SQLStatement(
         "SELECT \(keys) FROM \(table.quotedName) "
           + "WHERE \(name) COLLATE BINARY IS NOT ?1 OR typeof(\(name)) <> typeof(?1)",
         on: session.database)
-      reading.bind(absent[position], at: 1)
+      reading.bind(redirected.contains(position) ? .null : absent[position], at: 1)
       while try reading.step() {
         let key = table.keyColumns.indices.map { reading.value(at: $0) }
         if key.contains(.null) || log.entry(key)?.isInserted == true { continue }

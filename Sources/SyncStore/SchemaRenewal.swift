@@ -49,8 +49,11 @@ struct SchemaRenewal {
         try columns.run(database)
       }
       try Bookkeeping.record(table, database)
-      try logValues(of: columns.added, table, database)
-      try logReferences(of: columns.redirected, table, database)
+      // Of a table that was made again a comparison tells which rows are not new.
+      if known.isWatched {
+        try logValues(of: columns.added, table, database)
+        try logReferences(of: columns.redirected, table, database)
+      }
       try renewTriggers(of: table, database)
       try fillLog(of: columns.added, table, database)
       try forgetAside(of: table, database)

@@ -125,8 +125,8 @@ final class StoreSession {
     case .counter: return CounterValue.plain(value).encoded
     case .key(let table):
       guard let key = Self.key(value) else { return value }
-      return try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity)
-        .map { .identity($0) } ?? value
+      let row = try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity)
+      return row.map { .identity($0) } ?? value
     }
   }
 
