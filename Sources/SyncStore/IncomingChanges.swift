@@ -9,7 +9,8 @@ final class IncomingChanges {
   /// For each of the change set's columns the column here; `nil` for one that
   /// stays on this device.
   let columns: [Int?]
-  /// Those of the change set's columns that this store does not have.
+  /// Those of the change set's columns that this store does not have, or that
+  /// refer to rows for the author and to none here.
   let foreignColumns: [Int]
   /// Whether an insertion says all cells that rows have here.
   let isComplete: Bool
@@ -47,14 +48,22 @@ final class IncomingChanges {
     let positions = changes.columns.map { name in
       table.columns.firstIndex { $0.wireName == name }
     }
+    // A migration made them references: which number each is here is known when it comes.
+    let isReference = positions.indices.map { index in
+      guard let position = positions[index] else { return false }
+      let column = table.columns[position]
+      return column.domain == .plain && !column.isIdentity
+        && changes.cells[index].kinds.contains(ValueKind.identity.rawValue)
+    }
     foreignColumns = positions.indices.filter {
-      positions[$0] == nil && !table.excludedNames.contains(changes.columns[$0].folded)
+      isReference[$0]
+        || positions[$0] == nil && !table.excludedNames.contains(changes.columns[$0].folded)
     }
     // A key column has cells only where values that differ can be one key;
     // to an author with another schema that may be so of more columns.
     let cellPositions = Set(table.cellPositions)
-    let columns = positions.map { position in
-      position.flatMap { cellPositions.contains($0) ? $0 : nil }
+    let columns = positions.indices.map { index in
+      isReference[index] ? nil : positions[index].flatMap { cellPositions.contains($0) ? $0 : nil }
     }
     self.columns = columns
     isComplete = Set(columns.compactMap { $0 }).isSuperset(of: cellPositions)

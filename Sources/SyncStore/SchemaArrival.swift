@@ -143,9 +143,15 @@ struct SchemaArrival {
   ) throws {
     func place(_ cell: ForeignRow.Cell) -> Int? {
       guard cell.column < places.count, let place = places[cell.column] else { return nil }
-      // A later version may know what this one cannot read.
+      let column = table.columns[place]
+      // A later version may know what this one cannot read, and another device what a column
+      // refers to.
       let isReadable =
-        table.columns[place].domain != .counter || CounterValue(cell.value) != nil
+        switch (column.domain, cell.value) {
+        case (.counter, _): CounterValue(cell.value) != nil
+        case (.plain, .identity): column.isIdentity
+        case (.plain, _), (.key, _): true
+        }
       return isReadable ? place : nil
     }
     guard row.existence != .unsaid || row.cells.contains(where: { place($0) != nil }) else {

@@ -73,9 +73,9 @@ final class StampBlocks {
   }
 
   /// Stores the states of rows, given in ascending order of fingerprint, each
-  /// once. `nil` forgets a row. Of two rows that somebody gave identities of
-  /// one fingerprint the last one's state is stored: twice in a block it would
-  /// damage that.
+  /// once. `nil` forgets a row. Of two rows with identities of one fingerprint,
+  /// which only a forger makes, the last one's state is stored: twice in a
+  /// block it would damage that.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
     var index = 0
     /// What did not fill a block and goes into the next one.
