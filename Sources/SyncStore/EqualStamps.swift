@@ -23,7 +23,7 @@ extension Value {
   func kept(in column: ColumnSchema) -> Value {
     switch (column.domain, self) {
     case (.key, .identity): return self
-    // To a column that refers to nothing an identity is bytes.
+    // In a key's column that refers to nothing an identity is bytes; in others it waits.
     case (.plain, .identity(let row)): return .blob(row.bytes)
     case (.counter, .identity(let row)): return CounterValue.plain(.blob(row.bytes)).encoded
     case (.counter, .blob):
