@@ -133,9 +133,7 @@ final class ExistenceRule {
       while try statement.step() {
         found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
       }
-      for local in found {
-        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: local)))
-      }
+      for local in found { try set.add(local, child) }
     }
   }
 
@@ -160,9 +158,7 @@ final class ExistenceRule {
       while try statement.step() {
         found.append(child.table.keyColumns.indices.map { statement.value(at: $0) })
       }
-      for local in found {
-        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: local)))
-      }
+      for local in found { try set.add(local, child) }
     }
   }
 

@@ -25,7 +25,9 @@ extension LocalStore {
 
   /// Whether there are edits that ``seal(checkCancellation:onProgress:)`` would seal.
   public func hasUnsealedEdits() throws -> Bool {
-    try read { try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty }
+    try read {
+      try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
+    }
   }
 
   /// Seals within a transaction.
@@ -43,7 +45,9 @@ extension LocalStore {
     try MovedKeys(session: session).log()
     var report = SealReport()
     report.warnings = session.conflicts.warnings.all
-    guard try !session.tablesWithEdits().isEmpty else { return report }
+    let isSettlingDue = try session.isSettlingDue()
+    guard try isSettlingDue || !session.tablesWithEdits().isEmpty else { return report }
+    if isSettlingDue { try session.freeKeysOfHiddenRows(onlyTaken: true) }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
@@ -51,8 +55,15 @@ extension LocalStore {
       checkCancellation: checkCancellation)
     try export.run()
     report.changeSets = builder.sealed
-    report.parkedRows = try settle(export.suspects, session)
-    for freed in export.suspects.freedKeys {
+    var suspects = export.suspects
+    if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
+    report.parkedRows = try settle(suspects, session)
+    if isSettlingDue {
+      try SchemaArrival(session: session).settle()
+      try session.freeKeysOfHiddenRows(onlyTaken: false)
+      try session.forgetSettling()
+    }
+    for freed in suspects.freedKeys {
       let access = try session.access(freed.table)
       // It may have come back since others refer to it.
       guard try access.row([.integer(freed.key)]) == nil else { continue }
@@ -111,9 +122,7 @@ extension LocalStore {
         }
         found.append(names.indices.map { statement.value(at: columns.count + $0) })
       }
-      for row in found {
-        try set.row(RowKey(table: key.child, identity: try child.identity(ofKey: row)))
-      }
+      for row in found { try set.add(row, child) }
     }
   }
 

@@ -137,7 +137,7 @@ final class Materializer {
     if try shown.step() {
       let key = table.keyColumns.indices.map { shown.value(at: $0) }
       shown.reset()
-      found.append(try access.identity(ofKey: key))
+      try set.add(key, access)
     }
     for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
   }

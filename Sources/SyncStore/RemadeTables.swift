@@ -11,6 +11,9 @@ import SyncModel
 struct RemadeTables: Codable, Equatable {
   /// When each was noticed, in milliseconds since 1970, by its number.
   var noticed: [Int: Int64] = [:]
+  /// Whether tables were compared, and what is shown was not decided since. Absent in stores of
+  /// earlier builds.
+  var isSettlingDue: Bool?
 
   /// Where they are kept among what bookkeeping knows of the device.
   static let key = "remade"
@@ -21,7 +24,7 @@ struct RemadeTables: Codable, Equatable {
   }
 
   func write(_ database: Database) throws {
-    guard !noticed.isEmpty else {
+    guard self != RemadeTables() else {
       return try database.execute(
         sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
     }
@@ -34,6 +37,7 @@ struct RemadeTables: Codable, Equatable {
     var remade = try read(session.database)
     for table in tables { remade.noticed[table] = session.now }
     try remade.write(session.database)
+    session.uncomparedTables = nil
   }
 }
 
@@ -46,13 +50,64 @@ extension StoreSession {
   }
 
   /// Notes that all tables are compared.
-  func forgetRemadeTables() throws { try RemadeTables().write(database) }
+  func forgetRemadeTables() throws {
+    try RemadeTables(isSettlingDue: true).write(database)
+    uncomparedTables = nil
+  }
+
+  /// Whether the next sealing decides again what is shown of all rows: the tables are compared,
+  /// and ``isUncompared(_:_:)`` kept rows out of every decision until now.
+  func isSettlingDue() throws -> Bool {
+    let remade = try RemadeTables.read(database)
+    return remade.isSettlingDue == true && remade.noticed.isEmpty
+  }
+
+  /// Notes that it is done.
+  func forgetSettling() throws { try RemadeTables().write(database) }
+
+  /// Whether a row that is in its table may be one that was inserted unseen into a table that a
+  /// program has made again.
+  ///
+  /// Such a row takes no part in deciding what is shown, until the tables are compared and it is
+  /// sealed. If it were hidden before that, it would never be sent.
+  func isUncompared(_ row: RowIdentity, _ access: TableAccess) throws -> Bool {
+    guard try tablesToCompare().contains(access.table.id) else { return false }
+    return try access.stamps.state(of: access.fingerprint(row)) == nil
+  }
+
+  /// The tables that are to be compared, by their numbers.
+  func tablesToCompare() throws -> Set<Int> {
+    if let known = uncomparedTables { return known }
+    let tables = Set(try remadeTables().map(\.table.id))
+    uncomparedTables = tables
+    return tables
+  }
+
+  /// Frees the keys of rows that were hidden while tables were to be compared: until then, a row
+  /// that was inserted unseen may refer to them.
+  ///
+  /// - Parameter onlyTaken: Whether only those are freed that a program has given to other rows.
+  func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
+    let shown = [KeptRow.Reason.rescued, .overlaid].map { literal($0.rawValue) }
+    for table in schema.tables where table.identity == .surrogate {
+      let taken =
+        onlyTaken
+        ? " AND key IN (SELECT \(quoted(table.keyColumns[0])) FROM \(table.quotedName))" : ""
+      try database.execute(
+        sql: """
+          DELETE FROM \(table.identityName) WHERE identity IN \
+          (SELECT identity FROM docsync_kept WHERE tbl = \(table.id) \
+          AND reason NOT IN (\(shown.joined(separator: ", "))))\(taken)
+          """)
+    }
+  }
 
   /// Logs all rows of tables that were made anew, where nothing tells what
   /// they were: as of 1970, since any edit that was captured is worth more.
   func logRemadeTables() throws {
     let remade = try remadeTables()
     guard !remade.isEmpty else { return }
+    try freeKeysOfHiddenRows(onlyTaken: true)
     for (table, _) in remade { try SchemaArrival(session: self).logRows(of: table.id) }
     try forgetRemadeTables()
   }
@@ -80,6 +135,7 @@ extension LocalStore {
     guard let base else { return try write { try $0.logRemadeTables() } }
     try base.read { former in
       try write { session in
+        try session.freeKeysOfHiddenRows(onlyTaken: true)
         let isExact = try former.clients.vector().matches(session.clients.vector())
         for (table, noticed) in try session.remadeTables() {
           try checkCancellation()

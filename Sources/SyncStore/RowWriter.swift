@@ -38,7 +38,7 @@ final class RowWriter {
         if !row.isVisible {
           // Freed before keys are given out: another row may take it, unless a
           // row that must differ from others still refers to it.
-          if let key = row.localKey {
+          if let key = row.localKey, try session.tablesToCompare().isEmpty {
             try access.forgetKey(key, of: row.key.identity)
             if session.schema.isReferredUniquely(access.table) { access.reservedKeys.insert(key) }
           }

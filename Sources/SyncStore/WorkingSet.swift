@@ -37,6 +37,14 @@ final class WorkingSet {
     return try load(key, fingerprint: fingerprint, state: try access.stamps.state(of: fingerprint))
   }
 
+  /// Adds a row that is in its table, by its local key, unless it awaits a comparison
+  /// (``StoreSession/isUncompared(_:_:)``).
+  func add(_ local: [Value], _ access: TableAccess) throws {
+    let identity = try access.identity(ofKey: local)
+    if try session.isUncompared(identity, access) { return }
+    try row(RowKey(table: access.table.id, identity: identity))
+  }
+
   /// Loads a row of which the state is known already.
   func load(_ key: RowKey, fingerprint: RowFingerprint, state: RowState?) throws -> WorkingRow {
     let access = try session.access(key.table)
