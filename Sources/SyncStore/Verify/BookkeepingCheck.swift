@@ -1,4 +1,5 @@
 import GRDB
+import Synchronization
 import SyncModel
 
 /// Compares the tables and indexes that every store has with those that are
@@ -9,12 +10,17 @@ struct BookkeepingCheck {
   /// made when the store is opened.
   let format: Int
 
+  /// The shapes that this version makes, by the version of the layout: a database that is made
+  /// for nothing else costs more than the comparison.
+  private static let wanted = Mutex<[Int: [SQLName: String]]>([:])
+
   /// What is missing or has other columns, a sentence each, by name.
   func run() throws -> [(name: SQLName, message: String)] {
-    let reference = try DatabaseQueue()
-    let wanted = try reference.write { database in
-      for statement in Bookkeeping.creation(upTo: format) { try database.execute(sql: statement) }
-      return try Self.shapes(database)
+    let wanted = try Self.wanted.withLock { known in
+      if let shapes = known[format] { return shapes }
+      let shapes = try Self.shapes(ofLayout: format)
+      known[format] = shapes
+      return shapes
     }
     let found = try Self.shapes(database)
     return wanted.sorted { $0.key < $1.key }.compactMap { name, shape in
@@ -23,25 +29,29 @@ struct BookkeepingCheck {
     }
   }
 
+  private static func shapes(ofLayout format: Int) throws -> [SQLName: String] {
+    try DatabaseQueue().write { database in
+      for statement in Bookkeeping.creation(upTo: format) { try database.execute(sql: statement) }
+      return try shapes(database)
+    }
+  }
+
   /// The tables and indexes of bookkeeping, with their columns as text.
   private static func shapes(_ database: Database) throws -> [SQLName: String] {
-    let rows = try Row.fetchAll(
-      database,
-      sql: "SELECT type, name FROM main.sqlite_schema "
-        + "WHERE type IN ('table', 'index') AND name GLOB 'docsync_*'")
-    var shapes: [SQLName: String] = [:]
-    for row in rows {
-      let name: SQLName = row["name"]
-      let isTable = row["type"] as String == "table"
-      let information = try Row.fetchAll(
+    func all(_ type: String, _ pragma: String, _ column: String) throws -> [Row] {
+      try Row.fetchAll(
         database,
-        sql: "PRAGMA main.\(isTable ? "table_info" : "index_info")(\(quoted(name)))")
-      shapes[name] = information.map { column in
-        let text = (column["name"] as SQLName?) ?? ""
-        return isTable
-          ? "\(text) \((column["type"] as String?) ?? "") \(column["pk"] as Int? ?? 0)" : text
-      }.joined(separator: ", ")
+        sql: """
+          SELECT object.name, group_concat(\(column), ', ') AS shape \
+          FROM main.sqlite_schema AS object, \(pragma)(object.name, 'main') AS part \
+          WHERE object.type = '\(type)' AND object.name GLOB 'docsync_*' GROUP BY object.name
+          """)
     }
+    var shapes: [SQLName: String] = [:]
+    let rows =
+      try all("table", "pragma_table_info", "part.name || ' ' || part.type || ' ' || part.pk")
+      + all("index", "pragma_index_info", "coalesce(part.name, '')")
+    for row in rows { shapes[row["name"]] = row["shape"] }
     return shapes
   }
 }

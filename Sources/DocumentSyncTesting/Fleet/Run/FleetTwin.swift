@@ -30,20 +30,21 @@ final class FleetTwin {
     }
     try database.run("PRAGMA foreign_keys = OFF")
     try database.run("ATTACH '\(path)' AS device")
+    // By their bytes: names that differ may be one to String.
+    let withoutRowid = Set(
+      try database.rows("SELECT name FROM pragma_table_list WHERE schema = 'device' AND wr"))
     let schema = try database.rows(
       "SELECT type, name, sql FROM device.sqlite_schema WHERE sql IS NOT NULL "
-        + "AND name NOT LIKE 'docsync%' AND name NOT LIKE 'sqlite%' ORDER BY rowid"
-    ).map { $0.map(Self.text) }
-    let shapes = try database.rows("SELECT name, wr FROM pragma_table_list WHERE schema = 'device'")
-    let withoutRowid = Set(shapes.filter { $0[1] == .integer(1) }.map { Self.text($0[0]) })
+        + "AND name NOT LIKE 'docsync%' AND name NOT LIKE 'sqlite%' ORDER BY rowid")
     var tables: [Table] = []
-    for object in schema where object[0] == "table" {
+    for values in schema where Self.text(values[0]) == "table" {
+      let object = values.map(Self.text)
       try database.run(object[2])
       let columns = try database.rows(
         "SELECT name, hidden, pk, upper(type) FROM device.pragma_table_xinfo('\(object[1])')")
       let keys = columns.filter { $0[2] != .integer(0) }
       let hasRowid =
-        !withoutRowid.contains(object[1])
+        !withoutRowid.contains([values[1]])
         && !(keys.count == 1 && Self.text(keys[0][3]) == "INTEGER")
       let rowid = hasRowid ? ["rowid"] : []
       let plain = columns.filter { $0[1] == .integer(0) }.map { "\"\(Self.text($0[0]))\"" }
@@ -58,7 +59,9 @@ final class FleetTwin {
           all: "SELECT \((rowid + all).joined(separator: ", ")) FROM \"\(object[1])\""))
     }
     self.tables = tables
-    for object in schema where object[0] != "table" { try database.run(object[2]) }
+    for object in schema where Self.text(object[0]) != "table" {
+      try database.run(Self.text(object[2]))
+    }
     if try Self.hasSequences(database) {
       try database.run("DELETE FROM main.sqlite_sequence")
       try database.run(
