@@ -56,7 +56,7 @@ extension StoreSession {
   }
 
   /// Whether the next sealing decides again what is shown of all rows: the tables are compared,
-  /// and ``isUncompared(_:_:)`` kept rows out of every decision until now.
+  /// and ``isUncompared(_:_:)`` has kept rows out of every decision until now.
   func isSettlingDue() throws -> Bool {
     let remade = try RemadeTables.read(database)
     return remade.isSettlingDue == true && remade.noticed.isEmpty
@@ -70,9 +70,23 @@ extension StoreSession {
   ///
   /// Such a row takes no part in deciding what is shown, until the tables are compared and it is
   /// sealed. If it were hidden before that, it would never be sent.
-  func isUncompared(_ row: RowIdentity, _ access: TableAccess) throws -> Bool {
-    guard try tablesToCompare().contains(access.table.id) else { return false }
-    return try access.stamps.state(of: access.fingerprint(row)) == nil
+  ///
+  /// - Parameter state: What is known of the row.
+  func isUncompared(_ row: RowKey, _ state: RowState?) throws -> Bool {
+    guard try tablesToCompare().contains(row.table) else { return false }
+    return try state.map { try !wasShown(row, $0) } ?? true
+  }
+
+  /// Whether a row was shown when something was last decided of it.
+  func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
+    if state.isKept {
+      switch try kept(row)?.reason {
+      case .parked, .tombstone: return false
+      case .rescued, .overlaid: return true
+      case nil: break
+      }
+    }
+    return state.existence != .deleted || isRevived(state, schema[row.table])
   }
 
   /// The tables that are to be compared, by their numbers.
@@ -103,12 +117,15 @@ extension StoreSession {
   }
 
   /// Logs all rows of tables that were made anew, where nothing tells what
-  /// they were: as of 1970, since any edit that was captured is worth more.
+  /// they were: as of 1970, since any edit that was captured is worth more, but rows of which a
+  /// deletion is known as of when the remake was noticed.
   func logRemadeTables() throws {
     let remade = try remadeTables()
     guard !remade.isEmpty else { return }
     try freeKeysOfHiddenRows(onlyTaken: true)
-    for (table, _) in remade { try SchemaArrival(session: self).logRows(of: table.id) }
+    for (table, noticed) in remade {
+      try SchemaArrival(session: self).logRows(of: table.id, noticed: noticed)
+    }
     try forgetRemadeTables()
   }
 }
@@ -144,7 +161,7 @@ extension LocalStore {
               table, session: session, former: former, noticed: noticed, isExact: isExact,
               checkCancellation: checkCancellation)
           else {
-            try SchemaArrival(session: session).logRows(of: table.id)
+            try SchemaArrival(session: session).logRows(of: table.id, noticed: noticed)
             continue
           }
           try comparison.run()

@@ -113,15 +113,7 @@ struct RemakeComparison {
   /// the other one shows it and nothing was said here against that.
   private func wasShown(_ row: Known) throws -> Bool {
     guard isSame(row) else { return false }
-    if row.here?.isKept == true {
-      switch try session.kept(key(row))?.reason {
-      case .parked, .tombstone: return false
-      case .rescued, .overlaid: return true
-      case nil: break
-      }
-    }
-    guard let here = row.here, here.existence == .deleted else { return true }
-    return session.isRevived(here, table)
+    return try row.here.map { try session.wasShown(key(row), $0) } ?? true
   }
 
   private func key(_ row: Known) -> RowKey { RowKey(table: table.id, identity: row.identity) }

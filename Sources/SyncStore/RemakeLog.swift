@@ -28,7 +28,7 @@ final class RemakeLog {
   init(_ table: TableSchema, session: StoreSession, noticed: Int64) throws {
     self.table = table
     self.session = session
-    time = Double(noticed) / 86_400_000 + 2_440_587.5
+    time = HybridTime.julianDay(milliseconds: noticed)
     collations =
       table.identity == .surrogate
       ? [.binary] : table.identityPositions.map { table.columns[$0].keyCollation }
@@ -97,9 +97,8 @@ final class RemakeLog {
     guard let update else { return }
     var columns = ColumnSet()
     for cell in cells { columns.formUnion(ColumnSet(cell.column)) }
-    // One millisecond after 1970.
     let position = begin(
-      update, key, at: isOfUnknownTime ? 2_440_587.5 + 1.0 / 86_400_000 : time)
+      update, key, at: isOfUnknownTime ? HybridTime.julianDay(milliseconds: 1) : time)
     update.bind(columns.mask, at: position)
     for (index, column) in table.baseColumns.enumerated() {
       let before = cells.first { $0.column == column }?.before ?? .null

@@ -20,10 +20,13 @@ struct SchemaArrival {
   /// A row that has gone meanwhile is not deleted elsewhere; if that can be
   /// seen, the table counts as incomplete. The entries come before those that
   /// triggers have written since.
-  func logRows(of id: Int) throws {
+  ///
+  /// - Parameter noticed: When it was noticed that the table was made anew, in milliseconds since
+  ///   1970: a row of which a deletion is known was inserted after that.
+  func logRows(of id: Int, noticed: Int64) throws {
     let access = try session.access(id)
     let table = access.table
-    var logging = try Logging(table, session)
+    var logging = try Logging(table, session, noticed: noticed)
     let reading = try SQLStatement(
       "SELECT \(table.keyColumns.map(quoted).joined(separator: ", ")) FROM \(table.quotedName)",
       on: session.database)
@@ -35,10 +38,19 @@ struct SchemaArrival {
       let order = keys.indices.sorted { fingerprints[$0] < fingerprints[$1] }
       let states = try access.stamps.states(of: order.map { fingerprints[$0] })
       for (row, state) in zip(order, states) {
-        if state?.isKept == true { continue }
-        let isKnown = state?.existence == .inserted
-        if isKnown { seen += 1 }
-        try logging.add(keys[row], identities[row], isKnown: isKnown)
+        let identity = identities[row]
+        guard let state else {
+          try logging.addInsertion(keys[row], identity)
+          continue
+        }
+        if state.existence == .inserted, !state.isKept { seen += 1 }
+        if try !session.wasShown(RowKey(table: id, identity: identity), state) {
+          try logging.addInsertion(keys[row], nil)
+        } else if state.existence == .unsaid {
+          try logging.addInsertion(keys[row], identity)
+        } else if !state.isKept {
+          try logging.addUpdate(keys[row])
+        }
       }
       keys = []
     }
@@ -62,13 +74,15 @@ struct SchemaArrival {
   private struct Logging {
     let table: TableSchema
     let access: TableAccess
+    let noticed: Int64
     let update: SQLStatement?
     let insert: SQLStatement
     /// The least number of an entry.
     var first: Int64
 
-    init(_ table: TableSchema, _ session: StoreSession) throws {
+    init(_ table: TableSchema, _ session: StoreSession, noticed: Int64) throws {
       self.table = table
+      self.noticed = noticed
       access = try session.access(table.id)
       let least = try Int64.fetchOne(
         session.database, sql: "SELECT min(seq) FROM \(table.logName)")
@@ -85,30 +99,44 @@ struct SchemaArrival {
             + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(SchemaRenewal.beginning), "
             + "\(literal(columns.mask)), \(marks), ?)", on: session.database)
       insert = try SQLStatement(
-        "INSERT INTO \(table.logName) (op, at, \(keys.joined(separator: ", ")), identity, seq) "
-          + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(SchemaRenewal.beginning), "
-          + "\(marks), ?, ?)", on: session.database)
+        "INSERT INTO \(table.logName) (op, \(keys.joined(separator: ", ")), seq, at, identity) "
+          + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(marks), ?, ?, ?)",
+        on: session.database)
     }
 
-    mutating func add(_ key: [Value], _ identity: RowIdentity, isKnown: Bool) throws {
-      guard let statement = isKnown ? update : insert else { return }
+    mutating func addUpdate(_ key: [Value]) throws {
+      guard let update else { return }
+      begin(update, key)
+      try update.run()
+    }
+
+    /// - Parameter identity: The identity that the row has if it is as old as the table. `nil` if
+    ///   it is a later one, since what is known of that identity is not shown.
+    mutating func addInsertion(_ key: [Value], _ identity: RowIdentity?) throws {
+      let next = begin(insert, key)
+      let time = HybridTime.julianDay(milliseconds: identity == nil ? noticed : 1)
+      insert.bind(.real(time), at: next)
+      if table.identity == .surrogate {
+        let given = table.hasUnstampedRows ? identity : nil
+        insert.bind(blob: try (given ?? newIdentity(key)).bytes, at: next + 1)
+      } else {
+        insert.bind(null: next + 1)
+      }
+      try insert.run()
+    }
+
+    /// Binds the key, and the number of the entry. Returns the next position.
+    @discardableResult
+    private mutating func begin(_ statement: SQLStatement, _ key: [Value]) -> Int {
       for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
       first -= 1
-      statement.bind(first, at: key.count + (isKnown ? 1 : 2))
-      if !isKnown {
-        statement.bind(null: key.count + 1)
-        if table.identity == .surrogate {
-          statement.bind(blob: try newIdentity(key, identity).bytes, at: key.count + 1)
-        }
-      }
-      try statement.run()
+      statement.bind(first, at: key.count + 1)
+      return key.count + 2
     }
 
-    /// A row may be as old as the table; else it is new, and one with those
-    /// that the same migration makes on other devices.
-    private func newIdentity(_ key: [Value], _ identity: RowIdentity) throws -> RowIdentity {
-      if table.hasUnstampedRows { return identity }
-      return SchemaRenewal.identity(of: key + (try access.row(key)?.values ?? []), in: table)
+    /// One with the rows that the same migration makes on other devices.
+    private func newIdentity(_ key: [Value]) throws -> RowIdentity {
+      SchemaRenewal.identity(of: key + (try access.row(key)?.values ?? []), in: table)
     }
   }
 

@@ -40,19 +40,26 @@ final class WorkingSet {
   /// Adds a row that is in its table, by its local key, unless it awaits a comparison
   /// (``StoreSession/isUncompared(_:_:)``).
   func add(_ local: [Value], _ access: TableAccess) throws {
-    let identity = try access.identity(ofKey: local)
-    if try session.isUncompared(identity, access) { return }
-    try row(RowKey(table: access.table.id, identity: identity))
+    let key = RowKey(table: access.table.id, identity: try access.identity(ofKey: local))
+    guard index[key] == nil else { return }
+    let fingerprint = access.fingerprint(key.identity)
+    let state = try access.stamps.state(of: fingerprint)
+    if try session.isUncompared(key, state) { return }
+    try load(key, fingerprint: fingerprint, state: state)
   }
 
-  /// Loads a row of which the state is known already.
+  /// Loads a row of which the state is known already. One that was not shown and awaits a
+  /// comparison counts as absent from its table.
+  @discardableResult
   func load(_ key: RowKey, fingerprint: RowFingerprint, state: RowState?) throws -> WorkingRow {
     let access = try session.access(key.table)
     let table = access.table
     var shown: WorkingRow.Shown?
     var localKey: Int64?
     var values = try keyValues(of: key, table)
-    if let local = try access.key(of: key.identity), let found = try access.row(local) {
+    // One of which nothing is known may be as old as its table.
+    let isAwaited = try state != nil && session.isUncompared(key, state)
+    if !isAwaited, let local = try access.key(of: key.identity), let found = try access.row(local) {
       shown = WorkingRow.Shown(key: local, values: found.values)
       localKey = found.localKey
       for (position, column) in table.columns.enumerated() {

@@ -321,6 +321,28 @@ import Testing
     try converge(devices, "SELECT title FROM book ORDER BY id", ["unseen", "seen", "three"])
   }
 
+  /// A row that is there although its deletion is known was inserted after that.
+  @Test(arguments: [true, false])
+  func rowsThatWereDeletedAndInsertedUnseenStay(hasBase: Bool) throws {
+    let devices = try devices()
+    try devices[0].run("DELETE FROM label WHERE tag = 'blue'; DELETE FROM tag WHERE name <> 'red'")
+    try devices[0].run("DELETE FROM book WHERE id = 3; INSERT INTO book VALUES (3, 'other', 1, 1)")
+    try devices[0].run("DELETE FROM book WHERE id = 2")
+    try converge(devices)
+    try devices[0].run(
+      Migration.django.sql(
+        "INSERT INTO tag VALUES ('blue', 'again', 1); INSERT INTO book VALUES (2, 'again', 0, 1);"))
+    if !hasBase { try devices[0].store.compareRemadeTables(with: nil) }
+    try converge(devices, "SELECT name, colour FROM tag ORDER BY 1", ["blue|again", "red|#f00"])
+    try converge(devices, "SELECT title FROM book ORDER BY 1", ["again", "one", "other"])
+    // Also a deletion that comes from another device.
+    try devices[1].run("DELETE FROM tag WHERE name = 'blue'")
+    try converge(devices, "SELECT name FROM tag", ["red"])
+    try devices[0].run(Migration.room.sql("INSERT INTO tag VALUES ('blue', 'third', 1);"))
+    if !hasBase { try devices[0].store.compareRemadeTables(with: nil) }
+    try converge(devices, "SELECT colour FROM tag ORDER BY 1", ["#f00", "third"])
+  }
+
   @Test func whatIsNotComparedIsNotUploaded() throws {
     let devices = try devices()
     try devices[0].run(Migration.django.sql())
