@@ -35,7 +35,9 @@ final class FleetTwin {
         + "AND name NOT LIKE 'docsync%' AND name NOT LIKE 'sqlite%' ORDER BY rowid"
     ).map { $0.map(Self.text) }
     let shapes = try database.rows("SELECT name, wr FROM pragma_table_list WHERE schema = 'device'")
-    let withoutRowid = Set(shapes.filter { $0[1] == .integer(1) }.map { Self.text($0[0]) })
+    // Names that Swift takes for one text can be those of two tables.
+    let withoutRowid = Set(
+      shapes.filter { $0[1] == .integer(1) }.map { SQLName(Self.text($0[0])) })
     var tables: [Table] = []
     for object in schema where object[0] == "table" {
       try database.run(object[2])
@@ -43,7 +45,7 @@ final class FleetTwin {
         "SELECT name, hidden, pk, upper(type) FROM device.pragma_table_xinfo('\(object[1])')")
       let keys = columns.filter { $0[2] != .integer(0) }
       let hasRowid =
-        !withoutRowid.contains(object[1])
+        !withoutRowid.contains(SQLName(object[1]))
         && !(keys.count == 1 && Self.text(keys[0][3]) == "INTEGER")
       let rowid = hasRowid ? ["rowid"] : []
       let plain = columns.filter { $0[1] == .integer(0) }.map { "\"\(Self.text($0[0]))\"" }
