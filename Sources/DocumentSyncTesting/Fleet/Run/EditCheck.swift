@@ -26,7 +26,8 @@ struct EditCheck {
 
   /// - Parameters:
   ///   - shown: What was shown after the last synchronization.
-  ///   - keys: The integer keys that rows with declared columns had then.
+  ///   - keys: The integer keys that rows with declared columns had then, or
+  ///     were given since and lost again.
   ///   - moves: Where rows went whose key was changed.
   ///   - state: What was merged before.
   init(
@@ -56,6 +57,7 @@ struct EditCheck {
     for set in sealed {
       said.add(set)
       own.merge(set)
+      said.addCounters(of: set, in: own)
     }
     // Sealing gives new rows their identities, and may take from the table
     // rows that have theirs.
@@ -92,6 +94,8 @@ struct EditCheck {
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
     reader.formerKeys = keys
+    // Others may have edited meanwhile what was plain.
+    if meaning != .after { reader.addPlain(among: before) }
     now = reader.logical(tables)
     let shown = reader.logical(try after.localRows())
     hidden = Set(now.keys).subtracting(shown.keys)
@@ -191,6 +195,7 @@ struct EditCheck {
       let isSaid =
         table.columns[position].isCounter
         ? own.rows[key]?.cells[name]?.shown == value
+          || said.counters[key]?[name]?.contains(value) == true
         : said.cells[key]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
     }
@@ -245,6 +250,9 @@ private struct SaidChanges {
   var actions: [OracleKey: Set<RowAction>] = [:]
   var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
   var moves: [OracleKey: Set<RowIdentity>] = [:]
+  /// What counters came to with each change set: a decision of a policy, which
+  /// is sealed in the same synchronization, may set another value.
+  var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
   /// The identities of the author's keys, by table, as they were said first.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
 
@@ -252,6 +260,21 @@ private struct SaidChanges {
 
   func says(_ action: RowAction, of key: OracleKey) -> Bool {
     actions[key]?.contains(action) ?? false
+  }
+
+  /// - Parameter state: What is merged with the change set.
+  mutating func addCounters(of set: SyncChangeSet, in state: LogicalState) {
+    for changes in set.tables {
+      guard let table = schema.table(changes.table) else { continue }
+      let names = table.columns.filter(\.isCounter).map(\.name)
+      for index in changes.actions.indices where !names.isEmpty {
+        let key = changes.oracleKey(index, collations: table.keyCollations)
+        for name in names {
+          guard let cell = state.rows[key]?.cells[name] else { continue }
+          counters[key, default: [:]][name, default: []].insert(cell.shown)
+        }
+      }
+    }
   }
 
   mutating func add(_ set: SyncChangeSet) {
