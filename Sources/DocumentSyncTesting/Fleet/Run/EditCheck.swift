@@ -148,8 +148,16 @@ struct EditCheck {
       let isPlain = zip(table.key, values).contains { column, value in
         value.kind == .integer && schema.keyTable(of: column, in: table) != nil
       }
-      return isPlain
-        && (values + held.cells.values.map(\.value)).contains(.identity(row.identity))
+      guard isPlain else { return false }
+      if (values + held.cells.values.map(\.value)).contains(.identity(row.identity)) { return true }
+      // A row whose key is a reference is referred to by what it refers to.
+      guard let name = schema.table(row.table)?.nameByReference(of: row.identity) else {
+        return false
+      }
+      return table.references.filter { $0.parent == row.table }.flatMap(\.columns).contains {
+        if let index = table.key.firstIndex(of: $0) { return values[index] == name }
+        return held.cells[table.columns[$0].name]?.value == name
+      }
     }
   }
 
@@ -241,6 +249,16 @@ struct EditCheck {
       let parent = schema.keyTable(of: column, in: table)
     else { return true }
     return now[OracleKey(table: parent, identity: identity)] != nil
+  }
+}
+
+extension FleetTable {
+  /// What a reference to a row holds, where that row's key is a reference itself.
+  fileprivate func nameByReference(of row: RowIdentity) -> Value? {
+    guard key.count == 1, !hasSurrogateKey,
+      let value = IdentityEncoding.values(of: row, count: 1)?.first, case .identity = value
+    else { return nil }
+    return value
   }
 }
 
