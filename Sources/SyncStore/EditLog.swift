@@ -51,6 +51,7 @@ struct EditLog {
     fileprivate var hasAllCells = false
     fileprivate var hasOnlyUpdates = true
     fileprivate var read = ColumnSet()
+    fileprivate var hash = Bits128(high: 0, low: 0)
 
     init(oldest: CaptureTriggers.Entry, isPresent: Bool) {
       self.oldest = oldest
@@ -106,6 +107,8 @@ struct EditLog {
   private let recorded: [Int]
   /// Where the statement gives the first old value.
   private let firstOld: Int
+  /// Since the first batch that was not the last one.
+  private var departed: DepartedRows?
   private var hasEntry: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
@@ -152,12 +155,17 @@ struct EditLog {
       if let position = positions[hash] {
         try add(to: &batch.rows[position], &batch.cells, &batch.olds)
       } else {
-        if batch.rows.count == limit || batch.contentCount >= byteLimit { return batch }
+        if batch.rows.count == limit || batch.contentCount >= byteLimit {
+          try rememberDeparted(of: batch)
+          return batch
+        }
         positions[hash] = batch.rows.count
         for index in collations.indices {
           statement.append(at: 4 + index, to: &batch.keys[index])
         }
         var row = Row(oldest: try kind(), isPresent: statement.integer(at: 3) != 0)
+        row.hash = hash
+        if !row.isPresent { try departed?.recall(&row) }
         try add(to: &row, &batch.cells, &batch.olds)
         batch.rows.append(row)
       }
@@ -166,6 +174,12 @@ struct EditLog {
     }
     batch.isLast = true
     return batch
+  }
+
+  private mutating func rememberDeparted(of batch: Batch) throws {
+    let departed = try departed ?? DepartedRows(database: session.database)
+    self.departed = departed
+    for row in batch.rows where !row.isPresent { try departed.remember(row) }
   }
 
   private func kind() throws -> CaptureTriggers.Entry {
@@ -288,57 +302,42 @@ struct EditLog {
   }
 }
 
-/// A set of columns, by bit.
-struct ColumnSet: Hashable {
-  private var first: UInt64 = 0
-  /// Words beyond the first, for tables with many columns.
-  private var others: [UInt64] = []
+/// What earlier batches said of rows that are not in their table: a later one
+/// tells of their deletion, which says all that was changed before it.
+private struct DepartedRows {
+  private let inserting: SQLStatement
+  private let selecting: SQLStatement
 
-  init() {}
-
-  /// A set of one column.
-  init(_ column: Int) {
-    let (index, bit) = column.quotientAndRemainder(dividingBy: CaptureTriggers.bitsPerMask)
-    if index == 0 {
-      first = 1 << UInt64(bit)
-    } else {
-      others = Array(repeating: 0, count: index)
-      others[index - 1] = 1 << UInt64(bit)
-    }
+  init(database: Database) throws {
+    try database.execute(
+      sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_departed "
+        + "(row BLOB PRIMARY KEY, op INTEGER, updated INTEGER, balance INTEGER, mask) "
+        + "WITHOUT ROWID; DELETE FROM temp.docsync_departed")
+    inserting = try SQLStatement(
+      "INSERT OR REPLACE INTO temp.docsync_departed (row, op, updated, balance, mask) "
+        + "VALUES (?, ?, ?, ?, ?)", on: database)
+    selecting = try SQLStatement(
+      "SELECT op, updated, balance, mask FROM temp.docsync_departed WHERE row = ?",
+      on: database)
   }
 
-  /// The set as the text of a log's mask.
-  var mask: String { ([first] + others).map(String.init).joined(separator: ",") }
-
-  /// Reads the mask of a log's entry: an integer, or several with commas.
-  init(_ statement: SQLStatement, at position: Int) {
-    if statement.isText(at: position) {
-      let words = statement.text(at: position).split(separator: ",").map { UInt64($0) ?? 0 }
-      first = words.first ?? 0
-      others = Array(words.dropFirst())
-    } else {
-      first = UInt64(bitPattern: statement.integer(at: position))
-    }
+  func remember(_ row: EditLog.Row) throws {
+    inserting.bind(blob: row.hash.bytes, at: 1)
+    inserting.bind(row.oldest.rawValue, at: 2)
+    inserting.bind(row.hasOnlyUpdates ? 1 : 0, at: 3)
+    inserting.bind(Int64(row.insertions), at: 4)
+    inserting.bind(.text(Array(row.changed.mask.utf8)), at: 5)
+    try inserting.run()
   }
 
-  mutating func formUnion(_ other: ColumnSet) {
-    first |= other.first
-    for (index, word) in other.others.enumerated() {
-      if index < others.count { others[index] |= word } else { others.append(word) }
-    }
-  }
-
-  func isSubset(of other: ColumnSet) -> Bool {
-    guard first & ~other.first == 0 else { return false }
-    return others.enumerated().allSatisfy { index, word in
-      word & ~(index < other.others.count ? other.others[index] : 0) == 0
-    }
-  }
-
-  func contains(_ column: Int) -> Bool {
-    let (index, bit) = column.quotientAndRemainder(dividingBy: CaptureTriggers.bitsPerMask)
-    if index == 0 { return first >> UInt64(bit) & 1 != 0 }
-    return index <= others.count && others[index - 1] >> UInt64(bit) & 1 != 0
+  func recall(_ row: inout EditLog.Row) throws {
+    selecting.bind(blob: row.hash.bytes, at: 1)
+    guard try selecting.step() else { return }
+    defer { selecting.reset() }
+    row.oldest = CaptureTriggers.Entry(rawValue: selecting.integer(at: 0)) ?? row.oldest
+    row.hasOnlyUpdates = selecting.integer(at: 1) != 0
+    row.insertions = Int(selecting.integer(at: 2))
+    row.changed = ColumnSet(selecting, at: 3)
   }
 }
 

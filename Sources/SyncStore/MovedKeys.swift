@@ -42,25 +42,29 @@ struct MovedKeys {
   /// foreign key does. With foreign keys off they are left behind, where one has
   /// been changed, or a row was replaced by one of the same identity. To the
   /// others nothing has changed.
+  ///
+  /// Where a row is gone that had several keys, rows that have one of them in
+  /// their own keys get the one by which it is looked for.
   private func follow(_ table: TableSchema) throws {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
       "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL", on: database)
-    var found: [(old: Int64, new: Int64)] = []
+    var found: [(old: Int64, new: Int64, isGone: Bool)] = []
     while try statement.step() {
       let old = statement.integer(at: 0)
       guard try !access.hasRow(localKey: old),
-        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old)),
-        try access.hasRow(localKey: new)
+        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old)), new != old
       else { continue }
-      found.append((old, new))
+      found.append((old, new, try !access.hasRow(localKey: new)))
     }
     guard !found.isEmpty else { return }
     try database.execute(
-      sql: "CREATE TEMP TABLE docsync_followed (old INTEGER PRIMARY KEY, new INTEGER)")
-    for (old, new) in found {
+      sql: "CREATE TEMP TABLE docsync_followed "
+        + "(old INTEGER PRIMARY KEY, new INTEGER, gone INTEGER)")
+    for (old, new, isGone) in found {
       try database.execute(
-        sql: "INSERT INTO temp.docsync_followed (old, new) VALUES (?, ?)", arguments: [old, new])
+        sql: "INSERT INTO temp.docsync_followed (old, new, gone) VALUES (?, ?, ?)",
+        arguments: [old, new, isGone])
     }
     for child in session.schema.tables {
       for position in child.columns.indices
@@ -72,13 +76,14 @@ struct MovedKeys {
   }
 
   private func redirect(_ position: Int, of table: TableSchema) throws {
+    let index = table.identityPositions.firstIndex(of: position)
+    let counted = index == nil ? " WHERE NOT gone" : ""
     func terms(_ column: String) -> (value: String, condition: String) {
       (
         "\(column) = (SELECT new FROM temp.docsync_followed WHERE old = \(column))",
-        "\(column) IN (SELECT old FROM temp.docsync_followed)"
+        "\(column) IN (SELECT old FROM temp.docsync_followed\(counted))"
       )
     }
-    let index = table.identityPositions.firstIndex(of: position)
     if let index {
       // What the log says of such a row, it says of it under its new key.
       let (value, condition) = terms("k\(index)")

@@ -108,6 +108,18 @@ struct VisibleRows {
     }
   }
 
+  /// Has numbers that led to no row go on to lead to none.
+  mutating func addPlain(among rows: [OracleKey: [SQLName: Value]]) {
+    for (key, cells) in rows {
+      guard let table = schema.table(key.table) else { continue }
+      for (name, value) in cells where value.kind == .integer {
+        guard let column = table.position(of: name), schema.keyTable(of: column, in: table) != nil
+        else { continue }
+        plain[key, default: [:]][column] = value
+      }
+    }
+  }
+
   /// Adds the identities of keys that have none here.
   mutating func addMissing(from other: VisibleRows) {
     for (table, keys) in other.identities {

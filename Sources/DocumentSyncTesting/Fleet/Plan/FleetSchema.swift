@@ -48,6 +48,17 @@ struct FleetSchema: Hashable, Sendable {
 }
 
 extension FleetSchema {
+  /// Whether a column of a table's key stands for the key of another, though
+  /// no reference of its own says so. A number in it that leads to no row
+  /// should not become the key of one: `Documentation/Merging.md` names this
+  /// limit.
+  func hasPlainKeys(_ table: FleetTable) -> Bool {
+    table.key.contains { column in
+      table.integerKey != column && keyTable(of: column, in: table) != nil
+        && !table.references.contains { $0.columns.contains(column) && $0.isEnforced }
+    }
+  }
+
   /// The references of a table as merging knows them: a column that stands for
   /// a key only beside one that can be NULL, or only since another refers to
   /// it, refers to that row by itself too.

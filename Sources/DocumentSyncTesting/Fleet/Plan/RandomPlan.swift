@@ -44,7 +44,10 @@ struct RandomPlan {
     var moods = Dice(seed: seed ^ 0x6c6f_6e67)
     let isLong = moods.chance(10) && options.features.contains(.long)
     if isLong {
-      start += schema.tables.map { edits.bulk(of: 10 + moods.below(60), in: $0, &moods) }
+      for table in schema.tables {
+        let bulk = edits.bulk(of: 10 + moods.below(60), in: table, &moods)
+        if !schema.hasPlainKeys(table) { start.append(bulk) }
+      }
       isLively = true
     }
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }

@@ -26,7 +26,8 @@ struct EditCheck {
 
   /// - Parameters:
   ///   - shown: What was shown after the last synchronization.
-  ///   - keys: The integer keys that rows with declared columns had then.
+  ///   - keys: The integer keys that rows with declared columns had then, or
+  ///     were given since and lost again.
   ///   - moves: Where rows went whose key was changed.
   ///   - state: What was merged before.
   init(
@@ -56,6 +57,7 @@ struct EditCheck {
     for set in sealed {
       said.add(set)
       own.merge(set)
+      said.addCounters(of: set, in: own)
     }
     // Sealing gives new rows their identities, and may take from the table
     // rows that have theirs.
@@ -92,6 +94,8 @@ struct EditCheck {
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
     reader.formerKeys = keys
+    // Others may have edited meanwhile what was plain.
+    if meaning != .after { reader.addPlain(among: before) }
     now = reader.logical(tables)
     let shown = reader.logical(try after.localRows())
     hidden = Set(now.keys).subtracting(shown.keys)
@@ -144,8 +148,16 @@ struct EditCheck {
       let isPlain = zip(table.key, values).contains { column, value in
         value.kind == .integer && schema.keyTable(of: column, in: table) != nil
       }
-      return isPlain
-        && (values + held.cells.values.map(\.value)).contains(.identity(row.identity))
+      guard isPlain else { return false }
+      if (values + held.cells.values.map(\.value)).contains(.identity(row.identity)) { return true }
+      // A row whose key is a reference is referred to by what it refers to.
+      guard let name = schema.table(row.table)?.nameByReference(of: row.identity) else {
+        return false
+      }
+      return table.references.filter { $0.parent == row.table }.flatMap(\.columns).contains {
+        if let index = table.key.firstIndex(of: $0) { return values[index] == name }
+        return held.cells[table.columns[$0].name]?.value == name
+      }
     }
   }
 
@@ -191,6 +203,7 @@ struct EditCheck {
       let isSaid =
         table.columns[position].isCounter
         ? own.rows[key]?.cells[name]?.shown == value
+          || said.counters[key]?[name]?.contains(value) == true
         : said.cells[key]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
     }
@@ -239,12 +252,25 @@ struct EditCheck {
   }
 }
 
+extension FleetTable {
+  /// What a reference to a row holds, where that row's key is a reference itself.
+  fileprivate func nameByReference(of row: RowIdentity) -> Value? {
+    guard key.count == 1, !hasSurrogateKey,
+      let value = IdentityEncoding.values(of: row, count: 1)?.first, case .identity = value
+    else { return nil }
+    return value
+  }
+}
+
 /// What change sets say, by row: everything, since a later one may say more.
 private struct SaidChanges {
   let schema: FleetSchema
   var actions: [OracleKey: Set<RowAction>] = [:]
   var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
   var moves: [OracleKey: Set<RowIdentity>] = [:]
+  /// What counters came to with each change set: a decision of a policy, which
+  /// is sealed in the same synchronization, may set another value.
+  var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
   /// The identities of the author's keys, by table, as they were said first.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
 
@@ -252,6 +278,21 @@ private struct SaidChanges {
 
   func says(_ action: RowAction, of key: OracleKey) -> Bool {
     actions[key]?.contains(action) ?? false
+  }
+
+  /// - Parameter state: What is merged with the change set.
+  mutating func addCounters(of set: SyncChangeSet, in state: LogicalState) {
+    for changes in set.tables {
+      guard let table = schema.table(changes.table) else { continue }
+      let names = table.columns.filter(\.isCounter).map(\.name)
+      for index in changes.actions.indices where !names.isEmpty {
+        let key = changes.oracleKey(index, collations: table.keyCollations)
+        for name in names {
+          guard let cell = state.rows[key]?.cells[name] else { continue }
+          counters[key, default: [:]][name, default: []].insert(cell.shown)
+        }
+      }
+    }
   }
 
   mutating func add(_ set: SyncChangeSet) {

@@ -156,7 +156,8 @@ final class FleetDevice {
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
     var check = try EditCheck(
-      program, schema: schema, shown: shown, keys: shownKeys, moves: moves.moves(), state: state)
+      program, schema: schema, shown: shown, keys: moves.numbers(besides: shownKeys),
+      moves: moves.moves(), state: state)
     if let point { try await synchronize(salt: salt, endingAfter: point, check) }
     let isIdle = try await synchronizeOnce(salt: salt, check)
     let applied = try store.appliedVector()

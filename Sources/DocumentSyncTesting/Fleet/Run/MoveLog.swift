@@ -6,6 +6,9 @@ struct MoveLog {
   private let program: FleetSQLite
   /// The tables to which others refer, by keys that are the same everywhere.
   private let tables: [FleetTable]
+  /// The tables with an integer key beside declared columns that are the same
+  /// everywhere.
+  private let numbered: [FleetTable]
 
   init(_ program: FleetSQLite, schema: FleetSchema) throws {
     self.program = program
@@ -27,11 +30,30 @@ struct MoveLog {
           + " BEGIN INSERT INTO moves_\(table.name) (\(columns.joined(separator: ", "))) "
           + "VALUES (\(values.joined(separator: ", "))); END")
     }
+    numbered = schema.synchronized.filter { table in
+      table.localKey != nil && table.key.allSatisfy { schema.keyTable(of: $0, in: table) == nil }
+    }
+    for table in numbered { try noteNumbers(of: table) }
+  }
+
+  private func noteNumbers(of table: FleetTable) throws {
+    guard let localKey = table.localKey else { return }
+    let number = table.columns[localKey].name
+    let names = table.key.map { table.columns[$0].name }
+    let columns = names.indices.map { "o\($0)" }.joined(separator: ", ")
+    try program.run(
+      "CREATE TEMP TABLE numbers_\(table.name) (seq INTEGER PRIMARY KEY, number, \(columns))")
+    try program.run(
+      "CREATE TEMP TRIGGER numbered_\(table.name) AFTER UPDATE ON main.\(table.name) "
+        + "WHEN OLD.\(number) IS NOT NEW.\(number) BEGIN "
+        + "INSERT INTO numbers_\(table.name) (number, \(columns)) "
+        + "VALUES (OLD.\(number), \(names.map { "OLD.\($0)" }.joined(separator: ", "))); END")
   }
 
   /// Forgets what was noted.
   func clear() throws {
     for table in tables { try program.run("DELETE FROM moves_\(table.name)") }
+    for table in numbered { try program.run("DELETE FROM numbers_\(table.name)") }
   }
 
   /// Where rows went whose key was changed once, and where nothing went on
@@ -48,6 +70,23 @@ struct MoveLog {
       for (old, new) in rows
       where rows.filter({ $0.0 == old }).count == 1 && !rows.contains(where: { $0.0 == new }) {
         result[old] = new
+      }
+    }
+    return result
+  }
+
+  /// Which rows had the integer keys that were changed, beside declared
+  /// columns; those in `known` had them before.
+  func numbers(
+    besides known: [SQLName: [Int64: RowIdentity]]
+  ) throws -> [SQLName: [Int64: RowIdentity]] {
+    var result = known
+    for table in numbered {
+      for row in try program.rows("SELECT * FROM numbers_\(table.name) ORDER BY seq") {
+        guard case .integer(let number) = row[1], result[table.name]?[number] == nil else {
+          continue
+        }
+        result[table.name, default: [:]][number] = key(Array(row[2...]), table).identity
       }
     }
     return result

@@ -1,0 +1,52 @@
+import Testing
+
+@testable import SyncStore
+
+/// A log that is read in several batches says what it would say in one.
+@Suite struct PortionTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private static let schema = """
+    CREATE TABLE p (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
+    CREATE TABLE c (id TEXT PRIMARY KEY, p INTEGER REFERENCES p ON DELETE RESTRICT);
+    INSERT INTO p VALUES (1, 'old', 'b'), (2, 'old', 'b'), (3, 'old', 'b');
+    """
+
+  private func devices() throws -> [Device] {
+    var options = LocalStore.Options()
+    options.rowsPerChangeSet = 2
+    options.bytesPerChangeSet = 1
+    return try scratch.devices(2, Self.schema, options: options)
+  }
+
+  @Test(arguments: ["DELETE FROM p WHERE id = 1", "UPDATE p SET id = 99 WHERE id = 1"])
+  func aDeletionSaysWhatEarlierBatchesToldOfTheRow(end: String) throws {
+    let devices = try devices()
+    try devices[0].run("UPDATE p SET a = 'new'; \(end)")
+    #expect(try devices[0].outgoing().count > 1)
+    try converge(devices)
+    let first = try devices[0].outgoing().map(\.changeSet).flatMap(\.tables)
+    #expect(first.filter { $0.letters.contains("d") }.map { $0.columnNames(0) } == [["a"]])
+  }
+
+  @Test func aRowThatComesBackHasWhatItsAuthorLastSaw() throws {
+    let devices = try devices()
+    try devices[0].run("UPDATE p SET a = 'new'; DELETE FROM p WHERE id = 1")
+    try devices[1].run("INSERT INTO c VALUES ('x', 1)")
+    try converge(devices, "SELECT a, b FROM p", ["new|b", "new|b", "new|b"])
+  }
+
+  @Test func aRowThatCameAndWentIsPassedOver() throws {
+    let devices = try devices()
+    try devices[0].run(
+      """
+      INSERT INTO p VALUES (7, 'n', 'n'); UPDATE p SET a = 'new' WHERE id < 4;
+      UPDATE p SET b = 'm' WHERE id = 7; DELETE FROM p WHERE id = 7
+      """)
+    let letters = try devices[0].changes().flatMap(\.letters)
+    #expect(!letters.contains("d"))
+    try converge(devices)
+  }
+}
