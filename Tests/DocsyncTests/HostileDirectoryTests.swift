@@ -213,7 +213,7 @@ extension HostileDirectoryTests {
   }
 
   @Test func forgedWholeStoresDoNotHideAnHonestOne() throws {
-    try forgeStores(1_000, database: [1, 2, 3])
+    try forgeStores(150, database: [1, 2, 3])
     try forgeStores(70, database: [UInt8](repeating: 0, count: 8 << 20))
     // One that only its claim makes long.
     let client = ClientIdentifier.random()
