@@ -86,7 +86,8 @@ let package = Package(
     .testTarget(
       name: "DocsyncTests",
       dependencies: [
-        "docsync", "DocumentSync", "SyncDirectory", .product(name: "GRDB", package: "GRDB.swift"),
+        "docsync", "DocumentSync", "SyncModel", "SyncDirectory",
+        .product(name: "GRDB", package: "GRDB.swift"),
       ]),
   ],
   swiftLanguageModes: [.v6]

@@ -55,17 +55,13 @@ public enum ChangeSetCodec {
     _ bytes: [UInt8], limits: CodecLimits = .default,
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> SyncChangeSet {
-    let envelope = try Envelope.decode(bytes, expecting: .changeSet, limits: limits)
-    guard envelope.compression == .stored else {
-      throw CodecError(.malformed, "the body of a change set is compressed", at: 12)
-    }
-    let header = try decodeHeader(envelope)
-    let details = try envelope.privateHeader.withUnsafeBytes {
-      try decodePrivateHeader($0, limits: limits)
-    }
-    let tables = try envelope.body.withUnsafeBytes { body in
-      try decodeTables(
-        body, details: details, limits: limits, checkCancellation: checkCancellation)
+    let (header, details, tables) = try bytes.withUnsafeBytes { bytes in
+      let (header, details, body) = try decodeHeaders(bytes, limits: limits)
+      return (
+        header, details,
+        try decodeTables(
+          body, details: details, limits: limits, checkCancellation: checkCancellation)
+      )
     }
     let set = SyncChangeSet(
       header: header, dependencies: details.dependencies, schema: details.schema, tables: tables)
@@ -80,12 +76,50 @@ public enum ChangeSetCodec {
     return set
   }
 
+  /// What a change set says before its changes.
+  public struct Summary: Hashable, Sendable {
+    /// Where it belongs.
+    public var header: SyncChangeSet.Header
+    /// The change sets of others that its author had applied.
+    public var dependencies: VersionVector
+    /// How many rows it changes.
+    public var rowCount: Int
+  }
+
+  /// Reads what a change set says before its changes, in no more memory than that takes.
+  ///
+  /// The whole file is needed, since its hash is checked. Throws ``CodecError``.
+  public static func summary(
+    _ bytes: [UInt8], limits: CodecLimits = .default
+  ) throws -> Summary {
+    try bytes.withUnsafeBytes { bytes in
+      let (header, details, _) = try decodeHeaders(bytes, limits: limits)
+      return Summary(header: header, dependencies: details.dependencies, rowCount: details.rows)
+    }
+  }
+
+  private static func decodeHeaders(
+    _ bytes: UnsafeRawBufferPointer, limits: CodecLimits
+  ) throws -> (SyncChangeSet.Header, Details, body: UnsafeRawBufferPointer) {
+    let parts = try Envelope.parts(of: bytes, expecting: .changeSet, limits: limits)
+    guard parts.envelope.compression == .stored else {
+      throw CodecError(.malformed, "the body of a change set is compressed", at: 12)
+    }
+    let header = try decodeHeader(parts.envelope)
+    let details = try parts.envelope.privateHeader.withUnsafeBytes {
+      try decodePrivateHeader($0, limits: limits)
+    }
+    return (header, details, parts.stored)
+  }
+
   /// Reads where a change set belongs, without its changes.
   ///
   /// The whole file is needed, since its hash is checked.
   public static func decodeHeader(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> SyncChangeSet.Header {
-    try decodeHeader(Envelope.decode(bytes, expecting: .changeSet, limits: limits))
+    try bytes.withUnsafeBytes {
+      try decodeHeader(Envelope.parts(of: $0, expecting: .changeSet, limits: limits).envelope)
+    }
   }
 }

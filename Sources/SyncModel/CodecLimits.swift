@@ -11,7 +11,7 @@ public struct CodecLimits: Hashable, Sendable {
   /// The bytes of memory that a decoded change set may take.
   public var memoryBytes: Int
   /// The rows, cells and exceptions of a change set, whatever its length.
-  public var leastValues = 2 << 20
+  public var leastValues = 1 << 20
   /// How many more of these there may be for each byte of its body.
   public var valuesPerByte = 16
   /// The tables of a change set.
@@ -24,22 +24,22 @@ public struct CodecLimits: Hashable, Sendable {
   /// The caps of every file but the small ones.
   public static let `default` = CodecLimits(
     fileBytes: 64 << 20, publicBytes: 64 << 10, privateBytes: 8 << 20, bodyBytes: 96 << 20,
-    memoryBytes: 192 << 20, leastValues: 2 << 20, valuesPerByte: 16, tables: 10_000,
-    rows: 250_000, columns: 2_000)
+    memoryBytes: 128 << 20, leastValues: 1 << 20, valuesPerByte: 16, tables: 2_000,
+    rows: 100_000, columns: 2_000)
 
   /// What a change set of ordinary size keeps to, so that several can be
-  /// decoded at once.
+  /// decoded at once. One that takes more is decoded while no other is in memory.
   public static let moderate = {
     var limits = CodecLimits.default
     limits.fileBytes = 8 << 20
-    limits.bodyBytes = 32 << 20
-    limits.memoryBytes = 48 << 20
+    limits.bodyBytes = 24 << 20
+    limits.memoryBytes = 24 << 20
     return limits
   }()
 
   /// The caps of files whose body is JSON.
   public static let small = CodecLimits(
-    fileBytes: 4 << 20, publicBytes: 64 << 10, privateBytes: 1 << 20, bodyBytes: 16 << 20,
+    fileBytes: 4 << 20, publicBytes: 64 << 10, privateBytes: 1 << 20, bodyBytes: 4 << 20,
     memoryBytes: 64 << 20, leastValues: 0, valuesPerByte: 0, tables: 0, rows: 0, columns: 0)
 
   /// How many rows, cells and exceptions a body of `count` bytes may stand for.

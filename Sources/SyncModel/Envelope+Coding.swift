@@ -62,22 +62,42 @@ extension Envelope {
     _ bytes: UnsafeRawBufferPointer, expecting type: FileType? = nil,
     limits: CodecLimits = .default
   ) throws -> Envelope {
+    let parts = try parts(of: bytes, expecting: type, limits: limits)
+    var envelope = parts.envelope
+    if envelope.compression == .deflate {
+      envelope.body = try Deflate.inflate(parts.stored, count: parts.bodyCount, what: "body")
+    } else {
+      envelope.body = Array(parts.stored)
+    }
+    return envelope
+  }
+
+  /// A file whose body stays where it is.
+  struct Parts {
+    /// Everything but the body.
+    var envelope: Envelope
+    /// The body as it is in the file; part of the bytes that were read.
+    var stored: UnsafeRawBufferPointer
+    /// The length of the body, decompressed.
+    var bodyCount: Int
+  }
+
+  /// Checks a file as ``decode(_:expecting:limits:)`` does, and takes no memory for its body.
+  static func parts(
+    of bytes: UnsafeRawBufferPointer, expecting type: FileType?, limits: CodecLimits
+  ) throws -> Parts {
     let head = try Head(bytes, limits: limits)
     let found = try head.checkMeaning(of: bytes, expecting: type)
     var envelope = Envelope(
       type: found, publicHeader: Array(bytes[head.publicRange]),
-      privateHeader: Array(bytes[head.privateRange]), body: [])
+      privateHeader: Array(bytes[head.privateRange]), body: [],
+      compression: head.isCompressed ? .deflate : .stored)
     envelope.fields = try decodeFields(
       UnsafeRawBufferPointer(rebasing: bytes[head.fieldsRange]))
     envelope.signature = Array(bytes[head.signatureRange])
-    let stored = UnsafeRawBufferPointer(rebasing: bytes[head.bodyRange])
-    if head.isCompressed {
-      envelope.body = try Deflate.inflate(stored, count: head.bodyCount, what: "body")
-    } else {
-      envelope.body = Array(stored)
-      envelope.compression = .stored
-    }
-    return envelope
+    return Parts(
+      envelope: envelope, stored: UnsafeRawBufferPointer(rebasing: bytes[head.bodyRange]),
+      bodyCount: head.bodyCount)
   }
 
   private func checkCaps(_ limits: CodecLimits) throws {

@@ -120,7 +120,7 @@ enum ByteStatistics {
   }
 }
 
-/// Owns the decompressed lanes of a body and reads from each forward.
+/// Owns the lanes of a body that it has decompressed, and reads from each forward.
 final class LaneReader {
   private var owned: [UnsafeMutableRawBufferPointer] = []
   var structure: WireReader
@@ -132,7 +132,8 @@ final class LaneReader {
   /// Throws what ends reading; asked before every sequence of values.
   let checkCancellation: () throws -> Void
 
-  /// Decompresses `parts`, one for each lane, whose lengths were checked.
+  /// Decompresses `parts`, one for each lane, whose lengths were checked. What is not compressed
+  /// is read where it is: it has to stay there as long as this reads.
   init(
     parts: [LanePart], budget: Int, values: Int = .max,
     checkCancellation: @escaping () throws -> Void = {}
@@ -142,17 +143,18 @@ final class LaneReader {
     self.checkCancellation = checkCancellation
     structure = WireReader(UnsafeRawBufferPointer(start: nil, count: 0), name: "structure")
     for (lane, part) in zip(Lane.allCases, parts) {
-      try charge(part.count)
-      let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: part.count, alignment: 16)
-      owned.append(buffer)
-      if part.isDeflated {
-        try Deflate.inflate(part.bytes, into: buffer, "lane \(lane)")
-      } else {
-        buffer.copyMemory(from: part.bytes)
-      }
-      let reader = WireReader(UnsafeRawBufferPointer(buffer), name: "lane \(lane)")
+      let bytes = part.isDeflated ? try inflate(part, lane) : part.bytes
+      let reader = WireReader(bytes, name: "lane \(lane)")
       if lane == .structure { structure = reader } else { others.append(reader) }
     }
+  }
+
+  private func inflate(_ part: LanePart, _ lane: Lane) throws -> UnsafeRawBufferPointer {
+    try charge(part.count)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: part.count, alignment: 16)
+    owned.append(buffer)
+    try Deflate.inflate(part.bytes, into: buffer, "lane \(lane)")
+    return UnsafeRawBufferPointer(buffer)
   }
 
   deinit { for buffer in owned { buffer.deallocate() } }

@@ -91,7 +91,14 @@ public enum SegmentCodec {
   public static func decode(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Segment {
-    let envelope = try Envelope.decode(bytes, expecting: .segment, limits: limits)
+    try bytes.withUnsafeBytes { try decode($0, limits: limits) }
+  }
+
+  private static func decode(
+    _ bytes: UnsafeRawBufferPointer, limits: CodecLimits
+  ) throws -> Segment {
+    let parts = try Envelope.parts(of: bytes, expecting: .segment, limits: limits)
+    let envelope = parts.envelope
     guard envelope.compression == .stored else {
       throw CodecError(.malformed, "a segment's body is compressed")
     }
@@ -111,7 +118,7 @@ public enum SegmentCodec {
       try check(first: segment.first, count: count)
       var index: [(hash: ContentHash, count: Int)] = []
       index.reserveCapacity(count)
-      var left = envelope.body.count
+      var left = parts.stored.count
       for _ in 0..<count {
         let hash = try reader.hash()
         let length = try reader.count("bytes of a change set", cap: left)
@@ -126,7 +133,7 @@ public enum SegmentCodec {
     segment.parts.reserveCapacity(index.count)
     var offset = 0
     for (hash, count) in index {
-      let part = Array(envelope.body[offset..<offset + count])
+      let part = Array(parts.stored[offset..<offset + count])
       guard ContentHash(of: part) == hash else {
         throw CodecError(.badChecksum, "change set in a segment", at: offset)
       }

@@ -59,7 +59,7 @@ final class ChangeSetBuilder {
       previous: head?.hash ?? binding.ancestor.flatMap { dependencies[$0]?.hash })
     let set = SyncChangeSet(
       header: header, dependencies: dependencies, schema: schema, tables: tables)
-    let bytes = try ChangeSetCodec.encode(set)
+    let bytes = try encode(set)
     let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
     try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
     if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
@@ -74,6 +74,21 @@ final class ChangeSetBuilder {
     tables = []
     rowCount = 0
     byteCount = 0
+  }
+
+  private func encode(_ set: SyncChangeSet) throws -> [UInt8] {
+    do {
+      return try ChangeSetCodec.encode(set)
+    } catch let error as CodecError where error.code == .lengthOverCap {
+      // Change sets are cut long before, between rows.
+      let longest = set.tables.max { $0.byteCount < $1.byteCount }
+      throw StoreError(
+        .editRefused, path: "",
+        message:
+          "A row of the table “\(longest?.table.text ?? "")” is too long to be synchronized.",
+        remedy: "Shorten its values to less than 60 MB in all, then sync again.",
+        detail: "\(error)")
+    }
   }
 
   /// Keeps a sealed change set until it is published, and beyond.

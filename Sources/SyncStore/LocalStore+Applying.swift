@@ -38,7 +38,7 @@ extension LocalStore {
   ) throws {
     let kept = try read { try waitingSets($0) }
     guard !received.isEmpty || !kept.isEmpty else { return }
-    var pending = try PendingChangeSets(received, kept: kept)
+    var pending = PendingChangeSets(received, kept: kept)
     var rowsPerTransaction = options.rowsPerTransaction
     var isDone = false
     while !isDone {
@@ -47,7 +47,7 @@ extension LocalStore {
         isDone = try write { session in
           try forgetRefused(report.refused, session)
           _ = try seal(session, checkCancellation: checkCancellation)
-          try session.setCache(.applying)
+          try session.setCache(pending.isLarge ? .applyingLarge : .applying)
           let isDone = try applyGroup(
             of: rowsPerTransaction, &pending, session, &report, checkCancellation, onApplied)
           try decide(session, checkCancellation: checkCancellation)
@@ -102,7 +102,9 @@ extension LocalStore {
         count += 1
         try checkCancellation()
         try next.check(session, binding)
-        onApplied(try apply.apply(next.changeSet, hash: next.hash, byteCount: next.byteCount))
+        onApplied(
+          try apply.apply(
+            try next.changeSet(session), hash: next.hash, byteCount: next.byteCount))
         rows += next.rowCount
         try session.database.execute(
           sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
@@ -139,7 +141,7 @@ extension LocalStore {
     -> [WaitingChangeSet]
   {
     try pending.rest.map { item in
-      if let bytes = item.newBytes {
+      if let bytes = item.received?.bytes {
         let statement = try SQLStatement(
           "INSERT OR IGNORE INTO docsync_inbox (client, number, hash, bytes) VALUES (?, ?, ?, ?)",
           on: session.database)
@@ -155,14 +157,19 @@ extension LocalStore {
     }
   }
 
-  private func waitingSets(_ session: StoreSession) throws -> [(hash: ContentHash, bytes: [UInt8])]
-  {
+  /// The change sets that wait, without what they say.
+  private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
     let statement = try SQLStatement(
       "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
-    var found: [(hash: ContentHash, bytes: [UInt8])] = []
+    var found: [PendingChangeSets.Item] = []
     while try statement.step() {
       guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
-      found.append((hash, statement.bytes(at: 1)))
+      let bytes = statement.bytes(at: 1)
+      let summary = try ChangeSetCodec.summary(bytes)
+      found.append(
+        PendingChangeSets.Item(
+          header: summary.header, hash: hash, dependencies: summary.dependencies, received: nil,
+          byteCount: bytes.count, rowCount: summary.rowCount))
     }
     return found
   }

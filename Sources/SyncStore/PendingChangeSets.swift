@@ -7,13 +7,29 @@ struct PendingChangeSets {
   struct Item {
     let header: SyncChangeSet.Header
     let hash: ContentHash
-    let changeSet: SyncChangeSet
-    /// Its bytes, if the store does not keep them yet.
-    let newBytes: [UInt8]?
+    let dependencies: VersionVector
+    /// What was received; `nil` for one that the store keeps, which is read when its turn comes:
+    /// any number of them can wait.
+    let received: ReceivedChangeSet?
     /// The length of its file.
     let byteCount: Int
+    let rowCount: Int
 
-    var rowCount: Int { changeSet.rowCount }
+    /// What it says.
+    func changeSet(_ session: StoreSession) throws -> SyncChangeSet {
+      if let received { return received.changeSet }
+      let statement = try SQLStatement(
+        "SELECT bytes FROM docsync_inbox WHERE client = ? AND number = ? AND hash = ?",
+        on: session.database)
+      statement.bind(blob: header.client.bits.bytes, at: 1)
+      statement.bind(Int64(header.number), at: 2)
+      statement.bind(blob: hash.bytes, at: 3)
+      guard try statement.step() else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_inbox is damaged")
+      }
+      defer { statement.reset() }
+      return try ChangeSetCodec.decode(statement.bytes(at: 0))
+    }
 
     /// Throws if it does not belong where the store is.
     func check(_ session: StoreSession, _ binding: StoreBinding) throws {
@@ -41,7 +57,7 @@ struct PendingChangeSets {
     ) throws -> [ClientIdentifier: UInt64] {
       let vector = try session.clients.vector()
       var missing: [ClientIdentifier: UInt64] = [:]
-      for (client, entry) in changeSet.dependencies.entries
+      for (client, entry) in dependencies.entries
       where vector.number(of: client) < entry.number {
         missing[client] = entry.number
       }
@@ -54,23 +70,22 @@ struct PendingChangeSets {
 
   private(set) var rest: [Item]
 
-  init(_ received: [ReceivedChangeSet], kept: [(hash: ContentHash, bytes: [UInt8])]) throws {
+  /// - Parameter kept: Those that the store keeps.
+  init(_ received: [ReceivedChangeSet], kept: [Item]) {
     rest = received.map {
       Item(
-        header: $0.changeSet.header, hash: $0.hash, changeSet: $0.changeSet, newBytes: $0.bytes,
-        byteCount: $0.bytes.count)
+        header: $0.changeSet.header, hash: $0.hash, dependencies: $0.changeSet.dependencies,
+        received: $0, byteCount: $0.bytes.count, rowCount: $0.changeSet.rowCount)
     }
-    for item in kept where !rest.contains(where: { $0.hash == item.hash }) {
-      let changeSet = try ChangeSetCodec.decode(item.bytes)
-      rest.append(
-        Item(
-          header: changeSet.header, hash: item.hash, changeSet: changeSet, newBytes: nil,
-          byteCount: item.bytes.count))
-    }
+    let hashes = Set(rest.map(\.hash))
+    rest += kept.filter { !hashes.contains($0.hash) }
     rest.sort {
       ($0.header.client, $0.header.number) < ($1.header.client, $1.header.number)
     }
   }
+
+  /// Whether one of the files is much longer than they usually are.
+  var isLarge: Bool { rest.contains { $0.byteCount > 8 << 20 } }
 
   /// Drops a change set and its author's later ones.
   mutating func refuse(_ item: Item) {
@@ -85,7 +100,7 @@ struct PendingChangeSets {
     rest.removeAll { $0.header.number <= vector.number(of: $0.header.client) }
     for (index, item) in rest.enumerated() {
       guard item.header.number == vector.number(of: item.header.client) + 1,
-        vector.contains(item.changeSet.dependencies)
+        vector.contains(item.dependencies)
       else { continue }
       return rest.remove(at: index)
     }

@@ -129,12 +129,11 @@ final class RowWriter {
     let access = try session.access(row.key.table)
     let columns = access.table.columns.indices.filter { row.shownValue($0) != nil }
     let statement = try access.insert(columns)
-    for (index, column) in columns.enumerated() {
-      statement.bind(
-        try set.local(row.shownValue(column) ?? .null, access.table.columns[column]), at: index + 1)
+    let values = try columns.map {
+      try set.local(row.shownValue($0) ?? .null, access.table.columns[$0])
     }
     if let key = row.localKey { statement.bind(key, at: columns.count + 1) }
-    try session.write(statement)
+    try statement.withBound(values[...]) { try session.write(statement) }
   }
 
   /// Writes the columns that differ; false if none does.
@@ -152,8 +151,7 @@ final class RowWriter {
     }
     guard !columns.isEmpty else { return false }
     let statement = try access.update(columns)
-    for (index, value) in (values + shown.key).enumerated() { statement.bind(value, at: index + 1) }
-    try session.write(statement)
+    try statement.withBound((values + shown.key)[...]) { try session.write(statement) }
     return true
   }
 

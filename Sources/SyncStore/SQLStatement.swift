@@ -146,6 +146,42 @@ extension SQLStatement {
     }
   }
 
+  /// A value of so many bytes is not copied.
+  private static let longByteCount = 1 << 20
+
+  /// Binds values, beginning with the first position, as long as the closure
+  /// runs; those that are long without a copy.
+  func withBound(
+    _ values: ArraySlice<Value>, at position: Int = 1, _ body: () throws -> Void
+  ) throws {
+    guard let value = values.first else { return try body() }
+    func goOn() throws { try withBound(values.dropFirst(), at: position + 1, body) }
+    switch value {
+    case .text(let content) where content.count >= Self.longByteCount && !isWide,
+      .blob(let content) where content.count >= Self.longByteCount:
+      try content.withUnsafeBytes { bytes in
+        bind(long: bytes, isText: value.kind == .text, at: position)
+        defer { bind(null: position) }
+        try goOn()
+      }
+    default:
+      bind(value, at: position)
+      try goOn()
+    }
+  }
+
+  /// Binds text or a blob that stays where it is.
+  private func bind(long content: UnsafeRawBufferPointer, isText: Bool, at position: Int) {
+    guard let start = content.baseAddress else { return }
+    if isText {
+      sqlite3_bind_text64(
+        handle, Int32(position), start.assumingMemoryBound(to: CChar.self),
+        UInt64(content.count), nil, UInt8(SQLITE_UTF8))
+    } else {
+      sqlite3_bind_blob64(handle, Int32(position), start, UInt64(content.count), nil)
+    }
+  }
+
   /// Binds a copy of text or a blob.
   private func bind(_ kind: ValueKind, _ content: UnsafeRawBufferPointer, at position: Int) {
     // A null pointer would bind NULL, so that empty content needs another.

@@ -110,6 +110,8 @@ final class StoreSession {
     case sealing = 15_000
     /// Applying goes over the whole of a table and its index.
     case applying = 36_000
+    /// A value as long as may be is in memory several times while it is applied.
+    case applyingLarge = 4_000
   }
 
   /// Sets the size of the cache, in KiB.

@@ -31,14 +31,16 @@ enum Executable {
     ProcessInfo.processInfo.environment.merging(["XDG_STATE_HOME": folder + "/.state"]) { $1 }
   }
 
-  /// Starts it in a folder.
+  /// Starts it in a folder, with so many KiB of address space at most if that is said.
   static func start(
     _ arguments: [String], in folder: String, input: FileHandle = .nullDevice,
-    output: Any = FileHandle.nullDevice, errors: Any = Pipe()
+    output: Any = FileHandle.nullDevice, errors: Any = Pipe(), addressSpace: Int? = nil
   ) throws -> Process {
     let process = Process()
-    process.executableURL = url
-    process.arguments = arguments
+    process.executableURL = addressSpace == nil ? url : URL(fileURLWithPath: "/bin/sh")
+    process.arguments =
+      addressSpace.map { ["-c", "ulimit -v \($0); exec \"$@\"", "sh", url.path] + arguments }
+      ?? arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
     process.environment = environment(in: folder)
     process.standardOutput = output

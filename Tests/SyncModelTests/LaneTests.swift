@@ -3,19 +3,27 @@ import Testing
 @testable import SyncModel
 
 struct LaneTests {
-  private func reader(_ writer: LaneWriter) throws -> LaneReader {
-    let lanes = [writer.structure, writer.text, writer.symbols, writer.raw]
-    return try Array(lanes.joined()).withUnsafeBytes { bytes in
-      var start = 0
-      let parts = lanes.map { lane in
-        defer { start += lane.count }
-        return LanePart(
-          isDeflated: false,
-          bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<start + lane.count]),
-          count: lane.count)
-      }
-      return try LaneReader(parts: parts, budget: 1 << 30)
+  /// Bytes that stay where they are as long as a test runs.
+  private final class Memory {
+    private var buffers: [UnsafeMutableRawBufferPointer] = []
+
+    deinit { for buffer in buffers { buffer.deallocate() } }
+
+    func keep(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+      let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+      buffer.copyBytes(from: bytes)
+      buffers.append(buffer)
+      return UnsafeRawBufferPointer(buffer)
     }
+  }
+
+  private let memory = Memory()
+
+  private func reader(_ writer: LaneWriter) throws -> LaneReader {
+    let parts = [writer.structure, writer.text, writer.symbols, writer.raw].map {
+      LanePart(isDeflated: false, bytes: memory.keep($0), count: $0.count)
+    }
+    return try LaneReader(parts: parts, budget: 1 << 30)
   }
 
   private func roundTrip(_ words: [UInt64], patterns: Bool = false) throws -> LaneWriter {

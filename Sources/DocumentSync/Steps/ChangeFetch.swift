@@ -33,7 +33,7 @@ final class ChangeFetch {
 
   /// The most bytes of decoded changes that are handed to the store at once,
   /// about: few bytes of a file can stand for many.
-  private static let windowMemory = 48 << 20
+  private static let windowMemory = 24 << 20
   /// The most numbers of a client that are planned ahead: names of segments
   /// can claim any number of them.
   private static let plannedCount = 4_096
@@ -322,7 +322,11 @@ final class ChangeFetch {
       if items.isEmpty { break }
       let reader = ChangeFileReader(
         files, header: header, layout: layout, segments: segments)
-      for (item, outcome) in zip(items, try reader.read(items)) {
+      let outcomes = try reader.read(items, isAlone: window.isEmpty)
+      queue.giveBack(items[outcomes.count...])
+      // What does not fit comes after what is there.
+      let isFull = outcomes.count < items.count
+      for (item, outcome) in zip(items, outcomes) {
         // One of the same client may have failed a moment ago.
         guard !blocked.contains(item.client) else { continue }
         guard let received = accept(outcome, of: item) else { continue }
@@ -336,6 +340,7 @@ final class ChangeFetch {
       }
       reading.done = before + queue.takenCount
       showReading()
+      if isFull, !window.isEmpty { break }
     }
     return window
   }

@@ -56,6 +56,12 @@ struct ChangeFetchQueue {
   /// Whether all were taken.
   var isEmpty: Bool { position >= items.count }
 
+  /// Puts back the last of those that were taken: they are taken next.
+  mutating func giveBack(_ last: ArraySlice<Item>) {
+    items.replaceSubrange(position - last.count..<position, with: last)
+    position -= last.count
+  }
+
   /// The next items of clients that are still wanted; the others are passed
   /// over for good.
   mutating func take(_ limit: Int, where isWanted: (ClientIdentifier) -> Bool) -> [Item] {

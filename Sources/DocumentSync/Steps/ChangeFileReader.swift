@@ -40,9 +40,13 @@ struct ChangeFileReader: Sendable {
     self.segments = segments
   }
 
-  /// The outcomes in the order of `items`. Throws what is no single file's
-  /// fault.
-  func read(_ items: [ChangeFetchQueue.Item]) throws -> [Outcome] {
+  /// The outcomes in the order of `items`, as far as they fit in memory together, and of one at
+  /// least if they are alone in it. Throws what is no single file's fault.
+  ///
+  /// One that is large is read while nothing else is there: the outcomes end before it.
+  ///
+  /// - Parameter isAlone: Whether nothing was read before that is still in memory.
+  func read(_ items: [ChangeFetchQueue.Item], isAlone: Bool = true) throws -> [Outcome] {
     let results = Results(count: items.count)
     // Reading is waiting, mostly: a thread for each, whatever the cores.
     let queue = DispatchQueue(label: "DocumentSync: read", attributes: .concurrent)
@@ -56,11 +60,10 @@ struct ChangeFileReader: Sendable {
       }
     }
     group.wait()
-    var outcomes = try results.all()
-    for index in outcomes.indices where outcomes[index].isLarge {
-      outcomes[index] = try outcome(of: items[index], limits: .default)
-    }
-    return outcomes
+    let outcomes = try results.takeAll()
+    let small = outcomes.prefix { !$0.isLarge }
+    guard small.isEmpty, isAlone, let first = items.first else { return Array(small) }
+    return [try outcome(of: first, limits: .default)]
   }
 
   /// Looks into segments only where no file of its own gives the change set.
@@ -113,9 +116,8 @@ struct ChangeFileReader: Sendable {
     for name in item.containing where outcome.intact.isEmpty {
       let path = layout.path(of: name, by: item.client)
       try add(path) {
-        guard let part = try segments.segment(name, by: item.client)[item.number] else {
-          throw CodecError(.wrongCount, "segment without change set \(item.number)")
-        }
+        let part = try segments.part(
+          item.number, of: name, by: item.client, limit: 2 * limits.fileBytes)
         return try received(item, part.bytes, part.hash, path, limits)
       }
     }
@@ -168,8 +170,12 @@ struct ChangeFileReader: Sendable {
       lock.withLock { values[index] = value }
     }
 
-    func all() throws -> [Outcome] {
-      try lock.withLock { try values.compactMap { try $0?.get() } }
+    /// All of them, which are here no longer.
+    func takeAll() throws -> [Outcome] {
+      try lock.withLock {
+        defer { values = [] }
+        return try values.compactMap { try $0?.get() }
+      }
     }
   }
 }

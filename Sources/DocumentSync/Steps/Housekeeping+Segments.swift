@@ -174,8 +174,8 @@ extension Housekeeping {
     }
     for segment in containing {
       do {
-        let part = try reader.segment(segment.name, by: client)[sealed.number]
-        if let part, part.hash == sealed.hash { return part.bytes }
+        let part = try reader.part(sealed.number, of: segment.name, by: client)
+        if part.hash == sealed.hash { return part.bytes }
       } catch let error where error.concernsOneFile {
         context.environment.logger.notice("segment \(path(of: segment)): \(error)")
       }

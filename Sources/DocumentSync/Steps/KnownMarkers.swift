@@ -15,15 +15,18 @@ struct KnownMarkers: StoreSteps {
     _ listing: MarkerSteps.Listing, where isWanted: (ClientIdentifier) -> Bool = { _ in true }
   ) throws -> [ClientIdentifier: RecentSyncFile] {
     let before = try records.readMarkers()
-    var known = before
+    var known = MarkersInMemory(before)
     for (client, name) in listing.newest where isWanted(client) {
-      guard name.revision > known[client]?.revision ?? 0 else { continue }
+      guard name.revision > before[client]?.revision ?? 0 else { continue }
       guard var marker = try read(name) else { continue }
       marker.waiting = []
-      known[client] = marker
+      known.add(marker, for: client)
     }
-    if known != before { try records.keep(known) }
-    return known
+    for client in known.leftOut {
+      context.environment.logger.notice("there are too many markers for that of \(client)")
+    }
+    if known.markers != before { try records.keep(known.markers) }
+    return known.markers
   }
 
   /// The least numbers of a client's files that were not cleared away, by its

@@ -98,7 +98,7 @@ final class LeftBehindReader {
           missing(next.changeSet).isEmpty
         {
           found.append(next.changeSet)
-          size += next.bytes.count
+          size += max(next.bytes.count, next.changeSet.byteCount)
           contained[client] = next.changeSet.header.number
           folders[client]?.last = next.hash
           folders[client]?.next = nil

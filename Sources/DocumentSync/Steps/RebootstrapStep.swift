@@ -9,8 +9,8 @@ import SyncStore
 /// published since the whole store was uploaded comes with the fetch that
 /// follows; the applied vector has to be asked for anew.
 struct RebootstrapStep: StoreSteps {
-  /// The most whole stores that one synchronization tries: the next one goes
-  /// on with others.
+  /// The most whole stores that one synchronization tries of those that cost
+  /// much: the next one goes on with others.
   private static let greatestTries = 8
   /// The most of which it is remembered that they are of no use.
   private static let greatestMemory = 4_096
@@ -53,9 +53,9 @@ struct RebootstrapStep: StoreSteps {
         generation ?? GenerationFile(of: store.binding), beside: siblings,
         passingOver: Set(try self.records.unsound()),
         atMost: Self.greatestTries,
-        onUnsound: { path in
+        onUnsound: { paths in
           try self.records.keep(
-            unsound: (try self.records.unsound() + [path]).suffix(Self.greatestMemory))
+            unsound: (try self.records.unsound() + paths).suffix(Self.greatestMemory))
         }, where: isWanted)
       let isStranger =
         try isStranger || (generation != nil && isCleared(beyond: checked.header.vector))
@@ -221,8 +221,8 @@ struct RebootstrapStep: StoreSteps {
         && found[sealed.number] == nil
       {
         do {
-          let part = try reader.segment(segment.name, by: client)[sealed.number]
-          if let part, part.hash == sealed.hash { found[sealed.number] = part.bytes }
+          let part = try reader.part(sealed.number, of: segment.name, by: client)
+          if part.hash == sealed.hash { found[sealed.number] = part.bytes }
         } catch let error where error.concernsOneFile {
           context.environment.logger.notice("own segment \(segment.name): \(error)")
         }

@@ -36,18 +36,27 @@ final class SegmentReader: Sendable {
     self.layout = layout
   }
 
-  /// A segment that is whole and belongs where it is. Throws ``CodecError``
-  /// if it is not, and what reading throws.
-  func segment(_ name: SegmentName, by client: ClientIdentifier) throws -> Segment {
+  /// A change set of a segment that is whole and belongs where it is. Throws
+  /// ``CodecError`` if it is not, and what reading throws.
+  ///
+  /// - Parameter limit: The most bytes that its file may have.
+  func part(
+    _ number: UInt64, of name: SegmentName, by client: ClientIdentifier,
+    limit: Int = CodecLimits.default.fileBytes
+  ) throws -> Segment.Part {
     let key = Key(client: client, name: name)
     // One at a time: whoever waits wants the same, mostly.
     return try lock.withLock {
       uses += 1
-      if let entry = entries[key] {
-        entries[key]?.used = uses
-        return entry.segment
-      }
+      entries[key]?.used = uses
+      if let entry = entries[key] { return try Self.part(number, of: entry.segment) }
       if let failure = failures[key] { throw failure }
+      let path = layout.path(of: name, by: client)
+      let byteCount = try files.byteCount(of: path)
+      guard byteCount <= limit else {
+        throw CodecError(.lengthOverCap, "segment of \(byteCount) bytes")
+      }
+      makeRoom(for: byteCount)
       let found: (segment: Segment, hash: ContentHash, byteCount: Int)
       do {
         found = try read(name, by: client)
@@ -56,13 +65,23 @@ final class SegmentReader: Sendable {
         throw error
       }
       entries[key] = Entry(segment: found.segment, byteCount: found.byteCount, used: uses)
-      while entries.count > 1,
-        entries.values.reduce(0, { $0 + $1.byteCount }) > Self.greatestByteCount,
-        let oldest = entries.min(by: { $0.value.used < $1.value.used })?.key
-      {
-        entries[oldest] = nil
-      }
-      return found.segment
+      return try Self.part(number, of: found.segment)
+    }
+  }
+
+  private static func part(_ number: UInt64, of segment: Segment) throws -> Segment.Part {
+    guard let part = segment[number] else {
+      throw CodecError(.wrongCount, "segment without change set \(number)")
+    }
+    return part
+  }
+
+  /// Forgets the segments that were used the longest time ago.
+  private func makeRoom(for byteCount: Int) {
+    while entries.values.reduce(byteCount, { $0 + $1.byteCount }) > Self.greatestByteCount,
+      let oldest = entries.min(by: { $0.value.used < $1.value.used })?.key
+    {
+      entries[oldest] = nil
     }
   }
 

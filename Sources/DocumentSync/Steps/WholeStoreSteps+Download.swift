@@ -6,9 +6,13 @@ import SyncStore
 extension WholeStoreSteps {
   /// The greatest file that is read.
   private static let limit = 1 << 40
-  /// How many are tried unless told otherwise: a directory may hold any number
-  /// of files that only look like whole stores.
+  /// How many of those are tried, unless told otherwise, that cost much more than they take in the
+  /// directory: it may hold any number of files that only look like whole stores.
   private static let greatestTries = 64
+  /// A database is much longer than its file if it has more than so many times its bytes,
+  private static let greatestRatio = 64
+  /// and more than so many.
+  private static let leastCostlyByteCount = 4 << 20
 
   /// Gets the best whole store that is whole into the temporary file `database`
   /// beside a store, for the users that the store is for.
@@ -18,38 +22,71 @@ extension WholeStoreSteps {
   /// not what it says, is passed over. If one has gone since it was listed,
   /// what is there is listed again: who removes one has a newer one.
   ///
+  /// What markers say of whole stores is the order in which they are tried, and no more: any number
+  /// may be forged, and described as the best. So all are tried, those last whose databases are
+  /// much longer than their files, and of these no more than a number.
+  ///
   /// Throws `wholeStoreMissing` if none is left, and `newerVersionNeeded` if
   /// those that are left can be read by a newer version only; the error says
   /// what is wrong with each.
   ///
   /// - Parameters:
   ///   - unsound: Those that are not tried, since they were, by their paths.
-  ///   - greatestCount: How many are tried at most.
-  ///   - onUnsound: Told the path of one that is whole and of no use, now and
-  ///     later.
+  ///   - greatestCount: How many are tried at most of those that cost much.
+  ///   - onUnsound: Told at the end the paths of those that are whole and of no use, now and
+  ///     later, if there are any.
   ///   - isWanted: Tells those that will do.
   func download(
     _ document: GenerationFile, beside siblings: LocalSiblings,
     passingOver unsound: Set<String> = [], atMost greatestCount: Int = Self.greatestTries,
-    onUnsound: (String) throws -> Void = { _ in },
+    onUnsound: ([String]) throws -> Void = { _ in },
     where isWanted: (Candidate) -> Bool = { _ in true }
   ) throws -> WholeStoreFile.Checked {
-    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     var failures = WholeStoreFailures()
+    let found = Result {
+      try find(
+        document, beside: siblings, passingOver: unsound, atMost: greatestCount, &failures,
+        where: isWanted)
+    }
+    if !failures.forEver.isEmpty { try onUnsound(failures.forEver) }
+    if let checked = try found.get() { return checked }
+    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
+    throw failures.error(layout, files)
+  }
+
+  /// The first that will do; `nil` if there is none.
+  private func find(
+    _ document: GenerationFile, beside siblings: LocalSiblings, passingOver unsound: Set<String>,
+    atMost greatestCount: Int, _ failures: inout WholeStoreFailures,
+    where isWanted: (Candidate) -> Bool
+  ) throws -> WholeStoreFile.Checked? {
+    let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     var isListedAgain = false
     var tried = 0
     listing: while true {
       let listed = try list(document)
-      for candidate in listed.candidates where isWanted(candidate) {
+      var waiting = listed.candidates.filter(isWanted).map { (candidate: $0, isCostly: false) }
+      var position = 0
+      while position < waiting.count {
+        let (candidate, isCostly) = waiting[position]
+        position += 1
         let path = layout.path(of: candidate.name, by: candidate.client)
         guard !failures.contains(path), !unsound.contains(path.description) else { continue }
-        guard tried < greatestCount else {
-          failures.limit = greatestCount
-          break listing
+        if isCostly {
+          guard tried < greatestCount else {
+            failures.limit = greatestCount
+            return nil
+          }
+          tried += 1
         }
-        tried += 1
         do {
-          let checked = try get(candidate, at: path, of: document, beside: siblings)
+          guard
+            let checked = try get(
+              candidate, at: path, of: document, beside: siblings, whateverItCosts: isCostly)
+          else {
+            waiting.append((candidate, true))
+            continue
+          }
           guard isWanted(listed.described(candidate, by: checked.header)) else {
             throw SyncError(
               .malformedFile, operation: context.verb, path: files.userPath(path),
@@ -60,23 +97,22 @@ extension WholeStoreSteps {
         } catch let error where error is UnsoundWholeStore || error.concernsOneFile {
           context.environment.logger.notice("whole store \(path): \(error)")
           failures.add(path, error)
-          if WholeStoreFailures.isForEver(error) { try onUnsound(path.description) }
           guard let error = error as? DirectoryError, error.code == .notFound else { continue }
           continue listing
         }
       }
       // One may have taken the place of another while folders were listed.
-      guard failures.isEmpty, !isListedAgain else { break }
+      guard failures.isEmpty, !isListedAgain else { return nil }
       isListedAgain = true
     }
-    throw failures.error(layout, files)
   }
 
-  /// Downloads one, checks all of it, and leaves its database at `database`.
+  /// Downloads one, checks all of it, and leaves its database at `database`; `nil` if that costs
+  /// much more than its file and is not to be done whatever it costs.
   private func get(
     _ candidate: Candidate, at path: RelativePath, of document: GenerationFile,
-    beside siblings: LocalSiblings
-  ) throws -> WholeStoreFile.Checked {
+    beside siblings: LocalSiblings, whateverItCosts: Bool
+  ) throws -> WholeStoreFile.Checked? {
     let (database, file) = (siblings.temporary("database"), siblings.temporary("store"))
     // A journal of one that was passed over would be played into the next.
     for leftover in [file] + ["", "-journal", "-wal", "-shm"].map({ database + $0 })
@@ -86,6 +122,8 @@ extension WholeStoreSteps {
     try files.download(path, to: file, limit: Self.limit)
     let checked = try WholeStoreFile(context).check(file)
     try check(checked, against: candidate, of: document)
+    let reasonable = max(Self.leastCostlyByteCount, Self.greatestRatio * checked.byteCount)
+    guard whateverItCosts || checked.header.storeByteCount <= reasonable else { return nil }
     try WholeStoreFile(context).expand(
       checked, at: file, to: database, like: siblings.store)
     try FileManager.default.removeItem(atPath: file)
@@ -118,15 +156,25 @@ struct UnsoundWholeStore: Error {
 
 /// Whole stores that were passed over, and why.
 struct WholeStoreFailures {
+  /// Of so many the error says what is wrong with them.
+  private static let greatestCount = 8
+
   private var failures: [(path: RelativePath, error: any Error)] = []
+  private var paths: Set<RelativePath> = []
+  /// The paths of those that are whole and of no use to anyone.
+  private(set) var forEver: [String] = []
   /// How many are tried at most, if there were more; `nil` if all were tried.
   var limit: Int?
 
   var isEmpty: Bool { failures.isEmpty }
 
-  func contains(_ path: RelativePath) -> Bool { failures.contains { $0.path == path } }
+  func contains(_ path: RelativePath) -> Bool { paths.contains(path) }
 
-  mutating func add(_ path: RelativePath, _ error: any Error) { failures.append((path, error)) }
+  mutating func add(_ path: RelativePath, _ error: any Error) {
+    failures.append((path, error))
+    paths.insert(path)
+    if Self.isForEver(error) { forEver.append(path.description) }
+  }
 
   /// What to tell the user when none is left.
   func error(_ layout: DirectoryLayout.Generation, _ files: SharedFiles) -> SyncError {
@@ -138,7 +186,8 @@ struct WholeStoreFailures {
         "The document's whole store is not in the shared directory.",
         remedy: "\(wait), or \(upload).")
     }
-    let reasons = failures.map { Self.reason($0.error) }
+    let reasons = failures.prefix(Self.greatestCount).map { Self.reason($0.error) }
+    let others = failures.count - reasons.count
     let isOne = failures.count == 1
     let newer = failures.filter { Self.needsNewerReader($0.error) }.count
     let mayArrive = failures.contains { Self.mayArrive($0.error) }
@@ -155,6 +204,7 @@ struct WholeStoreFailures {
         : "None of the document's whole stores can be used: "
           + zip(failures, reasons).map { "\(Self.name($0.path)): \($1.sentence)" }
           .joined(separator: " ")
+          + (others > 0 ? " Nor can \(others) more." : "")
           + (limit.map { " There are more; at most \($0) are tried." } ?? ""),
       remedy: remedy.prefix(1).uppercased() + remedy.dropFirst() + ", then try again.",
       detail: zip(failures, reasons).map { "\($0.path): \($1.detail)" }.joined(separator: "; "))
@@ -185,7 +235,7 @@ struct WholeStoreFailures {
 
   /// Whether a file is whole, by the hash in its name, and of no use to
   /// anyone.
-  static func isForEver(_ error: any Error) -> Bool {
+  private static func isForEver(_ error: any Error) -> Bool {
     switch error {
     case is UnsoundWholeStore: !needsNewerReader(error)
     case let error as SyncError: error.code == .malformedFile

@@ -43,6 +43,11 @@ struct WholeStoreSteps {
     }
   }
 
+  private struct StoreKey: Hashable {
+    var client: ClientIdentifier
+    var number: UInt64
+  }
+
   let files: SharedFiles
   var context: OperationContext { files.context }
 
@@ -178,14 +183,16 @@ struct WholeStoreSteps {
   func list(_ document: GenerationFile) throws -> Listed {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     let markers = try self.markers(layout)
-    let known = markers.flatMap(\.wholeStores)
+    let known = Dictionary(grouping: markers.flatMap(\.wholeStores)) {
+      StoreKey(client: $0.client, number: $0.number)
+    }
     var listed = Listed(cleared: ClearedAway(markers))
     for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
       for name in try files.listIfPresent(
         layout.wholeStores(of: client), as: WholeStoreName.self)
       {
-        let said = known.first {
-          $0.client == client && $0.number == name.number && name.hash.matches($0.hash)
+        let said = known[StoreKey(client: client, number: name.number)]?.first {
+          name.hash.matches($0.hash)
         }
         let candidate = Candidate(client: client, name: name)
         listed.candidates.append(
@@ -204,14 +211,15 @@ struct WholeStoreSteps {
 
   /// All markers that can be read.
   private func markers(_ layout: DirectoryLayout.Generation) throws -> [RecentSyncFile] {
-    let names = try files.listIfPresent(layout.recentSyncs, as: MarkerName.self)
-    return try names.compactMap { name in
+    var found = MarkersInMemory<MarkerName>()
+    for name in try files.listIfPresent(layout.recentSyncs, as: MarkerName.self) {
       do {
-        return try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync)
+        found.add(
+          try files.read(layout.path(of: name), as: RecentSyncFile.self, .recentSync), for: name)
       } catch let error where error.concernsOneFile {
         context.environment.logger.notice("marker \(name): \(error)")
-        return nil
       }
     }
+    return Array(found.markers.values)
   }
 }

@@ -1,0 +1,47 @@
+import SyncModel
+
+/// Markers that are in memory together, which is bounded: any number of them
+/// can be in the directory, each as long as a file may be.
+struct MarkersInMemory<Key: Hashable> {
+  /// The most entries of lists and vectors that all have together; about 100
+  /// bytes each.
+  static var greatestWeight: Int { 100_000 }
+
+  private(set) var markers: [Key: RecentSyncFile]
+  /// Those that were left out since there were too many.
+  private(set) var leftOut: [Key] = []
+  private var weight: Int
+
+  init(_ markers: [Key: RecentSyncFile] = [:]) {
+    self.markers = markers
+    weight = markers.values.reduce(0) { $0 + $1.weight }
+    bound()
+  }
+
+  /// Adds a marker, or has it take the place of another.
+  mutating func add(_ marker: RecentSyncFile, for key: Key) {
+    weight += marker.weight - (markers.updateValue(marker, forKey: key)?.weight ?? 0)
+    bound()
+  }
+
+  /// Leaves out the longest, some more than needed, so that it is rarely done.
+  private mutating func bound() {
+    guard weight > Self.greatestWeight else { return }
+    for (key, marker) in markers.sorted(by: { $0.value.weight > $1.value.weight })
+    where weight > Self.greatestWeight / 4 * 3 {
+      markers[key] = nil
+      leftOut.append(key)
+      weight -= marker.weight
+    }
+  }
+}
+
+extension RecentSyncFile {
+  /// How many entries its lists and vectors have, and one.
+  fileprivate var weight: Int {
+    wholeStores.reduce(
+      1 + applied.entries.count + commandsApplied.entries.count + members.count + segments.count
+        + retired.count + waiting.count
+    ) { $0 + 1 + $1.vector.entries.count + $1.commands.entries.count }
+  }
+}
