@@ -24,6 +24,7 @@ let package = Package(
       providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     .systemLibrary(
       name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CMalloc"),
     .target(
       name: "SyncModel",
       dependencies: ["CDeflate", "CZlib", .product(name: "Crypto", package: "swift-crypto")]),
@@ -48,6 +49,7 @@ let package = Package(
       name: "docsync",
       dependencies: [
         "DocumentSync", "SyncModel", "SyncStore", "SyncDirectory",
+        .target(name: "CMalloc", condition: .when(platforms: [.linux])),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ]),

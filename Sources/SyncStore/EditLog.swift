@@ -340,13 +340,3 @@ private struct DepartedRows {
     row.changed = ColumnSet(selecting, at: 3)
   }
 }
-
-extension HybridTime {
-  /// The time of a Julian day as SQLite gives it.
-  init(julianDay: Double) {
-    let milliseconds = (julianDay - 2_440_587.5) * 86_400_000
-    self.init(
-      milliseconds: milliseconds.isFinite
-        ? Int64(min(max(milliseconds.rounded(), 0), Double(Self.greatestMilliseconds))) : 0)
-  }
-}

@@ -2,11 +2,16 @@ import ArgumentParser
 import DocumentSync
 import Foundation
 
+#if os(Linux)
+  import CMalloc
+#endif
+
 /// Parses the command line, runs the verb and ends the process with its
 /// status.
 @main
 enum Main {
   static func main() async {
+    giveBackLargeBlocks()
     let arguments = Array(CommandLine.arguments.dropFirst())
     var console = Console(isJSON: arguments.contains("--json"))
     do {
@@ -20,6 +25,16 @@ enum Main {
     } catch {
       exit(explain(error, console).rawValue)
     }
+  }
+
+  /// Has blocks of a MiB and more given back to the system as soon as they are freed.
+  ///
+  /// Glibc raises that limit whenever such a block is freed, up to 32 MiB, and then keeps what is
+  /// freed: reading a few large change sets took a third more memory.
+  private static func giveBackLargeBlocks() {
+    #if os(Linux)
+      _ = mallopt(M_MMAP_THRESHOLD, 1 << 20)
+    #endif
   }
 
   private static func run(_ verb: any Verb, _ console: Console) async -> ExitStatus {
