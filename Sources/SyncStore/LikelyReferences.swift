@@ -139,7 +139,9 @@ struct LikelyReferences {
     }
     let endings = bare.endings
     var found: [(rank: Int, target: Target)] = []
-    for target in targets {
+    // The rating of a table of ratings is what a row is, not another row.
+    let isOwnValue = words == bare && Self.isNamedLikeNumber(words)
+    for target in targets where !isOwnValue || target.table.id != table.id {
       let own = IdentifierWords(target.table.name).endings
       if column.name.isSame(as: target.key), !Self.isGenericKey(target.key) {
         found.append((0, target))

@@ -58,6 +58,17 @@ import Testing
         """)
   }
 
+  @Test func aTableOfNumbersIsNamedForThem() throws {
+    try expect(
+      ["books.rating ratings"],
+      in: """
+        CREATE TABLE ratings (id INTEGER PRIMARY KEY, rating INTEGER UNIQUE);
+        CREATE TABLE books (id TEXT PRIMARY KEY, rating INTEGER);
+        INSERT INTO ratings VALUES (1, 2), (2, 3), (3, 1);
+        INSERT INTO books VALUES ('a', 3), ('b', 1);
+        """)
+  }
+
   @Test func aColumnHasTheNameOfAKey() throws {
     try expect(
       ["visit.place_id place"],
