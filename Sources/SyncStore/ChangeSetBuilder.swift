@@ -7,7 +7,8 @@ import SyncModel
 final class ChangeSetBuilder {
   private let session: StoreSession
   private let binding: StoreBinding
-  private let options: LocalStore.Options
+  private let greatestRowCount: Int
+  private let greatestByteCount: Int
   private let dependencies: VersionVector
   private let schema: ContentHash
   private var head: VersionVector.Entry?
@@ -21,7 +22,8 @@ final class ChangeSetBuilder {
   init(session: StoreSession, binding: StoreBinding, options: LocalStore.Options) throws {
     self.session = session
     self.binding = binding
-    self.options = options
+    greatestRowCount = min(options.rowsPerChangeSet, CodecLimits.default.rows)
+    greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount)
     var vector = try session.clients.vector()
     head = try session.ownHead()
     vector[binding.client] = nil
@@ -29,13 +31,17 @@ final class ChangeSetBuilder {
     schema = session.schema.fingerprint
   }
 
+  /// The most bytes of changes: each value counts as nine at least, so that there are never more
+  /// values than readers take (``CodecLimits/leastValues``), not even in the widest tables.
+  private static let readableByteCount = 6 << 20
+
   /// The rows for which the change set that is being made has room.
-  var remainingRows: Int { options.rowsPerChangeSet - rowCount }
+  var remainingRows: Int { greatestRowCount - rowCount }
 
   /// Whether a table's changes should be handed over before they grow.
   func isFull(with changes: TableChanges) -> Bool {
-    rowCount + changes.count >= options.rowsPerChangeSet
-      || byteCount + changes.byteCount >= options.bytesPerChangeSet
+    rowCount + changes.count >= greatestRowCount
+      || byteCount + changes.byteCount >= greatestByteCount
   }
 
   /// Takes over the changes of a table.
@@ -44,7 +50,9 @@ final class ChangeSetBuilder {
     rowCount += changes.count
     byteCount += changes.byteCount
     tables.append(changes)
-    if rowCount >= options.rowsPerChangeSet || byteCount >= options.bytesPerChangeSet {
+    if rowCount >= greatestRowCount || byteCount >= greatestByteCount
+      || tables.count == CodecLimits.default.tables
+    {
       try seal()
     }
   }
@@ -80,7 +88,7 @@ final class ChangeSetBuilder {
     do {
       return try ChangeSetCodec.encode(set)
     } catch let error as CodecError where error.code == .lengthOverCap {
-      // Change sets are cut long before, between rows.
+      // Change sets are cut long before, between rows, so that this is one row.
       let longest = set.tables.max { $0.byteCount < $1.byteCount }
       throw StoreError(
         .editRefused, path: "",

@@ -183,11 +183,7 @@ struct EditLog {
   }
 
   private func kind() throws -> CaptureTriggers.Entry {
-    guard let kind = CaptureTriggers.Entry(rawValue: statement.integer(at: 0)) else {
-      throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "\(table.logName) has an unknown kind of entry")
-    }
-    return kind
+    try CaptureTriggers.Entry(reading: statement.integer(at: 0), from: "\(table.logName)")
   }
 
   private func add(
@@ -302,6 +298,17 @@ struct EditLog {
   }
 }
 
+extension CaptureTriggers.Entry {
+  /// The kind of an entry that a table holds by its number. Throws if there is none.
+  fileprivate init(reading number: Int64, from table: String) throws {
+    guard let kind = Self(rawValue: number) else {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "\(table) has an unknown kind of entry")
+    }
+    self = kind
+  }
+}
+
 /// What earlier batches said of rows that are not in their table: a later one
 /// tells of their deletion, which says all that was changed before it.
 private struct DepartedRows {
@@ -334,7 +341,8 @@ private struct DepartedRows {
     selecting.bind(blob: row.hash.bytes, at: 1)
     guard try selecting.step() else { return }
     defer { selecting.reset() }
-    row.oldest = CaptureTriggers.Entry(rawValue: selecting.integer(at: 0)) ?? row.oldest
+    row.oldest = try CaptureTriggers.Entry(
+      reading: selecting.integer(at: 0), from: "docsync_departed")
     row.hasOnlyUpdates = selecting.integer(at: 1) != 0
     row.insertions = Int(selecting.integer(at: 2))
     row.changed = ColumnSet(selecting, at: 3)

@@ -21,9 +21,11 @@ public final class LocalStore: Sendable {
     /// Random words, from which a new document's keys are drawn. The
     /// identities of rows are drawn where the rows are inserted.
     public var random: @Sendable () -> UInt64
-    /// The most rows that one change set carries, about.
+    /// The most rows that one change set carries, about. More than 100,000 count as 100,000:
+    /// readers take no more.
     public var rowsPerChangeSet = 20_000
-    /// The most bytes that one change set carries before compression, about.
+    /// The most bytes that one change set carries before compression, about. More than 6 MiB count
+    /// as 6 MiB: readers bound what a file may stand for.
     public var bytesPerChangeSet = 6 << 20
     /// A transaction that has applied this many rows is committed before the
     /// next change set.

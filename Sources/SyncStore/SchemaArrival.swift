@@ -75,6 +75,8 @@ struct SchemaArrival {
     let table: TableSchema
     let access: TableAccess
     let noticed: Int64
+    /// One millisecond after 1970: any edit that was captured is worth more.
+    private static let unknownTime: Int64 = 1
     let update: SQLStatement?
     let insert: SQLStatement
     /// The least number of an entry.
@@ -95,9 +97,9 @@ struct SchemaArrival {
         table.cellPositions.isEmpty
         ? nil
         : try SQLStatement(
-          "INSERT INTO \(table.logName) (op, at, mask, \(keys.joined(separator: ", ")), seq) "
-            + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(SchemaRenewal.beginning), "
-            + "\(literal(columns.mask)), \(marks), ?)", on: session.database)
+          "INSERT INTO \(table.logName) (op, mask, \(keys.joined(separator: ", ")), seq, at) "
+            + "VALUES (\(CaptureTriggers.Entry.update.rawValue), \(literal(columns.mask)), "
+            + "\(marks), ?, ?)", on: session.database)
       insert = try SQLStatement(
         "INSERT INTO \(table.logName) (op, \(keys.joined(separator: ", ")), seq, at, identity) "
           + "VALUES (\(CaptureTriggers.Entry.insert.rawValue), \(marks), ?, ?, ?)",
@@ -106,32 +108,33 @@ struct SchemaArrival {
 
     mutating func addUpdate(_ key: [Value]) throws {
       guard let update else { return }
-      begin(update, key)
+      _ = begin(update, key, at: Self.unknownTime)
       try update.run()
     }
 
     /// - Parameter identity: The identity that the row has if it is as old as the table. `nil` if
     ///   it is a later one, since what is known of that identity is not shown.
     mutating func addInsertion(_ key: [Value], _ identity: RowIdentity?) throws {
-      let next = begin(insert, key)
-      let time = HybridTime.julianDay(milliseconds: identity == nil ? noticed : 1)
-      insert.bind(.real(time), at: next)
+      let next = begin(insert, key, at: identity == nil ? noticed : Self.unknownTime)
       if table.identity == .surrogate {
         let given = table.hasUnstampedRows ? identity : nil
-        insert.bind(blob: try (given ?? newIdentity(key)).bytes, at: next + 1)
+        insert.bind(blob: try (given ?? newIdentity(key)).bytes, at: next)
       } else {
-        insert.bind(null: next + 1)
+        insert.bind(null: next)
       }
       try insert.run()
     }
 
-    /// Binds the key, and the number of the entry. Returns the next position.
-    @discardableResult
-    private mutating func begin(_ statement: SQLStatement, _ key: [Value]) -> Int {
+    /// Binds the key, the number of the entry and its time. Returns the next position.
+    private mutating func begin(
+      _ statement: SQLStatement, _ key: [Value], at milliseconds: Int64
+    ) -> Int {
       for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
       first -= 1
       statement.bind(first, at: key.count + 1)
-      return key.count + 2
+      statement.bind(
+        .real(HybridTime.julianDay(milliseconds: milliseconds)), at: key.count + 2)
+      return key.count + 3
     }
 
     /// One with the rows that the same migration makes on other devices.

@@ -22,7 +22,7 @@ final class StoreSession {
   let policyCache = PolicyCache()
   /// What is to become of versions in tables that keep both.
   var losingVersions = LosingVersions()
-  /// See ``isUncompared(_:_:)``; `nil` as long as nothing has asked.
+  /// See ``tablesToCompare()``; `nil` as long as nothing has asked.
   var uncomparedTables: Set<Int>?
   /// See ``plainKeys(of:)``, by table.
   var plainKeys: [Int: Set<Int64>] = [:]

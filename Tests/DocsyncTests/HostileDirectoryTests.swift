@@ -108,7 +108,7 @@ extension HostileDirectoryTests {
           }()
         ]
     },
-    Attack(testDescription: "columns that nobody has", waits: false) { forger, _ in
+    Attack(testDescription: "unknown columns", waits: false) { forger, _ in
       let client = ClientIdentifier.random()
       try forger.publish(
         forger.changeSet(by: client, (0..<3).map { table("t\($0)", columns: 1_900) }), by: client)
@@ -163,7 +163,7 @@ extension HostileDirectoryTests {
     },
   ]
 
-  /// A table that nobody else has, with one row of integers.
+  /// A table that no device has, with one row of integers.
   private static func table(_ name: String, columns: Int) -> TableChanges {
     var table = TableChanges(
       table: SQLName(name), identity: .primaryKey, keyColumns: ["k"],

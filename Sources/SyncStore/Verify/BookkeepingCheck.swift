@@ -38,19 +38,22 @@ struct BookkeepingCheck {
 
   /// The tables and indexes of bookkeeping, with their columns as text.
   private static func shapes(_ database: Database) throws -> [SQLName: String] {
-    func all(_ type: String, _ pragma: String, _ column: String) throws -> [Row] {
+    func all(_ type: String, _ pragma: String, _ column: String, by rank: String) throws -> [Row] {
       try Row.fetchAll(
         database,
         sql: """
-          SELECT object.name, group_concat(\(column), ', ') AS shape \
+          SELECT name, group_concat(text, ', ') AS shape FROM \
+          (SELECT object.name AS name, \(column) AS text \
           FROM main.sqlite_schema AS object, \(pragma)(object.name, 'main') AS part \
-          WHERE object.type = '\(type)' AND object.name GLOB 'docsync_*' GROUP BY object.name
+          WHERE object.type = '\(type)' AND object.name GLOB 'docsync_*' \
+          ORDER BY object.name, part.\(rank)) GROUP BY name
           """)
     }
     var shapes: [SQLName: String] = [:]
     let rows =
-      try all("table", "pragma_table_info", "part.name || ' ' || part.type || ' ' || part.pk")
-      + all("index", "pragma_index_info", "coalesce(part.name, '')")
+      try all(
+        "table", "pragma_table_info", "part.name || ' ' || part.type || ' ' || part.pk", by: "cid")
+      + all("index", "pragma_index_info", "coalesce(part.name, '')", by: "seqno")
     for row in rows { shapes[row["name"]] = row["shape"] }
     return shapes
   }
