@@ -4,8 +4,8 @@ import SyncModel
 
 @testable import DocumentSync
 
-/// Writes files into a shared directory that are whole, in their place, and made to cost whoever
-/// reads them as much as possible.
+/// Writes files into a shared directory that are whole, in their place, and made to cost their
+/// readers as much as possible.
 struct Forger {
   /// Where the shared directory is.
   let shared: String
