@@ -65,4 +65,28 @@ import Testing
       (try result.json()["error"] as? [String: Any])?["code"] as? String
         == "confirmationNeeded")
   }
+
+  /// Both may go to one terminal, where the bar would stand in the object.
+  @Test(arguments: [false, true])
+  func withJSONNoProgressBarIsDrawn(isJSON: Bool) throws {
+    let scratch = try Scratch()
+    try scratch.sql(
+      "big.db",
+      """
+      CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT);
+      WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number LIMIT 50000)
+      INSERT INTO notes SELECT n, 'note ' || n FROM number;
+      """)
+    try FileManager.default.createDirectory(
+      atPath: scratch.path + "/shared", withIntermediateDirectories: true)
+    let result = try Terminal.run(
+      ["init", "big.db", "--directory", "shared"] + (isJSON ? ["--json"] : []),
+      answer: "", in: scratch.path)
+    #expect(result.status == 0, "\(result.output)")
+    if isJSON {
+      #expect(result.errors == "")
+    } else {
+      #expect(result.errors.contains("\u{1B}[K"), "\(result.errors)")
+    }
+  }
 }

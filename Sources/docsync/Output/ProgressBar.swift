@@ -12,7 +12,8 @@ import Synchronization
 #endif
 
 /// One line on standard error that tells how far an operation has come; only
-/// where that is a terminal.
+/// where that is a terminal, and never with `--json`: both may be the same
+/// terminal.
 final class ProgressBar {
   private static let width = 24
   private static let interval = DispatchTimeInterval.milliseconds(100)
@@ -46,8 +47,8 @@ final class ProgressBar {
   private let state = State()
   private var timer: (any DispatchSourceTimer)?
 
-  init() {
-    guard isatty(STDERR_FILENO) == 1 else { return }
+  init(on console: Console) {
+    guard !console.isJSON, isatty(STDERR_FILENO) == 1 else { return }
     let timer = DispatchSource.makeTimerSource(queue: .global())
     // What takes no time needs no bar.
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)

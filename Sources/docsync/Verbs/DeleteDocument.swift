@@ -30,7 +30,7 @@ struct DeleteDocument: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     let (manager, client) = (options.manager, ClientIdentifier.random())
-    let bar = ProgressBar()
+    let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let preview = try await manager.deleteDocument(
       document, by: client, described: options.client, preview: true, onProgress: bar.handler)
@@ -38,7 +38,7 @@ struct DeleteDocument: Verb {
     try await confirmation.ask(
       "This deletes the document “\(printable(document))” in \(options.directory).",
       Self.lines(preview, try await manager.listClients()), path: options.directory, console)
-    let removal = ProgressBar()
+    let removal = ProgressBar(on: console)
     defer { removal.clear() }
     let report = try await manager.deleteDocument(
       document, by: client, described: options.client, onProgress: removal.handler)

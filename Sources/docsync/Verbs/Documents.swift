@@ -28,7 +28,7 @@ struct Documents: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let manager = ApplicationSyncManager(
       directory: FolderDirectory(root: directory), applicationIdentifier: application)
-    let bar = ProgressBar()
+    let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let documents = try await manager.listDocuments(measuring: true, onProgress: bar.handler)
     bar.clear()

@@ -87,7 +87,7 @@ struct Init: Verb {
       configuration.references[reference.table, default: [:]][reference.column] = reference.parent
     }
     result.likelyReferences = []
-    let bar = ProgressBar()
+    let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.create(
       storeAt: store, directory: FolderDirectory(root: directory), application: application,

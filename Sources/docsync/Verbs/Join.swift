@@ -82,7 +82,7 @@ struct Join: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
-    let bar = ProgressBar()
+    let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.join(
       storeAt: store, directory: FolderDirectory(root: directory), document: document,

@@ -71,7 +71,7 @@ struct Leave: Verb {
           + "“\(printable(manager.binding.documentIdentifier))” in "
           + "\(printable(manager.directory.location)).",
         Self.lines(loss, abandons: abandon), path: arguments.store, console)
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       let report = try await manager.leave(
         abandoning: abandon, isConfirmed: loss.needsConfirmation, onProgress: bar.handler)

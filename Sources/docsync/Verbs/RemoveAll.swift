@@ -28,7 +28,7 @@ struct RemoveAll: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     let (manager, client) = (options.manager, ClientIdentifier.random())
-    let bar = ProgressBar()
+    let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let preview = try await manager.removeAll(
       by: client, described: options.client, preview: true, onProgress: bar.handler)
@@ -36,7 +36,7 @@ struct RemoveAll: Verb {
     try await confirmation.ask(
       "This removes everything that is synchronized through \(options.directory).",
       Self.lines(preview), path: options.directory, console)
-    let removal = ProgressBar()
+    let removal = ProgressBar(on: console)
     defer { removal.clear() }
     let report = try await manager.removeAll(
       by: client, described: options.client, onProgress: removal.handler)

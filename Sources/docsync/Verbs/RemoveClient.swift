@@ -46,7 +46,7 @@ struct RemoveClient: Verb {
         "This removes \(label) from the document "
           + "“\(printable(manager.binding.documentIdentifier))”.",
         Self.lines(client), path: manager.directory.location, console)
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       let removed = try await manager.removeClient(client.client, onProgress: bar.handler)
       bar.clear()

@@ -33,7 +33,7 @@ struct Reset: Verb {
       // One that was interrupted was allowed before.
       var members: [ClientDescription] = []
       if try await manager.isSetUp() { members = try await confirm(manager, console) }
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       let binding = try await manager.reset(onProgress: bar.handler)
       bar.clear()

@@ -62,7 +62,7 @@ struct Retire: Verb {
         selection = .notSeen(milliseconds: Int64(notSeen ?? 0) * 24 * 60 * 60 * 1000)
       }
       let names = await ClientNames(manager)
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       let retired = try await manager.retire(selection, onProgress: bar.handler)
       bar.clear()

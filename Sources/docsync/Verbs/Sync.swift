@@ -66,7 +66,7 @@ struct Sync: Verb {
     let width = stores.map(\.count).max() ?? 0
     for store in stores {
       do {
-        let (done, status, text) = try await synchronize(store, width: width)
+        let (done, status, text) = try await synchronize(store, width: width, console)
         result.stores.append(done)
         statuses.append(status)
         console.say(text)
@@ -86,10 +86,10 @@ struct Sync: Verb {
   }
 
   private func synchronize(
-    _ store: String, width: Int
+    _ store: String, width: Int, _ console: Console
   ) async throws -> (Store, ExitStatus, String) {
     try await withManager(store, directory: place.directory) { manager in
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       manager.setDelegate(Answers(recreates: recreate, merges: merge, rejoins: rejoin))
       let ordinal = manager.binding.generationOrdinal

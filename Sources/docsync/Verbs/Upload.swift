@@ -18,7 +18,7 @@ struct Upload: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       let uploaded = try await manager.uploadWholeStore(onProgress: bar.handler)
       bar.clear()

@@ -22,7 +22,7 @@ struct Vacuum: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let bar = ProgressBar()
+      let bar = ProgressBar(on: console)
       defer { bar.clear() }
       let report = try await manager.vacuum(onProgress: bar.handler)
       bar.clear()

@@ -41,7 +41,7 @@ struct Verify: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
-    let bar = ProgressBar()
+    let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let folder = directory.map(FolderDirectory.init(root:))
     let report: VerifyReport
