@@ -24,7 +24,7 @@ enum Bookkeeping {
   }
 
   /// What each version of the layout makes beside what the one before it has.
-  private static let versions = [first, second, third]
+  private static let versions = [first, second, third, fourth]
 
   private static let first = [
     // One row per key: format, binding, configuration.
@@ -143,6 +143,16 @@ enum Bookkeeping {
     """
   ]
 
+  /// The version from which on rows are shown with the stand-ins of the rows
+  /// that their identities contain.
+  static let fourthFormat = 4
+
+  private static let fourth = [
+    // Those under whose identity another row is shown.
+    "CREATE INDEX IF NOT EXISTS docsync_kept_borrowed ON docsync_kept (tbl) "
+      + "WHERE reason = 'borrowed'"
+  ]
+
   /// Statements that make what one synchronized table needs.
   static func creation(for table: TableSchema) -> [String] {
     var statements = CaptureTriggers(table: table).creation
@@ -156,9 +166,10 @@ enum Bookkeeping {
     return statements
   }
 
-  /// The version of the layout that a store has; `nil` if it does not say.
-  static func format(of database: Database) throws -> Int? {
-    guard let value = try meta("format", database),
+  /// The version of the layout that a store, or one that is attached, has;
+  /// `nil` if it does not say.
+  static func format(of database: Database, in schema: String = "main") throws -> Int? {
+    guard let value = try meta("format", database, in: schema),
       let number = Int(String(decoding: value, as: UTF8.self)), number > 0
     else { return nil }
     return number
@@ -171,6 +182,7 @@ enum Bookkeeping {
     for statement in versions.dropFirst(known).joined() {
       try database.execute(sql: statement)
     }
+    if known < fourthFormat { try RemadeTables.noteSettlingDue(database) }
     try setFormat(database)
   }
 
@@ -178,9 +190,11 @@ enum Bookkeeping {
     try setMeta("format", to: Array("\(format)".utf8), database)
   }
 
-  static func meta(_ key: String, _ database: Database) throws -> [UInt8]? {
+  static func meta(
+    _ key: String, _ database: Database, in schema: String = "main"
+  ) throws -> [UInt8]? {
     try StoredRow.fetchOne(
-      database.cachedStatement(sql: "SELECT value FROM docsync_meta WHERE key = ?"),
+      database.cachedStatement(sql: "SELECT value FROM \(schema).docsync_meta WHERE key = ?"),
       arguments: [key]
     ).map { (try $0["value"] as Data?).map(Array.init) ?? [] }
   }

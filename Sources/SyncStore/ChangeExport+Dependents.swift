@@ -4,10 +4,10 @@ import SyncModel
 /// What edits say of rows that they do not name. It is written to the log, so
 /// that it is exported like everything else.
 extension ChangeExport {
-  /// Logs the insertion of deleted rows that are shown, where an edit refers
-  /// to them: whoever wrote it counts on them.
+  /// Logs the insertion of rows that are shown and do not exist, where an edit
+  /// refers to them: who wrote it counts on them.
   func logRebirths() throws {
-    for row in try session.rescuedRows() {
+    for row in try session.undeadRows() {
       let access = try session.access(row.table)
       guard let key = try access.key(of: row.identity), let found = try access.row(key) else {
         continue
@@ -60,12 +60,16 @@ extension ChangeExport {
 
   /// Logs the deletion of rows that are not shown and refer to a row that was
   /// deleted, be it by way of others: they would bring it back, or never be
-  /// seen again.
+  /// seen again. Likewise of rows that are shown as that row, or would be.
   func logHiddenDeletions() throws {
     var done: Set<RowKey> = []
     var parents = try deletedRows()
     while let (parent, time) = parents.popFirst() {
       let table = session.schema[parent.table]
+      for row in try session.rows(shownAs: parent) where done.insert(row).inserted {
+        try logHiddenDeletion(of: row, at: time)
+        parents[row] = time
+      }
       for reference in session.schema.inbound(to: table)
       where reference.holds && table.identifies(reference) {
         let key = ReferenceKey(
@@ -82,7 +86,7 @@ extension ChangeExport {
             try logHiddenDeletion(of: child, at: time)
           // It is deleted, and another that is not shown holds it.
           case .tombstone: done.insert(child)
-          case .rescued, .overlaid, nil: continue
+          case .rescued, .overlaid, .elsewhere, .borrowed, nil: continue
           }
           parents[child] = time
         }
@@ -117,7 +121,9 @@ extension ChangeExport {
   private func deletedRows() throws -> [RowKey: Double] {
     var result: [RowKey: Double] = [:]
     let referred = try Int.fetchAll(
-      session.database, sql: "SELECT DISTINCT parent FROM docsync_kept_reference")
+      session.database,
+      sql: "SELECT DISTINCT parent FROM docsync_kept_reference UNION "
+        + "SELECT DISTINCT tbl FROM docsync_claim WHERE ix = \(ClaimKey.identityIndex)")
     for table in session.schema.tables where referred.contains(table.id) {
       let access = try session.access(table.id)
       let canMove = TableExport.canMove(table, in: session.schema)
@@ -141,16 +147,47 @@ extension ChangeExport {
     return result
   }
 
+  /// The key by which the log can name a row that is not in its table, made of
+  /// such keys of the rows that it contains; `nil` if it has none.
+  private func logKey(of row: RowKey) throws -> [Value]? {
+    let access = try session.access(row.table)
+    guard access.table.identity != .surrogate else {
+      return [.integer(try access.assignLogKey(to: row.identity))]
+    }
+    let positions = access.table.identityPositions
+    let values = try IdentityEncoding.decode(row.identity, count: positions.count)
+    var key: [Value] = []
+    for (position, value) in zip(positions, values) {
+      let column = access.table.columns[position]
+      if let local = try session.importedKey(value, column) {
+        key.append(local)
+      } else if case .key(let table) = column.domain, case .identity(let identity) = value,
+        session.schema[table].identity == .surrogate
+      {
+        key.append(.integer(try lendLogKey(to: RowKey(table: table, identity: identity))))
+      } else {
+        return nil
+      }
+    }
+    return key
+  }
+
+  /// A key for a row that is not in its table, until sealing ends.
+  private func lendLogKey(to row: RowKey) throws -> Int64 {
+    let access = try session.access(row.table)
+    let key = try access.assignLogKey(to: row.identity)
+    access.rememberUnseen(key, of: row.identity)
+    freeAfterwards(key, of: row)
+    return key
+  }
+
   private func logHiddenDeletion(of row: RowKey, at time: Double) throws {
     let access = try session.access(row.table)
     let state = try access.stamps.state(of: access.fingerprint(row.identity))
     guard let state, state.existence == .inserted || session.isRevived(state, access.table) else {
       return
     }
-    var key = try access.key(of: row.identity)
-    if key == nil, access.table.identity == .surrogate {
-      key = [.integer(try access.assignLogKey(to: row.identity))]
-    }
+    let key = try access.key(of: row.identity) ?? logKey(of: row)
     // A row that cannot be named here refers to one that never came; one that
     // the application has inserted meanwhile is not hidden.
     guard let key, try access.row(key) == nil else { return }

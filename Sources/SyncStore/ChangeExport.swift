@@ -82,6 +82,11 @@ final class ChangeExport {
         """)
   }
 
+  /// Notes that a surrogate key is free when sealing is done.
+  func freeAfterwards(_ key: Int64, of row: RowKey) {
+    suspects.freedKeys.append((row.table, key, row.identity))
+  }
+
   private func export(_ table: TableSchema) throws {
     let exporter = try TableExport(session: session, table: table)
     var log = try EditLog(table: table, session: session)

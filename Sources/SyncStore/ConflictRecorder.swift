@@ -304,9 +304,10 @@ final class ConflictRecorder {
 
   /// Notes what became of a row, with what is kept of it.
   func settled(_ row: WorkingRow, _ kept: KeptRow?) throws {
-    if row.isVisible {
+    if row.isVisible || row.isElsewhere {
       guard row.wasKept || noted.contains(row.key) else { return }
-      try journal.settleShown(row.key, isRescued: row.isDead, enteredAfter: lastBefore)
+      let isRescued = row.isDead && row.borrower == nil
+      try journal.settleShown(row.key, isRescued: isRescued, enteredAfter: lastBefore)
       return
     }
     if row.isDead, row.wasDead, row.shown != nil {
@@ -314,7 +315,7 @@ final class ConflictRecorder {
       _ = try add(hidden(row, .existence, .deleteWins, nil))
     }
     guard case .parked(let reason) = kept?.reason, row.isLiving,
-      row.shown != nil || !row.wasLiving
+      row.shown != nil || row.wasElsewhere || !row.wasLiving
     else { return }
     let table = session.schema[row.key.table]
     var warning = SyncWarning(

@@ -9,8 +9,8 @@ import SyncModel
 /// deleted if the schema would have deleted it along. The set grows by all
 /// rows that have a say in that.
 final class ExistenceRule {
-  private let set: WorkingSet
-  private let session: StoreSession
+  let set: WorkingSet
+  let session: StoreSession
   /// Where a row outside the set stands; asked once.
   private var outside: [RowKey: Outside] = [:]
 
@@ -175,13 +175,13 @@ final class ExistenceRule {
 
   /// Whether anything was ever said of the row that the logical values of a
   /// reference name, or it was there before.
-  private func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
+  func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
     let parent = session.schema[key.parent]
     guard let identity = parent.identity(for: values, of: key) else { return false }
     return try isKnown(RowKey(table: parent.id, identity: identity))
   }
 
-  private func isKnown(_ target: RowKey) throws -> Bool {
+  func isKnown(_ target: RowKey) throws -> Bool {
     if let row = set[target] { return row.state.existence != .unsaid }
     if try look(at: target) != .absent { return true }
     return try session.isKnown(target)
@@ -249,7 +249,7 @@ final class ExistenceRule {
     if let known = outside[key] { return known }
     let access = try session.access(key.table)
     let status: Outside
-    if try session.rescuedRows().contains(key) {
+    if try session.undeadRows().contains(key) {
       status = .kept
     } else if let local = try access.key(of: key.identity), try access.row(local) != nil {
       status = .shown
@@ -267,6 +267,9 @@ final class ExistenceRule {
   func decide() throws {
     for row in set.rows {
       row.standIn = nil
+      row.shownIdentity = nil
+      row.borrower = nil
+      row.isElsewhere = false
       row.overlays = [:]
       row.isRescued = false
       row.isKilled = false
@@ -277,7 +280,7 @@ final class ExistenceRule {
     }
     if set.rows.contains(where: \.isDead) { rescue() }
     for row in set.rows {
-      if row.exists { try lay(over: row) }
+      if row.exists { try lay(over: row, keepsIdentity: true) }
       row.ownOverlays = row.overlays
     }
   }
@@ -332,72 +335,7 @@ final class ExistenceRule {
     return cells.isEmpty || cells.contains { row.values[$0] != nil }
   }
 
-  // MARK: - Overlays
-
-  /// Decides how the references of a row that exists are shown.
-  func lay(over row: WorkingRow) throws {
-    row.overlays = [:]
-    let table = session.schema[row.key.table]
-    for link in row.links where !link.key.columns.contains(where: { table.columns[$0].isIdentity })
-    {
-      if try exists(link) {
-        // Nothing refers to itself because of a stand-in.
-        let standIn = link.row?.standIn.flatMap { $0 === row ? nil : $0.key }
-        guard let target = standIn ?? (link.isMoved ? link.target : nil) else { continue }
-        // By its identity, not as the row spells it, which may change.
-        let values = try session.schema[target.table].referredValues(
-          of: target.identity, by: link.key)
-        for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
-      } else if link.key.onDelete == .setNull {
-        for column in link.key.columns {
-          row.overlays[column] =
-            link.key.isEnforced ? .null : try valueForNothing(in: column, link, table)
-        }
-      } else if link.key.onDelete == .setDefault {
-        for column in link.key.columns {
-          row.overlays[column] = try defaultValue(of: column, table)
-        }
-      }
-    }
-  }
-
-  /// What a column shows instead of a reference that SQLite does not keep,
-  /// whose row is gone: NULL, if it can be, or its default, or what is empty.
-  private func valueForNothing(
-    in column: Int, _ link: WorkingRow.Link, _ table: TableSchema
-  ) throws -> Value {
-    if let target = link.target, try !isKnown(target),
-      let key = session.schema[target.table].originalKey(of: target.identity)
-    {
-      // By an earlier version, which had an identity for a key without a row.
-      return .integer(key)
-    }
-    guard table.columns[column].isNotNull else { return .null }
-    let value = try set.absentValues.values(of: table)[column]
-    if value != .null {
-      let known = try defaultValue(of: column, table)
-      return try isKnown([known], by: link.key) ? known : value
-    }
-    switch table.columns[column].affinity {
-    case .text: return .text("")
-    case .integer, .real, .numeric, .blob:
-      return table.columns[column].affinity == .real ? .real(0) : .integer(0)
-    }
-  }
-
-  /// The logical value that a column has by default. A key among defaults is
-  /// that of a row from before syncing.
-  private func defaultValue(of column: Int, _ table: TableSchema) throws -> Value {
-    let value = try set.absentValues.values(of: table)[column]
-    guard case .key(let parent) = table.columns[column].domain,
-      let key = StoreSession.key(value)
-    else { return value }
-    return .identity(
-      RowIdentity(
-        bytes: Bits128(high: session.schema[parent].origin, low: UInt64(bitPattern: key)).bytes))
-  }
-
-  private func exists(_ link: WorkingRow.Link) throws -> Bool {
+  func exists(_ link: WorkingRow.Link) throws -> Bool {
     if let row = link.row { return row.exists }
     guard let target = link.target else { return false }
     return try look(at: target) == .shown

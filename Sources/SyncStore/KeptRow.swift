@@ -14,10 +14,18 @@ struct KeptRow {
     case rescued
     /// It is shown, with other references than it has.
     case overlaid
+    /// It exists, and is shown under the identity that it has with the
+    /// stand-ins of the rows that it refers to.
+    case elsewhere
+    /// It does not exist: what its table shows is a row that is shown under
+    /// this identity.
+    case borrowed
   }
 
   var reason: Reason
-  /// Under which identity a deleted row lives on.
+  /// Under which identity a deleted row lives on. Of a row that is living, and
+  /// refers by its identity to rows that have stand-ins, the identity under
+  /// which it is shown, or would be.
   var movedTo: RowIdentity?
   /// The cells, in order of column. Those of a row that is shown are the ones
   /// in which it differs.
@@ -30,6 +38,8 @@ extension KeptRow.Reason: RawRepresentable {
     case "tombstone": self = .tombstone
     case "rescued": self = .rescued
     case "overlaid": self = .overlaid
+    case "elsewhere": self = .elsewhere
+    case "borrowed": self = .borrowed
     default:
       guard let reason = ParkedRow.Reason(rawValue: rawValue) else { return nil }
       self = .parked(reason)
@@ -42,12 +52,22 @@ extension KeptRow.Reason: RawRepresentable {
     case .tombstone: "tombstone"
     case .rescued: "rescued"
     case .overlaid: "overlaid"
+    case .elsewhere: "elsewhere"
+    case .borrowed: "borrowed"
+    }
+  }
+
+  /// Whether the row's table has a row with its identity.
+  var isShown: Bool {
+    switch self {
+    case .rescued, .overlaid, .borrowed: true
+    case .parked, .tombstone, .elsewhere: false
     }
   }
 
   /// The reasons that are not reported as parked rows, as a list in SQL.
   static var silentList: String {
-    let reasons: [KeptRow.Reason] = [.tombstone, .rescued, .overlaid]
+    let reasons: [KeptRow.Reason] = [.tombstone, .rescued, .overlaid, .elsewhere, .borrowed]
     return "(\(reasons.map { literal($0.rawValue) }.joined(separator: ", ")))"
   }
 }
@@ -86,7 +106,7 @@ extension StoreSession {
     _ kept: KeptRow, of row: RowKey, references: Set<ReferenceKey> = [], claims: [ClaimKey] = []
   ) throws {
     let access = try access(row.table)
-    remember(row, isRescued: kept.reason == .rescued)
+    remember(row, isUndead: kept.reason == .rescued || kept.reason == .borrowed)
     let keeping = try access.statement(
       "INSERT OR REPLACE INTO docsync_kept (tbl, identity, reason, moved, cells) "
         + "VALUES (?, ?, ?, ?, ?)")
@@ -139,7 +159,7 @@ extension StoreSession {
 
   /// Forgets what is kept of a row.
   func forgetKept(_ row: RowKey) throws {
-    remember(row, isRescued: false)
+    remember(row, isUndead: false)
     for table in ["docsync_kept", "docsync_kept_reference", "docsync_claim"] {
       let statement = try access(row.table).statement(
         "DELETE FROM \(table) WHERE tbl = ? AND identity = ?")
@@ -176,7 +196,9 @@ extension StoreSession {
     var found: [ClaimKey] = []
     while try statement.step() {
       let index: Int = try statement.number(at: 0)
-      guard schema[row.table].uniqueIndexes.indices.contains(index) else {
+      guard
+        index == ClaimKey.identityIndex || schema[row.table].uniqueIndexes.indices.contains(index)
+      else {
         statement.reset()
         throw StoreError(damagedTable: "docsync_claim", "there is no index \(index)")
       }
@@ -188,11 +210,35 @@ extension StoreSession {
     return found
   }
 
-  /// The rows that are shown although they are deleted.
-  func rescuedRows() throws -> Set<RowKey> {
-    if let rescued { return rescued }
+  /// The rows that are living, and are shown under another identity, or would
+  /// be if nothing stood against it.
+  func rows(shownAs row: RowKey) throws -> [RowKey] {
+    let statement = try access(row.table).statement(
+      "SELECT c.identity FROM docsync_claim AS c JOIN docsync_kept AS k "
+        + "ON k.tbl = c.tbl AND k.identity = c.identity "
+        + "WHERE c.tbl = ?1 AND c.ix = \(ClaimKey.identityIndex) AND c.key = ?2 AND k.moved = ?2 "
+        + "AND k.reason <> 'tombstone'")
+    statement.bind(Int64(row.table), at: 1)
+    statement.bind(blob: row.identity.bytes, at: 2)
+    var found: [RowKey] = []
+    while try statement.step() {
+      found.append(RowKey(table: row.table, identity: RowIdentity(bytes: statement.bytes(at: 0))))
+    }
+    return found
+  }
+
+  /// The row that is shown under the identity of another one, with its cells.
+  func borrower(of row: RowKey) throws -> KeptRow? {
+    try rows(shownAs: row).lazy.compactMap { try self.kept($0) }.first { $0.reason == .elsewhere }
+  }
+
+  /// The rows that are shown although they are deleted, or never were there.
+  func undeadRows() throws -> Set<RowKey> {
+    if let undead { return undead }
+    // Two, each of which has an index.
     let statement = try SQLStatement(
-      "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued'", on: database)
+      "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued' UNION ALL "
+        + "SELECT tbl, identity FROM docsync_kept WHERE reason = 'borrowed'", on: database)
     var found: Set<RowKey> = []
     while try statement.step() {
       found.insert(
@@ -200,11 +246,11 @@ extension StoreSession {
           table: try statement.number(at: 0),
           identity: RowIdentity(bytes: statement.bytes(at: 1))))
     }
-    rescued = found
+    undead = found
     return found
   }
 
-  private func remember(_ row: RowKey, isRescued: Bool) {
-    if isRescued { rescued?.insert(row) } else { rescued?.remove(row) }
+  private func remember(_ row: RowKey, isUndead: Bool) {
+    if isUndead { undead?.insert(row) } else { undead?.remove(row) }
   }
 }

@@ -93,8 +93,8 @@ extension LocalStore {
     }
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() { try loadClaimants(in: table, into: set) }
-    // Those whom nobody refers to any more go.
-    for row in try session.rescuedRows() { try set.row(row) }
+    // Those that nothing refers to any more go.
+    for row in try session.undeadRows() { try set.row(row) }
     return try Materializer(set: set).run().deleted
   }
 

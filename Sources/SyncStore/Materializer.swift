@@ -20,13 +20,15 @@ import SyncModel
 final class Materializer {
   let session: StoreSession
   let set: WorkingSet
-  private let existence: ExistenceRule
+  let existence: ExistenceRule
   /// Where a row outside the set stands; asked once.
   private var outside: [RowKey: Outside] = [:]
-  private var checkedClaims: Set<ClaimKey> = []
-  private var claimants: [ClaimKey: [WorkingRow]] = [:]
+  var checkedClaims: Set<ClaimKey> = []
+  var claimants: [ClaimKey: [WorkingRow]] = [:]
   /// For each row the claims that it loses, and who holds the value.
-  private var losses: [ObjectIdentifier: [Claimant]] = [:]
+  var losses: [ObjectIdentifier: [Claimant]] = [:]
+  /// The rows that stand and have another identity with stand-ins, by that.
+  private var borrowers: [RowKey: WorkingRow] = [:]
 
   private enum Outside { case shown, kept, absent }
 
@@ -54,7 +56,9 @@ final class Materializer {
       if !refused.isEmpty {
         // The refused rows no longer stand, which may let others stand.
         try session.database.execute(sql: "ROLLBACK TO docsync_rows; RELEASE docsync_rows")
-        for refusal in refused { refusal.row.failure = refusal.reason }
+        for refusal in refused {
+          (refusal.row.borrower ?? refusal.row).failure = refusal.reason
+        }
         try writer.forgetAssignedKeys()
         continue
       }
@@ -74,8 +78,9 @@ final class Materializer {
       decideStanding()
       if try letStandIn() { continue }
       if try expandReferences() { continue }
-      if try !refuseHidden() { return }
+      if try !refuseHidden() { break }
     }
+    for row in borrowers.values where row.isVisible { try lend(to: row) }
   }
 
   /// Tries the conditions of rows that are not written, since such a row must
@@ -104,18 +109,19 @@ final class Materializer {
       row.formerClaims = []
       row.standInFailure = nil
       for claim in row.claims { claimants[claim, default: []].append(row) }
-      for claim in Set(row.claims + row.oldClaims + row.oldFormerClaims)
-      where checkedClaims.insert(claim).inserted {
+      var claims = Set(row.claims + row.oldClaims + row.oldFormerClaims)
+      if !session.schema[row.key.table].identifyingReferences.isEmpty {
+        claims.insert(ClaimKey(identityOf: row.key))
+      }
+      for claim in claims where checkedClaims.insert(claim).inserted {
         try loadClaimants(claim)
       }
     }
     return set.count > before
   }
 
-  private func loadClaimants(_ claim: ClaimKey) throws {
+  func loadClaimants(_ claim: ClaimKey) throws {
     let access = try session.access(claim.table)
-    let table = access.table
-    let unique = table.uniqueIndexes[claim.index]
     let parked = try access.statement(
       "SELECT identity FROM docsync_claim WHERE tbl = ? AND ix = ? AND key = ?")
     parked.bind(Int64(claim.table), at: 1)
@@ -123,7 +129,19 @@ final class Materializer {
     parked.bind(blob: claim.key.bytes, at: 3)
     var found: [RowIdentity] = []
     while try parked.step() { found.append(RowIdentity(bytes: parked.bytes(at: 0))) }
+    if claim.index == ClaimKey.identityIndex {
+      let isClaimed = !found.isEmpty || claimants[claim] != nil
+      if isClaimed { found.append(claim.key) }
+    } else if let key = try keyOfHolder(claim, access) {
+      try set.add(key, access)
+    }
+    for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
+  }
 
+  /// The key of the row that holds a value in its table.
+  private func keyOfHolder(_ claim: ClaimKey, _ access: TableAccess) throws -> [Value]? {
+    let table = access.table
+    let unique = table.uniqueIndexes[claim.index]
     let values = try IdentityEncoding.decode(claim.key, count: unique.terms.count)
     let terms = zip(unique.terms, unique.collations).map { "(\($0)) = ? COLLATE \($1)" }
     let shown = try access.statement(
@@ -134,21 +152,21 @@ final class Materializer {
       let column = unique.columns[index].map { table.columns[$0] }
       shown.bind(try column.map { try set.local(value, $0) } ?? value, at: index + 1)
     }
-    if try shown.step() {
-      let key = table.keyColumns.indices.map { shown.value(at: $0) }
-      shown.reset()
-      try set.add(key, access)
-    }
-    for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
+    guard try shown.step() else { return nil }
+    defer { shown.reset() }
+    return table.keyColumns.indices.map { shown.value(at: $0) }
   }
 
-  private func decideStanding() {
+  func decideStanding() {
     for row in set.rows {
       row.stands = row.exists && row.failure == nil && row.standInFailure == nil
     }
     losses = [:]
-    for (claim, rows) in claimants where rows.count > 1 {
-      guard let top = rows.max(by: { precedes(($0, claim), ($1, claim)) }) else { continue }
+    for (claim, claimants) in claimants {
+      let owner = owner(of: claim)
+      let rows = owner.isEmpty ? claimants : claimants + owner
+      guard rows.count > 1, let top = rows.max(by: { precedes(($0, claim), ($1, claim)) })
+      else { continue }
       for row in rows where row !== top {
         row.stands = false
         losses[ObjectIdentifier(row), default: []].append((top, claim))
@@ -156,11 +174,18 @@ final class Materializer {
     }
   }
 
+  /// The row that has an identity that others claim, if it exists.
+  func owner(of claim: ClaimKey) -> [WorkingRow] {
+    guard claim.index == ClaimKey.identityIndex else { return [] }
+    let row = set[RowKey(table: claim.table, identity: claim.key)]
+    return [row].compactMap { $0 }.filter { $0.exists && $0.failure == nil }
+  }
+
   /// A row and one of the values that it claims.
-  private typealias Claimant = (row: WorkingRow, claim: ClaimKey)
+  typealias Claimant = (row: WorkingRow, claim: ClaimKey)
 
   /// Whether the right row has the better claim.
-  private func precedes(_ left: Claimant, _ right: Claimant) -> Bool {
+  func precedes(_ left: Claimant, _ right: Claimant) -> Bool {
     let leftIsItself = isItself(left.row, for: left.claim)
     if leftIsItself != isItself(right.row, for: right.claim) { return !leftIsItself }
     let leftStamp = stamp(of: left.row, for: left.claim)
@@ -173,6 +198,7 @@ final class Materializer {
   /// it matters. Stand-ins do not count: else who has the better claim would
   /// change as the step goes on.
   private func isItself(_ row: WorkingRow, for claim: ClaimKey) -> Bool {
+    if claim.index == ClaimKey.identityIndex { return row.key.identity == claim.key }
     guard row.isLiving else { return false }
     let unique = session.schema[claim.table].uniqueIndexes[claim.index]
     guard unique.isPlain else { return row.ownOverlays.isEmpty }
@@ -180,6 +206,7 @@ final class Materializer {
   }
 
   private func stamp(of row: WorkingRow, for claim: ClaimKey) -> LocalStamp {
+    if claim.index == ClaimKey.identityIndex { return row.state.existenceStamp }
     let table = session.schema[claim.table]
     let unique = table.uniqueIndexes[claim.index]
     let columns =
@@ -193,90 +220,19 @@ final class Materializer {
     return newest
   }
 
-  // MARK: - Stand-ins
-
-  /// Repeats: who stands in for whom, what the rows that refer to them claim
-  /// by that, who still stands. Claims are only added, so that it ends. True if
-  /// something came up with which all is to be decided once more.
-  private func letStandIn() throws -> Bool {
-    guard set.rows.contains(where: canLeaveReferences) else { return false }
-    let before = set.count
-    var leaning: [WorkingRow] = []
-    while true {
-      chooseStandIns()
-      var isChanged = false
-      leaning = set.rows.filter { row in
-        row.exists && row.failure == nil
-          && (row.overlays != row.ownOverlays || row.links.contains { $0.row?.standIn != nil })
-      }
-      for row in leaning {
-        if !row.isTried {
-          row.isTried = true
-          row.failure = try set.refusal(of: row, with: row.ownOverlays)
-          if row.failure != nil { return true }
-        }
-        try existence.lay(over: row)
-        guard row.standInFailure == nil else { continue }
-        if let failure = try set.refusal(of: row) {
-          row.standInFailure = failure
-          isChanged = true
-          continue
-        }
-        for claim in try set.claims(of: row) where !row.claims.contains(claim) {
-          row.claims.append(claim)
-          claimants[claim, default: []].append(row)
-          isChanged = true
-          if checkedClaims.insert(claim).inserted { try loadClaimants(claim) }
-        }
-      }
-      if set.count > before { return true }
-      guard isChanged else { break }
-      decideStanding()
-    }
-    for row in leaning where row.standInFailure == nil {
-      let shown = try set.claims(of: row)
-      row.formerClaims = row.claims.filter { !shown.contains($0) }
-      row.claims = shown
-    }
-    return false
-  }
-
-  /// Whether a row lost a value, and others can refer to it.
-  private func canLeaveReferences(_ row: WorkingRow) -> Bool {
-    let table = session.schema[row.key.table]
-    return losses[ObjectIdentifier(row)] != nil && table.hasStandIns
-      && !session.schema.inbound(to: table).isEmpty
-  }
-
-  /// Decides for each row that lost a value which one stands in for it: the one
-  /// that holds the value, or, if that does not stand, the one that stands in
-  /// for it in turn.
-  private func chooseStandIns() {
-    func holder(of row: WorkingRow) -> WorkingRow? {
-      guard row.failure == nil, row.standInFailure == nil else { return nil }
-      return losses[ObjectIdentifier(row)]?.max { left, right in
-        left.row.stands == right.row.stands ? precedes(left, right) : right.row.stands
-      }?.row
-    }
-    for row in set.rows {
-      row.standIn = nil
-      guard canLeaveReferences(row) else { continue }
-      var found = row
-      var seen: Set<ObjectIdentifier> = []
-      while let holder = holder(of: found), seen.insert(ObjectIdentifier(found)).inserted {
-        found = holder
-      }
-      if found.stands { row.standIn = found }
-    }
-  }
-
   // MARK: - References
 
   /// Finds the visible rows; true if rows came into the set that have to be
   /// considered first.
   private func expandReferences() throws -> Bool {
     let before = set.count
-    for row in set.rows { row.isVisible = row.stands }
+    borrowers = [:]
+    for row in set.rows {
+      row.isVisible = row.stands
+      if row.stands, let identity = row.shownIdentity {
+        borrowers[RowKey(table: row.key.table, identity: identity)] = row
+      }
+    }
     var isSettled = false
     while !isSettled {
       isSettled = true
@@ -287,10 +243,12 @@ final class Materializer {
       }
       if set.count > before { return true }
     }
-    for row in set.rows where !row.isVisible {
+    for row in set.rows where try !isVisible(row.key) {
       if row.shown != nil {
         try existence.loadChildren(of: row)
-        if row.standIn != nil { try existence.loadWaiters(for: row) }
+        if row.standIn != nil || row.shownIdentity != nil {
+          try existence.loadWaiters(for: row)
+        }
       }
       if !row.wasLiving, !row.wasDead { try existence.loadStrangers(of: row) }
     }
@@ -335,7 +293,8 @@ final class Materializer {
   }
 
   private func isVisible(_ key: RowKey) throws -> Bool {
-    if let row = set[key] { return row.isVisible }
+    if let row = borrowers[key] { return row.isVisible }
+    if let row = set[key] { return row.isVisible && row.shownIdentity == nil }
     let status: Outside
     if let known = outside[key] {
       status = known

@@ -31,6 +31,13 @@ struct RemadeTables: Codable, Equatable {
     try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
   }
 
+  /// Notes that the next sealing has to decide again what is shown of all rows.
+  static func noteSettlingDue(_ database: Database) throws {
+    var remade = try read(database)
+    remade.isSettlingDue = true
+    try remade.write(database)
+  }
+
   /// Notes tables that were made anew.
   static func note(_ tables: [Int], _ session: StoreSession) throws {
     guard !tables.isEmpty else { return }
@@ -80,11 +87,7 @@ extension StoreSession {
   /// Whether a row was shown when something was last decided of it.
   func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
     if state.isKept {
-      switch try kept(row)?.reason {
-      case .parked, .tombstone: return false
-      case .rescued, .overlaid: return true
-      case nil: break
-      }
+      if let kept = try kept(row) { return kept.reason.isShown }
     }
     return state.existence != .deleted || isRevived(state, schema[row.table])
   }
@@ -102,7 +105,7 @@ extension StoreSession {
   ///
   /// - Parameter onlyTaken: Whether only those are freed that a program has given to other rows.
   func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
-    let shown = [KeptRow.Reason.rescued, .overlaid].map { literal($0.rawValue) }
+    let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }
     for table in schema.tables where table.identity == .surrogate {
       let taken =
         onlyTaken

@@ -195,6 +195,10 @@ struct Replacing {
         sql: "DELETE FROM main.docsync_meta WHERE key = ?", arguments: [StoreSession.plainValuesKey]
       )
     }
+    if try Bookkeeping.format(of: database, in: KeyMapping.attached) ?? 0 < Bookkeeping.fourthFormat
+    {
+      try RemadeTables.noteSettlingDue(database)
+    }
     for key in Bookkeeping.documentMeta {
       try database.execute(
         sql: "INSERT OR REPLACE INTO main.docsync_meta (key, value) "

@@ -200,6 +200,11 @@ final class RowWriter {
 
   /// What has to be kept of a row beyond what its table shows.
   func kept(_ row: WorkingRow, _ table: TableSchema) throws -> KeptRow? {
+    if row.borrower != nil {
+      return KeptRow(
+        reason: .borrowed, movedTo: row.isDead ? row.movedTo : nil,
+        cells: cells(row, table.cellPositions))
+    }
     if row.isVisible {
       var differing = Set(row.overlays.keys).union(table.counters.filter(row.isAddedTo))
       for column in table.keyedPositions where row.overlays[column] == nil {
@@ -216,7 +221,9 @@ final class RowWriter {
     case _ where row.isLiving:
       // Where it lived while it was deleted is of no account any more, in
       // whatever order its deletion and the edit that won came.
-      return KeptRow(reason: .parked(reason(row)), cells: cells(row, table.cellPositions))
+      return KeptRow(
+        reason: row.isElsewhere ? .elsewhere : .parked(reason(row)), movedTo: row.shownIdentity,
+        cells: cells(row, table.cellPositions))
     case .inserted: return nil
     case .unsaid:
       let cells = cells(row, table.cellPositions)
@@ -282,6 +289,12 @@ extension WorkingRow {
   /// it is in its table, as it was before syncing began.
   fileprivate var storedState: RowState? {
     if isVisible, !state.isKept, state.existence == .inserted, state.isUnstamped,
+      state.localKey == nil
+    {
+      return nil
+    }
+    // It was asked for, and nothing is known of it.
+    if !isVisible, !state.isKept, state.existence == .unsaid, state.isUnstamped,
       state.localKey == nil
     {
       return nil

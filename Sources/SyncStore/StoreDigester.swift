@@ -126,7 +126,7 @@ struct StoreDigester {
     while try parked.step() {
       var bytes = parked.bytes(at: 0)
       let reason = KeptRow.Reason(rawValue: parked.text(at: 3))
-      let isShown = reason == .overlaid || reason == .rescued
+      let isShown = reason?.isShown ?? false
       let cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
         $0.column < table.columns.count
       }.filter { cell in

@@ -170,6 +170,11 @@ struct TableSchema {
     }
   }
 
+  /// The references by which rows are known, in whole or in part.
+  var identifyingReferences: [ForeignKey] {
+    foreignKeys.filter { key in key.columns.contains { columns[$0].isIdentity } }
+  }
+
   /// Positions of the columns that change sets carry as cells: all that are
   /// not the identity, and those of it whose spelling can change while the
   /// identity stays.

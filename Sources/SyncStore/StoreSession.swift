@@ -30,7 +30,7 @@ final class StoreSession {
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
   /// The rows that are shown although they are deleted, once asked for.
-  var rescued: Set<RowKey>?
+  var undead: Set<RowKey>?
   private(set) lazy var foreign = ForeignRows(database)
 
   /// Runs what the application's triggers do along with changes.

@@ -105,7 +105,8 @@ final class TableExport {
     _ state: inout RowState?
   ) throws {
     try session.forgetKept(key)
-    var rest = (kept?.cells ?? []).filter { cell in
+    let isBorrowed = kept?.reason == .borrowed
+    var rest = (isBorrowed ? [] : kept?.cells ?? []).filter { cell in
       // An insertion sets the counters.
       if action == .insert, table.columns[cell.column].domain == .counter { return false }
       return editTime(of: cell.column, log) == nil
@@ -132,7 +133,8 @@ final class TableExport {
     countersToKeep.removeAll()
     guard log.isPresent else {
       // A later entry will say that it has gone.
-      guard existed || kept?.reason == .rescued, log.mayBeGone || batch.isLast else { return nil }
+      let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
+      guard existed || isUndead, log.mayBeGone || batch.isLast else { return nil }
       try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
     }
@@ -145,7 +147,8 @@ final class TableExport {
       guard log.isReborn || !log.updates.isEmpty else { return nil }
       // It is shown although it was thought to be gone: a rebirth.
       guard var (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
-      for cell in kept?.cells ?? []
+      let key = RowKey(table: table.id, identity: identities.identity(row))
+      for cell in try cellsBeneath(kept, key)
       where editTime(of: cell.column, log) == nil && table.columns[cell.column].domain != .counter {
         values[cell.column] = cell.value
       }
@@ -161,6 +164,14 @@ final class TableExport {
     guard !log.updates.isEmpty || log.insertTime != nil else { return nil }
     for cell in log.cells { cellRows[cell.column] = cell.index }
     return try appendUpdate(row, log, batch, identities, kept, &state) ? .update : nil
+  }
+
+  /// The cells in which a row differs from what is shown under its identity.
+  private func cellsBeneath(
+    _ kept: KeptRow?, _ row: RowKey
+  ) throws -> [(column: Int, value: Value)] {
+    guard kept?.reason == .borrowed else { return kept?.cells ?? [] }
+    return try session.borrower(of: row)?.cells ?? []
   }
 
   /// Whether the row was in the document before the edits.
@@ -192,6 +203,12 @@ final class TableExport {
       new.cellStamp = old.cellStamp
       new.exceptions = old.exceptions
       cells = try lastCells(log, batch, kept)
+      if let kept, kept.reason == .borrowed {
+        // What was shown is another row's: others know of this one what its author says.
+        cells.removeAll { cell in
+          !log.changed.contains(cell.column) && !kept.cells.contains { $0.column == cell.column }
+        }
+      }
       for (index, position) in cellPositions.enumerated() where log.changed.contains(position) {
         guard log.old != nil, let cell = cells.first(where: { $0.column == position }) else {
           continue

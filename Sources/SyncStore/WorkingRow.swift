@@ -26,6 +26,8 @@ final class WorkingRow {
   var isRevived = false
   /// Whether bookkeeping keeps cells of it.
   let wasKept: Bool
+  /// Whether it was shown under another identity.
+  let wasElsewhere: Bool
   /// Under which identity a deleted row lives on.
   var movedTo: RowIdentity?
   /// The same when it was loaded.
@@ -71,6 +73,14 @@ final class WorkingRow {
   /// The row that references to this one are shown to lead to, since this one
   /// lost a unique value.
   var standIn: WorkingRow?
+  /// The identity that it has with the stand-ins of the rows that its own
+  /// identity contains, where that is another one: it is shown under that.
+  var shownIdentity: RowIdentity?
+  /// The row that is shown under the identity of this one, which does not
+  /// exist itself.
+  var borrower: WorkingRow?
+  /// Whether it is shown under another identity.
+  var isElsewhere = false
   /// The constraint of its own table that refuses it because of a stand-in.
   var standInFailure: ParkedRow.Reason?
   /// Whether it holds every unique value that it claims.
@@ -107,7 +117,7 @@ final class WorkingRow {
 
   init(
     key: RowKey, fingerprint: RowFingerprint, state: RowState?, values: [Value?], shown: Shown?,
-    localKey: Int64?, movedTo: RowIdentity?
+    localKey: Int64?, movedTo: RowIdentity?, keptAs reason: KeptRow.Reason? = nil
   ) {
     self.key = key
     self.fingerprint = fingerprint
@@ -118,8 +128,9 @@ final class WorkingRow {
     loadedValues = values
     loadedMovedTo = movedTo
     wasKept = state?.isKept ?? false
+    wasElsewhere = reason == .elsewhere
     var state = state ?? .unstamped
-    if shown != nil, state.existence == .unsaid {
+    if shown != nil, reason != .borrowed, state.existence == .unsaid {
       // It was there before syncing began.
       state.existence = .inserted
     }
@@ -144,9 +155,24 @@ final class WorkingRow {
 
 /// A value, or a combination of values, that one row at most can hold.
 struct ClaimKey: Hashable {
+  /// In place of an index, for the identity of a row: others claim it that
+  /// would be shown under it.
+  static let identityIndex = -1
+
   var table: Int
   var index: Int
   var key: RowIdentity
+
+  init(table: Int, index: Int, key: RowIdentity) {
+    self.table = table
+    self.index = index
+    self.key = key
+  }
+
+  /// The claim of a row that would be shown as another one.
+  init(identityOf row: RowKey) {
+    self.init(table: row.table, index: Self.identityIndex, key: row.identity)
+  }
 }
 
 extension RowState {

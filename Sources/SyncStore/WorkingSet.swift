@@ -68,6 +68,7 @@ final class WorkingSet {
     }
     let tableValues = values
     let kept = state?.isKept == true ? try session.kept(key) : nil
+    if kept?.reason == .borrowed { values = try keyValues(of: key, table) }
     for cell in kept?.cells ?? [] where cell.column < values.count {
       values[cell.column] = cell.value
     }
@@ -78,7 +79,8 @@ final class WorkingSet {
     }
     let row = WorkingRow(
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
-      localKey: localKey, movedTo: kept?.movedTo)
+      localKey: localKey, movedTo: state?.existence == .deleted ? kept?.movedTo : nil,
+      keptAs: kept?.reason)
     let keptClaims = kept == nil ? [] : try session.keptClaims(of: key)
     row.oldClaims = shown == nil ? keptClaims : try claims(in: table, tableValues)
     row.oldFormerClaims = shown == nil ? [] : keptClaims
@@ -174,11 +176,15 @@ final class WorkingSet {
 
   // MARK: - Unique values
 
-  /// The unique keys that a row claims by what is to be shown of it.
+  /// The unique keys that a row claims by what is to be shown of it, and the
+  /// identity of another row if it is to be shown under that.
   func claims(of row: WorkingRow) throws -> [ClaimKey] {
     let table = session.schema[row.key.table]
-    guard !table.uniqueIndexes.isEmpty else { return [] }
-    return try claims(in: table, table.columns.indices.map(row.shownValue))
+    let identity = row.shownIdentity.map {
+      [ClaimKey(table: table.id, index: ClaimKey.identityIndex, key: $0)]
+    }
+    guard !table.uniqueIndexes.isEmpty else { return identity ?? [] }
+    return try claims(in: table, table.columns.indices.map(row.shownValue)) + (identity ?? [])
   }
 
   private func claims(in table: TableSchema, _ row: [Value?]) throws -> [ClaimKey] {

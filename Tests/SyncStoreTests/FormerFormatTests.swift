@@ -11,9 +11,11 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
-  private func fixture(_ name: String, as copy: String? = nil) throws -> String {
+  private func fixture(
+    _ name: String, of format: Int = 1, as copy: String? = nil
+  ) throws -> String {
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../Fixtures/Stores/v1").standardized
+      .appending(path: "../../Fixtures/Stores/v\(format)").standardized
     let path = scratch.path + "/\(copy ?? name).db"
     try Program(path).run(
       String(contentsOf: folder.appending(path: "\(name).sql"), encoding: .utf8))
@@ -28,7 +30,7 @@ import Testing
     #expect(try Program(path).rows(format) == ["1"])
     for _ in 1...2 {
       let store = try LocalStore.open(at: path)
-      #expect(try Program(path).rows(format) == ["3"])
+      #expect(try Program(path).rows(format) == ["4"])
       for table in ["docsync_early", "docsync_aside", "docsync_plain"] {
         #expect(try Program(path).rows("SELECT count(*) FROM \(table)") == ["0"])
       }
@@ -61,7 +63,7 @@ import Testing
           generation: binding.generation, generationOrdinal: binding.generationOrdinal,
           client: .random(), clientDescription: "third")),
       path: whole)
-    #expect(try second.rows(format) == ["3"])
+    #expect(try second.rows(format) == ["4"])
     #expect(try second.rows(articles) == ["rice|20", "tea|12"])
     try second.run("UPDATE article SET stock = stock + 10 WHERE name = 'rice'")
     try second.receive(from: first)
@@ -73,9 +75,43 @@ import Testing
     try first.run("UPDATE article SET stock = stock + 1 WHERE name = 'oil'")
     _ = try first.store.replaceContent(withSnapshotAt: fixture("whole", as: "another"))
     #expect(try first.rows(articles) == ["oil|4", "rice|19", "tea|12"])
-    #expect(try first.rows(format) == ["3"])
+    #expect(try first.rows(format) == ["4"])
     try first.receive(from: second)
     #expect(try first.rows(articles) == ["oil|5", "rice|29", "tea|12"])
+  }
+
+  /// Until format 4 a row of a join table whose key is made of references waited for a tag that
+  /// lost its name.
+  @Test func rowsThatWaitedForATagAreShownWithItsStandIn() throws {
+    let path = try fixture("device", of: 3)
+    let tags = "SELECT note, name, text FROM note_tag JOIN tag ON tag = id ORDER BY note"
+    #expect(try Program(path).rows(tags) == ["n|red|b"])
+    #expect(try LocalStore.verify(at: path).report.findings == [])
+    let first = try Device(store: LocalStore.open(at: path), path: path)
+    _ = try first.store.seal()
+    let shown = ["m|red|y", "n|red|b"]
+    #expect(try first.rows(tags) == shown)
+    try first.checkIntegrity()
+
+    let binding = first.store.binding
+    let whole = try fixture("whole", of: 3)
+    let second = try Device(
+      store: LocalStore.adopt(
+        snapshotAt: whole,
+        binding: StoreBinding(
+          application: binding.application, root: binding.root, directory: scratch.path,
+          documentIdentifier: binding.documentIdentifier, document: binding.document,
+          generation: binding.generation, generationOrdinal: binding.generationOrdinal,
+          client: .random(), clientDescription: "third")),
+      path: whole)
+    _ = try second.store.seal()
+    #expect(try second.rows(tags) == shown)
+    #expect(try second.store.digest().visible == first.store.digest().visible)
+
+    _ = try second.store.replaceContent(withSnapshotAt: fixture("whole", of: 3, as: "another"))
+    _ = try second.store.seal()
+    #expect(try second.rows(tags) == shown)
+    try second.checkIntegrity()
   }
 
   @Test func aStoreThatNoVersionMadeIsRefused() throws {

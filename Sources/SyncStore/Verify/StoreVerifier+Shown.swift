@@ -81,8 +81,9 @@ private final class ShownComparison {
       isSettled = true
       // What is in its table was accepted by it.
       for row in set.rows where row.isVisible && row.shown == nil && row.failure == nil {
-        row.failure = try set.refusal(of: row)
-        if row.failure != nil { isSettled = false }
+        guard let failure = try set.refusal(of: row) else { continue }
+        (row.borrower ?? row).failure = failure
+        isSettled = false
       }
     }
   }
@@ -120,7 +121,9 @@ private final class ShownComparison {
       note(.keptRowInconsistent, "A row that is kept is not found by what it refers to.")
     }
     // What an expression makes of a key depends on whether its row has one.
-    let claims = writer.claimsToFind(row).filter { table.uniqueIndexes[$0.index].isPlain }
+    let claims = writer.claimsToFind(row).filter {
+      $0.index == ClaimKey.identityIndex || table.uniqueIndexes[$0.index].isPlain
+    }
     if !Set(claims).isSubset(of: try session.keptClaims(of: row.key)) {
       note(.keptRowInconsistent, "A row that is kept is not found by the values that it claims.")
     }

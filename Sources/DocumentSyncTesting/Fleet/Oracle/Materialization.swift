@@ -26,9 +26,12 @@ struct Materialization {
     self.schema = schema
     self.scratch = scratch
     try settleExistence()
-    let (standing, values) = try settleClaims()
-    visible = try closure(of: standing, values)
+    let (standing, values, elsewhere) = try settleClaims()
+    var shown: [OracleKey: [SQLName: Value]] = [:]
+    for key in standing { shown[elsewhere[key] ?? key] = values[key] }
+    visible = try closure(of: shown)
     for (key, row) in state.rows where row.isLiving && visible[key] == nil && hidden[key] == nil {
+      if standing.contains(key), let other = elsewhere[key], visible[other] != nil { continue }
       hidden[key] =
         existing[key] == nil
         ? .parentDeleted : standing.contains(key) ? .parentMissing : .uniqueValueTaken
@@ -162,10 +165,59 @@ struct Materialization {
 
   // MARK: - Overlays
 
+  /// Where rows go by stand-ins: who stands in for whom, and which rows have
+  /// another identity by that.
+  private struct Leads {
+    var standIns: [OracleKey: OracleKey] = [:]
+    var elsewhere: [OracleKey: OracleKey] = [:]
+    /// The rows that keep their identities.
+    var fixed: Set<OracleKey> = []
+
+    /// The row to which a reference of a row to another one leads. Nothing
+    /// refers to itself because of a stand-in.
+    func lead(_ target: OracleKey, from row: OracleKey) -> OracleKey {
+      guard let standIn = standIns[target], standIn != row else { return target }
+      return standIn
+    }
+  }
+
+  /// Finds the rows whose identity is another one with stand-ins: those first
+  /// whose identity contains none of which that is not known yet. What is left
+  /// runs in a circle, or comes after one.
+  private func leads(_ standIns: [OracleKey: OracleKey]) throws -> Leads {
+    var leads = Leads(standIns: standIns)
+    var parts: [OracleKey: [OracleKey]] = [:]
+    for (key, own) in existing {
+      guard let table = schema.table(key.table) else { continue }
+      let targets = try schema.references(of: table).filter { reference in
+        reference.columns.contains { isIdentity($0, table) }
+      }.compactMap { try target(of: $0, own, in: table) }
+      if !targets.isEmpty { parts[key] = targets }
+    }
+    leads.fixed = Set(parts.keys)
+    while true {
+      let ready = leads.fixed.filter { key in
+        !parts[key, default: []].contains { leads.fixed.contains(leads.lead($0, from: key)) }
+      }
+      if ready.isEmpty { return leads }
+      leads.fixed.subtract(ready)
+      for key in ready {
+        guard let table = schema.table(key.table) else { continue }
+        let values = try effectiveValues(of: key, leads).values
+        let identity = IdentityEncoding.encode(
+          table.key.map { values[table.columns[$0].name] ?? .null },
+          collations: table.keyCollations)
+        if !table.hasSurrogateKey, identity != key.identity {
+          leads.elsewhere[key] = OracleKey(table: key.table, identity: identity)
+        }
+      }
+    }
+  }
+
   /// The values that are shown of a row, and the columns in which they are
   /// not its own. References to rows that have a stand-in lead to that.
   private func effectiveValues(
-    of key: OracleKey, _ standIns: [OracleKey: OracleKey]
+    of key: OracleKey, _ leads: Leads
   ) throws -> (values: [SQLName: Value], overlaid: Set<Int>) {
     guard let table = schema.table(key.table), let own = existing[key] else { return ([:], []) }
     var values = own
@@ -174,8 +226,10 @@ struct Materialization {
       guard var target = try target(of: reference, own, in: table),
         let parent = schema.table(reference.parent)
       else { continue }
+      let isIdentifying = reference.columns.contains { isIdentity($0, table) }
       let columns = reference.columns.filter { !isIdentity($0, table) }
       if existing[target] == nil {
+        if isIdentifying { continue }
         guard reference.onDelete == .setNull || reference.onDelete == .setDefault else { continue }
         for column in columns {
           values[table.columns[column].name] =
@@ -190,12 +244,13 @@ struct Materialization {
         }
         continue
       }
-      // Nothing refers to itself because of a stand-in.
-      if let standIn = standIns[target], standIn != key { target = standIn }
+      if isIdentifying, leads.fixed.contains(key) { continue }
+      target = leads.lead(target, from: key)
+      target = leads.elsewhere[target] ?? target
       let named = identity(
         reference.columns.map { own[table.columns[$0].name] ?? .null }, reference, parent)
       guard named != target.identity else { continue }
-      for column in columns {
+      for column in reference.columns {
         guard let position = reference.columns.firstIndex(of: column) else { continue }
         let value = try keyValue(reference.parentColumns[position], of: target, parent)
         values[table.columns[column].name] = table.columns[column].stored(value)
@@ -246,19 +301,35 @@ struct Materialization {
 
   private struct Claim: Hashable {
     var table: SQLName
+    /// The number of an index, or −1 for the identity of a row.
     var index: Int
     var value: RowIdentity
+
+    var isIdentity: Bool { index < 0 }
+
+    init(table: SQLName, index: Int, value: RowIdentity) {
+      self.table = table
+      self.index = index
+      self.value = value
+    }
+
+    /// The claim of a row that would be shown as another one.
+    init(identityOf row: OracleKey) {
+      self.init(table: row.table, index: -1, value: row.identity)
+    }
   }
 
   /// Repeats: who claims what by what is shown, who stands, who stands in for
   /// whom. Claims are only added, so that it ends. Returns the rows that stand
   /// and the values that are shown.
   private mutating func settleClaims() throws -> (
-    standing: Set<OracleKey>, values: [OracleKey: [SQLName: Value]]
+    standing: Set<OracleKey>, values: [OracleKey: [SQLName: Value]],
+    elsewhere: [OracleKey: OracleKey]
   ) {
     var values: [OracleKey: [SQLName: Value]] = [:]
+    var leads = Leads()
     for key in existing.keys {
-      (values[key], overlaid[key]) = try effectiveValues(of: key, [:])
+      (values[key], overlaid[key]) = try effectiveValues(of: key, leads)
     }
     /// Rows that their own table refuses.
     var refused: [OracleKey: Hidden] = [:]
@@ -277,25 +348,41 @@ struct Materialization {
             guard let value else { continue }
             claims[Claim(table: key.table, index: index, value: value), default: []].insert(key)
           }
+          if let other = leads.elsewhere[key] {
+            claims[Claim(identityOf: other), default: []].insert(key)
+          }
         }
       }
       if !isFirst, claims.values.reduce(refused.count, { $0 + $1.count }) == before { break }
       isFirst = false
-      let losses = losses(claims)
+      let losses = losses(claims, refused: Set(refused.keys))
       standing = Set(values.keys.filter { refused[$0] == nil && losses[$0] == nil })
-      let standIns = standIns(losses.filter { refused[$0.key] == nil }, standing)
-      for key in existing.keys { values[key] = try effectiveValues(of: key, standIns).values }
+      leads = try self.leads(standIns(losses.filter { refused[$0.key] == nil }, standing))
+      for key in existing.keys { values[key] = try effectiveValues(of: key, leads).values }
     }
     for (key, reason) in refused where state.rows[key]?.isLiving == true { hidden[key] = reason }
-    return (standing, values)
+    return (standing, values, leads.elsewhere)
   }
 
   /// The claims that each row loses, and who holds the value.
-  private func losses(_ claims: [Claim: Set<OracleKey>]) -> [OracleKey: [(OracleKey, Rank)]] {
+  private func losses(
+    _ claims: [Claim: Set<OracleKey>], refused: Set<OracleKey>
+  ) -> [OracleKey: [(OracleKey, Rank)]] {
     var losses: [OracleKey: [(OracleKey, Rank)]] = [:]
-    for (claim, claimants) in claims where claimants.count > 1 {
+    for (claim, others) in claims {
       guard let table = schema.table(claim.table) else { continue }
-      let ranks = claimants.map { ($0, rank($0, table.uniques[claim.index], table)) }
+      var claimants = others
+      let owner = OracleKey(table: claim.table, identity: claim.value)
+      if claim.isIdentity, existing[owner] != nil, !refused.contains(owner) {
+        claimants.insert(owner)
+      }
+      if claimants.count < 2 { continue }
+      let ranks = claimants.map { key in
+        guard claim.isIdentity else { return (key, rank(key, table.uniques[claim.index], table)) }
+        // Before all others comes the row that has it by itself.
+        let stamp = state.rows[key]?.existenceStamp ?? .zero
+        return (key, Rank(isPlain: key == owner, stamp: stamp, identity: key.identity))
+      }
       guard let top = ranks.max(by: { $0.1 < $1.1 }) else { continue }
       for key in claimants where key != top.0 { losses[key, default: []].append(top) }
     }
@@ -355,9 +442,9 @@ struct Materialization {
   // MARK: - 3. References
 
   private func closure(
-    of standing: Set<OracleKey>, _ values: [OracleKey: [SQLName: Value]]
+    of shown: [OracleKey: [SQLName: Value]]
   ) throws -> [OracleKey: [SQLName: Value]] {
-    var visible = values.filter { standing.contains($0.key) }
+    var visible = shown
     var isSettled = false
     while !isSettled {
       isSettled = true
