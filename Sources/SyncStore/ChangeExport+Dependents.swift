@@ -66,7 +66,8 @@ extension ChangeExport {
     var parents = try deletedRows()
     while let (parent, time) = parents.popFirst() {
       let table = session.schema[parent.table]
-      for row in try session.rows(shownAs: parent) where done.insert(row).inserted {
+      let shown = table.isKnownByReferences ? try session.rows(shownAs: parent) : []
+      for row in shown where done.insert(row).inserted {
         try logHiddenDeletion(of: row, at: time)
         parents[row] = time
       }

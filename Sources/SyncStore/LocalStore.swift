@@ -320,6 +320,7 @@ public final class LocalStore: Sendable {
     try arrival.forgetClaims()
     // What triggers have seen is sealed; what they have not has to be found.
     try RemadeTables.note(replaced, session)
+    for table in replaced { try session.nameUnseenRows(of: table) }
     _ = try seal(session, comparesRemade: false, checkCancellation: {})
     try arrival.bringIn()
     try arrival.settle()

@@ -110,7 +110,7 @@ final class Materializer {
       row.standInFailure = nil
       for claim in row.claims { claimants[claim, default: []].append(row) }
       var claims = Set(row.claims + row.oldClaims + row.oldFormerClaims)
-      if !session.schema[row.key.table].identifyingReferences.isEmpty {
+      if session.schema[row.key.table].isKnownByReferences {
         claims.insert(ClaimKey(identityOf: row.key))
       }
       for claim in claims where checkedClaims.insert(claim).inserted {

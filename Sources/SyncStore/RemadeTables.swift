@@ -62,6 +62,28 @@ extension StoreSession {
     uncomparedTables = nil
   }
 
+  /// Gives rows that were inserted unseen into a table that a program has made again the
+  /// identities that comparing will give them: what refers to them is sealed before that.
+  ///
+  /// Only where every row that was there before has an identity. Where rows are older than
+  /// syncing, only the comparison tells which are new.
+  func nameUnseenRows(of id: Int) throws {
+    let table = schema[id]
+    guard table.identity == .surrogate, !table.hasUnstampedRows else { return }
+    let access = try access(id)
+    let key = quoted(table.keyColumns[0])
+    let reading = try SQLStatement(
+      "SELECT \(key) FROM \(table.quotedName) "
+        + "WHERE \(key) NOT IN (SELECT key FROM \(table.identityName)) "
+        + "AND \(key) NOT IN (SELECT k0 FROM \(table.logName))", on: database)
+    var keys: [Value] = []
+    while try reading.step() { keys.append(reading.value(at: 0)) }
+    for key in keys {
+      guard let row = try access.row([key]), let number = StoreSession.key(key) else { continue }
+      try access.setIdentity(SchemaRenewal.identity(of: [key] + row.values, in: table), of: number)
+    }
+  }
+
   /// Whether the next sealing decides again what is shown of all rows: the tables are compared,
   /// and ``isUncompared(_:_:)`` has kept rows out of every decision until now.
   func isSettlingDue() throws -> Bool {

@@ -170,9 +170,9 @@ struct TableSchema {
     }
   }
 
-  /// The references by which rows are known, in whole or in part.
-  var identifyingReferences: [ForeignKey] {
-    foreignKeys.filter { key in key.columns.contains { columns[$0].isIdentity } }
+  /// Whether rows are known by references, in whole or in part.
+  var isKnownByReferences: Bool {
+    foreignKeys.contains { key in key.columns.contains { columns[$0].isIdentity } }
   }
 
   /// Positions of the columns that change sets carry as cells: all that are

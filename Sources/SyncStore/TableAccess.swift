@@ -322,7 +322,7 @@ final class TableAccess {
   /// What SQLite does when the greatest key is taken: try any other.
   private static func randomKey() -> Int64 { .random(in: 1..<(.max)) }
 
-  private func setIdentity(_ identity: RowIdentity, of key: Int64) throws {
+  func setIdentity(_ identity: RowIdentity, of key: Int64) throws {
     let statement = try statement(
       "INSERT OR REPLACE INTO \(table.identityName) (key, identity) VALUES (?, ?)")
     statement.bind(key, at: 1)

@@ -343,6 +343,29 @@ import Testing
     try converge(devices, "SELECT colour FROM tag ORDER BY 1", ["#f00", "third"])
   }
 
+  /// Tables that were empty when syncing began: what the triggers have seen of rows that refer to
+  /// unseen ones is sealed before these.
+  @Test(arguments: ["(book, tag)", "(tag, book)"])
+  func rowsThatReferToUnseenRowsInTheirKeysAreSent(key: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT);
+      CREATE TABLE label (book INTEGER REFERENCES book ON DELETE CASCADE, tag TEXT,
+        PRIMARY KEY \(key))
+      """)
+    try devices[1].run("INSERT INTO book VALUES (1, 'elsewhere')")
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; DROP TABLE book;
+      CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT);
+      INSERT INTO book VALUES (1, 'here'); INSERT INTO label VALUES (1, 'red')
+      """)
+    try converge(
+      devices, "SELECT title, tag FROM book LEFT JOIN label ON book = id ORDER BY title",
+      ["elsewhere|NULL", "here|red"])
+  }
+
   @Test func whatIsNotComparedIsNotUploaded() throws {
     let devices = try devices()
     try devices[0].run(Migration.django.sql())
