@@ -59,6 +59,9 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// References that are not declared, with values that refer to nothing.
   public static let undeclared = FleetFeatures(rawValue: 1 << 41)
 
+  /// Tables whose keys are made of references to rows with unique names.
+  public static let joins = FleetFeatures(rawValue: 1 << 45)
+
   /// Integer keys that are references, as in one-to-one relations.
   public static let oneToOne = FleetFeatures(rawValue: 1 << 42)
   /// Rows that are known by declared columns beside their integer key.
@@ -83,7 +86,7 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("returning", .returning), ("recursiveTriggers", .recursiveTriggers),
     ("restarts", .restarts), ("kills", .kills), ("journalModes", .journalModes),
     ("parallelReads", .parallelReads), ("borders", .borders), ("fullJournal", .fullJournal),
-    ("long", .long), ("undeclared", .undeclared),
+    ("long", .long), ("undeclared", .undeclared), ("joins", .joins),
     ("oneToOne", .oneToOne), ("identities", .identities),
   ]
 }

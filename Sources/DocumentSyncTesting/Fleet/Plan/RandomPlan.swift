@@ -27,6 +27,8 @@ struct RandomPlan {
     values.draw(&schema)
     var keys = RandomKeys(seed: seed, features: options.features)
     keys.draw(&schema)
+    var joins = RandomJoins(seed: seed, features: options.features)
+    joins.draw(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers = (1...2).map { edits.trigger("trigger\($0)", &dice) }
