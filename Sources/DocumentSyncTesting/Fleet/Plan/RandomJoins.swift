@@ -117,7 +117,9 @@ struct RandomJoins {
     switch dice.below(100) {
     case 0..<20: join.uniques = [FleetUnique(name: "j1_u1", terms: [.column(2, .binary)])]
     case 20..<40:
-      join.uniques = [FleetUnique(name: "j1_u1", terms: [.column(1, .binary), .column(2, .binary)])]
+      join.uniques = [
+        FleetUnique(name: "j1_u1", terms: [.column(1, .binary), .column(2, .binary)])
+      ]
     case 40..<50 where features.contains(.conditions):
       join.checks = [FleetCheck(condition: "a <> 'b'", columns: [2])]
     default: break
