@@ -8,6 +8,14 @@ import Testing
 
 /// What a device has begun and not completed ends by itself, whatever the others
 /// have done meanwhile.
+///
+/// ```
+/// DOCSYNC_EVERY_STEP=1 swift test --filter BegunAndLostTests
+/// ```
+///
+/// strikes at every call with everything that another may do, before the call and
+/// after it, and says at how many that was. Without it, each of the others is run
+/// with one in five of the calls or fewer, before it or after it.
 @Suite struct BegunAndLostTests {
   /// What is begun, and struck.
   enum Begun: String, CaseIterable, CustomTestStringConvertible {
@@ -17,7 +25,7 @@ import Testing
 
   /// What another device does before it goes on.
   enum Meanwhile: String, CaseIterable, CustomTestStringConvertible {
-    case sync, reset, recreate, create, delete, remove
+    case sync, reset, recreate, create, delete, remove, join, leave, upload, vacuum
     var testDescription: String { rawValue }
   }
 
@@ -38,12 +46,12 @@ import Testing
     private var path: String { scratch.store("struck") }
 
     /// Brings both to where the one begins; says whether it was struck.
-    init?(_ begun: Begun, atCall call: Int) async throws {
+    init?(_ begun: Begun, atCall call: Int, _ effect: FaultyDirectory.Effect) async throws {
       scratch = try Scratch()
       memory = MemoryDirectory(seed: UInt64(call))
       faulty = FaultyDirectory(memory.view(seed: 3))
       environment = World(seed: UInt64(call)).environment
-      let strike = FaultyDirectory.Fault(call % 2 == 0 ? .stop : .stopAfterwards, occurrence: call)
+      let strike = FaultyDirectory.Fault(effect, occurrence: call)
       wanted = ["typed=1"]
       if begun == .create {
         _ = try scratch.makeNotes("struck", rows: 0)
@@ -117,6 +125,21 @@ import Testing
         wanted.insert("of the third=1")
         if other == nil { other = third } else { try await third.close() }
       case .delete: try await delete()
+      case .join:
+        let third = try await DocumentSyncManager.join(
+          storeAt: scratch.store("third"), directory: memory, document: "main",
+          client: "third", delegate: BegunAndLostTests.takingPart, environment: environment)
+        try third.put("of the third", "1")
+        try await third.synchronize()
+        wanted.insert("of the third=1")
+        try await third.close()
+      case .leave:
+        guard let leaving = other else { return }
+        try await leaving.leave()
+        try await leaving.close()
+        other = nil
+      case .upload: _ = try await other?.uploadWholeStore()
+      case .vacuum: _ = try await other?.vacuum()
       case .remove:
         guard let other else { return }
         let gone = try await other.listClients().filter {
@@ -187,17 +210,29 @@ import Testing
     }
   }
 
+  /// Whether everything is run with every call.
+  private static let isEveryStep =
+    ProcessInfo.processInfo.environment["DOCSYNC_EVERY_STEP"] != nil
+
   @Test(arguments: Begun.allCases, Meanwhile.allCases)
   func endsByItself(_ begun: Begun, _ meanwhile: Meanwhile) async throws {
     // Each of the others strikes at calls of its own.
-    let first = 1 + (Meanwhile.allCases.firstIndex(of: meanwhile) ?? 0) % 5
+    let position = Meanwhile.allCases.firstIndex(of: meanwhile) ?? 0
+    // More rarely those that came later, for the time that it takes.
+    let usual = position < 6 ? (1 + position % 5, 5) : (1 + position, 15)
+    let (first, step) = Self.isEveryStep ? (1, 1) : usual
     var calls = 0
-    for call in stride(from: first, to: 400, by: 5) {
-      guard var pair = try await Pair(begun, atCall: call) else { break }
+    sweep: for call in stride(from: first, to: 400, by: step) {
+      let single: FaultyDirectory.Effect = call % 2 == 0 ? .stop : .stopAfterwards
+      let all: [FaultyDirectory.Effect] = [.stop, .stopBeforeRename, .stopAfterwards]
+      for effect in Self.isEveryStep ? all : [single] {
+        guard var pair = try await Pair(begun, atCall: call, effect) else { break sweep }
+        try await pair.act(meanwhile)
+        try await pair.settle("\(begun) struck at call \(call), \(effect), \(meanwhile) meanwhile")
+      }
       calls += 1
-      try await pair.act(meanwhile)
-      try await pair.settle("\(begun) struck at call \(call), \(meanwhile) meanwhile")
     }
-    #expect(calls > 5)
+    #expect(calls > (Self.isEveryStep ? 30 : 1))
+    if Self.isEveryStep { print("\(begun), \(meanwhile) meanwhile: struck at \(calls) calls") }
   }
 }
