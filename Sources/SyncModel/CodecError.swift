@@ -40,10 +40,16 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The position in the part that `what` names, where one is known.
   public var offset: Int?
 
-  /// Joins the parts.
+  /// The most bytes that `what` has.
+  private static let longest = 400
+
+  /// Joins the parts; much of `what` is cut short.
   public init(_ code: Code, _ what: String, at offset: Int? = nil) {
     self.code = code
-    self.what = what
+    // It may quote what a file says.
+    self.what =
+      what.utf8.count > Self.longest
+      ? String(decoding: what.utf8.prefix(Self.longest), as: UTF8.self) + "…" : what
     self.offset = offset
   }
 

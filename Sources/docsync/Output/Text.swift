@@ -69,15 +69,15 @@ func printableLines(_ text: String) -> String {
 
 private func escaping(_ text: String, _ isUnsafe: (Unicode.Scalar) -> Bool) -> String {
   guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
-  var result = String.UnicodeScalarView()
+  var result = ""
   for scalar in text.unicodeScalars {
     if isUnsafe(scalar) {
-      result.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
+      result += "\\u{\(String(scalar.value, radix: 16))}"
     } else {
-      result.append(scalar)
+      result.unicodeScalars.append(scalar)
     }
   }
-  return String(result)
+  return result
 }
 
 extension Unicode.Scalar {
