@@ -59,14 +59,17 @@ struct Forger {
     try handle.close()
   }
 
-  /// How many bytes there are in the directory.
-  func byteCount() throws -> Int {
+  /// How many bytes there are in the directory, in places that were written to, and how many names.
+  func size() throws -> (bytes: Int, names: Int) {
     let names = FileManager.default.enumerator(atPath: shared)
-    var count = 0
-    while names?.nextObject() != nil {
-      count += (names?.fileAttributes?[.size] as? NSNumber)?.intValue ?? 0
+    var size = (bytes: 0, names: 0)
+    while let name = names?.nextObject() as? String {
+      var status = stat()
+      guard lstat("\(shared)/\(name)", &status) == 0 else { continue }
+      size.bytes += min(Int(status.st_size), Int(status.st_blocks) * 512)
+      size.names += 1
     }
-    return count
+    return size
   }
 
   // MARK: Change sets

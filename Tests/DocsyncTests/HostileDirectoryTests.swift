@@ -36,7 +36,8 @@ import Testing
     _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> Executable.Result {
     // Of a debug build, on a machine that does other things as well.
-    let seconds = 20 + Double(try forger.byteCount()) / 2_000_000
+    let size = try forger.size()
+    let seconds = 20 + Double(size.bytes) / 2_000_000 + Double(size.names) / 2_000
     let measured = try Executable.measure(arguments, in: scratch.path, atMost: seconds)
     #expect(
       measured.peak < Self.greatestMemory, "\(arguments): \(measured.peak / 1_000_000) MB",
@@ -57,7 +58,7 @@ import Testing
         == titles.map { "\"\($0)\"" }, sourceLocation: sourceLocation)
   }
 
-  @Test(arguments: attacks) func syncStaysWithinItsBounds(_ attack: Attack) throws {
+  @Test(arguments: attacks + wideAttacks) func syncStaysWithinItsBounds(_ attack: Attack) throws {
     let named = try attack.prepare(forger, scratch)
     let sync = try run("sync", "b.db")
     #expect(sync.status == (attack.waits ? 3 : 0), "\(sync.errors)")

@@ -81,13 +81,18 @@ extension RecentSyncFile {
   static func retired(
     by markers: [RecentSyncFile], countsOwn: Bool = true
   ) -> Set<ClientIdentifier> {
+    let said = markers.map { marker in
+      Set(marker.retired.map(\.client)).subtracting([marker.client])
+    }
     var retired: Set<ClientIdentifier> = []
-    for marker in markers {
-      for client in marker.retired.map(\.client) where client != marker.client {
-        let isTakenBack = markers.contains { other in
-          (countsOwn || other.client != client)
-            && other.commandsApplied.contains(marker.commandsApplied)
-            && !other.retired.contains { $0.client == client && other.client != client }
+    for (marker, clients) in zip(markers, said) where !clients.isSubset(of: retired) {
+      // Looked for once for all that one marker says.
+      let knowing = markers.indices.filter {
+        markers[$0].commandsApplied.contains(marker.commandsApplied)
+      }
+      for client in clients where !retired.contains(client) {
+        let isTakenBack = knowing.contains { other in
+          (countsOwn || markers[other].client != client) && !said[other].contains(client)
         }
         if !isTakenBack { retired.insert(client) }
       }

@@ -22,6 +22,25 @@ struct AwaitedFiles: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
+  /// So many waits are said: a marker is a small file, and whoever writes to the
+  /// directory can make this client wait for anything.
+  private static let greatestCount = 1_000
+
+  /// What of that is said to the others: of all if they are few, else first of
+  /// those of whom something was applied, then of those that show themselves.
+  func worthSaying(
+    _ waiting: [SyncWait], _ listing: MarkerSteps.Listing
+  ) throws -> [SyncWait] {
+    guard waiting.count > Self.greatestCount else { return waiting }
+    let applied = try store.appliedVector()
+    let places = waiting.map { wait in
+      applied[wait.client] != nil ? 0 : listing.newest[wait.client] != nil ? 1 : 2
+    }
+    let chosen = waiting.indices.sorted { (places[$0], $0) < (places[$1], $1) }
+      .prefix(Self.greatestCount)
+    return chosen.map { waiting[$0] }
+  }
+
   /// Notes what this client waits for. Gives what of that has lasted since the
   /// last synchronization.
   func note(_ waiting: [SyncWait]) throws -> Set<StoreRecords.Awaited> {

@@ -158,10 +158,16 @@ final class ChangeFetch {
 
   /// Reads and applies what is new.
   func run(_ report: inout SyncReport) throws {
-    for (client, author) in authors where min(author.announced, author.limit) > author.has {
-      try look(at: client)
-    }
-    for client in missing where client != header.client && authors[client]?.listed == nil {
+    var wanted = authors.filter { min($0.value.announced, $0.value.limit) > $0.value.has }.map(
+      \.key)
+    wanted += missing.filter { $0 != header.client }
+    wanted.removeAll { authors[$0]?.listed != nil }
+    let folders = try files.folders(in: layout.syncChanges, ofSoMany: wanted.count)
+    for client in wanted {
+      guard folders?.contains(client) ?? true else {
+        authors[client, default: Author()].listed = []
+        continue
+      }
       try look(at: client)
     }
     for client in authors.keys.sorted() { try takeBackFork(of: client) }

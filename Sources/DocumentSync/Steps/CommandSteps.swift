@@ -124,7 +124,7 @@ struct CommandSteps: StoreSteps {
   /// commands, and nothing else; the report says so. One that was cleared away
   /// takes a whole store (`clearedAway`).
   func fetch(
-    _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing,
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ lowest: LowestKept,
     _ report: inout SyncReport
   ) throws -> CommandState {
     var state = try state()
@@ -139,8 +139,12 @@ struct CommandSteps: StoreSteps {
       return overflows ? .max : count
     }
     context.begin(.downloading, count: count)
+    let folders = try files.folders(in: layout.syncCommands, ofSoMany: new.count)
     for (client, head) in new.sorted(by: { $0.key < $1.key }) {
-      try fetch(client, through: head, listing, &state, &report)
+      let names =
+        folders?.contains(client) ?? true
+        ? try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self) : []
+      try fetch(client, through: head, names, lowest, &state, &report)
     }
     context.endPhase()
     return state
@@ -161,13 +165,10 @@ struct CommandSteps: StoreSteps {
   }
 
   private func fetch(
-    _ client: ClientIdentifier, through announced: UInt64, _ listing: MarkerSteps.Listing,
-    _ state: inout CommandState, _ report: inout SyncReport
+    _ client: ClientIdentifier, through announced: UInt64, _ listed: [CommandName],
+    _ lowest: LowestKept, _ state: inout CommandState, _ report: inout SyncReport
   ) throws {
-    var names: [UInt64: [CommandName]] = [:]
-    for name in try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self) {
-      names[name.number, default: []].append(name)
-    }
+    let names = Dictionary(grouping: listed, by: \.number)
     let last = max(announced, names.keys.max() ?? 0)
     var new: [CommandEvent] = []
     var bytes = 0
@@ -182,7 +183,7 @@ struct CommandSteps: StoreSteps {
     while state.processed.number(of: client) < last {
       let number = state.processed.number(of: client) + 1
       if names[number] == nil,
-        try KnownMarkers(files: files, store: store).kept(of: client, listing).commands > number
+        try lowest.kept(of: client).commands > number
       {
         try keep()
         report.waiting.append(

@@ -49,15 +49,11 @@ struct GapSteps: StoreSteps {
 
   /// A gap with what is left of the others' commands, as far as markers say.
   func noting(
-    keptIn listing: MarkerSteps.Listing, of seen: [ClientIdentifier: StoreRecords.SeenMarker],
-    _ gap: Gap
+    _ lowest: LowestKept, of seen: [ClientIdentifier: StoreRecords.SeenMarker], _ gap: Gap
   ) throws -> Gap {
     var gap = gap
     for client in try CommandSteps(files: files, store: store).heads(seen).keys {
-      gap.keptCommands[client] = try KnownMarkers(files: files, store: store).kept(
-        of: client, listing
-      )
-      .commands
+      gap.keptCommands[client] = try lowest.kept(of: client).commands
     }
     return gap
   }

@@ -29,19 +29,6 @@ struct KnownMarkers: StoreSteps {
     return known.markers
   }
 
-  /// The least numbers of a client's files that were not cleared away, by its
-  /// own newest marker, or by those that say what is left of it.
-  func kept(
-    of client: ClientIdentifier, _ listing: MarkerSteps.Listing
-  ) throws -> StoreRecords.Kept {
-    let known = try update(listing) { $0 == client || listing.newest[client] == nil }
-    let left = known.values.flatMap(\.retired).filter { $0.client == client }
-    return StoreRecords.Kept(
-      changeSets: (left.map(\.lowestKept) + [known[client]?.lowestKept ?? 1]).max() ?? 1,
-      commands: (left.map(\.lowestKeptCommand) + [known[client]?.lowestKeptCommand ?? 1]).max()
-        ?? 1)
-  }
-
   /// What a marker says; `nil` if it cannot be read, or belongs elsewhere.
   func read(_ name: MarkerName) throws -> RecentSyncFile? {
     let binding = binding

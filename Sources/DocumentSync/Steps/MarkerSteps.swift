@@ -30,6 +30,9 @@ struct MarkerSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
+  /// So many members are named in a marker: names alone can make any number.
+  private static let greatestMembers = 10_000
+
   /// Lists the markers. Throws ``Fork`` if they show more of this client than
   /// the store knows: then another state of it is in use.
   func list() throws -> Listing {
@@ -102,7 +105,8 @@ struct MarkerSteps: StoreSteps {
       client: binding.client, revision: revision,
       previous: last.map { ContentHash(of: $0.bytes) }, changeHead: statement.changeHead,
       commandHead: commandHead, applied: statement.applied, commandsApplied: statement.commands,
-      members: Set(listing.newest.keys).union([binding.client]).sorted(),
+      members: Array(
+        Set(listing.newest.keys).union([binding.client]).sorted().prefix(Self.greatestMembers)),
       wholeStores: wholeStores, segments: segments, lowestKept: kept.changeSets,
       lowestKeptCommand: kept.commands, retired: statement.retired, waiting: statement.waiting,
       milliseconds: context.environment.now())

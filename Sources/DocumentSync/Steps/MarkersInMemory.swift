@@ -3,16 +3,17 @@ import SyncModel
 /// Markers that are in memory together, which is bounded: any number of them
 /// can be in the directory, each as long as a file may be.
 struct MarkersInMemory<Key: Hashable> {
-  /// The most entries of lists and vectors that all have together; about 100
+  /// The most entries of lists and vectors that all have together; some 100
   /// bytes each.
-  static var greatestWeight: Int { 100_000 }
+  private let greatestWeight: Int
 
   private(set) var markers: [Key: RecentSyncFile]
   /// Those that were left out since there were too many.
   private(set) var leftOut: [Key] = []
   private var weight: Int
 
-  init(_ markers: [Key: RecentSyncFile] = [:]) {
+  init(_ markers: [Key: RecentSyncFile] = [:], greatestWeight: Int = 100_000) {
+    self.greatestWeight = greatestWeight
     self.markers = markers
     weight = markers.values.reduce(0) { $0 + $1.weight }
     bound()
@@ -26,9 +27,9 @@ struct MarkersInMemory<Key: Hashable> {
 
   /// Leaves out the longest, some more than needed, so that it is rarely done.
   private mutating func bound() {
-    guard weight > Self.greatestWeight else { return }
+    guard weight > greatestWeight else { return }
     for (key, marker) in markers.sorted(by: { $0.value.weight > $1.value.weight })
-    where weight > Self.greatestWeight / 4 * 3 {
+    where weight > greatestWeight / 4 * 3 {
       markers[key] = nil
       leftOut.append(key)
       weight -= marker.weight

@@ -16,6 +16,8 @@ final class SharedFiles: Sendable {
   let context: OperationContext
   private let lock = NSLock()
   nonisolated(unsafe) private var moved = Counts()
+  /// What the markers say that were read, as it was decoded last.
+  let readMarkers = DecodedMarkers()
   /// The roots to be found before a file is touched.
   let expectations = RootExpectations()
 
@@ -46,6 +48,18 @@ final class SharedFiles: Sendable {
     try context.checkCancellation()
     lock.withLock { moved.listings += 1 }
     return try directory.listIfPresent(folder, as: type).names
+  }
+
+  /// So many folders are listed one by one, without looking first whether they are there.
+  private static let folderCount = 32
+
+  /// The clients that have folders in a folder, if it is to be asked of many, which
+  /// markers may have invented; `nil` if each folder is best listed.
+  func folders(
+    in folder: RelativePath, ofSoMany count: Int
+  ) throws -> Set<ClientIdentifier>? {
+    guard count > Self.folderCount else { return nil }
+    return Set(try listIfPresent(folder, as: ClientIdentifier.self))
   }
 
   /// The names in a folder, those of others as well; none if it is absent.

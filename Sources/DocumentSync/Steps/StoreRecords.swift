@@ -150,8 +150,13 @@ struct StoreRecords {
   }
 
   let store: LocalStore
+  private let markers: DecodedMarkers?
 
-  init(_ store: LocalStore) { self.store = store }
+  /// - Parameter markers: Keeps what markers say from one time to the next.
+  init(_ store: LocalStore, markers: DecodedMarkers? = nil) {
+    self.store = store
+    self.markers = markers
+  }
 
   /// Whether the set-up of the store was completed.
   func isSetUp() throws -> Bool { try store.record(Key.setUp.rawValue) != nil }
@@ -178,7 +183,10 @@ struct StoreRecords {
   /// What the newest markers of the others that were read say, without what
   /// they wait for.
   func readMarkers() throws -> [ClientIdentifier: RecentSyncFile] {
-    try byClient(.readMarkers)
+    guard let markers, let bytes = try store.record(Key.readMarkers.rawValue) else {
+      return try byClient(.readMarkers)
+    }
+    return try markers.value(of: bytes) { try byClient(.readMarkers) }
   }
 
   /// Keeps what markers of the others say.

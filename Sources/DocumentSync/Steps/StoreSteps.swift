@@ -14,7 +14,7 @@ protocol StoreSteps {
 
 extension StoreSteps {
   var context: OperationContext { files.context }
-  var records: StoreRecords { StoreRecords(store) }
+  var records: StoreRecords { StoreRecords(store, markers: files.readMarkers) }
   var binding: StoreBinding { store.binding }
   var client: ClientIdentifier { store.binding.client }
   /// The folders of the generation that the store is in.

@@ -61,7 +61,7 @@ extension SyncPass {
       let listing = try markers.list()
       var report = SyncReport()
       _ = try CommandSteps(files: files, store: store).fetch(
-        markers.seen(listing), listing, &report)
+        markers.seen(listing), LowestKept(files, store: store, listing), &report)
       for wait in report.waiting { context.environment.logger.notice("\(wait)") }
     } catch let fork as Fork {
       // Another state of it goes over as well, and has them.

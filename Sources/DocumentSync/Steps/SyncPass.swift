@@ -124,14 +124,15 @@ struct SyncPass: StoreSteps {
       // left by what others say: its commands first.
       try KnownMarkers(files: files, store: store).update(listing)
     }
-    let state = try CommandSteps(files: files, store: store).fetch(seen, listing, &report)
+    let lowest = LowestKept(files, store: store, listing)
+    let state = try CommandSteps(files: files, store: store).fetch(seen, lowest, &report)
     if mendsGaps,
       let wait = report.waiting.first(where: { $0.isCommand && $0.reason == .clearedAway })
     {
       // Before anything else: it may say who is a member.
       let gap = Gap(client: wait.client, number: wait.number, isCommand: true)
       let steps = GapSteps(files: files, store: store)
-      if try steps.canClose(gap) { throw try steps.noting(keptIn: listing, of: seen, gap) }
+      if try steps.canClose(gap) { throw try steps.noting(lowest, of: seen, gap) }
     }
     let steps = MemberSteps(files: files, store: store)
     let members = try steps.find(seen, listing, state)
@@ -140,9 +141,7 @@ struct SyncPass: StoreSteps {
 
     let fetch = try ChangeFetch(
       files, store: store, heads: try heads(seen), cuts: members.cuts,
-      lowestKept: { [files, store] client in
-        try KnownMarkers(files: files, store: store).kept(of: client, listing).changeSets
-      })
+      lowestKept: { try lowest.kept(of: $0).changeSets })
     let leftBehind = LeftBehind(files: files, store: store)
     let turn = try takeTurn(
       own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members), &report)
@@ -151,7 +150,7 @@ struct SyncPass: StoreSteps {
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
       let steps = GapSteps(files: files, store: store)
-      if try steps.canClose(gap) { throw try steps.noting(keptIn: listing, of: seen, gap) }
+      if try steps.canClose(gap) { throw try steps.noting(lowest, of: seen, gap) }
       try steps.ask(for: gap)
     }
     // What was found by others has come with their change sets by now.
@@ -226,9 +225,10 @@ struct SyncPass: StoreSteps {
       if damage.hasUploaded { report.uploadedWholeStore = true }
     }
     var fetched = fetched
-    fetched.awaited = try awaited.note(report.waiting)
+    let waiting = try awaited.worthSaying(report.waiting, fetched.listing)
+    fetched.awaited = try awaited.note(waiting)
     report.publishedMarker = try tell(
-      fetched, waiting: report.waiting, isForced: fetched.mustShow || damage.needsMarker)
+      fetched, waiting: waiting, isForced: fetched.mustShow || damage.needsMarker)
     if damage.needsMarker, let path = try MarkerSteps(files: files, store: store).ownPath() {
       damage.restored.append(path)
     }
@@ -236,7 +236,7 @@ struct SyncPass: StoreSteps {
     report.restoredFiles += damage.restored.map(\.description)
     report.removedFiles = damage.removals.map(\.description)
     report.damagedFiles = damage.remaining.map(\.description)
-    let housekeeping = try housekeeping(fetched)
+    let housekeeping = try housekeeping(fetched, waiting: waiting)
     // New markers are read for it, so only from time to time.
     let thresholds = context.environment.thresholds
     if try clearsAway || Housekeeping.isDue(store, thresholds)
@@ -281,11 +281,11 @@ struct SyncPass: StoreSteps {
       &report)
   }
 
-  private func housekeeping(_ fetched: Fetched) throws -> Housekeeping {
+  private func housekeeping(_ fetched: Fetched, waiting: [SyncWait]) throws -> Housekeeping {
     Housekeeping(
       files: files, store: store, listing: fetched.listing, members: fetched.members,
       commands: try CommandSteps(files: files, store: store).state(),
-      tell: { try tell(fetched, waiting: fetched.report.waiting) })
+      tell: { try tell(fetched, waiting: waiting) })
   }
 
   /// Tells the others what is new here.

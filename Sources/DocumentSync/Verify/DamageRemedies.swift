@@ -234,13 +234,14 @@ struct DamageRemedies {
     at path: String, _ place: Place?
   ) -> (ClientIdentifier, IntegrityKey)? {
     if case .marker(let client, let key) = place { return (client, key) }
-    for (key, facts) in generations {
-      for client in facts.changes.keys
-      where path.hasPrefix(facts.layout.syncChanges(of: client).description) {
-        return (client, key)
-      }
-      for client in facts.commands.keys
-      where path.hasPrefix(facts.layout.syncCommands(of: client).description) {
+    // Of one, or in one.
+    guard let path = RelativePath(path) else { return nil }
+    for folder in [path, path.parent] {
+      guard let folder, let client = ClientIdentifier(folder.name) else { continue }
+      for (key, facts) in generations
+      where [facts.layout.syncChanges(of: client), facts.layout.syncCommands(of: client)]
+        .contains(folder)
+      {
         return (client, key)
       }
     }
@@ -264,10 +265,6 @@ struct DamageRemedies {
 
   // MARK: - Who is there
 
-  private func retired(_ facts: GenerationFacts) -> [RecentSyncFile.Retired] {
-    facts.markers.values.flatMap(\.file.retired)
-  }
-
   private func isGone(_ client: ClientIdentifier, in key: IntegrityKey) -> Bool {
     generations[key]?.gone.contains(client) ?? false
   }
@@ -281,12 +278,11 @@ struct DamageRemedies {
   }
 
   private func cut(of client: ClientIdentifier, _ facts: GenerationFacts) -> UInt64? {
-    retired(facts).filter { $0.client == client }.compactMap(\.cut).max()
+    facts.cuts[client]
   }
 
-  private func members(_ facts: GenerationFacts) -> [RecentSyncFile] {
-    let gone = facts.gone
-    return facts.markers.filter { !gone.contains($0.key) }.values.map(\.file)
+  private func members(_ facts: GenerationFacts) -> some Sequence<RecentSyncFile> {
+    facts.markers.lazy.filter { !facts.gone.contains($0.key) }.map(\.value.file)
   }
 
   private func isIntact(

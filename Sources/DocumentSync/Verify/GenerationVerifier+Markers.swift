@@ -2,11 +2,17 @@ import SyncDirectory
 import SyncModel
 
 extension GenerationVerifier {
+  /// So much of what markers say is compared: three times what a synchronization
+  /// keeps in memory.
+  private static let greatestWeight = 300_000
+
   /// Reads the markers, and notes the newest of each client.
   func readMarkers(_ facts: inout GenerationFacts) throws {
+    var markers = MarkersInMemory<ClientIdentifier>(greatestWeight: Self.greatestWeight)
+    var newest: [ClientIdentifier: (revision: UInt64, path: RelativePath)] = [:]
     for (client, listed) in Dictionary(grouping: names.markers, by: \.client) {
       var hashes: [UInt64: ContentHash] = [:]
-      var read: [RecentSyncFile] = []
+      var read: [(revision: UInt64, previous: ContentHash?)] = []
       let ordered = listed.sorted { ($0.revision, $0.description) < ($1.revision, $1.description) }
       for (index, name) in ordered.enumerated() {
         let path = facts.layout.path(of: name)
@@ -33,20 +39,30 @@ extension GenerationVerifier {
           continue
         }
         hashes[name.revision] = whole.hash
-        read.append(marker)
-        if facts.markers[client].map({ $0.file.revision < marker.revision }) ?? true {
-          facts.markers[client] = GenerationFacts.Marker(path: path, file: marker)
+        read.append((marker.revision, marker.previous))
+        if newest[client].map({ $0.revision < marker.revision }) ?? true {
+          newest[client] = (marker.revision, path)
+          markers.add(marker, for: client)
         }
       }
       for marker in read {
         guard let before = hashes[marker.revision &- 1], marker.previous != before,
-          let newest = facts.markers[client], newest.file.revision == marker.revision
+          let newest = newest[client], newest.revision == marker.revision
         else { continue }
         files.note(
           .markerDiffers, newest.path, "The marker does not continue the one before it.",
           detail: "it names \(marker.previous?.nameFragment ?? "none"), not \(before.nameFragment)")
       }
     }
+    for client in Set(markers.leftOut).subtracting(markers.markers.keys).sorted() {
+      let path = newest[client]?.path.description ?? ""
+      files.leaveOut("\(path) was not compared with the files: there are too many long markers.")
+    }
+    facts.take(
+      Dictionary(
+        uniqueKeysWithValues: markers.markers.compactMap { client, file in
+          newest[client].map { (client, GenerationFacts.Marker(path: $0.path, file: file)) }
+        }))
   }
 
   /// Compares the newest markers with what is there.
@@ -54,14 +70,9 @@ extension GenerationVerifier {
     var missingStores: Set<RelativePath> = []
     for (client, marker) in facts.markers.sorted(by: { $0.key < $1.key }) {
       checkHeads(of: client, marker, facts)
-      for (other, entry) in marker.file.applied.entries {
-        check(
-          "change set", entry, of: other, marker, facts.changes[other], head: facts.head(of: other))
-      }
-      for (other, entry) in marker.file.commandsApplied.entries {
-        check(
-          "command", entry, of: other, marker, facts.commands[other],
-          head: facts.commandHead(of: other))
+      check("change set", marker.file.applied, of: marker, facts.changes) { facts.head(of: $0) }
+      check("command", marker.file.commandsApplied, of: marker, facts.commands) {
+        facts.commandHead(of: $0)
       }
       for store in marker.file.wholeStores {
         let path = facts.layout.path(
@@ -124,22 +135,36 @@ extension GenerationVerifier {
     }
   }
 
+  /// Of so many clients at most it is said that a marker is beyond them.
+  private static let greatestBeyond = 20
+
   /// Checks what a marker says that its client has applied or processed.
   private func check(
-    _ noun: String, _ entry: VersionVector.Entry, of other: ClientIdentifier,
-    _ marker: GenerationFacts.Marker, _ found: NumberedFacts?, head: UInt64
+    _ noun: String, _ said: VersionVector, of marker: GenerationFacts.Marker,
+    _ found: [ClientIdentifier: NumberedFacts], head: (ClientIdentifier) -> UInt64
   ) {
-    if let found, found.differs(entry.number, from: entry.hash) {
+    var beyond = 0
+    for (other, entry) in said.sorted {
+      if let found = found[other], found.differs(entry.number, from: entry.hash) {
+        files.note(
+          .markerDiffers, marker.path,
+          "Its client has another content of \(noun) \(entry.number) of \(other) than is there.",
+          detail: "it names \(entry.hash.nameFragment)")
+      }
+      let head = head(other)
+      guard entry.number > head else { continue }
+      beyond += 1
+      guard beyond <= Self.greatestBeyond else { continue }
       files.note(
-        .markerDiffers, marker.path,
-        "Its client has another content of \(noun) \(entry.number) of \(other) than is there.",
-        detail: "it names \(entry.hash.nameFragment)")
+        .markerAppliedBeyond, marker.path,
+        "Its client has \(noun) \(entry.number) of \(other), which has published none beyond "
+          + "\(head).")
     }
-    guard entry.number > head else { return }
+    guard beyond > Self.greatestBeyond else { return }
     files.note(
       .markerAppliedBeyond, marker.path,
-      "Its client has \(noun) \(entry.number) of \(other), which has published none beyond "
-        + "\(head).")
+      "Its client has \(noun)s of \(beyond - Self.greatestBeyond) more clients, which have not "
+        + "published them.")
   }
 
   /// Whether a listed whole store is neither there nor superseded.

@@ -83,6 +83,9 @@ extension GenerationVerifier {
       < segment.last - max(segment.first, lowest) + 1
   }
 
+  /// A segment is compared with so many before it.
+  private static let nearSegments = 256
+
   /// Notes segments that are of no use: those whose numbers were given up,
   /// and those that overlap.
   func checkSegments(_ facts: GenerationFacts) {
@@ -99,15 +102,16 @@ extension GenerationVerifier {
             "A segment is still there, and all of it was given up.",
             detail: "the least that is kept is \(lowest)")
         }
-        for other in segments[..<index]
-        where other.numbers.overlaps(name.numbers)
-          && other.numbers.upperBound < name.numbers.upperBound
-          && other.numbers.lowerBound < name.numbers.lowerBound
-        {
-          files.note(
-            .segmentOverlap, path, "Two segments hold some of the same change sets.",
-            detail: other.description)
+        // One is enough; and of many that lie one over the other it is near.
+        let other = segments[..<index].suffix(Self.nearSegments).last { other in
+          other.numbers.overlaps(name.numbers)
+            && other.numbers.upperBound < name.numbers.upperBound
+            && other.numbers.lowerBound < name.numbers.lowerBound
         }
+        guard let other else { continue }
+        files.note(
+          .segmentOverlap, path, "Two segments hold some of the same change sets.",
+          detail: other.description)
       }
     }
   }

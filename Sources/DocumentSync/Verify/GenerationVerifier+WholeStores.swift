@@ -11,7 +11,7 @@ extension GenerationVerifier {
       for name in listed.sorted() {
         let path = facts.layout.path(of: name, by: client)
         if let found = try read(name, at: path, by: client, facts) {
-          facts.wholeStores.append(found)
+          facts.add(found)
         }
         files.context.report { $0.completedCount += 1 }
       }

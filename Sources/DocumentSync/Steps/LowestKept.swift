@@ -1,0 +1,53 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The least numbers of the clients' files that were not cleared away, by
+/// their own newest markers, or by those that say what is left of them: for
+/// one listing.
+///
+/// A few lines of a marker can name thousands of clients. So what is known is
+/// taken from the store once, and not once for each.
+final class LowestKept {
+  private let markers: KnownMarkers
+  private let listing: MarkerSteps.Listing
+  private var known: [ClientIdentifier: RecentSyncFile] = [:]
+  /// What the markers in `known` say of those who are retired.
+  private var left: [ClientIdentifier: StoreRecords.Kept] = [:]
+  /// The clients of which alone markers were read.
+  private var single: Set<ClientIdentifier> = []
+  private var isComplete = false
+
+  /// So many markers are read one by one, before all are.
+  private static let singleCount = 8
+
+  init(_ files: SharedFiles, store: LocalStore, _ listing: MarkerSteps.Listing) {
+    markers = KnownMarkers(files: files, store: store)
+    self.listing = listing
+  }
+
+  /// What is kept of a client.
+  func kept(of client: ClientIdentifier) throws -> StoreRecords.Kept {
+    try read(for: client)
+    let (own, others) = (known[client], left[client])
+    return StoreRecords.Kept(
+      changeSets: max(own?.lowestKept ?? 1, others?.changeSets ?? 1),
+      commands: max(own?.lowestKeptCommand ?? 1, others?.commands ?? 1))
+  }
+
+  private func read(for client: ClientIdentifier) throws {
+    guard !isComplete, !single.contains(client) else { return }
+    // What is left of one that has no marker any others may say.
+    isComplete = listing.newest[client] == nil || single.count >= Self.singleCount
+    single.insert(client)
+    known =
+      isComplete ? try markers.update(listing) : try markers.update(listing) { $0 == client }
+    left = [:]
+    for retired in known.values.flatMap(\.retired) {
+      let before = left[retired.client] ?? StoreRecords.Kept()
+      left[retired.client] = StoreRecords.Kept(
+        changeSets: max(before.changeSets, retired.lowestKept),
+        commands: max(before.commands, retired.lowestKeptCommand))
+    }
+  }
+}
