@@ -191,7 +191,9 @@ extension StoreSession {
   /// The value that a change set had for a value of a column before the edits
   /// that are in the log.
   func earlierExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
-    guard case .key(let table) = column.domain, let key = Self.key(value) else {
+    guard case .key(let table) = column.domain, let key = Self.key(value),
+      try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity) != nil
+    else {
       return try exported(value, column)
     }
     return .identity(try access(table).earlierIdentity(ofLocalKey: key))

@@ -68,4 +68,23 @@ import Testing
     try devices[1].run("INSERT INTO kind VALUES (9, 'nine'); DELETE FROM kind WHERE id = 9")
     try converge(devices, "SELECT kind FROM thing", ["9"])
   }
+
+  /// Rooms are known by their buildings, keys by their rooms; no building is
+  /// there.
+  @Test func aPlainValueInAnIdentityIsOneBeforeTheEditsToo() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["room": ["building": "building"]]
+    configuration.identities = ["building": .columns(["name"]), "room": .columns(["building"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE building (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE room (id INTEGER PRIMARY KEY, building INTEGER NOT NULL UNIQUE);
+      CREATE TABLE key (id INTEGER PRIMARY KEY REFERENCES room, text);
+      INSERT INTO room VALUES (1, 6), (2, 7); INSERT INTO key VALUES (2, 'k');
+      """, configuration: configuration)
+    try devices[0].run("UPDATE key SET id = 1")
+    try converge(
+      devices, "SELECT building, text FROM key JOIN room ON room.id = key.id", ["6|k"])
+  }
 }
