@@ -117,6 +117,13 @@ final class TableAccess {
     RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
   }
 
+  /// Whether an identity is one that no row can have.
+  private func isDangling(_ identity: RowIdentity) -> Bool {
+    guard case .columns(let positions) = table.identity, table.originalKey(of: identity) != nil
+    else { return false }
+    return IdentityEncoding.values(of: identity, count: positions.count) == nil
+  }
+
   /// The identity of this table that another form of it means: numbers and
   /// text as the columns keep them, text folded. `nil` for none.
   func canonical(_ identity: RowIdentity) -> RowIdentity? {
@@ -347,6 +354,7 @@ final class TableAccess {
     guard table.identity != .surrogate else {
       return try localKey(of: identity).map { [.integer($0)] }
     }
+    if isDangling(identity) { return nil }
     var key: [Value] = []
     let positions = table.identityPositions
     for (position, value) in zip(

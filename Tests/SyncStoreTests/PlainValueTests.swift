@@ -87,4 +87,19 @@ import Testing
     try converge(
       devices, "SELECT building, text FROM key JOIN room ON room.id = key.id", ["6|k"])
   }
+
+  /// The default leads to no row that is known by a name.
+  @Test func aPlainValueInAReferenceWithADefaultIsHidden() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["tag": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE note (id INTEGER PRIMARY KEY, text, tag INTEGER DEFAULT 1 REFERENCES tag ON DELETE SET DEFAULT);
+      """, configuration: configuration)
+    try devices[0].run("PRAGMA foreign_keys = OFF; INSERT INTO note (text, tag) VALUES ('n', 3)")
+    try converge(devices, "SELECT count(*) FROM note", ["0"])
+    #expect(try devices[0].store.status().parked.map(\.reason) == [.parentMissing])
+  }
 }
