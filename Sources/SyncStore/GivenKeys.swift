@@ -60,10 +60,12 @@ extension TableAccess {
     typealias Entry = CaptureTriggers.Entry
     guard table.identity == .surrogate else {
       // The log knows these rows by their declared columns.
+      guard try loggedKey(key) == nil else { return false }
       let match = table.keyColumns.enumerated().map { "l.k\($0) = p.\(quoted($1))" }
       let insertion = try statement(
         "SELECT 1 FROM \(table.quotedName) AS p JOIN \(table.logName) AS l "
-          + "ON \(match.joined(separator: " AND ")) WHERE l.op = \(Entry.insert.rawValue) "
+          + "ON \(match.joined(separator: " AND ")) "
+          + "WHERE (l.op = \(Entry.insert.rawValue) OR l.identity IS NOT NULL) "
           + "AND p.\(quoted(table.localKey ?? "rowid")) = ?")
       insertion.bind(key, at: 1)
       defer { insertion.reset() }

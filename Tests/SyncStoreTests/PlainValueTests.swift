@@ -102,4 +102,23 @@ import Testing
     try converge(devices, "SELECT count(*) FROM note", ["0"])
     #expect(try devices[0].store.status().parked.map(\.reason) == [.parentMissing])
   }
+
+  /// The house that gets the number is known by its name, and had another one.
+  @Test func aDeletedRowHeldNoReferenceToARowThatChangedItsKeySince() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["room": ["house": "house"]]
+    configuration.identities = ["house": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE room (id INTEGER PRIMARY KEY, house INTEGER);
+      CREATE TABLE lamp (id TEXT PRIMARY KEY, room INTEGER REFERENCES room);
+      INSERT INTO house VALUES (3, 'h'); INSERT INTO room VALUES (2, 6);
+      """, configuration: configuration)
+    try devices[0].run("INSERT INTO lamp VALUES ('l', 2)")
+    try devices[1].run("UPDATE house SET id = 6; DELETE FROM room")
+    try converge(devices, "SELECT house FROM room", ["6"])
+    #expect(try devices[0].rows("SELECT id FROM house") == ["3"])
+  }
 }
