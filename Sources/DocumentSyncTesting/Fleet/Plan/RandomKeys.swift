@@ -87,7 +87,7 @@ struct RandomKeys {
   private func isReference(_ column: Int, of table: FleetTable) -> Bool {
     table.references.allSatisfy { reference in
       !reference.columns.contains(column)
-        || reference.columns == [column]
+        || reference.columns == [column] && reference.isEnforced
           && schema.position(of: reference.parent) ?? .max
             < schema.position(of: table.name) ?? 0
     }

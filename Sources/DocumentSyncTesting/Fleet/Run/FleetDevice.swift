@@ -120,7 +120,7 @@ final class FleetDevice {
     if edit.hasForeignKeys, let first = outcome.firstDifference(from: expected),
       first.own.isRefusedByForeignKey != first.other.isRefusedByForeignKey,
       try first.own.isRefusedByForeignKey
-        ? twin.hasBrokenReferences()
+        ? twin.hasBrokenReferences() || expected.isRefusedInTheEnd
         : FleetTwin.hasBrokenReferences(program) || expected.hasRefusedBefore(first.other)
     {
       // SQLite's own: whether a row may come that refers to nothing depends on

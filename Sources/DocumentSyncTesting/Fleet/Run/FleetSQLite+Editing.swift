@@ -82,6 +82,11 @@ struct EditOutcome: Hashable, Sendable {
     return statements[..<end].contains(where: \.isRefusedByForeignKey)
   }
 
+  /// Whether a COMMIT is refused since rows refer to nothing.
+  var isRefusedInTheEnd: Bool {
+    statements.contains { $0.sql == "COMMIT" && $0.isRefusedByForeignKey }
+  }
+
   /// The first statement that another database answers otherwise.
   func firstDifference(
     from expected: EditOutcome

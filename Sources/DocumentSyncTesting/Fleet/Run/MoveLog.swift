@@ -43,11 +43,15 @@ struct MoveLog {
     let columns = names.indices.map { "o\($0)" }.joined(separator: ", ")
     try program.run(
       "CREATE TEMP TABLE numbers_\(table.name) (seq INTEGER PRIMARY KEY, number, \(columns))")
-    try program.run(
-      "CREATE TEMP TRIGGER numbered_\(table.name) AFTER UPDATE ON main.\(table.name) "
-        + "WHEN OLD.\(number) IS NOT NEW.\(number) BEGIN "
-        + "INSERT INTO numbers_\(table.name) (number, \(columns)) "
-        + "VALUES (OLD.\(number), \(names.map { "OLD.\($0)" }.joined(separator: ", "))); END")
+    for (name, event) in [
+      ("numbered", "UPDATE ON main.\(table.name) WHEN OLD.\(number) IS NOT NEW.\(number)"),
+      ("gone", "DELETE ON main.\(table.name)"),
+    ] {
+      try program.run(
+        "CREATE TEMP TRIGGER \(name)_\(table.name) AFTER \(event) BEGIN "
+          + "INSERT INTO numbers_\(table.name) (number, \(columns)) "
+          + "VALUES (OLD.\(number), \(names.map { "OLD.\($0)" }.joined(separator: ", "))); END")
+    }
   }
 
   /// Forgets what was noted.
@@ -75,8 +79,8 @@ struct MoveLog {
     return result
   }
 
-  /// Which rows had the integer keys that were changed, beside declared
-  /// columns; those in `known` had them before.
+  /// Which rows had the integer keys that were changed or given up, beside
+  /// declared columns; those in `known` had them before.
   func numbers(
     besides known: [SQLName: [Int64: RowIdentity]]
   ) throws -> [SQLName: [Int64: RowIdentity]] {

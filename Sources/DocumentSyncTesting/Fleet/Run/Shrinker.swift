@@ -115,6 +115,8 @@ struct Shrinker {
       other.schema.tables[index].mergeType = .latestWins
       _ = try await tryInstead(other)
     }
+    // A table that is made again has the schema that the statements say.
+    if hasRemakes { return }
     for name in plan.schema.tables.map(\.name).reversed() where plan.schema.tables.count > 1 {
       var other = plan
       other.schema.tables.removeAll { $0.name == name }
@@ -147,6 +149,14 @@ struct Shrinker {
       for position in plan.schema.tables[index].columns.indices {
         try await simplifyColumn(position, of: index)
       }
+    }
+  }
+
+  /// Whether statements make tables again.
+  private var hasRemakes: Bool {
+    plan.steps.contains {
+      guard case .edit(_, let edit) = $0 else { return false }
+      return edit.statements.contains { $0.hasPrefix("CREATE TABLE") }
     }
   }
 
