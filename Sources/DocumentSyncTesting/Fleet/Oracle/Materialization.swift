@@ -94,6 +94,11 @@ struct Materialization {
     for column in table.columns where column.isCounter {
       values[column.name] = values[column.name].map(column.storedNumber)
     }
+    // Of a column that came later nothing may have been said.
+    for column in table.shared where values[table.columns[column].name] == nil {
+      if table.columns[column].defaultValue == nil || table.key.contains(column) { continue }
+      values[table.columns[column].name] = try defaultValue(column, table)
+    }
     guard !table.hasSurrogateKey else { return values }
     for (column, value) in zip(
       table.key, try IdentityEncoding.decode(key.identity, count: table.key.count))
@@ -115,7 +120,7 @@ struct Materialization {
       !isPlain(referring, reference, parent)
     else { return nil }
     var target = OracleKey(table: parent.name, identity: identity)
-    if reference.columns.contains(where: { isIdentity($0, table) }) { return target }
+    if reference.columns.contains(where: { table.key.contains($0) }) { return target }
     let named = target
     var seen: Set<OracleKey> = []
     while let row = state.rows[target], !row.isLiving, let moved = row.moved {
@@ -141,10 +146,6 @@ struct Materialization {
 
   private func isKnown(_ row: OracleKey) -> Bool {
     state.rows[row].map { $0.existence != .unsaid } ?? false
-  }
-
-  private func isIdentity(_ column: Int, _ table: FleetTable) -> Bool {
-    table.key.contains(column)
   }
 
   /// The identity that values of a reference name.
@@ -190,7 +191,7 @@ struct Materialization {
     for (key, own) in existing {
       guard let table = schema.table(key.table) else { continue }
       let targets = try schema.references(of: table).filter { reference in
-        reference.columns.contains { isIdentity($0, table) }
+        reference.columns.contains { table.key.contains($0) }
       }.compactMap { try target(of: $0, own, in: table) }
       if !targets.isEmpty { parts[key] = targets }
     }
@@ -226,8 +227,8 @@ struct Materialization {
       guard var target = try target(of: reference, own, in: table),
         let parent = schema.table(reference.parent)
       else { continue }
-      let isIdentifying = reference.columns.contains { isIdentity($0, table) }
-      let columns = reference.columns.filter { !isIdentity($0, table) }
+      let isIdentifying = reference.columns.contains { table.key.contains($0) }
+      let columns = reference.columns.filter { !table.key.contains($0) }
       if existing[target] == nil {
         if isIdentifying { continue }
         guard reference.onDelete == .setNull || reference.onDelete == .setDefault else { continue }

@@ -7,7 +7,10 @@ import SyncModel
 /// plain values, and nothing else.
 struct VisibleRows {
   let database: FleetSQLite
+  /// By the names of change sets.
   let schema: FleetSchema
+  /// By the names that the tables have here.
+  private let local: FleetSchema
   private var identities: [SQLName: [Int64: RowIdentity]] = [:]
   /// The first half of the identities of rows from before syncing.
   private(set) var origins: [SQLName: UInt64] = [:]
@@ -17,13 +20,14 @@ struct VisibleRows {
   /// Values that the store keeps apart from keys, by row and column.
   private var plain: [OracleKey: [Int: Value]] = [:]
 
-  init(_ database: FleetSQLite, schema: FleetSchema) throws {
+  init(_ database: FleetSQLite, schema: FleetVersion) throws {
     self.database = database
-    self.schema = schema
-    for row in try database.rows("SELECT name, id, origin FROM docsync_table") {
+    self.schema = schema.shared
+    local = schema.local
+    for row in try database.rows("SELECT wire, id, origin FROM docsync_table") {
       guard case .text(let name) = row[0], case .integer(let id) = row[1],
         case .integer(let origin) = row[2],
-        let table = schema.table(SQLName(String(decoding: name, as: UTF8.self))),
+        let table = self.schema.table(SQLName(String(decoding: name, as: UTF8.self))),
         table.integerKey != nil
       else { continue }
       origins[table.name] = UInt64(bitPattern: origin)
@@ -40,8 +44,8 @@ struct VisibleRows {
 
   private mutating func readPlain() throws {
     let rows = try database.rows(
-      "SELECT t.name, k.identity, k.cells, (SELECT group_concat(name, ' ') FROM "
-        + "(SELECT name FROM docsync_column WHERE tbl = t.id ORDER BY bit)) "
+      "SELECT t.wire, k.identity, k.cells, (SELECT group_concat(wire, ' ') FROM "
+        + "(SELECT wire FROM docsync_column WHERE tbl = t.id ORDER BY bit)) "
         + "FROM docsync_kept AS k JOIN docsync_table AS t ON t.id = k.tbl")
     for row in rows {
       guard case .text(let name) = row[0], case .blob(let identity) = row[1],
@@ -134,9 +138,9 @@ struct VisibleRows {
   /// last an integer key beside declared columns. Those with NULL in the key are each device's own.
   func localRows() throws -> [SQLName: [[Value]]] {
     var rows: [SQLName: [[Value]]] = [:]
-    for table in schema.synchronized {
+    for (table, here) in zip(schema.tables, local.tables) where !table.isLocal {
       rows[table.name] = try database.rows(
-        "SELECT \(table.names(columns(of: table))) FROM \(table.name)"
+        "SELECT \(here.names(columns(of: table))) FROM \(here.name)"
       ).filter { !$0.prefix(table.key.count).contains(.null) }
     }
     return rows

@@ -67,9 +67,12 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Rows that are known by declared columns beside their integer key.
   public static let identities = FleetFeatures(rawValue: 1 << 43)
 
+  /// Migrations by ALTER in the middle of a history.
+  public static let alters = FleetFeatures(rawValue: 1 << 44)
+
   /// What shows faults that are not mended, and is drawn only where it is
   /// asked for. `Documentation/Reliability.md` names the faults.
-  public static let openFaults: FleetFeatures = [.oneToOne, .identities]
+  public static let openFaults: FleetFeatures = [.oneToOne, .identities, .alters]
 
   /// Everything that is drawn where nothing else is asked for.
   public static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
@@ -87,6 +90,6 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
     ("restarts", .restarts), ("kills", .kills), ("journalModes", .journalModes),
     ("parallelReads", .parallelReads), ("borders", .borders), ("fullJournal", .fullJournal),
     ("long", .long), ("undeclared", .undeclared), ("joins", .joins),
-    ("oneToOne", .oneToOne), ("identities", .identities),
+    ("oneToOne", .oneToOne), ("identities", .identities), ("alters", .alters),
   ]
 }

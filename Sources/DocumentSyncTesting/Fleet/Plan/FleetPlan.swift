@@ -18,6 +18,9 @@ struct FleetPlan: Sendable {
   /// How devices decide conflicts, where they do not leave that to stamps.
   var policies: [Int: SyncPolicies] = [:]
   var circumstances = FleetCircumstances()
+  /// How all devices change their schemas, each when its steps say so; what is
+  /// left is done in the end.
+  var migrations: [FleetMigration] = []
 }
 
 /// One thing that happens to one device.
@@ -31,6 +34,8 @@ enum FleetStep: Hashable, Sendable {
   case kill(device: Int, time: Int64, salt: UInt64, point: Int)
   /// The device's process ends between two operations, and begins again.
   case restart(device: Int)
+  /// The device makes the next of its migrations.
+  case migrate(device: Int, time: Int64)
   /// Of the files that the device does not see yet, each appears with the
   /// given probability, in percent.
   case arrivals(device: Int, percent: Int, salt: UInt64)
@@ -42,7 +47,8 @@ enum FleetStep: Hashable, Sendable {
   var device: Int {
     switch self {
     case .edit(let device, _), .sync(let device, _, _), .arrivals(let device, _, _),
-      .see(let device, _), .hide(let device, _), .kill(let device, _, _, _), .restart(let device):
+      .see(let device, _), .hide(let device, _), .kill(let device, _, _, _), .restart(let device),
+      .migrate(let device, _):
       device
     }
   }

@@ -39,9 +39,23 @@ extension FleetTable {
     return words.joined(separator: " ")
   }
 
+  /// The declaration of a column that is no key.
+  func declaration(of column: FleetColumn) -> String { declaration(column, isKey: false) }
+
+  /// What is said of a column that refers to a table, in its declaration.
+  func clause(_ reference: FleetReference, to parent: FleetTable) -> String {
+    actions(of: reference, "REFERENCES \(parent.name) (\(parent.names(reference.parentColumns)))")
+  }
+
   private func clause(_ reference: FleetReference) -> String {
-    var words = "FOREIGN KEY (\(names(reference.columns))) REFERENCES \(reference.parent)"
-    words += " (\(reference.parentNames.joined(separator: ", ")))"
+    actions(
+      of: reference,
+      "FOREIGN KEY (\(names(reference.columns))) REFERENCES \(reference.parent)"
+        + " (\(reference.parentNames.joined(separator: ", ")))")
+  }
+
+  private func actions(of reference: FleetReference, _ words: String) -> String {
+    var words = words
     if reference.onDelete != .noAction { words += " ON DELETE \(reference.onDelete.rawValue)" }
     if reference.onUpdate != .noAction { words += " ON UPDATE \(reference.onUpdate.rawValue)" }
     return words + (reference.isDeferred ? " DEFERRABLE INITIALLY DEFERRED" : "")

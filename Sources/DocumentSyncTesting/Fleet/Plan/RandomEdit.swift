@@ -253,7 +253,9 @@ struct RandomEdit {
     if let parent = schema.references(of: table).first(where: { $0.columns == [column] })?.parent {
       // Only others say that it refers to rows: those that are there.
       let key = dice.pick(["1", "2", "3"])
-      return "(SELECT id FROM \(parent) WHERE id = \(key))"
+      let referred = schema.table(parent)
+      let name = referred?.integerKey.flatMap { referred?.columns[$0].name.text } ?? "id"
+      return "(SELECT \(name) FROM \(parent) WHERE \(name) = \(key))"
     }
     if table.key.contains(column) || table.localKey == column {
       if table.canLoseKeys, dice.chance(12) { return "NULL" }

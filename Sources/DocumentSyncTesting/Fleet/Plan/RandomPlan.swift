@@ -11,6 +11,7 @@ struct RandomPlan {
   /// Whether devices exchange often what they have done, so that most change
   /// sets depend on others, or work for long without hearing of one another.
   private var isLively: Bool
+  private var migrations: RandomMigrations
 
   init(seed: UInt64, options: Fleet.Options) {
     self.seed = seed
@@ -18,6 +19,7 @@ struct RandomPlan {
     dice = Dice(seed: seed)
     var moods = Dice(seed: ~seed)
     isLively = moods.chance(50)
+    migrations = RandomMigrations(seed: seed, features: options.features)
   }
 
   mutating func draw() -> FleetPlan {
@@ -29,6 +31,8 @@ struct RandomPlan {
     keys.draw(&schema)
     var joins = RandomJoins(seed: seed, features: options.features)
     joins.draw(&schema)
+    var merging = RandomMerging(seed: seed, features: options.features)
+    merging.drawTypes(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
       schema.triggers = (1...2).map { edits.trigger("trigger\($0)", &dice) }
@@ -52,25 +56,35 @@ struct RandomPlan {
       }
       isLively = true
     }
+    migrations.draw(schema, devices, canDrop: usesManagers)
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
-    if usesManagers, options.features.contains(.remakes) {
+    if usesManagers, options.features.contains(.remakes), migrations.migrations.isEmpty {
       var remakes = RandomRemakes(seed: seed)
       remakes.draw(into: &steps, devices, schema)
     }
-    var merging = RandomMerging(seed: seed, features: options.features)
-    merging.drawTypes(&schema)
+    // What a column was is found in files that the device has seen.
+    if usesManagers, !migrations.migrations.isEmpty {
+      steps.removeAll { if case .hide = $0 { true } else { false } }
+    }
     var circumstances = RandomCircumstances(seed: seed, features: options.features)
     let drawnCircumstances = circumstances.draw(devices)
     steps = circumstances.interrupt(steps)
     return FleetPlan(
       seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
       steps: steps, policies: merging.policies(of: devices, schema),
-      circumstances: drawnCircumstances)
+      circumstances: drawnCircumstances, migrations: migrations.migrations)
   }
 
   private mutating func append(to steps: inout [FleetStep], _ devices: [Int], _ edits: RandomEdit) {
     let device = dice.pick(devices)
     let event = dice.below(100)
+    if migrations.isTime(for: device) {
+      steps.append(.migrate(device: device, time: time + (offsets[device] ?? 0)))
+    }
+    let edits =
+      migrations.version(of: device).map {
+        RandomEdit(schema: $0.local, features: options.features)
+      } ?? edits
     switch isLively ? Self.lively(event) : event {
     case 0..<62:
       // Somebody works for a while.

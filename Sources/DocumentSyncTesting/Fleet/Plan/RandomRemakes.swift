@@ -18,14 +18,16 @@ struct RandomRemakes {
       let edit = FleetEdit(
         statements: statements(table, schema), hasForeignKeys: false, time: time,
         salt: dice.word())
-      if !dependsOnNumbers(table, schema) { steps.insert(.edit(device: device, edit), at: index) }
+      if !Self.dependsOnNumbers(table, schema) {
+        steps.insert(.edit(device: device, edit), at: index)
+      }
     }
   }
 
   /// Whether rows of a table are known by declared columns, or refer to such in
   /// their keys. Which number a row had is not known any more once its table is
   /// another, nor is which row that has gone a number meant.
-  private func dependsOnNumbers(_ table: FleetTable, _ schema: FleetSchema) -> Bool {
+  static func dependsOnNumbers(_ table: FleetTable, _ schema: FleetSchema) -> Bool {
     table.localKey != nil
       || table.key.contains { column in
         schema.keyTable(of: column, in: table).flatMap(schema.table)?.localKey != nil

@@ -17,6 +17,9 @@ struct EditCheck {
   private let moves: [OracleKey: OracleKey]
   /// What was merged before.
   private let state: LogicalState
+  /// Columns that are new here since then: what was kept of them comes in, also
+  /// when the store is opened.
+  private let arrived: [SQLName: Set<SQLName>]
   /// The rows before sealing, with the identities that it gave.
   private var now: [OracleKey: [SQLName: Value]] = [:]
   /// Rows that sealing has taken from their tables.
@@ -30,14 +33,17 @@ struct EditCheck {
   ///     were given since and lost again.
   ///   - moves: Where rows went whose key was changed.
   ///   - state: What was merged before.
+  ///   - arrived: The columns that are new here since then, by table.
   init(
-    _ database: FleetSQLite, schema: FleetSchema, shown: [OracleKey: [SQLName: Value]],
-    keys: [SQLName: [Int64: RowIdentity]], moves: [OracleKey: OracleKey], state: LogicalState
+    _ database: FleetSQLite, schema: FleetVersion, shown: [OracleKey: [SQLName: Value]],
+    keys: [SQLName: [Int64: RowIdentity]], moves: [OracleKey: OracleKey], state: LogicalState,
+    arrived: [SQLName: Set<SQLName>] = [:]
   ) throws {
+    self.arrived = arrived
     self.keys = keys
     self.moves = moves
     self.state = state
-    self.schema = schema
+    self.schema = schema.shared
     before = shown
     reader = try VisibleRows(database, schema: schema)
     tables = try reader.localRows()
@@ -197,7 +203,7 @@ struct EditCheck {
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
-        !isPlainStill(before?[name], value, position, table),
+        !isPlainStill(before?[name], value, position, table), !hasArrived(name, value, of: key),
         !(said.cells[key]?[name] ?? []).contains(where: { isGone($0, position, table) })
       else { return nil }
       let isSaid =
@@ -207,6 +213,12 @@ struct EditCheck {
         : said.cells[key]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
     }
+  }
+
+  /// Whether a value of a column that is new was kept before.
+  private func hasArrived(_ column: SQLName, _ value: Value, of key: OracleKey) -> Bool {
+    arrived[key.table]?.contains(column) == true
+      && state.rows[key]?.cells[column]?.shown == value
   }
 
   /// Whether the insertion of a row is said whose key has, in place of a number

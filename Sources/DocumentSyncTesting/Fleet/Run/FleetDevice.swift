@@ -16,6 +16,16 @@ final class FleetDevice {
   let clock: FleetClock
   /// The program that edits the store and knows nothing of us.
   private(set) var program: FleetSQLite
+  /// The schema, as far as the device has migrated.
+  var version: FleetVersion
+  /// How many migrations it has made, or was not concerned by.
+  var migrated = 0
+  /// Whether the last migration since the last synchronization dropped a column.
+  var hasDropped = false
+  /// The columns that were added since the last synchronization, by table.
+  var arrived: [SQLName: Set<SQLName>] = [:]
+  /// What is asked of one row alone.
+  var scratch: OracleScratch
   /// Which keys the program changed since the last synchronization.
   private(set) var moves: MoveLog
   /// What the change sets say that were applied here, merged by the oracle.
@@ -28,7 +38,7 @@ final class FleetDevice {
   var wasEditedFreely = false
   /// What the statements of its programs give without us.
   private var twin: FleetTwin?
-  private let schema: FleetSchema
+  private var schema: FleetSchema { version.shared }
   /// Opens the store again.
   private let reopen: Reopening
   /// How far the own change sets have been checked, and those of others were
@@ -39,7 +49,8 @@ final class FleetDevice {
 
   init(
     number: Int, store: LocalStore, manager: DocumentSyncManager?, directory: DelayedDirectory,
-    clock: FleetClock, schema: FleetSchema, state: LogicalState, reopen: @escaping Reopening
+    clock: FleetClock, schema: FleetSchema, scratch: OracleScratch, state: LogicalState,
+    reopen: @escaping Reopening
   ) throws {
     self.reopen = reopen
     checked = (try store.head()?.number ?? 0, try store.appliedVector())
@@ -48,11 +59,12 @@ final class FleetDevice {
     self.manager = manager
     self.directory = directory
     self.clock = clock
-    self.schema = schema
+    version = FleetVersion(schema)
+    self.scratch = scratch
     self.state = state
     program = try Self.program(store.path, clock)
-    moves = try MoveLog(program, schema: schema)
-    let reader = try VisibleRows(program, schema: schema)
+    moves = try MoveLog(program, schema: version)
+    let reader = try VisibleRows(program, schema: version)
     shown = try reader.read()
     shownKeys = try reader.declaredKeys()
   }
@@ -102,7 +114,7 @@ final class FleetDevice {
     try body(path)
     (store, manager) = try await reopen()
     program = try Self.program(path, clock)
-    moves = try MoveLog(program, schema: schema)
+    moves = try MoveLog(program, schema: version)
     twin = nil
     lastReport = nil
   }
@@ -140,12 +152,15 @@ final class FleetDevice {
   }
 
   /// The same tables without our triggers, as they are now.
-  private func currentTwin() throws -> FleetTwin {
+  func currentTwin() throws -> FleetTwin {
     if let twin, try !twin.isOutdated(program) { return twin }
     let twin = try FleetTwin(of: program, at: store.path)
     self.twin = twin
     return twin
   }
+
+  /// Makes another twin the next time.
+  func forgetTwin() { twin = nil }
 
   // MARK: - Synchronizing
 
@@ -156,8 +171,8 @@ final class FleetDevice {
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
     var check = try EditCheck(
-      program, schema: schema, shown: shown, keys: moves.numbers(besides: shownKeys),
-      moves: moves.moves(), state: state)
+      program, schema: version, shown: shown, keys: moves.numbers(besides: shownKeys),
+      moves: moves.moves(), state: state, arrived: arrived)
     if let point { try await synchronize(salt: salt, endingAfter: point, check) }
     let isIdle = try await synchronizeOnce(salt: salt, check)
     let applied = try store.appliedVector()
@@ -277,10 +292,10 @@ final class FleetDevice {
     _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
   ) throws {
     var missing = try check.missing(
-      from: sealed, VisibleRows(program, schema: schema), hasApplied: hasApplied)
+      from: sealed, VisibleRows(program, schema: version), hasApplied: hasApplied)
     // What others did may bring a row back.
     if !wasEditedFreely, !hasApplied {
-      missing += check.undone(in: try VisibleRows(program, schema: schema).read())
+      missing += check.undone(in: try VisibleRows(program, schema: version).read())
     }
     missing += sealed.flatMap { TornRegisters(schema: schema).found(in: $0) }
     guard missing.isEmpty else {

@@ -11,14 +11,20 @@ extension FleetInvariants {
       return try checkBounds(of: devices, bound)
     }
     let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
-      in: first.state, shown: Set(first.shown.keys))
+      in: first.state, shown: Set(first.shown.keys)
+    ).filter { loss in
+      // What a store does not have is kept and not compared.
+      !plan.migrations.contains { $0.table == loss.row.table && $0.column == loss.column }
+    }
     guard !lost.isEmpty else { return }
     for device in devices {
       var journaled: Set<LostValues.Loss> = []
       for conflict in try device.store.conflicts() {
-        let row = OracleKey(table: conflict.table, identity: conflict.identity)
+        let table = device.version.sharedName(of: conflict.table)
+        let row = OracleKey(table: table, identity: conflict.identity)
         for cell in (conflict.local.cells ?? []) + (conflict.remote.cells ?? []) {
-          journaled.insert(LostValues.Loss(row: row, column: cell.column, value: cell.value))
+          let column = device.version.sharedName(of: cell.column, in: conflict.table)
+          journaled.insert(LostValues.Loss(row: row, column: column, value: cell.value))
         }
       }
       let missing = lost.filter { !journaled.contains($0) }
@@ -71,7 +77,7 @@ extension FleetInvariants {
       throw FleetFailure(.changedFile, violations.joined(separator: "\n"))
     }
     return try Materialization(
-      of: first.state, schema: plan.schema, scratch: world.scratch
+      of: first.state, schema: first.version.shared, scratch: first.scratch
     ).hidden.count
   }
 

@@ -96,10 +96,11 @@ struct FleetInvariants {
   /// it has applied, whatever the order.
   private func checkAgainstOracle(_ device: FleetDevice) throws {
     let expected = try Materialization(
-      of: device.state, schema: plan.schema, scratch: world.scratch)
-    let reader = try VisibleRows(device.program, schema: plan.schema)
+      of: device.state, schema: device.version.shared, scratch: device.scratch)
+    let reader = try VisibleRows(device.program, schema: device.version)
     let rows = try reader.read()
-    let differences = Self.differences(expected.visible, rows, schema: plan.schema)
+    let differences = Self.differences(
+      expected.visible, rows, schema: device.version.shared)
     if !differences.isEmpty {
       throw FleetFailure(
         .oracle,
@@ -109,6 +110,8 @@ struct FleetInvariants {
     device.shown = rows
     device.shownKeys = try reader.declaredKeys()
     device.wasEditedFreely = false
+    device.arrived = [:]
+    device.hasDropped = false
     try device.moves.clear()
     try checkParked(device, expected)
   }
@@ -172,7 +175,7 @@ struct FleetInvariants {
   private func checkParked(_ device: FleetDevice, _ expected: Materialization) throws {
     let parked = Set(
       try device.store.status().parked.map {
-        OracleKey(table: $0.table, identity: $0.identity)
+        OracleKey(table: device.version.sharedName(of: $0.table), identity: $0.identity)
       })
     for (key, reason) in expected.hidden.sorted(by: { $0.key < $1.key })
     where !parked.contains(key) {
@@ -182,8 +185,9 @@ struct FleetInvariants {
     }
     for (key, row) in device.state.rows.sorted(by: { $0.key < $1.key })
     where row.existence == .deleted && expected.visible[key] == nil && !parked.contains(key) {
-      guard let deletion = row.existenceStamp,
-        row.cells.values.contains(where: { $0.stamp > deletion })
+      // Of columns that it does not have a device keeps what is said, and no more.
+      guard let deletion = row.existenceStamp, let table = device.version.shared.table(key.table),
+        row.cells.contains(where: { $1.stamp > deletion && table.position(of: $0) != nil })
       else { continue }
       throw FleetFailure(
         .unexplained,

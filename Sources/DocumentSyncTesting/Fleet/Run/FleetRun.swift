@@ -92,8 +92,14 @@ final class FleetRun {
       _ = try await FleetInvariants(world).synchronize(device, salt: salt, killedAfter: point)
       outcome.syncs += 1
     case .restart:
+      // What was kept of a new column comes in when the store is opened, and
+      // nothing says then what programs edited.
+      guard device.arrived.isEmpty else { return }
       outcome.steps.append(step)
       try await device.restart()
+    case .migrate(_, let time):
+      outcome.steps.append(step)
+      try device.migrate(plan.migrations, at: time)
     case .arrivals(_, let percent, let salt):
       var dice = Dice(seed: salt)
       for file in world.ledger.files where dice.chance(percent) { show(file, on: device) }
@@ -118,8 +124,19 @@ final class FleetRun {
   /// to do.
   private func settle(_ world: FleetWorld) async throws {
     let devices = world.devices.values.sorted { $0.number < $1.number }
-    for device in devices { device.directory.isOpen = true }
+    for device in devices {
+      device.directory.isOpen = true
+    }
     let invariants = FleetInvariants(world)
+    for device in devices {
+      while device.migrated < plan.migrations.count {
+        let migrated = device.migrated
+        try device.migrate(plan.migrations, at: device.clock.time)
+        if device.migrated == migrated {
+          _ = try await invariants.synchronize(device, salt: plan.seed)
+        }
+      }
+    }
     // Where files are joined and cleared away, which no report calls work, one device may wait
     // for its turn to look after its own files.
     let turns = plan.circumstances.borders == nil ? 1 : devices.count + 3

@@ -13,6 +13,7 @@ struct FleetScript {
         + (plan.usesManagers ? "synchronizing through managers" : "sealing and applying directly"))
     let circumstances = plan.circumstances.description
     if !circumstances.isEmpty { lines.append(circumstances) }
+    lines += plan.migrations.enumerated().map { "-- migration \($0 + 1): \(text(of: $1))" }
     for (index, step) in plan.steps.enumerated() {
       lines += description(of: step).map { "\(index + 1). device \(step.device)\($0)" }
       if failure.step == index { lines.append("   ^ after this") }
@@ -32,6 +33,15 @@ struct FleetScript {
     }
   }
 
+  private func text(of migration: FleetMigration) -> String {
+    let version = FleetVersion(plan.schema.with(plan.migrations))
+    switch migration {
+    case .renameColumn(_, _, _, let device?), .renameTable(_, _, let device?):
+      return (version.statement(migration, on: device) ?? "") + ", on device \(device) alone"
+    default: return version.statement(migration, on: 0) ?? ""
+    }
+  }
+
   private func description(of step: FleetStep) -> [String] {
     switch step {
     case .edit(_, let edit):
@@ -46,6 +56,7 @@ struct FleetScript {
     case .kill(_, let time, _, let point):
       return [" at \(time): sync, ends at point \(point), begins again and syncs"]
     case .restart: return [" begins again"]
+    case .migrate(_, let time): return [" at \(time): makes its next migration"]
     case .arrivals(_, let percent, _): return [" sees \(percent) % of what is there"]
     case .see(_, let file): return [" sees \(file)"]
     case .hide: return [" no longer sees one of the files"]

@@ -82,6 +82,33 @@ final class FleetTwin {
   /// Runs the same statements.
   func edit(_ edit: FleetEdit) throws -> EditOutcome { try database.edit(edit) }
 
+  /// Runs a statement that changes the schema; gives what SQLite says if it
+  /// refuses it. Afterwards this is no twin any more.
+  func alter(_ statement: String) throws -> String? {
+    do {
+      _ = try database.rowsOnce(statement)
+      return nil
+    } catch let refusal as FleetSQLite.Refusal {
+      return refusal.description
+    }
+  }
+
+  /// Where the device's schema, or a table, is not as it is here, a line for
+  /// each.
+  func differencesAfterMigrating(from program: FleetSQLite) throws -> [String] {
+    let listing =
+      "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'docsync%' "
+      + "AND name NOT LIKE 'sqlite%' ORDER BY type, name"
+    let (own, other) = (try program.rows(listing), try database.rows(listing))
+    guard own == other else { return ["the schema is \(text(own)) instead of \(text(other))"] }
+    return try own.filter { Self.text($0[0]) == "table" }.compactMap { object in
+      let rows = "SELECT * FROM \"\(Self.text(object[1]))\""
+      let (own, other) = (try program.rowsOnce(rows), try database.rowsOnce(rows))
+      return own == other
+        ? nil : "\(Self.text(object[1])) has \(text(own)) instead of \(text(other))"
+    }
+  }
+
   func hasBrokenReferences() throws -> Bool { try Self.hasBrokenReferences(database) }
 
   /// Whether a row refers to one that is not there.

@@ -9,7 +9,6 @@ final class FleetWorld {
   let plan: FleetPlan
   let memory: MemoryDirectory
   let ledger = FleetLedger()
-  let scratch: OracleScratch
   private(set) var devices: [Int: FleetDevice] = [:]
   private let folder: String
 
@@ -18,7 +17,6 @@ final class FleetWorld {
   init(_ plan: FleetPlan) async throws {
     self.plan = plan
     memory = MemoryDirectory(seed: plan.seed)
-    scratch = try OracleScratch(schema: plan.schema)
     folder = try Self.makeFolder()
     do {
       try await makeDevices()
@@ -53,6 +51,7 @@ final class FleetWorld {
     guard let first = plan.devices.first else { return }
     try plan.schema.make(in: FleetSQLite(path(first)), filledBy: plan.start)
     var state: LogicalState?
+    let scratch = try OracleScratch(schema: plan.schema)
     for number in plan.devices {
       let clock = FleetClock(
         seed: plan.seed &+ UInt64(number) &* 0x9e37, time: 1_699_999_000_000)
@@ -69,7 +68,7 @@ final class FleetWorld {
       state = start
       devices[number] = try FleetDevice(
         number: number, store: store, manager: manager, directory: directory, clock: clock,
-        schema: plan.schema, state: start,
+        schema: plan.schema, scratch: scratch, state: start,
         reopen: { [path = path(number), plan] in
           try await Self.open(path, plan, clock: clock, directory)
         })
@@ -121,8 +120,9 @@ final class FleetWorld {
   }
 
   private func startState(of store: LocalStore) throws -> LogicalState {
-    let reader = try VisibleRows(FleetSQLite(store.path), schema: plan.schema)
-    return LogicalState(schema: plan.schema, start: try reader.read(), origins: reader.origins)
+    let reader = try VisibleRows(FleetSQLite(store.path), schema: FleetVersion(plan.schema))
+    return LogicalState(
+      schema: plan.schema.with(plan.migrations), start: try reader.read(), origins: reader.origins)
   }
 
   private func manager(

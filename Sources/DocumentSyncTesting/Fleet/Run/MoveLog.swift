@@ -10,22 +10,24 @@ struct MoveLog {
   /// everywhere.
   private let numbered: [FleetTable]
 
-  init(_ program: FleetSQLite, schema: FleetSchema) throws {
+  init(_ program: FleetSQLite, schema version: FleetVersion) throws {
     self.program = program
+    let schema = version.shared
     tables = schema.synchronized.filter { table in
       !table.hasSurrogateKey
         && schema.synchronized.contains { $0.references.contains { $0.parent == table.name } }
         && table.key.allSatisfy { schema.keyTable(of: $0, in: table) == nil }
     }
     for table in tables {
-      let names = table.key.map { table.columns[$0].name }
+      guard let here = version.here(table) else { continue }
+      let names = here.key.map { here.columns[$0].name }
       let columns = ["o", "n"].flatMap { prefix in names.indices.map { "\(prefix)\($0)" } }
       let values = ["OLD", "NEW"].flatMap { row in names.map { "\(row).\($0)" } }
       try program.run(
         "CREATE TEMP TABLE moves_\(table.name) "
           + "(seq INTEGER PRIMARY KEY, \(columns.joined(separator: ", ")))")
       try program.run(
-        "CREATE TEMP TRIGGER moved_\(table.name) AFTER UPDATE ON main.\(table.name) WHEN "
+        "CREATE TEMP TRIGGER moved_\(table.name) AFTER UPDATE ON main.\(here.name) WHEN "
           + names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
           + " BEGIN INSERT INTO moves_\(table.name) (\(columns.joined(separator: ", "))) "
           + "VALUES (\(values.joined(separator: ", "))); END")
@@ -33,24 +35,35 @@ struct MoveLog {
     numbered = schema.synchronized.filter { table in
       table.localKey != nil && table.key.allSatisfy { schema.keyTable(of: $0, in: table) == nil }
     }
-    for table in numbered { try noteNumbers(of: table) }
+    for table in numbered {
+      if let here = version.here(table) { try noteNumbers(of: table, here) }
+    }
   }
 
-  private func noteNumbers(of table: FleetTable) throws {
-    guard let localKey = table.localKey else { return }
-    let number = table.columns[localKey].name
-    let names = table.key.map { table.columns[$0].name }
+  private func noteNumbers(of table: FleetTable, _ here: FleetTable) throws {
+    guard let localKey = here.localKey else { return }
+    let number = here.columns[localKey].name
+    let names = here.key.map { here.columns[$0].name }
     let columns = names.indices.map { "o\($0)" }.joined(separator: ", ")
     try program.run(
       "CREATE TEMP TABLE numbers_\(table.name) (seq INTEGER PRIMARY KEY, number, \(columns))")
     for (name, event) in [
-      ("numbered", "UPDATE ON main.\(table.name) WHEN OLD.\(number) IS NOT NEW.\(number)"),
-      ("gone", "DELETE ON main.\(table.name)"),
+      ("numbered", "UPDATE ON main.\(here.name) WHEN OLD.\(number) IS NOT NEW.\(number)"),
+      ("gone", "DELETE ON main.\(here.name)"),
     ] {
       try program.run(
         "CREATE TEMP TRIGGER \(name)_\(table.name) AFTER \(event) BEGIN "
           + "INSERT INTO numbers_\(table.name) (number, \(columns)) "
           + "VALUES (OLD.\(number), \(names.map { "OLD.\($0)" }.joined(separator: ", "))); END")
+    }
+  }
+
+  /// Notes no more of a table, of which keys may change now without anybody's
+  /// seeing it.
+  func stop(_ name: SQLName) throws {
+    for table in tables where table.name == name {
+      try program.run("DROP TRIGGER IF EXISTS temp.moved_\(table.name)")
+      try program.run("DELETE FROM moves_\(table.name)")
     }
   }
 

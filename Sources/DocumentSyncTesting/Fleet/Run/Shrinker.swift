@@ -32,7 +32,8 @@ struct Shrinker {
   }
 
   private var size: Int {
-    plan.devices.count + plan.steps.count + plan.start.count + plan.schema.sql.joined().count
+    plan.devices.count + plan.steps.count + plan.migrations.count + plan.start.count
+      + plan.schema.sql.joined().count
   }
 
   /// Takes another history if it fails the same way.
@@ -102,6 +103,7 @@ struct Shrinker {
 
   /// Leaves out tables and constraints; what names them is refused then.
   private mutating func simplifySchema() async throws {
+    plan.migrations = try await shortest(plan.migrations) { $1.migrations = $0 }
     plan.schema.triggers = try await shortest(plan.schema.triggers) { $1.schema.triggers = $0 }
     try await simplifyCircumstances()
     for device in plan.policies.keys.sorted() {
@@ -126,6 +128,7 @@ struct Shrinker {
       }
       for device in other.policies.keys { other.policies[device]?.set(nil, table: name) }
       // Nor can a trigger be on it.
+      other.migrations.removeAll { $0.table == name || $0.parent == name }
       other.schema.triggers.removeAll { $0.contains(" ON \(name) ") }
       _ = try await tryInstead(other)
     }

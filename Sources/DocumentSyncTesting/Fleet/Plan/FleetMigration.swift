@@ -1,0 +1,192 @@
+import SyncModel
+
+/// A change of the schema by ALTER. All devices make the same ones in the same
+/// order, each at a time of its own. Names are those of change sets.
+enum FleetMigration: Hashable, Sendable {
+  /// A column is added, after the others.
+  case addColumn(FleetColumn, table: SQLName, FleetReference?)
+  /// A column is dropped, of which no constraint knows.
+  case dropColumn(SQLName, table: SQLName)
+  /// A column has another name, on one device alone or on all.
+  case renameColumn(SQLName, table: SQLName, to: SQLName, device: Int?)
+  /// A table has another name, on one device alone or on all.
+  case renameTable(SQLName, to: SQLName, device: Int?)
+
+  /// The table that it changes.
+  var table: SQLName {
+    switch self {
+    case .addColumn(_, let table, _), .dropColumn(_, let table),
+      .renameColumn(_, let table, _, _), .renameTable(let table, _, _):
+      table
+    }
+  }
+
+  /// Whether it drops a column.
+  var isRemoval: Bool { if case .dropColumn = self { true } else { false } }
+
+  /// The table to which a column refers that it adds.
+  var parent: SQLName? {
+    if case .addColumn(_, _, let reference?) = self { reference.parent } else { nil }
+  }
+
+  /// The column that devices do not have all the time.
+  var column: SQLName? {
+    switch self {
+    case .addColumn(let column, _, _): column.name
+    case .dropColumn(let column, _): column
+    case .renameColumn, .renameTable: nil
+    }
+  }
+}
+
+/// The schema of one device, as far as it has migrated.
+///
+/// What a device has renamed has its own name in SQL, and in change sets the one
+/// that it had before. Tables and columns are at the same positions in both.
+struct FleetVersion: Hashable, Sendable {
+  /// By the names of change sets.
+  private(set) var shared: FleetSchema
+  /// By the names that the device's tables and columns have.
+  private(set) var local: FleetSchema
+
+  init(_ schema: FleetSchema) {
+    shared = schema
+    local = schema
+  }
+
+  /// A table of change sets as the device has it.
+  func here(_ table: FleetTable) -> FleetTable? {
+    shared.position(of: table.name).map { local.tables[$0] }
+  }
+
+  /// The name in change sets of what the device has under a name.
+  func sharedName(of table: SQLName) -> SQLName {
+    local.position(of: table).map { shared.tables[$0].name } ?? table
+  }
+
+  /// Likewise, of a column of a table.
+  func sharedName(of column: SQLName, in table: SQLName) -> SQLName {
+    guard let index = local.position(of: table),
+      let position = local.tables[index].position(of: column)
+    else { return column }
+    return shared.tables[index].columns[position].name
+  }
+
+  /// What a migration is on a device; `nil` if it is none of its own, or the
+  /// table or the column is not there.
+  func statement(_ migration: FleetMigration, on device: Int) -> String? {
+    guard let index = shared.position(of: migration.table) else { return nil }
+    let table = local.tables[index]
+    switch migration {
+    case .addColumn(let column, _, let reference):
+      let parent = reference.flatMap { shared.position(of: $0.parent) }.map { local.tables[$0] }
+      return "ALTER TABLE \(table.name) ADD COLUMN \(table.declaration(of: column))"
+        + (reference.flatMap { reference in
+          parent.map { " " + table.clause(reference, to: $0) }
+        } ?? "")
+    case .dropColumn(let name, _):
+      return shared.tables[index].position(of: name).map {
+        "ALTER TABLE \(table.name) DROP COLUMN \(table.columns[$0].name)"
+      }
+    case .renameColumn(let name, _, let new, let only):
+      guard only ?? device == device else { return nil }
+      return shared.tables[index].position(of: name).map {
+        "ALTER TABLE \(table.name) RENAME COLUMN \(table.columns[$0].name) TO \(new)"
+      }
+    case .renameTable(_, let new, let only):
+      return only ?? device == device ? "ALTER TABLE \(table.name) RENAME TO \(new)" : nil
+    }
+  }
+
+  /// Notes what ``statement(_:on:)`` has done.
+  mutating func carryOut(_ migration: FleetMigration) {
+    guard let index = shared.position(of: migration.table) else { return }
+    switch migration {
+    case .addColumn(let column, _, let reference):
+      for path in [\FleetVersion.shared, \.local] {
+        self[keyPath: path].tables[index].columns.append(column)
+        guard var reference else { continue }
+        let parent = shared.position(of: reference.parent).map { self[keyPath: path].tables[$0] }
+        if let parent {
+          reference.parent = parent.name
+          reference.parentNames = reference.parentColumns.map { parent.columns[$0].name }
+        }
+        self[keyPath: path].tables[index].references.append(reference)
+      }
+    case .dropColumn(let name, _):
+      guard let column = shared.tables[index].position(of: name) else { return }
+      shared.removeColumn(column, of: index)
+      local.removeColumn(column, of: index)
+    case .renameColumn(let name, _, let new, _):
+      guard let column = shared.tables[index].position(of: name) else { return }
+      let table = local.tables[index].name
+      local.tables[index].columns[column].name = new
+      for other in local.tables.indices {
+        for position in local.tables[other].references.indices
+        where local.tables[other].references[position].parent == table {
+          local.tables[other].references[position].rename(column, to: new)
+        }
+      }
+    case .renameTable(_, let new, _):
+      let table = local.tables[index].name
+      local.tables[index].name = new
+      for other in local.tables.indices {
+        for position in local.tables[other].references.indices
+        where local.tables[other].references[position].parent == table {
+          local.tables[other].references[position].parent = new
+        }
+      }
+    }
+  }
+}
+
+extension FleetReference {
+  /// Has a column that is referred to have another name.
+  fileprivate mutating func rename(_ column: Int, to name: SQLName) {
+    for index in parentColumns.indices where parentColumns[index] == column {
+      parentNames[index] = name
+    }
+  }
+}
+
+extension FleetSchema {
+  /// Every column that devices ever have, and everything that is said of it.
+  func with(_ migrations: [FleetMigration]) -> FleetSchema {
+    var version = FleetVersion(self)
+    for migration in migrations {
+      if case .addColumn = migration { version.carryOut(migration) }
+    }
+    return version.shared
+  }
+
+  /// Takes a column away that no constraint names. Those behind it move up.
+  fileprivate mutating func removeColumn(_ column: Int, of index: Int) {
+    func moved(_ positions: [Int]) -> [Int] { positions.map { $0 > column ? $0 - 1 : $0 } }
+    let name = tables[index].name
+    tables[index].columns.remove(at: column)
+    tables[index].key = moved(tables[index].key)
+    tables[index].localKey = tables[index].localKey.map { moved([$0])[0] }
+    for position in tables[index].references.indices {
+      tables[index].references[position].columns = moved(tables[index].references[position].columns)
+    }
+    for position in tables[index].checks.indices {
+      tables[index].checks[position].columns = moved(tables[index].checks[position].columns)
+    }
+    for position in tables[index].uniques.indices {
+      tables[index].uniques[position].terms = tables[index].uniques[position].terms.map { term in
+        if case .column(let column, let collation) = term {
+          .column(moved([column])[0], collation)
+        } else {
+          term
+        }
+      }
+    }
+    for other in tables.indices {
+      for position in tables[other].references.indices
+      where tables[other].references[position].parent == name {
+        tables[other].references[position].parentColumns = moved(
+          tables[other].references[position].parentColumns)
+      }
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import SyncModel
+
+/// Draws migrations by ALTER, and when each device makes them: from dice of its
+/// own, so that a history in which there are none is what it was.
+struct RandomMigrations {
+  private var dice: Dice
+  private let features: FleetFeatures
+  /// What is drawn so far.
+  private(set) var migrations: [FleetMigration] = []
+  /// How many each device has made.
+  private var made: [Int: Int] = [:]
+  private var versions: [Int: FleetVersion] = [:]
+
+  init(seed: UInt64, features: FleetFeatures) {
+    dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x616c_7465)
+    self.features = features
+  }
+
+  /// Draws what changes a schema. Where stores cannot be compared with a whole
+  /// store, no column is dropped.
+  mutating func draw(_ schema: FleetSchema, _ devices: [Int], canDrop: Bool) {
+    guard features.contains(.alters), dice.chance(30), !schema.synchronized.isEmpty else { return }
+    for device in devices { versions[device] = FleetVersion(schema) }
+    var version = FleetVersion(schema)
+    for number in 1...dice.pick([1, 2, 3, 4]) {
+      let table = dice.pick(version.shared.synchronized)
+      let only = dice.chance(40) ? dice.pick(devices) : nil
+      // A column that is new has the name by which it is noticed first.
+      let column = dice.pick(schema.table(table.name)?.columns ?? table.columns).name
+      let migration: FleetMigration? =
+        switch dice.below(100) {
+        case 0..<40: addition(number, to: table, version.shared)
+        case 40..<60: canDrop ? removal(from: table, version.shared) : nil
+        case 60..<80:
+          .renameColumn(column, table: table.name, to: "c\(number)", device: only)
+        default: .renameTable(table.name, to: "s\(number)", device: only)
+        }
+      guard let migration else { continue }
+      migrations.append(migration)
+      version.carryOut(migration)
+    }
+  }
+
+  /// The schema of a device as far as it has migrated; `nil` if it never does.
+  func version(of device: Int) -> FleetVersion? { versions[device] }
+
+  /// Whether a device makes its next migration now.
+  mutating func isTime(for device: Int) -> Bool {
+    guard made[device, default: 0] < migrations.count, dice.chance(20) else { return false }
+    let migration = migrations[made[device, default: 0]]
+    if versions[device]?.statement(migration, on: device) != nil {
+      versions[device]?.carryOut(migration)
+    }
+    made[device, default: 0] += 1
+    return true
+  }
+
+  // MARK: - Columns
+
+  /// A column, in a table of which not every row is one register: what a device
+  /// without the column says of such a row is not all of it.
+  private mutating func addition(
+    _ number: Int, to table: FleetTable, _ schema: FleetSchema
+  ) -> FleetMigration? {
+    guard ![.wholeRow, .keepBoth].contains(table.mergeType) else { return nil }
+    var column = FleetColumn(
+      name: "x\(number)",
+      type: dice.pick(weighted: [(40, .integer), (40, .text), (10, .real), (10, .any)]))
+    if column.type == .text, dice.chance(20) { column.collation = .nocase }
+    let parents = schema.synchronized.filter { $0.hasSurrogateKey }
+    if dice.chance(25), features.contains(.references), !parents.isEmpty {
+      let parent = dice.pick(parents)
+      // What was deleted before was deleted as it is where nothing holds it.
+      let isHeld = parent.mergeType == .editWins || schema.holds(parent.name)
+      column.type = .integer
+      column.collation = .binary
+      return .addColumn(
+        column, table: table.name,
+        FleetReference(
+          columns: [table.columns.count], parent: parent.name, parentColumns: parent.key,
+          parentNames: parent.key.map { parent.columns[$0].name },
+          onDelete: isHeld
+            ? dice.pick([.setNull, .setNull, .cascade, .restrict, .noAction]) : .setNull,
+          onUpdate: dice.pick([.cascade, .noAction]), isDeferred: dice.chance(25)))
+    }
+    if dice.chance(60) { column.defaultValue = dice.pick(RandomEdit.literals(column.type)) }
+    column.isNotNull =
+      column.defaultValue != nil && features.contains(.conditions) && dice.chance(40)
+    return .addColumn(column, table: table.name, nil)
+  }
+
+  /// A column that SQLite lets go, as far as that is told from its table.
+  private mutating func removal(from table: FleetTable, _ schema: FleetSchema) -> FleetMigration? {
+    guard ![.wholeRow, .keepBoth].contains(table.mergeType),
+      !RandomRemakes.dependsOnNumbers(table, schema)
+    else { return nil }
+    let texts =
+      table.checks.map(\.condition) + table.columns.compactMap(\.generated) + schema.triggers
+      + table.uniques.flatMap { unique in
+        [unique.condition ?? ""]
+          + unique.terms.map { if case .expression(let text) = $0 { text } else { "" } }
+      }
+    let free = table.columns.indices.filter { column in
+      let name = table.columns[column].name.text
+      return !table.key.contains(column) && table.localKey != column
+        && table.columns[column].generated == nil
+        && !table.references.contains { $0.columns.contains(column) }
+        && !table.uniques.contains { $0.columns.contains(column) }
+        && !schema.tables.contains { other in
+          other.references.contains {
+            $0.parent == table.name && $0.parentColumns.contains(column)
+          }
+        }
+        && !texts.contains { Self.words(of: $0).contains(name) }
+    }
+    guard free.count > 1 else { return nil }
+    return .dropColumn(table.columns[dice.pick(free)].name, table: table.name)
+  }
+
+  /// The names in an expression, and other words.
+  private static func words(of text: String) -> Set<String> {
+    Set(
+      text.utf8.split { byte in
+        byte < 128 && byte != UInt8(ascii: "_") && !(48...57).contains(byte)
+          && !(65...90).contains(byte & 0xDF)
+      }.map { String(decoding: $0, as: UTF8.self) })
+  }
+}
+
+extension FleetSchema {
+  /// Whether a foreign key holds the rows of a table, or goes with them.
+  fileprivate func holds(_ name: SQLName) -> Bool {
+    synchronized.contains { table in
+      table.references.contains {
+        $0.isEnforced && $0.parent == name
+          && [.cascade, .restrict, .noAction].contains($0.onDelete)
+      }
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import SyncModel
+
+/// Migrations by ALTER, as a program makes them that knows nothing of syncing.
+extension FleetDevice {
+  /// Makes the next migration, if there is one and it is one of this device.
+  /// One that SQLite refuses is passed over, if it does so without us, too.
+  ///
+  /// Where our triggers have gone, columns are told by their names: what was
+  /// renamed before has to be noticed, which waits for a synchronization if
+  /// columns are new.
+  func migrate(_ migrations: [FleetMigration], at time: Int64) throws {
+    guard migrated < migrations.count else { return }
+    let migration = migrations[migrated]
+    if hasDropped || migration.isRemoval {
+      guard arrived.isEmpty else { return }
+      _ = try store.status()
+      hasDropped = false
+    }
+    migrated += 1
+    guard let statement = version.statement(migration, on: number) else { return }
+    clock.time = time
+    try program.run("PRAGMA foreign_keys = ON")
+    let twin = try currentTwin()
+    var refusal = try alter(statement)
+    if refusal?.contains("docsync") ?? false {
+      // Our triggers name the column: nothing has changed, and it goes without
+      // them.
+      let differences = try twin.differences(from: program)
+      guard differences.isEmpty else { throw twinFailure(differences) }
+      refusal = try alter(statement, without: migration.table)
+    }
+    let expected = try twin.alter(statement)
+    var differences = refusal == expected ? [] : ["\(statement): \(refusal ?? "done")"]
+    if differences.isEmpty { differences = try twin.differencesAfterMigrating(from: program) }
+    guard differences.isEmpty else { throw twinFailure(differences) }
+    forgetTwin()
+    guard refusal == nil else { return }
+    version.carryOut(migration)
+    hasDropped = migration.isRemoval
+    try note(migration)
+  }
+
+  private func twinFailure(_ differences: [String]) -> FleetFailure {
+    FleetFailure(.twin, "device \(number):\n  " + differences.joined(separator: "\n  "))
+  }
+
+  /// Runs a statement; gives what SQLite says if it refuses it.
+  private func alter(_ statement: String) throws -> String? {
+    do {
+      _ = try program.rowsOnce(statement)
+      return nil
+    } catch let refusal as FleetSQLite.Refusal {
+      return refusal.description
+    }
+  }
+
+  /// Likewise, in one transaction with the removal of our triggers of a table.
+  private func alter(_ statement: String, without table: SQLName) throws -> String? {
+    try program.run("BEGIN")
+    let triggers = try program.rows(
+      "SELECT name FROM sqlite_schema AS s WHERE type = 'trigger' AND EXISTS "
+        + "(SELECT 1 FROM docsync_table WHERE wire = ? AND s.name GLOB 'docsync_' || id || '_*')",
+      [.text(Array(table.text.utf8))])
+    for row in triggers {
+      guard case .text(let name) = row[0] else { continue }
+      try program.run("DROP TRIGGER \"\(String(decoding: name, as: UTF8.self))\"")
+    }
+    let refusal = try alter(statement)
+    try program.run(refusal == nil ? "COMMIT" : "ROLLBACK")
+    // Until the next synchronization nobody sees what is edited.
+    if refusal == nil { try moves.stop(table) }
+    return refusal
+  }
+
+  /// A column that is new has its default in all rows.
+  private func note(_ migration: FleetMigration) throws {
+    scratch = try OracleScratch(schema: version.shared)
+    guard case .addColumn(let column, let name, _) = migration,
+      let table = version.shared.table(name), let position = table.position(of: column.name)
+    else { return }
+    arrived[name, default: []].insert(column.name)
+    let value = try scratch.defaultValue(of: position, in: table)
+    for key in shown.keys where key.table == name { shown[key]?[column.name] = value }
+  }
+}
