@@ -4,7 +4,8 @@
 ///
 /// Some tables are the same in every history; what devices show of them is
 /// compared with what was edited. Beside them most histories have tables that
-/// were made up as ``Fleet`` does, on which all devices have to agree.
+/// were made up as ``Fleet`` does, of which all devices have to show what the
+/// oracle says.
 public enum Life {
   /// What came of one history.
   public struct Report: Sendable {

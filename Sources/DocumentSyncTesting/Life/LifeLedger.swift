@@ -34,6 +34,8 @@ final class LifeLedger: Sendable {
     var deletedNotes: Set<String> = []
     var hashes: [RelativePath: ContentHash] = [:]
     var claims: [String: RelativePath] = [:]
+    /// The change sets that were published, as they were.
+    var changeSets: [RelativePath: [UInt8]] = [:]
     var violations: [String] = []
     var isTallyUncertain = false
   }
@@ -89,11 +91,19 @@ final class LifeLedger: Sendable {
       guard let folder = path.parent, folder.parent?.name == "SyncChanges",
         let name = ChangeSetName(path.name)
       else { return }
+      state.changeSets[path] = content
       let claim = "\(folder)/\(name.number)"
       if let known = state.claims[claim], known != path {
         state.violations.append("\(known) and \(path) claim one number")
       }
       state.claims[claim] = path
+    }
+  }
+
+  /// All change sets that were ever published.
+  func changeSets() throws -> [SyncChangeSet] {
+    try state.withLock { $0.changeSets }.sorted { $0.key < $1.key }.map {
+      try ChangeSetCodec.decode($0.value)
     }
   }
 

@@ -61,6 +61,7 @@ struct LifeRun {
       try LifeChecks(world: world, device: device, hasBadClocks: hasBadClocks).run()
     }
     try checkDigests()
+    try world.oracle?.check(world.devices.values.sorted { $0.number < $1.number }, world.ledger)
     if let violation = world.ledger.violations(in: world.memory).first {
       throw FleetFailure(.changedFile, violation)
     }

@@ -12,6 +12,8 @@ final class LifeWorld {
   let plan: LifePlan
   let memory: MemoryDirectory
   let ledger = LifeLedger()
+  /// Knows what the tables that were made up have to show.
+  private(set) var oracle: LifeOracle?
   private(set) var devices: [Int: LifeDevice] = [:]
   private(set) var syncs = 0
   /// How many statements were accepted by the tables that were made up.
@@ -203,6 +205,9 @@ final class LifeWorld {
         storeAt: path, directory: directory, document: "life", client: "device \(number)",
         configuration: LifeDevice.configuration(plan.schema), delegate: Returning(),
         environment: environment)
+      if !plan.schema.tables.isEmpty {
+        oracle = try LifeOracle(schema: plan.schema, beginningWith: path)
+      }
     } else {
       manager = try await DocumentSyncManager.join(
         storeAt: path, directory: directory, client: "device \(number)", delegate: Returning(),
