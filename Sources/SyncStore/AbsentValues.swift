@@ -41,15 +41,18 @@ final class AbsentValues {
     if tokens.count == 1, tokens[0].kind == .quotedName || isName(tokens[0]) {
       return .text(tokens[0].text)
     }
-    try database.execute(sql: "DROP TABLE IF EXISTS temp.docsync_default")
+    // A table for each expression, which stays: SQLite drops none while rows are read from another.
+    let content = ContentHash(of: Array("\(affinity.rawValue) \(expression)".utf8))
+    let name = "temp.docsync_default_\(RowIdentity(bytes: content.bytes).hexadecimal)"
     do {
       // SQLite refuses what is not deterministic in a generated column.
       try database.execute(
         sql: """
-          CREATE TEMP TABLE docsync_default (x, v \(affinity.rawValue) AS (\(expression)));
-          INSERT INTO temp.docsync_default (x) VALUES (1)
+          CREATE TABLE IF NOT EXISTS \(name) \
+          (x INTEGER PRIMARY KEY, v \(affinity.rawValue) AS (\(expression)));
+          INSERT OR IGNORE INTO \(name) (x) VALUES (1)
           """)
-      let statement = try SQLStatement("SELECT v FROM temp.docsync_default", on: database)
+      let statement = try SQLStatement("SELECT v FROM \(name)", on: database)
       guard try statement.step() else { return .null }
       defer { statement.reset() }
       return statement.value(at: 0)

@@ -146,6 +146,28 @@ import Testing
     try converge(devices, "SELECT a FROM t ORDER BY a", ["a", "b", "q"])
   }
 
+  /// The cells of deleted rows are kept where others refer to them, and have the defaults of what
+  /// is added: these are worked out while rows are read.
+  @Test func columnsWithDefaultsAreAddedAfterADeletion() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE t (k TEXT, l INTEGER, a TEXT, p TEXT, q INTEGER, PRIMARY KEY (k, l),
+        FOREIGN KEY (p, q) REFERENCES t ON DELETE RESTRICT)
+      """)
+    try devices[0].run("INSERT INTO t (k, l, a, q) VALUES ('k', 1, 'a', 6)")
+    try converge(devices)
+    try devices[0].run("DELETE FROM t")
+    for device in devices {
+      try device.run(
+        "ALTER TABLE t ADD COLUMN x REAL DEFAULT 2.0; ALTER TABLE t ADD COLUMN y REAL DEFAULT 1.0")
+    }
+    try converge(devices, "SELECT count(*) FROM t", ["0"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
+
   @Test func aVacuumKeepsPendingEditsWithTheirRows() throws {
     let devices = try scratch.devices(
       2,
