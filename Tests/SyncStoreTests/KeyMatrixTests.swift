@@ -273,16 +273,18 @@ import Testing
       "item|b|nb|" + (kind.isReference ? "L2" : "NULL"),
     ]
     let all = ["child|ca|a|NULL", "detail|da|a|NULL", "leaf|la|pa|NULL", "part|pa|1|a"]
-    // A row that goes takes along what refers to it by CASCADE in its key, and
-    // what NO ACTION would hold waits for it.
-    let alone = deletion == .cascade ? ["leaf|la|NULL|NULL"] : []
+    // A row that goes takes along what refers to it by CASCADE in its key. What NO ACTION would
+    // hold keeps it, and is with the row that has its value by now.
+    let isHeld = deletion == .deferred
+    let alone = ["leaf|la|NULL|NULL"]
     let rows: [String]
     switch (edit.name, kind) {
     case ("change the id with foreign keys off", .surrogate):
-      // The row is deleted, as moved to another, and only references outside of
-      // keys follow.
-      rows = ["item|a|na|NULL", "child|ca|a|NULL"] + alone
-    case ("change the id with foreign keys off", .oneToOne): rows = alone
+      // The row is deleted, as moved to another, and references outside of keys
+      // follow.
+      rows = ["item|a|na|NULL"] + (isHeld ? all : ["child|ca|a|NULL"] + alone)
+    case ("change the id with foreign keys off", .oneToOne):
+      rows = isHeld ? ["item|a|na|L1"] + all : alone
     case ("change the id with foreign keys off", .declared):
       rows = ["item|a|na|NULL"] + all
     case ("change the id with foreign keys off", .oneToOneDeclared):
@@ -294,8 +296,7 @@ import Testing
       // Where the old one is held it gives its name to the new one, which stands
       // in for it.
       rows =
-        ["item|a|replaced|" + (kind.isReference ? "L4" : "NULL")] + alone
-        + (deletion == .deferred ? ["child|ca|a|NULL"] : [])
+        ["item|a|replaced|" + (kind.isReference ? "L4" : "NULL")] + (isHeld ? all : alone)
     default: return nil
     }
     return (others + rows).sorted()
