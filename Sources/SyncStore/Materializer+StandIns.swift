@@ -30,7 +30,7 @@ extension Materializer {
           claimants[claim, default: []].append(row)
           isChanged = true
           if checkedClaims.insert(claim).inserted { try loadClaimants(claim) }
-          // One that its table refuses keeps nobody from its identity.
+          // One that its table refuses leaves its identity to others.
           for owner in owner(of: claim) where !owner.isTried {
             owner.isTried = true
             owner.failure = try set.refusal(of: owner, with: owner.ownOverlays)

@@ -29,7 +29,7 @@ final class StoreSession {
 
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
-  /// The rows that are shown although they are deleted, once asked for.
+  /// The rows that are shown although they do not exist, once asked for.
   var undead: Set<RowKey>?
   private(set) lazy var foreign = ForeignRows(database)
 

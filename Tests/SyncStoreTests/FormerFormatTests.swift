@@ -22,6 +22,20 @@ import Testing
     return path
   }
 
+  /// A device that joins by a whole store of the document that another one has.
+  private func joining(_ first: Device, at whole: String) throws -> Device {
+    let binding = first.store.binding
+    return try Device(
+      store: LocalStore.adopt(
+        snapshotAt: whole,
+        binding: StoreBinding(
+          application: binding.application, root: binding.root, directory: scratch.path,
+          documentIdentifier: binding.documentIdentifier, document: binding.document,
+          generation: binding.generation, generationOrdinal: binding.generationOrdinal,
+          client: .random(), clientDescription: "third")),
+      path: whole)
+  }
+
   private let format = "SELECT CAST(value AS TEXT) FROM docsync_meta WHERE key = 'format'"
   private let articles = "SELECT name, stock FROM article ORDER BY name"
 
@@ -52,17 +66,7 @@ import Testing
   @Test func whatAnEarlierVersionLeftIsSynchronized() throws {
     let path = try fixture("device")
     let first = try Device(store: LocalStore.open(at: path), path: path)
-    let binding = first.store.binding
-    let whole = try fixture("whole")
-    let second = try Device(
-      store: LocalStore.adopt(
-        snapshotAt: whole,
-        binding: StoreBinding(
-          application: binding.application, root: binding.root, directory: scratch.path,
-          documentIdentifier: binding.documentIdentifier, document: binding.document,
-          generation: binding.generation, generationOrdinal: binding.generationOrdinal,
-          client: .random(), clientDescription: "third")),
-      path: whole)
+    let second = try joining(first, at: fixture("whole"))
     #expect(try second.rows(format) == ["4"])
     #expect(try second.rows(articles) == ["rice|20", "tea|12"])
     try second.run("UPDATE article SET stock = stock + 10 WHERE name = 'rice'")
@@ -93,17 +97,7 @@ import Testing
     #expect(try first.rows(tags) == shown)
     try first.checkIntegrity()
 
-    let binding = first.store.binding
-    let whole = try fixture("whole", of: 3)
-    let second = try Device(
-      store: LocalStore.adopt(
-        snapshotAt: whole,
-        binding: StoreBinding(
-          application: binding.application, root: binding.root, directory: scratch.path,
-          documentIdentifier: binding.documentIdentifier, document: binding.document,
-          generation: binding.generation, generationOrdinal: binding.generationOrdinal,
-          client: .random(), clientDescription: "third")),
-      path: whole)
+    let second = try joining(first, at: fixture("whole", of: 3))
     _ = try second.store.seal()
     #expect(try second.rows(tags) == shown)
     #expect(try second.store.digest().visible == first.store.digest().visible)

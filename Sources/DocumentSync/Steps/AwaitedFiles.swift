@@ -22,8 +22,8 @@ struct AwaitedFiles: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
-  /// So many waits are said: a marker is a small file, and whoever writes to the
-  /// directory can make this client wait for anything.
+  /// So many waits are said: a marker is a small file, and a forger can
+  /// make this client wait for anything.
   private static let greatestCount = 1_000
 
   /// What of that is said to the others: of all if they are few, else first of

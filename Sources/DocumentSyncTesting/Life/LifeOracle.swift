@@ -5,7 +5,7 @@ import SyncStore
 /// of ``Fleet`` makes of the rows that were there at the beginning, and of all
 /// that was ever published, in whatever generation.
 ///
-/// What is written anew in another generation keeps its stamps, so that it
+/// What is written again in another generation keeps its stamps, so that it
 /// makes no difference that it is said twice.
 struct LifeOracle {
   private let schema: FleetSchema

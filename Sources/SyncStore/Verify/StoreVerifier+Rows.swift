@@ -20,10 +20,10 @@ extension StoreVerifier {
       leaveOut(
         "What follows from what is known was not compared with what is shown, since there are edits "
           + "that are not sealed. Verify again after “docsync sync”.")
-    } else if try isShownByEarlierRules(session) {
+    } else if try isToBeDecidedAgain(session) {
       leaveOut(
-        "What follows from what is known was not compared with what is shown, since that is decided "
-          + "anew by the next synchronization. Verify again after “docsync sync”.")
+        "What follows from what is known was not compared with what is shown, since the next "
+          + "synchronization decides it again. Verify again after “docsync sync”.")
     } else if result.report.findings.count > before {
       leaveOut(
         "What follows from what is known was not compared with what is shown, since the bookkeeping "
@@ -42,7 +42,7 @@ extension StoreVerifier {
 
   /// Whether what is shown was decided by an earlier version, whose rules were others, or is to be
   /// decided again for another reason.
-  private func isShownByEarlierRules(_ session: StoreSession) throws -> Bool {
+  private func isToBeDecidedAgain(_ session: StoreSession) throws -> Bool {
     let format = try Bookkeeping.format(of: database) ?? 0
     return try format < Bookkeeping.fourthFormat || session.isSettlingDue()
   }

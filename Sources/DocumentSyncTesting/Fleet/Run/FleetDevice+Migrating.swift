@@ -67,7 +67,7 @@ extension FleetDevice {
     }
     let refusal = try alter(statement)
     try program.run(refusal == nil ? "COMMIT" : "ROLLBACK")
-    // Until the next synchronization nobody sees what is edited.
+    // Until the next synchronization no trigger sees what is edited.
     if refusal == nil { try moves.stop(table) }
     return refusal
   }
