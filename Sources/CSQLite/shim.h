@@ -17,10 +17,6 @@ static inline int csqlite_set_triggers_enabled(sqlite3 *db, int enabled) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, enabled, (int *)0);
 }
 
-static inline int csqlite_set_trusted_schema(sqlite3 *db, int trusted) {
-  return sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, trusted, (int *)0);
-}
-
 static inline int csqlite_set_defensive(sqlite3 *db, int defensive) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, defensive, (int *)0);
 }

@@ -82,6 +82,7 @@ extension Bookkeeping {
   static func forget(_ id: Int, _ database: Database) throws {
     try forgetConflicts(of: id, database)
     var remade = try RemadeTables.read(database)
+    remade.sealed?[id] = nil
     if remade.noticed.removeValue(forKey: id) != nil { try remade.write(database) }
     try database.execute(
       sql: """

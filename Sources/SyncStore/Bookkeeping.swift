@@ -16,7 +16,7 @@ enum Bookkeeping {
   ]
 
   /// The keys of `docsync_meta` of which the same is true.
-  static let documentMeta = ["fingerprintKey", "configuration"]
+  static let documentMeta = ["fingerprintKey", "configuration", OriginalKeys.key]
 
   /// Statements that make the tables that every store of a version has.
   static func creation(upTo version: Int = format) -> [String] {

@@ -273,7 +273,7 @@ struct CaptureTriggers {
 
   /// When another row has the new one's values in a unique index. It may say
   /// so too often: whether the new row meets the condition of a partial index
-  /// is not asked, since NEW's columns have lost their affinities.
+  /// is mostly not asked, see ``mayMeet(_:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
@@ -281,13 +281,43 @@ struct CaptureTriggers {
         return "\(table.quotedName).\(term) = \(value) COLLATE \(quoted(SQLName(column.1)))"
       }
     }
-    // The new row as a table of one row with the same column names, so that
-    // the index's own text can be evaluated on it unchanged.
-    let columns = table.allColumns.map { "\(newValue($0)) AS \(quoted($0))" }
-    let source = "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
-    return zip(index.terms, index.collations).map { term, collation in
-      "(\(term)) = (SELECT \(term) FROM \(source)) COLLATE \(quoted(SQLName(collation)))"
-    } + (index.condition.map { ["(\($0))"] } ?? [])
+    let source = newRow { newValue($0) }
+    let isEvaluated = index.columns.contains(nil) ? index.condition.map(mayMeet) : nil
+    let terms = zip(index.terms, index.collations).map { term, collation in
+      let value = "(SELECT \(term) FROM \(source))"
+      let guarded = isEvaluated.map { "CASE WHEN \($0) THEN \(value) END" } ?? value
+      return "(\(term)) = \(guarded) COLLATE \(quoted(SQLName(collation)))"
+    }
+    // The condition comes first, since also of the rows that are there only those that meet it
+    // have values that the terms can be made of.
+    return (index.condition.map { ["(\($0))"] } ?? []) + terms
+  }
+
+  /// The new row as a table of one row with the same column names, so that
+  /// the index's own text can be evaluated on it unchanged.
+  private func newRow(_ value: (SQLName) -> String) -> String {
+    let columns = table.allColumns.map { "\(value($0)) AS \(quoted($0))" }
+    return "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
+  }
+
+  /// Whether the new row may meet a partial index's condition. Expressions of such an index are
+  /// not evaluated otherwise: they may fail (`json_extract(data, '$.id')`, `abs(n)`), where the
+  /// condition (`json_valid(data)`) keeps SQLite from evaluating them.
+  ///
+  /// NEW's columns have lost their affinities and collations, by which a condition compares. A
+  /// cast has one, but changes values of other types. So it is asked both ways.
+  private func mayMeet(_ condition: String) -> String {
+    let cast = newRow { name in
+      guard let column = table.columns.first(where: { $0.name == name }) else {
+        return newValue(name)
+      }
+      let value =
+        column.affinity == .blob
+        ? newValue(name) : "CAST(\(newValue(name)) AS \(column.affinity.rawValue))"
+      return "\(value) COLLATE \(quoted(SQLName(column.collation)))"
+    }
+    let sources = [newRow { newValue($0) }, cast]
+    return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
   /// What a column of the new row will hold. REPLACE puts its default into a

@@ -16,7 +16,7 @@ struct CheckedSnapshot {
   /// How its text is encoded.
   let encoding: String
 
-  /// Checks the file at `path` on a connection that trusts nothing in it.
+  /// Checks the file at `path`.
   /// Throws `missing`, `damaged` or `newerFormat`, and what `checkCancellation`
   /// throws.
   init(
@@ -24,8 +24,7 @@ struct CheckedSnapshot {
   ) throws {
     try LocalStore.checkFile(path)
     self = try StoreError.mapping(path) {
-      let connection = try StoreConnection(
-        path: path, busyTimeout: busyTimeout, trustsSchema: false)
+      let connection = try StoreConnection(path: path, busyTimeout: busyTimeout)
       do {
         let checked = try connection.queue.writeWithoutTransaction { database in
           try QueryCancellation.run(database, checkCancellation) {

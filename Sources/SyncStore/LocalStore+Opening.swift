@@ -85,13 +85,16 @@ extension LocalStore {
     }
     // Here, so that no reader has to write it.
     _ = try ClientRegistry(database).number(of: binding.client)
+    var originalKeys = OriginalKeys()
     for var table in schema.tables {
       table.origin = random()
       table.hasUnstampedRows =
         try Bool.fetchOne(
           database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName))") ?? false
+      if table.hasUnstampedRows { try originalKeys.note(table, database) }
       try Bookkeeping.register(table, database)
     }
+    try originalKeys.write(database)
     let registered = try SchemaReader(
       database: database, configuration: configuration, path: path
     ).read(registered: try Bookkeeping.registered(database))

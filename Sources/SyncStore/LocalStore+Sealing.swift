@@ -33,7 +33,7 @@ extension LocalStore {
   /// Seals within a transaction.
   ///
   /// - Parameter comparesRemade: Whether tables that were made anew are to be
-  ///   logged if nobody has compared them (``compareRemadeTables(with:checkCancellation:)``):
+  ///   logged if nobody has compared them (``compare(_:with:checkCancellation:)``):
   ///   what comes next must not overwrite what they hold.
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },

@@ -147,8 +147,7 @@ extension LocalStore {
   ) throws -> LocalStore {
     try checkFile(path)
     return try StoreError.mapping(path) {
-      let connection = try StoreConnection(
-        path: path, busyTimeout: options.busyTimeout, trustsSchema: false)
+      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
       do {
         let configuration = try connection.queue.writeWithoutTransaction { database in
           try QueryCancellation.run(database, checkCancellation) {

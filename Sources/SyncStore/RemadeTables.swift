@@ -9,8 +9,19 @@ import SyncModel
 /// its rows were is not in the store any more. So it is looked up in the
 /// document: see ``RemakeComparison``.
 struct RemadeTables: Codable, Equatable {
+  /// What this store had sealed at a time.
+  struct Sealed: Codable, Equatable {
+    /// The client that it was.
+    var client: ClientIdentifier
+    /// The number of the last change set; 0 for none.
+    var number: UInt64
+  }
+
   /// When each was noticed, in milliseconds since 1970, by its number.
   var noticed: [Int: Int64] = [:]
+  /// What was sealed before each was noticed: what a program did since it made the table again
+  /// follows. Absent in stores of earlier builds.
+  var sealed: [Int: Sealed]?
   /// Whether tables were compared, and what is shown was not decided since. Absent in stores of
   /// earlier builds.
   var isSettlingDue: Bool?
@@ -42,7 +53,12 @@ struct RemadeTables: Codable, Equatable {
   static func note(_ tables: [Int], _ session: StoreSession) throws {
     guard !tables.isEmpty else { return }
     var remade = try read(session.database)
-    for table in tables { remade.noticed[table] = session.now }
+    let sealed = Sealed(
+      client: session.ownClient, number: try session.clients.vector().number(of: session.ownClient))
+    for table in tables {
+      remade.noticed[table] = session.now
+      remade.sealed = (remade.sealed ?? [:]).merging([table: sealed]) { $1 }
+    }
     try remade.write(session.database)
     session.uncomparedTables = nil
   }
@@ -56,21 +72,39 @@ extension StoreSession {
     return schema.tables.compactMap { table in remade[table.id].map { (table, $0) } }
   }
 
-  /// Notes that all tables are compared.
-  func forgetRemadeTables() throws {
-    try RemadeTables(isSettlingDue: true).write(database)
+  /// What the store contained when a table was noticed that a program had made again.
+  func vector(beforeRemakeOf table: Int) throws -> VersionVector {
+    var vector = try clients.vector()
+    guard let sealed = try RemadeTables.read(database).sealed?[table],
+      let entry = vector[sealed.client], entry.number > sealed.number
+    else { return vector }
+    vector[sealed.client] =
+      sealed.number > 0 ? VersionVector.Entry(number: sealed.number, hash: entry.hash) : nil
+    return vector
+  }
+
+  /// Notes that tables are compared.
+  func forgetRemadeTables(_ tables: [Int]) throws {
+    var remade = try RemadeTables.read(database)
+    for table in tables {
+      remade.noticed[table] = nil
+      remade.sealed?[table] = nil
+    }
+    remade.isSettlingDue = true
+    try remade.write(database)
     uncomparedTables = nil
   }
 
   /// Gives rows that were inserted unseen into a table that a program has made again the
   /// identities that comparing will give them: what refers to them is sealed before that.
   ///
-  /// Only where every row that was there before has an identity. Where rows are older than
-  /// syncing, only the comparison tells which are new.
+  /// Where rows are older than syncing, their numbers tell which are not new.
   func nameUnseenRows(of id: Int) throws {
     let table = schema[id]
-    guard table.identity == .surrogate, !table.hasUnstampedRows else { return }
+    guard table.identity == .surrogate else { return }
     let access = try access(id)
+    let original = table.hasUnstampedRows ? try OriginalKeys.read(database) : OriginalKeys()
+    guard let original else { return }
     let key = quoted(table.keyColumns[0])
     let reading = try SQLStatement(
       "SELECT \(key) FROM \(table.quotedName) "
@@ -80,8 +114,21 @@ extension StoreSession {
     while try reading.step() { keys.append(reading.value(at: 0)) }
     for key in keys {
       guard let row = try access.row([key]), let number = StoreSession.key(key) else { continue }
+      if table.hasUnstampedRows, original.mayContain(number, of: table),
+        try !isGone(try access.originalIdentity(of: number), access)
+      {
+        continue
+      }
       try access.setIdentity(SchemaRenewal.identity(of: [key] + row.values, in: table), of: number)
     }
+  }
+
+  /// Whether a row is known not to be shown.
+  private func isGone(_ identity: RowIdentity, _ access: TableAccess) throws -> Bool {
+    guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
+      return false
+    }
+    return try !wasShown(RowKey(table: access.table.id, identity: identity), state)
   }
 
   /// Whether the next sealing decides again what is shown of all rows: the tables are compared,
@@ -151,36 +198,55 @@ extension StoreSession {
     for (table, noticed) in remade {
       try SchemaArrival(session: self).logRows(of: table.id, noticed: noticed)
     }
-    try forgetRemadeTables()
+    try forgetRemadeTables(remade.map(\.table.id))
   }
+}
+
+/// A table that a program has made anew, and whose rows have not been compared yet.
+public struct RemadeTable: Hashable, Sendable {
+  /// Its name.
+  public var name: SQLName
+  /// What the store contained before it sealed what was edited since.
+  public var vector: VersionVector
 }
 
 extension LocalStore {
   /// The tables that a program has made anew, and whose rows have to be
   /// compared with what they were before anything is applied.
-  public func remadeTables() throws -> [SQLName] {
-    try read { try $0.remadeTables().map(\.table.name) }
+  public func remadeTables() throws -> [RemadeTable] {
+    try read { session in
+      try session.remadeTables().map {
+        RemadeTable(name: $0.table.name, vector: try session.vector(beforeRemakeOf: $0.table.id))
+      }
+    }
   }
 
-  /// Compares the rows of ``remadeTables()`` with those of another store of
+  /// Logs all rows of ``remadeTables()`` as of 1970: nothing tells what they were.
+  public func logRemadeTables() throws { try write { try $0.logRemadeTables() } }
+
+  /// Compares the rows of tables that a program has made anew with those of another store of
   /// the document, and logs what is different: as an edit at the time when it
   /// was noticed that the tables were made anew. The next sealing seals it.
   ///
-  /// - Parameter base: A store of the document that has applied what this one
-  ///   has applied and sealed, and nothing else, as far as that can be had.
-  ///   What others have said that is not here yet counts for more than what
-  ///   is different; where it has less, that is left as it is. `nil` for none:
-  ///   then all rows are logged as of 1970.
-  public func compareRemadeTables(
-    with base: LocalStore?, checkCancellation: @escaping () throws -> Void = {}
+  /// - Parameters:
+  ///   - tables: Those of ``remadeTables()`` that have one vector.
+  ///   - base: A store of the document that has applied what that vector contains, and
+  ///     nothing else, as far as that can be had.
+  ///     What others have said that is not here yet counts for more than what
+  ///     is different; where it has less, that is left as it is.
+  public func compare(
+    _ tables: [RemadeTable], with base: LocalStore,
+    checkCancellation: @escaping () throws -> Void = {}
   ) throws {
-    guard let base else { return try write { try $0.logRemadeTables() } }
+    let names = Set(tables.map(\.name))
     try base.read { former in
+      let vector = try former.clients.vector()
       try write { session in
         try session.freeKeysOfHiddenRows(onlyTaken: true)
-        let isExact = try former.clients.vector().matches(session.clients.vector())
-        for (table, noticed) in try session.remadeTables() {
+        let remade = try session.remadeTables().filter { names.contains($0.table.name) }
+        for (table, noticed) in remade {
           try checkCancellation()
+          let isExact = try vector.matches(session.vector(beforeRemakeOf: table.id))
           guard
             let comparison = try RemakeComparison(
               table, session: session, former: former, noticed: noticed, isExact: isExact,
@@ -191,7 +257,7 @@ extension LocalStore {
           }
           try comparison.run()
         }
-        try session.forgetRemadeTables()
+        try session.forgetRemadeTables(remade.map(\.table.id))
       }
     }
   }

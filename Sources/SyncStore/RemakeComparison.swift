@@ -15,6 +15,8 @@ struct RemakeComparison {
   private let former: StoreSession
   private let formerAccess: TableAccess
   private let log: RemakeLog
+  /// Whether the other store knows all that this one did before the remake: what this one knows
+  /// besides, it has sealed since.
   private let isExact: Bool
   private let checkCancellation: () throws -> Void
   /// The cells that can be compared, by their positions here and there.
@@ -155,9 +157,11 @@ struct RemakeComparison {
       if row.here?.existence == .inserted, row.here?.isKept != true {
         // Of what is shown here, and not there, the conditions are others; or
         // the other store lacks what this one knows.
-        if row.there == nil { try logUnknown(cells.map(\.here), key: key) }
+        if row.there == nil, !isExact { try logUnknown(cells.map(\.here), key: key) }
         return
       }
+      // Triggers saw the insertion, and it is sealed.
+      if isExact, row.here?.existence == .inserted, !isSame(row) { return }
       // Where others have deleted it meanwhile, that counts.
       let isGoneThere = row.there?.existence == .deleted && !isSame(row)
       if !isGoneThere { try logInsertion(values, key: key) }
@@ -190,7 +194,8 @@ struct RemakeComparison {
       // A column of another type holds the same value in another form.
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
-        lacking.append(here)
+        // What triggers saw before the remake is sealed as the table holds it.
+        if !isExact { lacking.append(here) }
       } else {
         changed.append((here, before.values[there]))
       }
@@ -210,9 +215,11 @@ struct RemakeComparison {
 
   private func logInsertion(_ values: [Value], key: [Value]) throws {
     guard table.identity == .surrogate else { return try log.addInsertion(key: key, nil) }
-    // Rows that a migration makes alike on every device are one row.
+    // Rows that a migration makes alike on every device are one row. What refers to them may be
+    // sealed already.
+    let named = try StoreSession.key(key[0]).flatMap(access.explicitIdentity)
     try log.addInsertion(
-      key: key, SchemaRenewal.identity(of: key + values, in: table))
+      key: key, named ?? SchemaRenewal.identity(of: key + values, in: table))
   }
 
   // MARK: - Rows that are gone

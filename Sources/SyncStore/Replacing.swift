@@ -201,9 +201,11 @@ struct Replacing {
     }
     for key in Bookkeeping.documentMeta {
       try database.execute(
-        sql: "INSERT OR REPLACE INTO main.docsync_meta (key, value) "
-          + "SELECT key, value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",
-        arguments: [key])
+        sql: """
+          DELETE FROM main.docsync_meta WHERE key = ?1;
+          INSERT INTO main.docsync_meta (key, value) \
+          SELECT key, value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?1
+          """, arguments: [key, key])
     }
     let whole = try Data.fetchOne(
       database, sql: "SELECT value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",

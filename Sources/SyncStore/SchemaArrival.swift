@@ -117,8 +117,10 @@ struct SchemaArrival {
     mutating func addInsertion(_ key: [Value], _ identity: RowIdentity?) throws {
       let next = begin(insert, key, at: identity == nil ? noticed : Self.unknownTime)
       if table.identity == .surrogate {
+        let named =
+          try identity == nil ? nil : StoreSession.key(key[0]).flatMap(access.explicitIdentity)
         let given = table.hasUnstampedRows ? identity : nil
-        insert.bind(blob: try (given ?? newIdentity(key)).bytes, at: next)
+        insert.bind(blob: try (named ?? given ?? newIdentity(key)).bytes, at: next)
       } else {
         insert.bind(null: next)
       }

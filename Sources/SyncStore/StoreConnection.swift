@@ -23,11 +23,12 @@ final class StoreConnection: Sendable {
   let queue: DatabaseQueue
   let appTriggers = AppTriggerRuns()
 
-  /// - Parameter trustsSchema: Whether the schema is that of this device's
-  ///   own store. On one that was downloaded, and not checked yet, views and
-  ///   triggers may not call functions or virtual tables; a full-text index
-  ///   that triggers maintain needs them.
-  init(path: String, busyTimeout: Double, trustsSchema: Bool = true) throws {
+  /// The schema is trusted, also that of a store that was downloaded and not checked yet: otherwise
+  /// SQLite 3.40 and older refuse every row of a table with JSON functions in a CHECK, an index or
+  /// a generated column, and `quick_check` with them, since they count these among what is not safe
+  /// (`pragma_function_list`). No view is read and no trigger fires here, so that only what is
+  /// deterministic is called.
+  init(path: String, busyTimeout: Double) throws {
     self.path = path
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
@@ -37,8 +38,7 @@ final class StoreConnection: Sendable {
       appTriggers.addFunction(to: database)
       try database.execute(
         sql: """
-          PRAGMA synchronous = EXTRA; \
-          PRAGMA trusted_schema = \(trustsSchema ? "ON" : "OFF"); \
+          PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = ON; \
           PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
           """)
       if let connection = database.sqliteConnection {
@@ -86,9 +86,6 @@ final class StoreConnection: Sendable {
       guard let copy else { continue }
       try database.execute(sql: copy)
       count += 1
-      // A store that was downloaded is its device's own by now, and older versions
-      // of SQLite count full-text tables among what is not safe.
-      if let connection = database.sqliteConnection { csqlite_set_trusted_schema(connection, 1) }
       do {
         _ = try SQLStatement("EXPLAIN " + trigger.firingStatement(database), on: database)
         appTriggers.add(original)

@@ -16,14 +16,14 @@ struct RemakeSteps: StoreSteps {
 
   /// Compares the tables, before anything is applied to them.
   func run() throws {
-    let names = try store.remadeTables()
-    guard !names.isEmpty else { return }
+    let remade = try store.remadeTables()
+    guard !remade.isEmpty else { return }
     context.environment.logger.notice(
-      "made anew in \(store.path): \(names.joined(separator: ", "))")
+      "made anew in \(store.path): \(remade.map(\.name).joined(separator: ", "))")
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
     do {
-      try compare(siblings)
+      try compare(remade, siblings)
       try siblings.removeAll()
     } catch {
       try siblings.removeAll()
@@ -31,17 +31,19 @@ struct RemakeSteps: StoreSteps {
     }
   }
 
-  private func compare(_ siblings: LocalSiblings) throws {
-    let vector = try store.vector()
-    guard let base = try base(containedIn: vector, siblings) else {
+  private func compare(_ remade: [RemadeTable], _ siblings: LocalSiblings) throws {
+    // What this store had sealed is all that differs.
+    let states = Dictionary(grouping: remade, by: \.vector).sorted { $1.key.contains($0.key) }
+    guard let first = states.first, let base = try base(containedIn: first.key, siblings) else {
       context.environment.logger.notice("there is no whole store to compare \(store.path) with")
-      return try store.compareRemadeTables(
-        with: nil, checkCancellation: context.checkCancellation)
+      return try store.logRemadeTables()
     }
     do {
-      try catchUp(base, to: vector)
-      context.begin(.applying)
-      try store.compareRemadeTables(with: base, checkCancellation: context.checkCancellation)
+      for (vector, tables) in states {
+        try catchUp(base, to: vector)
+        context.begin(.applying)
+        try store.compare(tables, with: base, checkCancellation: context.checkCancellation)
+      }
       try base.close()
     } catch {
       try base.close()
@@ -82,7 +84,7 @@ struct RemakeSteps: StoreSteps {
       checkCancellation: context.checkCancellation)
   }
 
-  /// Applies what this store has applied and sealed, and nothing else.
+  /// Applies what a vector contains, and nothing else.
   private func catchUp(_ base: LocalStore, to vector: VersionVector) throws {
     let unheard = SharedFiles(files.directory, context: context.unheard)
     let fetch = try ChangeFetch(
@@ -94,6 +96,7 @@ struct RemakeSteps: StoreSteps {
     let sealed = try store.ancestralChangeSets() + store.sealedChangeSets()
     let unpublished = try sealed.filter {
       $0.isKept && $0.number > has.number(of: $0.client)
+        && $0.number <= vector.number(of: $0.client)
     }.map { sealed in
       let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
       return ReceivedChangeSet(

@@ -21,8 +21,7 @@ public struct SnapshotExamination: Sendable {
   /// What commands have come to, as the layer above has written it.
   public private(set) var commandState: [UInt8]?
 
-  /// Looks at the database at `path`, on a connection that trusts nothing in
-  /// it and cannot write.
+  /// Looks at the database at `path`, on a connection that cannot write.
   ///
   /// - Parameter checkCancellation: Called now and then; what it throws is
   ///   thrown.
@@ -31,7 +30,7 @@ public struct SnapshotExamination: Sendable {
     configuration.readonly = true
     configuration.foreignKeysEnabled = false
     configuration.prepareDatabase { database in
-      try database.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+      try database.execute(sql: "PRAGMA trusted_schema = ON; PRAGMA cell_size_check = ON")
     }
     do {
       let queue = try DatabaseQueue(path: path, configuration: configuration)

@@ -324,6 +324,7 @@ struct RandomSchema {
     let readable = readable(index).filter { !table.key.contains($0) }
     guard !plain.isEmpty else { return }
     var unique = FleetUnique(name: "\(table.name)_u\(table.uniques.count + 1)", terms: [])
+    var documented: SQLName?
     let chosen = Array(dice.shuffled(plain).prefix(dice.chance(35) ? 2 : 1))
     unique.terms = chosen.map { column in
       let own = table.columns[column].collation
@@ -331,11 +332,17 @@ struct RandomSchema {
     }
     if !readable.isEmpty, dice.chance(20) {
       let name = table.columns[dice.pick(readable)].name
-      unique.terms = [.expression(dice.pick(["lower(\(name))", "\(name) + 0", "abs(\(name))"]))]
+      let expression = dice.pick(["lower(\(name))", "\(name) + 0", "abs(\(name))"])
+      unique.terms = [.expression(expression)]
+      // Fails where the condition does not hold.
+      documented = expression.hasPrefix("abs") ? name : nil
     }
     if !readable.isEmpty, dice.chance(20) {
       let name = table.columns[dice.pick(readable)].name
       unique.condition = dice.pick(["\(name) IS NOT NULL", "\(name) > 1", "\(name) = 'a'"])
+    } else if let documented {
+      unique.terms = [.expression("json_extract(\(documented), '$')")]
+      unique.condition = "json_valid(\(documented))"
     }
     if let generated = table.columns.firstIndex(where: { $0.generated != nil }), dice.chance(25) {
       unique.terms = [.column(generated, .binary)]

@@ -1,0 +1,56 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The numbers of the rows with surrogate keys that were there when syncing began: of these nothing
+/// is noted until they are edited.
+///
+/// Where a program makes a table again and inserts rows before triggers see it, this tells which rows
+/// are new. It is the same on every device of a document.
+struct OriginalKeys: Codable, Equatable {
+  /// In ascending order, by the names of tables in change sets.
+  private var ranges: [SQLName: [ClosedRange<Int64>]] = [:]
+
+  /// Where they are kept among what bookkeeping knows of the document. Absent in stores of earlier
+  /// builds.
+  static let key = "originalKeys"
+
+  /// Numbers with more gaps than this are kept as if the last ranges were one.
+  static let greatestCount = 1_000
+
+  /// `nil` if nothing is known of any table.
+  static func read(_ database: Database) throws -> OriginalKeys? {
+    guard let bytes = try Bookkeeping.meta(key, database) else { return nil }
+    return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
+  }
+
+  func write(_ database: Database) throws {
+    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+  }
+
+  /// Notes the rows that a table has.
+  mutating func note(_ table: TableSchema, _ database: Database) throws {
+    guard table.identity == .surrogate else { return }
+    let key = quoted(table.keyColumns[0])
+    let reading = try SQLStatement(
+      "SELECT \(key) FROM \(table.quotedName) ORDER BY \(key)", on: database)
+    var found: [ClosedRange<Int64>] = []
+    while try reading.step() {
+      let number = reading.integer(at: 0)
+      if let last = found.last,
+        last.upperBound == number - 1 || found.count == Self.greatestCount
+      {
+        found[found.count - 1] = last.lowerBound...number
+      } else {
+        found.append(number...number)
+      }
+    }
+    ranges[table.wireName] = found
+  }
+
+  /// Whether a row of a table may have had a number from the beginning.
+  func mayContain(_ number: Int64, of table: TableSchema) -> Bool {
+    guard let ranges = ranges[table.wireName] else { return true }
+    return ranges.contains { $0.contains(number) }
+  }
+}
