@@ -18,6 +18,9 @@ final class TableExport {
   /// Of the row at hand, the counters to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
+  /// The rows whose insertion was exported, where a later batch may tell of additions to their
+  /// counters: the insertion has said them, since it says what the table holds.
+  private var inserted: Set<RowFingerprint> = []
   /// For the row at hand, by column, where its values are.
   private var cellRows: [Int]
 
@@ -68,6 +71,9 @@ final class TableExport {
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
+      if outcome == .insert, !batch.isLast, !table.counters.isEmpty {
+        inserted.insert(identities.fingerprints[row])
+      }
       if outcome == nil, batch.rows[row].first == .insert {
         try forgetKey(row, batch, identities, &suspects)
       }
@@ -298,6 +304,11 @@ final class TableExport {
     }
     for (index, position) in cellPositions.enumerated() {
       guard var time = editTime(of: position, log) ?? log.insertTime else { continue }
+      if table.columns[position].domain == .counter,
+        inserted.contains(identities.fingerprints[row])
+      {
+        continue
+      }
       if let counter = try counter(at: position, log, batch, kept, at: time) {
         guard let sum = counter.sums[session.ownClient], counter != counterBefore else { continue }
         let added = CounterValue.added(

@@ -11,14 +11,32 @@ import Testing
   private static let schema = """
     CREATE TABLE p (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
     CREATE TABLE c (id TEXT PRIMARY KEY, p INTEGER REFERENCES p ON DELETE RESTRICT);
+    CREATE TABLE stock (id TEXT PRIMARY KEY, name TEXT, count INTEGER);
     INSERT INTO p VALUES (1, 'old', 'b'), (2, 'old', 'b'), (3, 'old', 'b');
     """
 
-  private func devices() throws -> [Device] {
+  private func devices(counting: Bool = false) throws -> [Device] {
     var options = LocalStore.Options()
     options.rowsPerChangeSet = 2
     options.bytesPerChangeSet = 1
-    return try scratch.devices(2, Self.schema, options: options)
+    var configuration = StoreConfiguration()
+    if counting { configuration.columnMergeTypes = ["stock": ["count": .counter]] }
+    return try scratch.devices(2, Self.schema, configuration: configuration, options: options)
+  }
+
+  /// An insertion says what the table holds, with all that was added in the same time.
+  @Test func additionsToRowsOfEarlierBatchesCountOnce() throws {
+    let devices = try devices(counting: true)
+    try devices[0].run(
+      """
+      INSERT INTO stock VALUES ('a', 'x', 5), ('b', 'x', 1);
+      UPDATE stock SET count = count + 2, name = 'y' WHERE id = 'a'
+      """)
+    #expect(try devices[0].outgoing().count > 1)
+    try converge(devices, "SELECT count FROM stock ORDER BY id", ["7", "1"])
+    try devices[1].run("UPDATE stock SET count = count + 1")
+    try devices[0].run("UPDATE stock SET count = count - 3")
+    try converge(devices, "SELECT count FROM stock ORDER BY id", ["5", "-1"])
   }
 
   @Test(arguments: ["DELETE FROM p WHERE id = 1", "UPDATE p SET id = 99 WHERE id = 1"])

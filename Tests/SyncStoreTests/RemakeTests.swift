@@ -396,6 +396,29 @@ import Testing
       ["changed", "elsewhere", "first"])
   }
 
+  /// A row that went unseen is not written again because a deleted one refers to it.
+  @Test func rowsThatWentUnseenStayAway() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (name TEXT PRIMARY KEY, room TEXT);
+      CREATE TABLE book (id INTEGER PRIMARY KEY, shelf TEXT REFERENCES shelf ON DELETE CASCADE);
+      INSERT INTO shelf VALUES ('a', 'hall'), ('b', 'attic');
+      INSERT INTO book VALUES (1, 'a'), (2, 'a'), (3, 'b');
+      """)
+    try devices[0].run("DELETE FROM book WHERE id = 1")
+    _ = try devices[0].outgoing()
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; CREATE TABLE new (name TEXT PRIMARY KEY, room TEXT);
+      INSERT INTO new SELECT * FROM shelf WHERE name = 'b';
+      DROP TABLE shelf; ALTER TABLE new RENAME TO shelf;
+      """)
+    _ = try devices[0].store.status()
+    try converge(devices, "SELECT name, room FROM shelf", ["b|attic"])
+    try converge(devices, "SELECT id FROM book", ["3"])
+  }
+
   @Test func whatIsNotComparedIsNotUploaded() throws {
     let devices = try devices()
     try devices[0].run(Migration.django.sql())

@@ -72,7 +72,7 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
 
   /// What shows faults that are not mended, and is drawn only where it is
   /// asked for. `Documentation/Reliability.md` names the faults.
-  public static let openFaults: FleetFeatures = [.oneToOne, .identities, .alters]
+  public static let openFaults: FleetFeatures = [.oneToOne, .identities]
 
   /// Everything that is drawn where nothing else is asked for.
   public static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
