@@ -77,7 +77,9 @@ extension ChangeExport {
           parent: table.id, columns: reference.columnsName,
           key: table.referenceKey(
             try table.referredValues(of: parent.identity, by: reference), reference))
-        for child in try session.keptRows(referringBy: key) where !done.contains(child) {
+        // Rows of other tables may refer by the same column of the parent.
+        for child in try session.keptRows(referringBy: key)
+        where child.table == reference.child && !done.contains(child) {
           let kept = try session.kept(child)
           switch kept?.reason {
           case .parked:

@@ -20,11 +20,22 @@ extension TableAccess {
       if let identity = try explicitIdentity(of: key) {
         return try !countsUnseen && keysInLog().unseen.contains(key) ? nil : identity
       }
-      guard try isTaken(key) || keysInLog().gone.contains(key) else { return nil }
+      guard try isTaken(key) || keysInLog().gone.contains(key) || mayHaveGoneUnseen(key) else {
+        return nil
+      }
       return try originalIdentity(of: key)
     }
     guard try isTaken(key) || loggedKey(key) != nil else { return nil }
     return try identity(ofLocalKey: key)
+  }
+
+  /// Whether a row that is older than syncing may have had a key until it went unseen: the table
+  /// was made again and is not compared yet.
+  private func mayHaveGoneUnseen(_ key: Int64) throws -> Bool {
+    guard table.hasUnstampedRows, try session.tablesToCompare().contains(table.id),
+      try OriginalKeys.read(session.database)?.contains(key, of: table) == true
+    else { return false }
+    return try !session.isGone(originalIdentity(of: key), self)
   }
 
   private func keysInLog() throws -> LoggedKeys {

@@ -48,6 +48,14 @@ struct OriginalKeys: Codable, Equatable {
     ranges[table.wireName] = found
   }
 
+  /// Whether a row of a table had a number from the beginning, as far as that is known.
+  func contains(_ number: Int64, of table: TableSchema) -> Bool {
+    guard let ranges = ranges[table.wireName], ranges.count < Self.greatestCount else {
+      return false
+    }
+    return ranges.contains { $0.contains(number) }
+  }
+
   /// Whether a row of a table may have had a number from the beginning.
   func mayContain(_ number: Int64, of table: TableSchema) -> Bool {
     guard let ranges = ranges[table.wireName] else { return true }

@@ -124,7 +124,7 @@ extension StoreSession {
   }
 
   /// Whether a row is known not to be shown.
-  private func isGone(_ identity: RowIdentity, _ access: TableAccess) throws -> Bool {
+  func isGone(_ identity: RowIdentity, _ access: TableAccess) throws -> Bool {
     guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
       return false
     }

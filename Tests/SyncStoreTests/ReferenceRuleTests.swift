@@ -144,11 +144,15 @@ import Testing
     try converge(devices, "SELECT count(*) FROM node", ["0"])
   }
 
-  @Test func deletingARowDeletesTheHiddenOnesThatReferToIt() throws {
+  /// Also where another table refers to the same column by one of its own that is elsewhere.
+  @Test(arguments: [
+    "", "CREATE TABLE award (id TEXT PRIMARY KEY, a, b, parent TEXT REFERENCES parent);",
+  ])
+  func deletingARowDeletesTheHiddenOnesThatReferToIt(other: String) throws {
     let devices = try scratch.devices(
       2,
       """
-      CREATE TABLE parent (id TEXT PRIMARY KEY);
+      CREATE TABLE parent (id TEXT PRIMARY KEY); \(other)
       CREATE TABLE child (id TEXT PRIMARY KEY, parent TEXT REFERENCES parent, seat INTEGER UNIQUE);
       INSERT INTO parent VALUES ('p'), ('q');
       """)

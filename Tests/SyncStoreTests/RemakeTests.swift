@@ -396,6 +396,31 @@ import Testing
       ["changed", "elsewhere", "first"])
   }
 
+  /// Triggers see that a row went with the one that it refers to in its key, and nothing sees that
+  /// this one did.
+  @Test func rowsThatWentWithUnseenOnesAreDeleted() throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["tag": .editWins]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE label (note TEXT, tag INTEGER REFERENCES tag ON DELETE CASCADE,
+        PRIMARY KEY (note, tag)) WITHOUT ROWID;
+      INSERT INTO tag VALUES (3, 'red'), (6, 'blue');
+      INSERT INTO label VALUES ('a', 3), ('a', 6);
+      """, configuration: configuration)
+    try devices[1].run("UPDATE tag SET name = 'azure' WHERE id = 6")
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; CREATE TABLE new (id INTEGER PRIMARY KEY, name TEXT);
+      INSERT INTO new SELECT * FROM tag; DROP TABLE tag; ALTER TABLE new RENAME TO tag;
+      PRAGMA foreign_keys = ON; DELETE FROM tag WHERE id = 6;
+      """)
+    try converge(devices, "SELECT name FROM tag ORDER BY 1", ["azure", "red"])
+    try converge(devices, "SELECT tag.name FROM label JOIN tag ON id = tag", ["red"])
+  }
+
   /// A row that went unseen is not written again because a deleted one refers to it.
   @Test func rowsThatWentUnseenStayAway() throws {
     let devices = try scratch.devices(
