@@ -162,6 +162,7 @@ extension LocalStore {
     unannounced.append(incarnation)
     try Bookkeeping.setMeta("incarnations", to: Array(encoder.encode(unannounced)), database)
     _ = try clients.number(of: after.client)
+    try SharedLog.note(database)
     // If nobody is the ancestor any more, its change sets are this store's to
     // bring along into another generation.
     if !isAncestorGone {

@@ -72,6 +72,7 @@ extension LocalStore {
     for table in try session.tablesWithEdits() {
       try session.database.execute(sql: "DELETE FROM \(table.logName)")
     }
+    try SharedLog.forget(session.database)
     session.forgetGoneKeys()
     try session.forgetEarlierKeys()
     return report

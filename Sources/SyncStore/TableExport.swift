@@ -7,6 +7,8 @@ final class TableExport {
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
+  /// See ``SharedLog``.
+  private let isLogShared: Bool
   private let cellPositions: [Int]
   /// For each column its index among the cells; -1 for none.
   private let cellIndexes: [Int]
@@ -29,6 +31,7 @@ final class TableExport {
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
+    isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
     var indexes = Array(repeating: -1, count: table.columns.count)
     for (index, position) in cellPositions.enumerated() { indexes[position] = index }
@@ -140,7 +143,8 @@ final class TableExport {
     guard log.isPresent else {
       // A later entry will say that it has gone.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
-      guard existed || isUndead, log.mayBeGone || batch.isLast else { return nil }
+      guard existed || isUndead || isLogShared && state == nil, log.mayBeGone || batch.isLast
+      else { return nil }
       try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
     }

@@ -54,6 +54,20 @@ import Testing
     #expect(try LocalStore.verify(at: older.path).report.findings == [])
   }
 
+  /// Both have the row in their logs when they part.
+  @Test func aRowThatACopyDeletesBeforeEitherHasSealedItStaysDeleted() throws {
+    let devices = try devices(2)
+    try devices[0].run("INSERT INTO article VALUES ('b', 1, 1.0), ('c', 1, 1.0)")
+    let copy = try copy(devices[0])
+    try copy.run("DELETE FROM article WHERE name = 'b'")
+    try copy.store.beginIncarnation(.copied)
+    try converge(devices + [copy], "SELECT name FROM article ORDER BY 1", ["a", "c"])
+    #expect(try LocalStore.verify(at: copy.path).report.findings == [])
+    // What comes and goes later is passed over again.
+    try copy.run("INSERT INTO article VALUES ('d', 1, 1.0); DELETE FROM article WHERE name = 'd'")
+    #expect(try copy.store.seal().changeSets.isEmpty)
+  }
+
   @Test func whatASettingHasMadeVoidStaysVoid() throws {
     let devices = try devices(2)
     try add(1, devices[0])
