@@ -421,6 +421,31 @@ import Testing
     try converge(devices, "SELECT tag.name FROM label JOIN tag ON id = tag", ["red"])
   }
 
+  /// Triggers see that a row went, and nothing sees that those of the table that was made again
+  /// went with it, or gave up their reference.
+  @Test(arguments: ["CASCADE", "SET NULL"])
+  func whatForeignKeysDoInATableMadeAgainIsSaid(action: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["shelf": .editWins]
+    let columns = "(id INTEGER PRIMARY KEY, shelf TEXT REFERENCES shelf ON DELETE \(action))"
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (name TEXT PRIMARY KEY, room TEXT); CREATE TABLE book \(columns);
+      INSERT INTO shelf VALUES ('a', 'hall'), ('b', 'attic'); INSERT INTO book VALUES (1, 'a'), (2, 'b');
+      """, configuration: configuration)
+    try devices[1].run("UPDATE shelf SET room = 'cellar' WHERE name = 'a'")
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; CREATE TABLE new \(columns);
+      INSERT INTO new SELECT * FROM book; DROP TABLE book; ALTER TABLE new RENAME TO book;
+      PRAGMA foreign_keys = ON; DELETE FROM shelf WHERE name = 'a';
+      """)
+    try converge(devices, "SELECT name FROM shelf ORDER BY 1", ["a", "b"])
+    let kept = action == "CASCADE" ? ["2|b"] : ["1|NULL", "2|b"]
+    try converge(devices, "SELECT id, shelf FROM book ORDER BY 1", kept)
+  }
+
   /// A row that went unseen is not written again because a deleted one refers to it.
   @Test func rowsThatWentUnseenStayAway() throws {
     let devices = try scratch.devices(
