@@ -398,7 +398,8 @@ import Testing
 
   /// Triggers see that a row went with the one that it refers to in its key, and nothing sees that
   /// this one did.
-  @Test func rowsThatWentWithUnseenOnesAreDeleted() throws {
+  @Test(arguments: ["", "UPDATE tag SET name = 'cyan' WHERE id = 6;"])
+  func rowsThatWentWithUnseenOnesAreDeleted(edit: String) throws {
     var configuration = StoreConfiguration()
     configuration.tableMergeTypes = ["tag": .editWins]
     let devices = try scratch.devices(
@@ -413,7 +414,7 @@ import Testing
     try devices[1].run("UPDATE tag SET name = 'azure' WHERE id = 6")
     try devices[0].run(
       """
-      PRAGMA foreign_keys = OFF; CREATE TABLE new (id INTEGER PRIMARY KEY, name TEXT);
+      \(edit) PRAGMA foreign_keys = OFF; CREATE TABLE new (id INTEGER PRIMARY KEY, name TEXT);
       INSERT INTO new SELECT * FROM tag; DROP TABLE tag; ALTER TABLE new RENAME TO tag;
       PRAGMA foreign_keys = ON; DELETE FROM tag WHERE id = 6;
       """)

@@ -197,7 +197,11 @@ struct EditCheck {
         || restored.contains(key)
         ? [] : ["the deletion of \(key)"]
     }
-    if before == nil, !said.says(.insert, of: key) {
+    // In a table that keeps both versions, who inserts a row that exists and is not shown updates it.
+    let isUpdate =
+      table.mergeType == .keepBoth && state.rows[key]?.isLiving == true
+      && said.says(.update, of: key)
+    if before == nil, !isUpdate, !said.says(.insert, of: key) {
       return saysUnderGoneKey(key, said) ? [] : ["the insertion of \(key)"]
     }
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
