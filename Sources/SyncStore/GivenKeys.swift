@@ -41,10 +41,7 @@ extension TableAccess {
   private func keysInLog() throws -> LoggedKeys {
     if let loggedKeys { return loggedKeys }
     typealias Entry = CaptureTriggers.Entry
-    var entries = [Entry.delete, .replaced, .present, .hiddenDelete]
-    // A row that was edited before its table was made again may have gone unseen since.
-    if try session.tablesToCompare().contains(table.id) { entries.append(.update) }
-    let kinds = entries.map { "\($0.rawValue)" }
+    let kinds = [Entry.delete, .replaced, .present, .hiddenDelete].map { "\($0.rawValue)" }
     var keys = LoggedKeys(
       gone: try Int64.fetchSet(
         session.database,

@@ -7,6 +7,8 @@ final class TableExport {
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
+  /// Whether a program has made the table again, and it is not compared yet.
+  private let awaitsComparison: Bool
   /// See ``SharedLog``.
   private let isLogShared: Bool
   private let cellPositions: [Int]
@@ -31,6 +33,7 @@ final class TableExport {
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
+    awaitsComparison = try session.tablesToCompare().contains(table.id)
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
     var indexes = Array(repeating: -1, count: table.columns.count)
@@ -141,6 +144,8 @@ final class TableExport {
     let existed = existed(log, state)
     countersToKeep.removeAll()
     guard log.isPresent else {
+      // What it was when it went unseen, the comparison finds.
+      if awaitsComparison, !log.mayBeGone { return nil }
       // A later entry will say that it has gone.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
       guard existed || isUndead || isLogShared && state == nil, log.mayBeGone || batch.isLast

@@ -447,6 +447,26 @@ import Testing
     try converge(devices, "SELECT id, shelf FROM book ORDER BY 1", kept)
   }
 
+  /// Others know what a deleted row was, in case that it lives again; so the device has to.
+  @Test func whatARowWasThatWasEditedAndWentUnseenIsKnown() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT, colour TEXT);
+      CREATE TABLE label (note TEXT PRIMARY KEY, tag INTEGER REFERENCES tag);
+      INSERT INTO tag VALUES (3, 'red', '#f00');
+      """)
+    try devices[0].run(
+      """
+      UPDATE tag SET name = 'crimson'; PRAGMA foreign_keys = OFF; DROP TABLE tag;
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT, colour TEXT)
+      """)
+    _ = try devices[0].store.status()
+    try converge(devices, "SELECT count(*) FROM tag", ["0"])
+    try devices[1].run("INSERT INTO tag (id, name) VALUES (9, 'other')")
+    try converge(devices, "SELECT name, colour FROM tag", ["other|NULL"])
+  }
+
   /// A row that went unseen is not written again because a deleted one refers to it.
   @Test func rowsThatWentUnseenStayAway() throws {
     let devices = try scratch.devices(
