@@ -33,7 +33,7 @@ extension TableAccess {
   /// was made again and is not compared yet.
   private func mayHaveGoneUnseen(_ key: Int64) throws -> Bool {
     guard table.hasUnstampedRows, try session.tablesToCompare().contains(table.id),
-      try OriginalKeys.read(session.database)?.contains(key, of: table) == true
+      try session.originalKeys().contains(key, of: table)
     else { return false }
     return try !session.isGone(originalIdentity(of: key), self)
   }

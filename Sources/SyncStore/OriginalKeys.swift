@@ -18,10 +18,15 @@ struct OriginalKeys: Codable, Equatable {
   /// Numbers with more gaps than this are kept as if the last ranges were one.
   static let greatestCount = 1_000
 
-  /// `nil` if nothing is known of any table.
-  static func read(_ database: Database) throws -> OriginalKeys? {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return nil }
-    return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
+  /// Nothing is known of any table where it is absent.
+  fileprivate static func read(_ database: Database) throws -> OriginalKeys {
+    guard let bytes = try Bookkeeping.meta(key, database) else { return OriginalKeys() }
+    do {
+      return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
+    } catch let error as DecodingError {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged: \(key): \(error)")
+    }
   }
 
   func write(_ database: Database) throws {
@@ -56,9 +61,19 @@ struct OriginalKeys: Codable, Equatable {
     return ranges.contains { $0.contains(number) }
   }
 
-  /// Whether a row of a table may have had a number from the beginning.
+  /// Whether a row of a table may have had a number from the beginning: also where nothing is known.
   func mayContain(_ number: Int64, of table: TableSchema) -> Bool {
     guard let ranges = ranges[table.wireName] else { return true }
     return ranges.contains { $0.contains(number) }
+  }
+}
+
+extension StoreSession {
+  /// The numbers from the beginning, read once.
+  func originalKeys() throws -> OriginalKeys {
+    if let known = knownOriginalKeys { return known }
+    let read = try OriginalKeys.read(database)
+    knownOriginalKeys = read
+    return read
   }
 }

@@ -103,8 +103,6 @@ extension StoreSession {
     let table = schema[id]
     guard table.identity == .surrogate else { return }
     let access = try access(id)
-    let original = table.hasUnstampedRows ? try OriginalKeys.read(database) : OriginalKeys()
-    guard let original else { return }
     let key = quoted(table.keyColumns[0])
     let reading = try SQLStatement(
       "SELECT \(key) FROM \(table.quotedName) "
@@ -114,7 +112,7 @@ extension StoreSession {
     while try reading.step() { keys.append(reading.value(at: 0)) }
     for key in keys {
       guard let row = try access.row([key]), let number = StoreSession.key(key) else { continue }
-      if table.hasUnstampedRows, original.mayContain(number, of: table),
+      if table.hasUnstampedRows, try originalKeys().mayContain(number, of: table),
         try !isGone(try access.originalIdentity(of: number), access)
       {
         continue

@@ -22,6 +22,8 @@ final class StoreSession {
   let policyCache = PolicyCache()
   /// What is to become of versions in tables that keep both.
   var losingVersions = LosingVersions()
+  /// See ``originalKeys()``.
+  var knownOriginalKeys: OriginalKeys?
   /// See ``tablesToCompare()``; `nil` as long as nothing has asked.
   var uncomparedTables: Set<Int>?
   /// See ``plainKeys(of:)``, by table.
