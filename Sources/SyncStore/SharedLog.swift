@@ -9,8 +9,12 @@ enum SharedLog {
   /// Where it is kept among what bookkeeping knows of the device.
   static let key = "sharedLog"
 
+  /// Notes it where there are edits in the log.
   static func note(_ database: Database) throws {
-    try Bookkeeping.setMeta(key, to: [1], database)
+    let hasEdits = try Bookkeeping.registeredIDs(database).contains { id in
+      try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_log_\(id))") ?? false
+    }
+    if hasEdits { try Bookkeeping.setMeta(key, to: [1], database) }
   }
 
   static func isNoted(_ database: Database) throws -> Bool {

@@ -66,6 +66,10 @@ import Testing
     // What comes and goes later is passed over again.
     try copy.run("INSERT INTO article VALUES ('d', 1, 1.0); DELETE FROM article WHERE name = 'd'")
     #expect(try copy.store.seal().changeSets.isEmpty)
+    // Also where nothing was in the log when it parted.
+    try copy.store.beginIncarnation(.copied)
+    try copy.run("INSERT INTO article VALUES ('e', 1, 1.0); DELETE FROM article WHERE name = 'e'")
+    #expect(try copy.store.seal().changeSets.isEmpty)
   }
 
   @Test func whatASettingHasMadeVoidStaysVoid() throws {
