@@ -251,7 +251,7 @@ final class ExistenceRule {
     let status: Outside
     if try session.undeadRows().contains(key) {
       status = .kept
-    } else if let local = try access.key(of: key.identity), try access.row(local) != nil {
+    } else if try access.shown(key.identity) != nil {
       status = .shown
     } else {
       let state = try access.stamps.state(of: access.fingerprint(key.identity))

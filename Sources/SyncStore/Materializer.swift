@@ -309,7 +309,7 @@ final class Materializer {
 
   private func look(at key: RowKey) throws -> Outside {
     let access = try session.access(key.table)
-    if let local = try access.key(of: key.identity), try access.row(local) != nil { return .shown }
+    if try access.shown(key.identity) != nil { return .shown }
     let state = try access.stamps.state(of: access.fingerprint(key.identity))
     return state?.isKept == true ? .kept : .absent
   }

@@ -42,8 +42,7 @@ extension StoreSession {
     if let state = try access.stamps.state(of: access.fingerprint(row.identity)) {
       return state.existence != .unsaid || !state.isKept
     }
-    guard let key = try access.key(of: row.identity) else { return false }
-    return try access.row(key) != nil
+    return try access.shown(row.identity) != nil
   }
 
   /// Whether a row is known that the local values of a reference name.

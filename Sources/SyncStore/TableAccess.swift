@@ -16,6 +16,8 @@ final class TableAccess {
   private var updating: [[Int]: SQLStatement] = [:]
   private var inserting: [[Int]: SQLStatement] = [:]
   private var greatestKey: Int64?
+  /// Whether rows are known by columns of which some stand for keys.
+  private let identityStandsForKeys: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
     self.table = table
@@ -24,6 +26,9 @@ final class TableAccess {
     stamps = try StampBlocks(
       table: table, database: database, capacity: session.stampBlockBytes,
       columnCount: table.columns.count)
+    identityStandsForKeys = table.identityPositions.contains {
+      if case .key = table.columns[$0].domain { true } else { false }
+    }
     let match = Self.match(table.keyColumns)
     let columns = table.columns.map { quoted($0.name) }
     selecting = try SQLStatement(
@@ -388,6 +393,16 @@ final class TableAccess {
       (0..<count).map { selecting.value(at: $0) },
       table.localKey == nil ? nil : selecting.integer(at: count)
     )
+  }
+
+  /// The row that the table shows with an identity, and the local values of its key.
+  func shown(_ identity: RowIdentity) throws -> (
+    key: [Value], values: [Value], localKey: Int64?
+  )? {
+    guard let key = try key(of: identity), let found = try row(key) else { return nil }
+    // A row that went may have left its number in the keys of others as a plain value.
+    if identityStandsForKeys, try self.identity(ofKey: key) != identity { return nil }
+    return (key, found.values, found.localKey)
   }
 
   /// Positions the row with a key on the statement that reads all columns;

@@ -161,11 +161,12 @@ final class TableExport {
     if !existed {
       guard log.isReborn || !log.updates.isEmpty else { return nil }
       // It is shown although it was thought to be gone: a rebirth.
-      guard var (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
+      guard let (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
       let key = RowKey(table: table.id, identity: identities.identity(row))
+      var beneath: [Int: Value] = [:]
       for cell in try cellsBeneath(kept, key)
       where editTime(of: cell.column, log) == nil && table.columns[cell.column].domain != .counter {
-        values[cell.column] = cell.value
+        beneath[cell.column] = cell.value
       }
       let cells = values.map { value in
         var column = ValueColumn()
@@ -173,7 +174,7 @@ final class TableExport {
         return column
       }
       for position in cellPositions { cellRows[position] = 0 }
-      try appendInsertion(row, log, batch, identities, &state, cells)
+      try appendInsertion(row, log, batch, identities, &state, cells, beneath: beneath)
       return .insert
     }
     guard !log.updates.isEmpty || log.insertTime != nil else { return nil }
@@ -275,9 +276,11 @@ final class TableExport {
     }
   }
 
+  /// Appends a row with all its cells: the local values of columns, but for the logical ones that
+  /// are beneath what is shown.
   private func appendInsertion(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
-    _ state: inout RowState?, _ cells: [ValueColumn]
+    _ state: inout RowState?, _ cells: [ValueColumn], beneath: [Int: Value] = [:]
   ) throws {
     let time = raise(log.insertTime ?? log.lastTime, aboveAllOf: state ?? .unstamped)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
@@ -286,7 +289,11 @@ final class TableExport {
       silence: state?.silence ?? .zero)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
     for (index, position) in cellPositions.enumerated() {
-      try rows.appendCell(cells[position], at: cellRows[position], of: position, to: index)
+      if let value = beneath[position] {
+        rows.appendCell(value, to: index)
+      } else {
+        try rows.appendCell(cells[position], at: cellRows[position], of: position, to: index)
+      }
       guard let edited = editTime(of: position, log), edited > time else { continue }
       new.setStamp(LocalStamp(time: edited.rawValue, client: session.own), of: position)
       rows.appendException(column: index, time: edited)

@@ -59,8 +59,8 @@ final class WorkingSet {
     var values = try keyValues(of: key, table)
     // One of which nothing is known may be as old as its table.
     let isAwaited = try state != nil && session.isUncompared(key, state)
-    if !isAwaited, let local = try access.key(of: key.identity), let found = try access.row(local) {
-      shown = WorkingRow.Shown(key: local, values: found.values)
+    if !isAwaited, let found = try access.shown(key.identity) {
+      shown = WorkingRow.Shown(key: found.key, values: found.values)
       localKey = found.localKey
       for (position, column) in table.columns.enumerated() {
         values[position] = try session.exported(found.values[position], column)

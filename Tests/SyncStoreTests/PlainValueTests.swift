@@ -121,4 +121,41 @@ import Testing
     try converge(devices, "SELECT house FROM room", ["6"])
     #expect(try devices[0].rows("SELECT id FROM house") == ["3"])
   }
+
+  /// Who adds a part to a thing that others have deleted says all of the thing, and six is not the
+  /// kind that has that number here.
+  @Test func aPlainValueIsOneInARowThatLivesAgain() throws {
+    let devices = try devices(6)
+    try devices[0].run("INSERT INTO kind VALUES (6, 'six'); INSERT INTO part VALUES ('p', 't')")
+    try devices[1].run("DELETE FROM thing")
+    try converge(devices, "SELECT kind FROM thing", ["6"])
+    try devices[0].run("INSERT INTO part VALUES ('q', 't')")
+    try converge(devices, "SELECT kind FROM thing", ["6"])
+    #expect(try devices[1].rows("SELECT count(*) FROM kind WHERE id = 6") == ["0"])
+  }
+
+  /// The number of a book that is gone, in the key of a label, is not that book.
+  @Test func aRowWithTheNumberOfOneThatWentIsNoneThatReferredToIt() throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["label": .editWins]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT);
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE label (book INTEGER REFERENCES book ON DELETE CASCADE,
+        tag INTEGER REFERENCES tag ON UPDATE CASCADE, note TEXT, PRIMARY KEY (book, tag));
+      INSERT INTO book VALUES (1, 'one'), (2, 'two'); INSERT INTO tag VALUES (1, 'red'), (2, 'blue');
+      INSERT INTO label VALUES (2, 2, 'a'), (1, 2, 'b');
+      """, configuration: configuration)
+    try devices[0].run(
+      "PRAGMA foreign_keys = OFF; DELETE FROM book WHERE id = 2; UPDATE label SET note = NULL")
+    try devices[1].run("UPDATE tag SET id = 6 WHERE id = 2")
+    _ = try devices[1].receive(from: devices[0])
+    try devices[1].run("PRAGMA foreign_keys = OFF; INSERT INTO label VALUES (2, 6, 'c')")
+    try converge(devices)
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
 }

@@ -447,6 +447,29 @@ import Testing
     try converge(devices, "SELECT id, shelf FROM book ORDER BY 1", kept)
   }
 
+  /// What still refers to them is not shown.
+  @Test(arguments: [true, false])
+  func rowsThatWentWithForeignKeysOffAreDeleted(isOpen: Bool) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (name TEXT PRIMARY KEY, room TEXT);
+      CREATE TABLE book (id INTEGER PRIMARY KEY, shelf TEXT REFERENCES shelf ON DELETE CASCADE);
+      INSERT INTO shelf VALUES ('a', 'hall'); INSERT INTO book VALUES (1, NULL), (2, 'a'), (3, 'a');
+      """)
+    try devices[0].run("DELETE FROM book WHERE id = 3")
+    try converge(devices)
+    let device = try devices[0].changed(isOpen: isOpen) { device in
+      try device.run(
+        """
+        PRAGMA foreign_keys = OFF; BEGIN; CREATE TABLE new (name TEXT PRIMARY KEY, room TEXT);
+        DROP TABLE shelf; ALTER TABLE new RENAME TO shelf; COMMIT;
+        """)
+    }
+    try converge([device, devices[1]], "SELECT count(*) FROM shelf", ["0"])
+    try converge([device, devices[1]], "SELECT id FROM book", ["1"])
+  }
+
   /// Others know what a deleted row was, in case that it lives again; so the device has to.
   @Test func whatARowWasThatWasEditedAndWentUnseenIsKnown() throws {
     let devices = try scratch.devices(

@@ -114,11 +114,29 @@ struct LogicalState: Sendable {
       if let silence = row.silence {
         row.cells = row.cells.filter { $0.value.stamp >= silence }
       }
-      row.isRevived =
-        schema.table(changes.table)?.mergeType == .editWins && row.existence == .deleted
-        && row.cells.values.contains { $0.stamp > row.existenceStamp ?? .zero }
+      row.isRevived = schema.table(changes.table).map(row.isRevived) ?? false
       rows[key] = row
     }
+  }
+
+  /// The same to a device of which the tables have only the columns of a schema: what was said of
+  /// others brings no row back there.
+  func known(in schema: FleetSchema) -> LogicalState {
+    var known = self
+    for (key, row) in rows where row.isRevived {
+      known.rows[key]?.isRevived = schema.table(key.table).map(row.isRevived) ?? false
+    }
+    return known
+  }
+}
+
+extension LogicalState.Row {
+  /// Whether an edit of one of a table's columns wins over the deletion of the row.
+  fileprivate func isRevived(in table: FleetTable) -> Bool {
+    table.mergeType == .editWins && existence == .deleted
+      && table.columns.contains { column in
+        cells[column.name].map { $0.stamp > existenceStamp ?? .zero } ?? false
+      }
   }
 }
 

@@ -22,6 +22,7 @@ struct Materialization {
   private var overlaid: [OracleKey: Set<Int>] = [:]
 
   init(of state: LogicalState, schema: FleetSchema, scratch: OracleScratch) throws {
+    let state = state.known(in: schema)
     self.state = state
     self.schema = schema
     self.scratch = scratch

@@ -112,12 +112,13 @@ struct EditCheck {
     } + missingMoves(moves, said) + falseMoves(said)
   }
 
-  /// Rows that are said to live on as one that is not there.
+  /// Rows that are said to live on as one that is not there, and was not: what was sealed before a
+  /// migration may have gone after it.
   private func falseMoves(_ said: SaidChanges) -> [String] {
     said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
       let isTrue = destinations.contains { destination in
         let new = OracleKey(table: old.table, identity: destination)
-        return now[new] != nil || saysUnderGoneKey(new, said)
+        return now[new] != nil || said.says(.insert, of: new) || saysUnderGoneKey(new, said)
       }
       return isTrue ? nil : "that \(old) has not moved to \(destinations.map(\.shortDescription))"
     }
