@@ -20,7 +20,7 @@ struct SetUpChecks {
     guard count > 0 else { return }
     throw StoreError(
       .unsupportedSchema, path: path,
-      message: "The table \(quoted(table.name)) has \(count) rows whose key is NULL, so that they "
+      message: "The table \(quoted(table.name)) has rows whose key is NULL (\(count)), so that they "
         + "cannot be told apart.",
       remedy: "Give them keys, or leave the table out with --exclude \(table.name).")
   }

@@ -25,6 +25,9 @@ final class TableExport {
   /// The rows whose insertion was exported, where a later batch may tell of additions to their
   /// counters: the insertion has said them, since it says what the table holds.
   private var inserted: Set<RowFingerprint> = []
+  /// The rows of which nothing was known and an update was exported, where a later batch may tell
+  /// that they were inserted: what a foreign key does to a row whose key changes is logged first.
+  private var updated: Set<RowFingerprint> = []
   /// For the row at hand, by column, where its values are.
   private var cellRows: [Int]
 
@@ -74,9 +77,13 @@ final class TableExport {
         states[row]?.isKept == true
         ? RowKey(table: table.id, identity: identities.identity(row)) : nil
       let kept = try key.flatMap { try session.kept($0) }
+      let wasKnown = states[row] != nil
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
+      if outcome == .update, !wasKnown, !batch.isLast, table.mergeType == .keepBoth {
+        updated.insert(identities.fingerprints[row])
+      }
       if outcome == .insert, !batch.isLast, !table.counters.isEmpty {
         inserted.insert(identities.fingerprints[row])
       }
@@ -141,7 +148,9 @@ final class TableExport {
     state: inout RowState?
   ) throws -> RowAction? {
     let log = batch.rows[row]
-    let existed = existed(log, state)
+    let existed =
+      existed(log, state)
+      && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
     guard log.isPresent else {
       // What it was when it went unseen, the comparison finds.

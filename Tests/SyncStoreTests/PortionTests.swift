@@ -67,4 +67,28 @@ import Testing
     #expect(!letters.contains("d"))
     try converge(devices)
   }
+
+  /// The foreign key's change of the row comes before its insertion under the new key.
+  @Test(arguments: [2, 100])
+  func aRowWithTwoVersionsWhoseKeyIsChangedIsInserted(rows: Int) throws {
+    var options = LocalStore.Options()
+    options.rowsPerChangeSet = rows
+    options.bytesPerChangeSet = 1
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["note": .keepBoth]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT,
+        parent INTEGER REFERENCES note ON UPDATE CASCADE);
+      """, configuration: configuration, options: options)
+    try devices[0].run("INSERT INTO note VALUES (4, 'parent', 4), (3, 'child', 4)")
+    try converge(devices)
+    try devices[1].run(
+      "UPDATE note SET text = 'edited' WHERE id = 4; UPDATE note SET id = 2 WHERE id = 4")
+    try converge(
+      devices,
+      "SELECT note.text, parent.text FROM note JOIN note AS parent ON parent.id = note.parent "
+        + "ORDER BY 1", ["child|edited", "edited|edited"])
+  }
 }

@@ -238,7 +238,7 @@ import Testing
   @Test func whatCannotBeSynchronizedIsRefused() throws {
     expectRefusal(
       "CREATE TABLE t (k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL, 1), (NULL, 2)",
-      saying: "has 2 rows whose key is NULL")
+      saying: "has rows whose key is NULL (2)")
     expectRefusal(
       "CREATE TABLE t (id INTEGER PRIMARY KEY, a)", configuration(["t": .columns(["a"])]),
       code: .badConfiguration, saying: "not declared unique")

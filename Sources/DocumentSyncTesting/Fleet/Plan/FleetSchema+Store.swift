@@ -36,14 +36,24 @@ extension FleetSchema {
       try database.run("SAVEPOINT start")
       do {
         try database.run(statement)
-        // A trigger's REPLACE can leave references that lead nowhere, with
-        // which no store is put under sync.
-        let isSound = try database.rows("PRAGMA foreign_key_check").isEmpty
+        let isSound = try canBePutUnderSync(database)
         try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
       } catch is FleetSQLite.Refusal {
         // Refused by the schema.
         try database.run("ROLLBACK TO start; RELEASE start")
       }
+    }
+  }
+
+  /// Whether the rows are such as can be put under sync: a trigger's REPLACE can leave references
+  /// that lead nowhere, and rows can have NULL for a key.
+  private func canBePutUnderSync(_ database: FleetSQLite) throws -> Bool {
+    guard try database.rows("PRAGMA foreign_key_check").isEmpty else { return false }
+    return try synchronized.filter(\.canLoseKeys).allSatisfy { table in
+      let condition = table.key.map { "\(table.columns[$0].name) IS NULL" }
+      return try database.rows(
+        "SELECT 1 FROM \(table.name) WHERE \(condition.joined(separator: " OR ")) LIMIT 1"
+      ).isEmpty
     }
   }
 }
