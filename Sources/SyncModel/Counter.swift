@@ -45,7 +45,8 @@ public struct Counter: Hashable, Sendable {
 
   /// Adds the difference between two numbers to a client's sum; false, and
   /// nothing is added, if one of them is no number, or what would be added, or
-  /// the sum, is beyond what 64 bits hold: then the counter is set.
+  /// the sum, is beyond what 64 bits hold, or reals are so far apart that the
+  /// total would not be the number that it was to be: then the counter is set.
   ///
   /// - Parameter time: When it was added. The sum's time is later than that
   ///   of the one before, whatever this is.
@@ -57,8 +58,19 @@ public struct Counter: Hashable, Sendable {
     let before = sums[client]
     let sum = Self.sum([before?.value ?? .integer(0), difference])
     if sum == .integer(.min) || sum == .integer(.max) || !Self.isNumber(sum) { return false }
-    sums[client] = Sum(sum, at: max(time, before?.time.next ?? .zero))
+    var counter = self
+    counter.sums[client] = Sum(sum, at: max(time, before?.time.next ?? .zero))
+    if old == total, !Self.isAbout(new, counter.total) { return false }
+    self = counter
     return true
+  }
+
+  /// Whether a total is a number but for what adding reals one by one rounds.
+  private static func isAbout(_ number: Value, _ total: Value) -> Bool {
+    guard case .real(let difference)? = difference(from: number, to: total) else {
+      return number == total
+    }
+    return abs(difference) <= max(abs(real(number)), abs(real(total))) / 1e9
   }
 
   /// Takes over a client's sum, unless a later one of it is known.

@@ -20,8 +20,8 @@ struct SetUpChecks {
     guard count > 0 else { return }
     throw StoreError(
       .unsupportedSchema, path: path,
-      message: "The table \(quoted(table.name)) has rows whose key is NULL (\(count)), so that they "
-        + "cannot be told apart.",
+      message: "The table \(quoted(table.name)) has rows whose key is NULL (\(count)), so that "
+        + "they cannot be told apart.",
       remedy: "Give them keys, or leave the table out with --exclude \(table.name).")
   }
 

@@ -28,4 +28,19 @@ struct CounterTests {
     #expect(read == .counter(counter))
     #expect(counter.sums[client]?.time == time(7))
   }
+
+  /// What a real loses beside a great one is no addition; what it rounds is.
+  @Test(arguments: [
+    (Value.real(9.3e18), Value.integer(1), false), (.real(1e17), .real(3.5), false),
+    (.real(0.1), .real(0.3), true), (.real(1e15), .real(1e15 + 0.125), true),
+  ])
+  func aRealThatIsNotReachedByAddingSetsTheCounter(
+    base: Value, number: Value, isAddition: Bool
+  ) throws {
+    var counter = try #require(Counter(base: base))
+    let before = counter
+    let isAdded = counter.add(from: base, to: number, by: client, at: time(1))
+    #expect(isAdded == isAddition)
+    #expect((counter == before) != isAddition)
+  }
 }

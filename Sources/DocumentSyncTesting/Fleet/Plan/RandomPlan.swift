@@ -35,7 +35,7 @@ struct RandomPlan {
     merging.drawTypes(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
       let edits = RandomEdit(schema: schema, features: options.features)
-      schema.triggers = (1...2).map { edits.trigger("trigger\($0)", &dice) }
+      schema.triggers += (1...2).map { edits.trigger("trigger\($0)", &dice) }
     }
     let edits = RandomEdit(schema: schema, features: options.features)
     var start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }

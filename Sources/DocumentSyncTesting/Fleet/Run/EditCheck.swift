@@ -228,7 +228,7 @@ struct EditCheck {
 
   /// Whether the insertion of a row is said whose key has, in place of a number
   /// that leads to no row, one that had that number and went with the same
-  /// edits.
+  /// edits. A row that has come since may have the number by now.
   private func saysUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> Bool {
     guard let table = schema.table(key.table), !table.hasSurrogateKey,
       let wanted = IdentityEncoding.values(of: key.identity, count: table.key.count)
@@ -238,9 +238,22 @@ struct EditCheck {
         let found = IdentityEncoding.values(of: other.identity, count: table.key.count)
       else { return false }
       return zip(table.key, zip(found, wanted)).allSatisfy { column, values in
-        values.0 == values.1 || values.1.kind == .integer && isGone(values.0, column, table)
+        guard values.0 != values.1 else { return true }
+        return isGone(values.0, column, table)
+          && (values.1.kind == .integer || hasCome(values.1, column, table, said))
       }
     }
+  }
+
+  /// Whether a value refers to a row that others have made, and that was not there before.
+  private func hasCome(
+    _ value: Value, _ column: Int, _ table: FleetTable, _ said: SaidChanges
+  ) -> Bool {
+    guard case .identity(let identity) = value,
+      let parent = schema.keyTable(of: column, in: table)
+    else { return false }
+    let row = OracleKey(table: parent, identity: identity)
+    return before[row] == nil && !said.says(.insert, of: row)
   }
 
   /// Whether what was said refers to a row that is not there: what holds its
