@@ -470,6 +470,22 @@ import Testing
     try converge([device, devices[1]], "SELECT id FROM book", ["1"])
   }
 
+  /// Others know what it referred to, too.
+  @Test func whatARowReferredToThatWentUnseenIsKnown() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["tag": ["kind": "kind"]]
+    let columns = "(name TEXT PRIMARY KEY, parent TEXT REFERENCES tag, kind INTEGER)"
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE tag \(columns);
+      INSERT INTO kind VALUES (4, 'colour'); INSERT INTO tag VALUES ('red', NULL, 4), ('old', NULL, 9);
+      """, configuration: configuration)
+    try devices[1].run(
+      "DELETE FROM kind; PRAGMA foreign_keys = OFF; DROP TABLE tag; CREATE TABLE tag \(columns)")
+    try converge(devices, "SELECT count(*) FROM tag", ["0"])
+  }
+
   /// Others know what a deleted row was, in case that it lives again; so the device has to.
   @Test func whatARowWasThatWasEditedAndWentUnseenIsKnown() throws {
     let devices = try scratch.devices(

@@ -157,7 +157,7 @@ struct EditCheck {
       }
       guard isPlain else { return false }
       if (values + held.cells.values.map(\.value)).contains(.identity(row.identity)) { return true }
-      // A row whose key is a reference is referred to by what it refers to.
+      // A row whose key is a reference, or a text, is referred to by that.
       guard let name = schema.table(row.table)?.nameByReference(of: row.identity) else {
         return false
       }
@@ -283,12 +283,10 @@ struct EditCheck {
 }
 
 extension FleetTable {
-  /// What a reference to a row holds, where that row's key is a reference itself.
+  /// What a reference to a row holds, where that row's key is one column that is the same everywhere.
   fileprivate func nameByReference(of row: RowIdentity) -> Value? {
-    guard key.count == 1, !hasSurrogateKey,
-      let value = IdentityEncoding.values(of: row, count: 1)?.first, case .identity = value
-    else { return nil }
-    return value
+    guard key.count == 1, !hasSurrogateKey else { return nil }
+    return IdentityEncoding.values(of: row, count: 1)?.first
   }
 }
 
