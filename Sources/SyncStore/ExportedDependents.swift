@@ -83,17 +83,25 @@ struct ExportedDependents {
       for (index, key) in batch.keys.enumerated() { statement.bind(key[row], at: index + 1) }
     }
     guard let found else { return false }
-    var values: [Value] = []
+    let values: [Value]
     do {
       defer { found.reset() }
-      for (index, column) in check.key.columns.enumerated() {
-        if found.isNull(at: column) { return false }
-        values.append(found.value(at: column))
-        check.statement.bind(values[index], at: index + 1)
-      }
-      defer { check.statement.reset() }
-      if try check.statement.step() { return false }
+      values = check.key.columns.map { found.value(at: $0) }
     }
+    guard !values.contains(.null) else { return try namesGoneRow(values, check.key) }
+    for (index, value) in values.enumerated() { check.statement.bind(value, at: index + 1) }
+    defer { check.statement.reset() }
+    if try check.statement.step() { return false }
     return try check.key.isEnforced || session.isKnown(values, by: check.key)
+  }
+
+  /// Whether a reference that holds for no row, since a column of it is NULL, has in another column
+  /// the key of a row that is gone.
+  private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
+    try zip(values, key.columns).contains { value, column in
+      guard case .key(let parent) = table.columns[column].domain, let number = StoreSession.key(value)
+      else { return false }
+      return try !session.access(parent).hasRow(localKey: number)
+    }
   }
 }

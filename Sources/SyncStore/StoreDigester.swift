@@ -123,6 +123,7 @@ struct StoreDigester {
       "SELECT identity, cells, moved, reason FROM docsync_kept WHERE tbl = ? ORDER BY identity",
       on: session.database)
     parked.bind(Int64(table.id), at: 1)
+    let defaults = try AbsentValues.read(table, session.database)
     while try parked.step() {
       var bytes = parked.bytes(at: 0)
       let reason = KeptRow.Reason(rawValue: parked.text(at: 3))
@@ -135,7 +136,10 @@ struct StoreDigester {
         return !isShown || StoreSession.key(cell.value) == nil
       }
       if reason == .overlaid, cells.isEmpty { continue }
-      for cell in cells.sorted(by: {
+      let isSilent =
+        try reason == .tombstone
+        && holdsOnlyDefaults(cells, RowIdentity(bytes: parked.bytes(at: 0)), access, defaults)
+      for cell in isSilent ? [] : cells.sorted(by: {
         table.columns[$0.column].wireName < table.columns[$1.column].wireName
       }) {
         append(cell.value, to: &bytes)
@@ -143,6 +147,18 @@ struct StoreDigester {
       bytes += parked.bytes(at: 2)
       hash.update(data: bytes)
     }
+  }
+
+  /// Whether nothing was ever said of the cells of a deleted row: whose table had none but its key
+  /// when the row was deleted has not kept the defaults of columns that were added since.
+  private func holdsOnlyDefaults(
+    _ cells: [(column: Int, value: Value)], _ row: RowIdentity, _ access: TableAccess,
+    _ defaults: [Value]
+  ) throws -> Bool {
+    guard !cells.isEmpty, cells.allSatisfy({ $0.value == defaults[$0.column] }),
+      let state = try access.stamps.state(of: access.fingerprint(row))
+    else { return false }
+    return cells.allSatisfy { state.stamp(of: $0.column) == .zero }
   }
 
   private func append(_ stamp: LocalStamp, to bytes: inout [UInt8]) {

@@ -158,4 +158,25 @@ import Testing
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
     }
   }
+
+  /// A column that others refer through has the number of a kind that came and went, beside a NULL
+  /// with which the foreign key holds for no row.
+  @Test func theNumberOfARowThatWentIsNoneBesideNull() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["kind": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE part (kind INTEGER REFERENCES kind, n INTEGER, PRIMARY KEY (kind, n));
+      CREATE TABLE use (id INTEGER PRIMARY KEY, kind INTEGER, n INTEGER,
+        FOREIGN KEY (kind, n) REFERENCES part);
+      """, configuration: configuration)
+    try devices[0].run(
+      """
+      INSERT INTO kind VALUES (4, 'four'); DELETE FROM kind; INSERT INTO use (kind) VALUES (4);
+      INSERT INTO use (kind) VALUES (7)
+      """)
+    try converge(devices, "SELECT kind, n FROM use ORDER BY id", ["NULL|NULL", "7|NULL"])
+  }
 }

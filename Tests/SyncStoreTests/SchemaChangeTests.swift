@@ -168,6 +168,27 @@ import Testing
     }
   }
 
+  /// Who deletes a row of which all is its key keeps nothing of it, and others may have the default
+  /// of a column that is new.
+  @Test(arguments: ["new", "later"])
+  func aColumnIsAddedToATableOfKeysAfterADeletion(_ added: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (name TEXT PRIMARY KEY);
+      CREATE TABLE note (id INTEGER PRIMARY KEY, tag TEXT REFERENCES tag);
+      INSERT INTO tag VALUES ('red'), ('blue');
+      """)
+    try devices[0].run("DELETE FROM tag WHERE name = 'red'")
+    try devices[1].run("ALTER TABLE tag ADD COLUMN tone TEXT NOT NULL DEFAULT 'new'")
+    _ = try devices[1].receive(from: devices[0])
+    try devices[0].run("ALTER TABLE tag ADD COLUMN tone TEXT NOT NULL DEFAULT 'new'")
+    try converge(devices, "SELECT * FROM tag", ["blue|new"])
+    // It lives again, with what is said of it.
+    try devices[0].run("INSERT INTO tag VALUES ('red', '\(added)')")
+    try converge(devices, "SELECT * FROM tag ORDER BY name", ["blue|new", "red|\(added)"])
+  }
+
   @Test func aVacuumKeepsPendingEditsWithTheirRows() throws {
     let devices = try scratch.devices(
       2,

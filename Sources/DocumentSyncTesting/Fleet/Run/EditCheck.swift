@@ -17,9 +17,9 @@ struct EditCheck {
   private let moves: [OracleKey: OracleKey]
   /// What was merged before.
   private let state: LogicalState
-  /// Columns that are new here since then: what was kept of them comes in, also
-  /// when the store is opened.
-  private let arrived: [SQLName: Set<SQLName>]
+  /// Columns that are new here since then, with their defaults: what was kept of
+  /// them comes in, also when the store is opened.
+  private let arrived: [SQLName: [SQLName: Value]]
   /// The rows before sealing, with the identities that it gave.
   private var now: [OracleKey: [SQLName: Value]] = [:]
   /// Rows that sealing has taken from their tables.
@@ -33,11 +33,12 @@ struct EditCheck {
   ///     were given since and lost again.
   ///   - moves: Where rows went whose key was changed.
   ///   - state: What was merged before.
-  ///   - arrived: The columns that are new here since then, by table.
+  ///   - arrived: The columns that are new here since then, by table, with their
+  ///     defaults.
   init(
     _ database: FleetSQLite, schema: FleetVersion, shown: [OracleKey: [SQLName: Value]],
     keys: [SQLName: [Int64: RowIdentity]], moves: [OracleKey: OracleKey], state: LogicalState,
-    arrived: [SQLName: Set<SQLName>] = [:]
+    arrived: [SQLName: [SQLName: Value]] = [:]
   ) throws {
     self.arrived = arrived
     self.keys = keys
@@ -208,7 +209,7 @@ struct EditCheck {
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
-        !isPlainStill(before?[name], value, position, table), !hasArrived(name, value, of: key),
+        !isPlainStill(before?[name], value, position, table), !hasArrived(name, value, of: key, isNew: before == nil),
         !(said.cells[key]?[name] ?? []).contains(where: { isGone($0, position, table) })
       else { return nil }
       let isSaid =
@@ -220,10 +221,13 @@ struct EditCheck {
     }
   }
 
-  /// Whether a value of a column that is new was kept before.
-  private func hasArrived(_ column: SQLName, _ value: Value, of key: OracleKey) -> Bool {
-    arrived[key.table]?.contains(column) == true
-      && state.rows[key]?.cells[column]?.shown == value
+  /// Whether a value of a column that is new was kept before, or is the default in a row that was
+  /// inserted since: that may have been sealed when there was no such column.
+  private func hasArrived(
+    _ column: SQLName, _ value: Value, of key: OracleKey, isNew: Bool
+  ) -> Bool {
+    guard let defaultValue = arrived[key.table]?[column] else { return false }
+    return state.rows[key]?.cells[column]?.shown == value || isNew && value == defaultValue
   }
 
   /// Whether the insertion of a row is said whose key has, in place of a number

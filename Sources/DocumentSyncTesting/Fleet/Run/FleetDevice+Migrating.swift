@@ -78,8 +78,8 @@ extension FleetDevice {
     guard case .addColumn(let column, let name, _) = migration,
       let table = version.shared.table(name), let position = table.position(of: column.name)
     else { return }
-    arrived[name, default: []].insert(column.name)
     let value = try scratch.defaultValue(of: position, in: table)
+    arrived[name, default: [:]][column.name] = value
     for key in shown.keys where key.table == name { shown[key]?[column.name] = value }
   }
 }

@@ -23,7 +23,7 @@ final class FleetDevice {
   /// Whether the last migration since the last synchronization dropped a column.
   var hasDropped = false
   /// The columns that were added since the last synchronization, by table.
-  var arrived: [SQLName: Set<SQLName>] = [:]
+  var arrived: [SQLName: [SQLName: Value]] = [:]
   /// What is asked of one row alone.
   var scratch: OracleScratch
   /// Which keys the program changed since the last synchronization.
