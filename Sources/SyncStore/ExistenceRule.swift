@@ -255,7 +255,10 @@ final class ExistenceRule {
       status = .shown
     } else {
       let state = try access.stamps.state(of: access.fingerprint(key.identity))
-      status = state?.isKept == true ? .kept : .absent
+      status =
+        if state?.isKept == true { .kept } else {
+          try session.wentUnseen(key, state) ? .shown : .absent
+        }
     }
     outside[key] = status
     return status

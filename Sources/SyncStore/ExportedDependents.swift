@@ -99,7 +99,8 @@ struct ExportedDependents {
   /// the key of a row that is gone.
   private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     try zip(values, key.columns).contains { value, column in
-      guard case .key(let parent) = table.columns[column].domain, let number = StoreSession.key(value)
+      guard case .key(let parent) = table.columns[column].domain,
+        let number = StoreSession.key(value)
       else { return false }
       return try !session.access(parent).hasRow(localKey: number)
     }

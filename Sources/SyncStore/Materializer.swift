@@ -311,6 +311,7 @@ final class Materializer {
     let access = try session.access(key.table)
     if try access.shown(key.identity) != nil { return .shown }
     let state = try access.stamps.state(of: access.fingerprint(key.identity))
-    return state?.isKept == true ? .kept : .absent
+    if state?.isKept == true { return .kept }
+    return try session.wentUnseen(key, state) ? .shown : .absent
   }
 }

@@ -151,6 +151,17 @@ extension StoreSession {
     return try state.map { try !wasShown(row, $0) } ?? true
   }
 
+  /// Whether a row that is not in its table was there before a program has made the table again.
+  ///
+  /// Such a row is not written, until the tables are compared and its deletion is sealed. If it were,
+  /// nothing would tell any more that it went, and it would come back as something else than it was.
+  ///
+  /// - Parameter state: What is known of the row.
+  func wentUnseen(_ row: RowKey, _ state: RowState?) throws -> Bool {
+    guard let state, try tablesToCompare().contains(row.table) else { return false }
+    return try wasShown(row, state)
+  }
+
   /// Whether a row was shown when something was last decided of it.
   func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
     if state.isKept {

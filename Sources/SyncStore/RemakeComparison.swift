@@ -174,23 +174,26 @@ struct RemakeComparison {
       return
     }
     let kept = row.here?.isKept == true ? try session.kept(self.key(row)) : nil
+    let keyThere = RowKey(table: formerAccess.table.id, identity: row.identity)
+    let keptThere = row.there?.isKept == true ? try former.kept(keyThere) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
     for (here, there) in cells where logged?.columns.contains(here) != true {
       let column = table.columns[here]
-      let isKept = kept?.cells.contains { $0.column == here } ?? false
-      if column.domain == .counter {
+      let beneath = kept?.cells.first { $0.column == here }?.value
+      // It adds to what is known, or is shown as something else than it is: the same on every device
+      // that knows the same.
+      if column.domain == .counter || beneath != nil {
         guard isExact else { continue }
-      } else if isKept {
-        // It is shown as something else than it is.
-        continue
       }
       let known = stamp((row.here ?? .unstamped).stamp(of: here))
       let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
       // What others have said since counts for more than what nobody knows.
       if knownThere > known { continue }
-      let was = try former.exported(before.values[there], formerAccess.table.columns[there])
-      let local = try session.exported(values[here], column)
+      let beneathThere = keptThere?.cells.first { $0.column == there }?.value
+      let was = try exported(
+        before.values[there], formerAccess.table.columns[there], beneathThere, former)
+      let local = try exported(values[here], column, beneath, session)
       // A column of another type holds the same value in another form.
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
@@ -202,6 +205,15 @@ struct RemakeComparison {
     }
     if !changed.isEmpty { try log.addUpdate(key: key, changed) }
     if !lacking.isEmpty { try logUnknown(lacking, key: key) }
+  }
+
+  /// What a value in a table is: plain, if such a one is kept that the table does not tell from a
+  /// reference.
+  private func exported(
+    _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
+  ) throws -> Value {
+    if let kept, kept == value, StoreSession.key(kept) != nil { return value }
+    return try session.exported(value, column)
   }
 
   /// Logs cells of which nothing tells whether they were edited.

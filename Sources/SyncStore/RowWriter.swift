@@ -47,12 +47,14 @@ final class RowWriter {
       }
     }
     // References need the keys of all rows that they may lead to.
-    for row in set.rows where row.isVisible && row.shown == nil { try assignKey(row) }
+    for row in set.rows where row.isVisible && row.shown == nil && !row.isUnseen {
+      try assignKey(row)
+    }
     for table in Set(set.rows.map(\.key.table)) {
       try session.access(table).reservedKeys.removeAll()
     }
     var refusals: [Refusal] = []
-    for row in set.rows where row.isVisible {
+    for row in set.rows where row.isVisible && !row.isUnseen {
       do {
         try write(row, replacing: replaced[ObjectIdentifier(row)])
       } catch let error as DatabaseError {
@@ -136,16 +138,20 @@ final class RowWriter {
     try statement.withBound(values[...]) { try session.write(statement) }
   }
 
-  /// Writes the columns that differ; false if none does.
+  /// Writes the columns that differ; false if none does. Where a program has made the table again,
+  /// only what was merged: what differs besides may be an edit that nothing has seen yet.
   private func update(_ row: WorkingRow) throws -> Bool {
     guard let shown = row.shown else { return false }
     let access = try session.access(row.key.table)
+    let isUncompared = try session.tablesToCompare().contains(row.key.table)
     var columns: [Int] = []
     var values: [Value] = []
     for (position, column) in access.table.columns.enumerated() {
       guard let value = row.shownValue(position) else { continue }
       let local = try set.local(value, column)
-      guard local != shown.values[position] else { continue }
+      guard local != shown.values[position],
+        !isUncompared || row.values[position] != row.loadedValues[position]
+      else { continue }
       columns.append(position)
       values.append(local)
     }
@@ -163,7 +169,7 @@ final class RowWriter {
     for row in set.rows {
       let table = session.schema[row.key.table]
       if row.wasKept { try session.forgetKept(row.key) }
-      if row.isVisible, row.shown == nil, !table.excludedColumns.isEmpty {
+      if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
         let key =
           try row.localKey.map { [.integer($0)] }
           ?? session.access(table.id).key(

@@ -139,9 +139,12 @@ struct StoreDigester {
       let isSilent =
         try reason == .tombstone
         && holdsOnlyDefaults(cells, RowIdentity(bytes: parked.bytes(at: 0)), access, defaults)
-      for cell in isSilent ? [] : cells.sorted(by: {
-        table.columns[$0.column].wireName < table.columns[$1.column].wireName
-      }) {
+      for cell in isSilent
+        ? []
+        : cells.sorted(by: {
+          table.columns[$0.column].wireName < table.columns[$1.column].wireName
+        })
+      {
         append(cell.value, to: &bytes)
       }
       bytes += parked.bytes(at: 2)

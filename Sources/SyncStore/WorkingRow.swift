@@ -18,6 +18,9 @@ final class WorkingRow {
   let loadedValues: [Value?]
   /// The row as it is in its table; `nil` if it is not there.
   let shown: Shown?
+  /// Whether it went from its table unseen (``StoreSession/wentUnseen(_:_:)``), so that it is not
+  /// written.
+  var isUnseen = false
   /// Whether it was living when it was loaded.
   var wasLiving = false
   /// Whether it was deleted when it was loaded.

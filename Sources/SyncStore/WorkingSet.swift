@@ -82,6 +82,7 @@ final class WorkingSet {
       localKey: localKey, movedTo: state?.existence == .deleted ? kept?.movedTo : nil,
       keptAs: kept?.reason)
     let keptClaims = kept == nil ? [] : try session.keptClaims(of: key)
+    row.isUnseen = try shown == nil && session.wentUnseen(key, state)
     row.oldClaims = shown == nil ? keptClaims : try claims(in: table, tableValues)
     row.oldFormerClaims = shown == nil ? [] : keptClaims
     row.isRevived = row.state.existence == .deleted && session.isRevived(row.state, table)

@@ -46,15 +46,6 @@ struct FleetRuns: AsyncParsableCommand {
       valueName: "features"))
   var without = ""
 
-  @Option(
-    help: ArgumentHelp(
-      "Add to the schemas and histories what shows faults that are not mended, separated by "
-        + "commas: "
-        + FleetFeatures.names.filter { FleetFeatures.openFaults.contains($0.feature) }
-        .map(\.name).joined(separator: ", ") + ".",
-      valueName: "features"))
-  var features = ""
-
   @Option(help: "How many histories are simulated at a time.")
   var jobs = min(ProcessInfo.processInfo.activeProcessorCount, 4)
 
@@ -78,10 +69,6 @@ struct FleetRuns: AsyncParsableCommand {
     for name in without.split(separator: ",") where !names.contains(String(name)) {
       throw ValidationError("“\(name)” is no feature.")
     }
-    let additional = life ? [] : FleetFeatures.names.map(\.name)
-    for name in features.split(separator: ",") where !additional.contains(String(name)) {
-      throw ValidationError("“\(name)” is no feature.")
-    }
     if let devices, devices < 1 { throw ValidationError("--devices is at least 1.") }
     guard jobs > 0, failures > 0, steps > 0 else {
       throw ValidationError("--jobs, --failures and --steps are at least 1.")
@@ -93,10 +80,6 @@ struct FleetRuns: AsyncParsableCommand {
     options.devices = devices
     options.steps = steps
     options.usesManagers = mode == "both" ? nil : mode == "managers"
-    for (name, feature) in FleetFeatures.names
-    where features.split(separator: ",").contains(name[...]) {
-      options.features.insert(feature)
-    }
     for (name, feature) in FleetFeatures.names
     where without.split(separator: ",").contains(name[...]) {
       options.features.remove(feature)
@@ -162,7 +145,6 @@ struct FleetRuns: AsyncParsableCommand {
     if let devices { words.append("--devices \(devices)") }
     if steps != Fleet.Options().steps { words.append("--steps \(steps)") }
     if mode != "both" { words.append("--mode \(mode)") }
-    if !features.isEmpty { words.append("--features \(features)") }
     if !without.isEmpty { words.append("--without \(without)") }
     return words.joined(separator: " ")
   }

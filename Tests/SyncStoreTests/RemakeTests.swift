@@ -571,4 +571,32 @@ import Testing
       ["NULL|NULL", "NULL|late"])
     #expect(try devices.map { try $0.store.status().parked.count } == [0, 0])
   }
+
+  /// What a reference shows whose row is gone is not written over what was edited unseen, and a row
+  /// that went unseen does not come back for those that still refer to it.
+  @Test(arguments: ["UPDATE shelf SET best = 3", "UPDATE shelf SET best = 2", "DELETE FROM shelf"])
+  func rowsOfWhichMoreIsKnownThanIsShownAreCompared(edit: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["shelf": ["best": "book"]]
+    let columns = "(name TEXT PRIMARY KEY, room TEXT, best INTEGER NOT NULL DEFAULT 0)"
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf \(columns);
+      CREATE TABLE book (id INTEGER PRIMARY KEY, shelf TEXT REFERENCES shelf ON DELETE CASCADE);
+      INSERT INTO shelf VALUES ('a', 'hall', 1); INSERT INTO book VALUES (1, NULL), (2, NULL), (3, 'a');
+      """, configuration: configuration)
+    try devices[0].run("DELETE FROM book WHERE id = 1")
+    try converge(devices, "SELECT best FROM shelf", ["0"])
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; CREATE TABLE new \(columns); INSERT INTO new SELECT * FROM shelf;
+      DROP TABLE shelf; ALTER TABLE new RENAME TO shelf; \(edit)
+      """)
+    _ = try devices[0].store.status()
+    let isGone = edit.hasPrefix("DELETE")
+    let expected = isGone ? [] : ["hall|\(edit.suffix(1))"]
+    try converge(devices, "SELECT room, best FROM shelf", expected)
+    try converge(devices, "SELECT id FROM book ORDER BY id", isGone ? ["2"] : ["2", "3"])
+  }
 }

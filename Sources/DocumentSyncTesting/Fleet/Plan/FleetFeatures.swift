@@ -70,13 +70,8 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Migrations by ALTER in the middle of a history.
   public static let alters = FleetFeatures(rawValue: 1 << 44)
 
-  /// What shows faults that are not mended, and is drawn only where it is
-  /// asked for. `Documentation/Reliability.md` names the faults.
-  public static let openFaults: FleetFeatures = [.oneToOne, .identities]
-
   /// Everything that is drawn where nothing else is asked for.
   public static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
-    .subtracting(openFaults)
 
   /// The features by name.
   public static let names: [(name: String, feature: FleetFeatures)] = [

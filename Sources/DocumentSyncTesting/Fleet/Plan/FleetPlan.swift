@@ -36,6 +36,8 @@ enum FleetStep: Hashable, Sendable {
   case restart(device: Int)
   /// The device makes the next of its migrations.
   case migrate(device: Int, time: Int64)
+  /// A program makes a table again, as it is on the device by then.
+  case remake(device: Int, FleetRemake)
   /// Of the files that the device does not see yet, each appears with the
   /// given probability, in percent.
   case arrivals(device: Int, percent: Int, salt: UInt64)
@@ -48,7 +50,7 @@ enum FleetStep: Hashable, Sendable {
     switch self {
     case .edit(let device, _), .sync(let device, _, _), .arrivals(let device, _, _),
       .see(let device, _), .hide(let device, _), .kill(let device, _, _, _), .restart(let device),
-      .migrate(let device, _):
+      .migrate(let device, _), .remake(let device, _):
       device
     }
   }
@@ -65,6 +67,49 @@ struct FleetEdit: Hashable, Sendable {
   var time: Int64
   /// What the new rows' identities are drawn from.
   var salt: UInt64
+}
+
+/// A migration that makes a table again, as frameworks do: under another name, filled, and then under
+/// its own; or dropped, created, and filled. Its indexes and triggers go with the old one.
+struct FleetRemake: Hashable, Sendable {
+  /// By the name of change sets.
+  var table: SQLName
+  var dropsFirst: Bool
+  /// As in ``FleetEdit``.
+  var time: Int64
+  var salt: UInt64
+
+  /// What a program does that has a schema.
+  func edit(_ version: FleetVersion) -> FleetEdit? {
+    version.shared.position(of: table).map { index in
+      FleetEdit(
+        statements: statements(version.local.tables[index], version.local), hasForeignKeys: false,
+        time: time, salt: salt)
+    }
+  }
+
+  private func statements(_ table: FleetTable, _ schema: FleetSchema) -> [String] {
+    let name = table.name
+    let columns = table.names(table.settable)
+    let create = table.sql[0]
+    let others =
+      table.sql.dropFirst() + schema.triggers.filter { $0.contains(" ON \(name) ") }
+    guard dropsFirst else {
+      let renamed = create.replacing(
+        "CREATE TABLE \(name) ", with: "CREATE TABLE new__\(name) ", maxReplacements: 1)
+      return [
+        "PRAGMA legacy_alter_table = ON", renamed,
+        "INSERT INTO new__\(name) (\(columns)) SELECT \(columns) FROM \(name)",
+        "DROP TABLE \(name)", "ALTER TABLE new__\(name) RENAME TO \(name)",
+        "PRAGMA legacy_alter_table = OFF",
+      ] + others
+    }
+    return [
+      "CREATE TEMP TABLE rows_\(name) AS SELECT \(columns) FROM \(name)", "DROP TABLE \(name)",
+      create, "INSERT INTO \(name) (\(columns)) SELECT \(columns) FROM temp.rows_\(name)",
+      "DROP TABLE temp.rows_\(name)",
+    ] + others
+  }
 }
 
 /// A file that devices announce and exchange, by what it is, since its name

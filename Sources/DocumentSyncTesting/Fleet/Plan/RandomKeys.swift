@@ -17,8 +17,7 @@ struct RandomKeys {
 
   /// Adds such tables to a schema, or draws a small one that has little else.
   mutating func draw(_ drawn: inout FleetSchema) {
-    // Often, since they are drawn only where they are asked for.
-    let isDrawn = dice.chance(features.contains(.references) ? 85 : 0)
+    let isDrawn = dice.chance(features.contains(.references) ? 40 : 0)
     guard isDrawn, features.contains(.oneToOne) || features.contains(.identities) else { return }
     schema = drawn
     if dice.chance(60) {

@@ -58,9 +58,10 @@ struct RandomPlan {
     }
     migrations.draw(schema, devices, canDrop: usesManagers)
     while steps.count < (isLong ? 4 : 1) * options.steps { append(to: &steps, devices, edits) }
-    if usesManagers, options.features.contains(.remakes), migrations.migrations.isEmpty {
+    if usesManagers, options.features.contains(.remakes) {
       var remakes = RandomRemakes(seed: seed)
-      remakes.draw(into: &steps, devices, schema)
+      remakes.draw(
+        into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     }
     // What a column was is found in files that the device has seen.
     if usesManagers, !migrations.migrations.isEmpty {

@@ -6,7 +6,11 @@ struct RandomRemakes {
   /// - Parameter seed: That of the history, of which nothing else changes.
   init(seed: UInt64) { dice = Dice(seed: seed ^ 0x7265_6D61_6B65) }
 
-  mutating func draw(into steps: inout [FleetStep], _ devices: [Int], _ schema: FleetSchema) {
+  /// - Parameter migrates: Whether devices change the table otherwise as well, so that only the
+  ///   device knows what it is by then.
+  mutating func draw(
+    into steps: inout [FleetStep], _ devices: [Int], _ schema: FleetSchema, migrates: Bool
+  ) {
     guard dice.chance(60), !schema.synchronized.isEmpty else { return }
     // What a table was is found in files that the device has seen.
     steps.removeAll { if case .hide = $0 { true } else { false } }
@@ -15,10 +19,12 @@ struct RandomRemakes {
       let index = dice.below(steps.count + 1)
       let time = Self.time(of: device, in: steps[..<index])
       let table = dice.pick(schema.synchronized)
-      let edit = FleetEdit(
-        statements: statements(table, schema), hasForeignKeys: false, time: time,
-        salt: dice.word())
-      if !Self.dependsOnNumbers(table, schema) {
+      let remake = FleetRemake(
+        table: table.name, dropsFirst: !dice.chance(50), time: time, salt: dice.word())
+      guard !Self.dependsOnNumbers(table, schema) else { continue }
+      if migrates {
+        steps.insert(.remake(device: device, remake), at: index)
+      } else if let edit = remake.edit(FleetVersion(schema)) {
         steps.insert(.edit(device: device, edit), at: index)
       }
     }
@@ -44,30 +50,5 @@ struct RandomRemakes {
       }
     }
     return 1_700_000_000_000
-  }
-
-  /// The table under another name, filled, and then under its own; or dropped,
-  /// created, and filled again. Its indexes and triggers go with the old one.
-  private mutating func statements(_ table: FleetTable, _ schema: FleetSchema) -> [String] {
-    let name = table.name
-    let columns = table.names(table.settable)
-    let create = table.sql[0]
-    let others =
-      table.sql.dropFirst() + schema.triggers.filter { $0.contains(" ON \(name) ") }
-    guard dice.chance(50) else {
-      return [
-        "CREATE TEMP TABLE rows_\(name) AS SELECT \(columns) FROM \(name)", "DROP TABLE \(name)",
-        create, "INSERT INTO \(name) (\(columns)) SELECT \(columns) FROM temp.rows_\(name)",
-        "DROP TABLE temp.rows_\(name)",
-      ] + others
-    }
-    let renamed = create.replacing(
-      "CREATE TABLE \(name) ", with: "CREATE TABLE new__\(name) ", maxReplacements: 1)
-    return [
-      "PRAGMA legacy_alter_table = ON", renamed,
-      "INSERT INTO new__\(name) (\(columns)) SELECT \(columns) FROM \(name)",
-      "DROP TABLE \(name)", "ALTER TABLE new__\(name) RENAME TO \(name)",
-      "PRAGMA legacy_alter_table = OFF",
-    ] + others
   }
 }

@@ -175,15 +175,18 @@ struct EditCheck {
     _ key: OracleKey, _ state: LogicalState, _ said: SaidChanges
   ) -> [String] {
     guard let table = schema.table(key.table), let row = now[key] else { return [] }
+    // What has another identity since one that it is made of was edited refers to what it did.
+    let former = said.moves.first { $0.key.table == key.table && $0.value.contains(key.identity) }
+    let before = before[key] ?? former.flatMap { self.before[$0.key] }
     return table.references.compactMap { reference in
       guard let parent = schema.table(reference.parent), let parentKey = parent.integerKey,
         reference.columns.count == 1, reference.parentColumns == [parentKey],
         case .identity(let identity) = row[table.columns[reference.columns[0]].name],
-        before[key]?[table.columns[reference.columns[0]].name] != .identity(identity)
+        before?[table.columns[reference.columns[0]].name] != .identity(identity)
       else { return nil }
       let target = OracleKey(table: parent.name, identity: identity)
       guard state.rows[target]?.isLiving == false, now[target] != nil,
-        before[target] != nil, !said.says(.insert, of: target)
+        self.before[target] != nil, !said.says(.insert, of: target)
       else { return nil }
       return "that \(target) lives again, to which \(key) refers"
     }
@@ -209,7 +212,8 @@ struct EditCheck {
     return now.sorted { $0.key < $1.key }.compactMap { name, value in
       guard before?[name] != value, let position = table.position(of: name),
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
-        !isPlainStill(before?[name], value, position, table), !hasArrived(name, value, of: key, isNew: before == nil),
+        !isPlainStill(before?[name], value, position, table),
+        !hasArrived(name, value, of: key, isNew: before == nil),
         !(said.cells[key]?[name] ?? []).contains(where: { isGone($0, position, table) })
       else { return nil }
       let isSaid =

@@ -40,6 +40,15 @@ extension FleetDevice {
     try note(migration)
   }
 
+  /// Makes a table again, of which no trigger of ours is left then. It waits for a synchronization
+  /// likewise.
+  func remake(_ remake: FleetRemake) throws {
+    guard arrived.isEmpty, let edit = remake.edit(version) else { return }
+    _ = try store.status()
+    hasDropped = true
+    _ = try self.edit(edit)
+  }
+
   private func twinFailure(_ differences: [String]) -> FleetFailure {
     FleetFailure(.twin, "device \(number):\n  " + differences.joined(separator: "\n  "))
   }

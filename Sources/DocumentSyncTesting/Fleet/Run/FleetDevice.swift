@@ -89,9 +89,25 @@ final class FleetDevice {
   /// Ends the process and begins again; what the program noted of keys is
   /// kept.
   func restart() async throws {
+    let rows = try VisibleRows(program, schema: version).read()
     try await close()
     (store, manager) = try await reopen()
     lastReport = nil
+    try noteChanges(since: rows)
+  }
+
+  /// Notes as shown what opening the store has made of rows: it seals what was edited before the
+  /// schema changed, and what that does to other rows is no edit.
+  private func noteChanges(since rows: [OracleKey: [SQLName: Value]]) throws {
+    let now = try VisibleRows(program, schema: version).read()
+    for (key, row) in rows where shown[key] != nil {
+      guard let new = now[key] else {
+        shown[key] = nil
+        continue
+      }
+      for (name, value) in new where row[name] != value { shown[key]?[name] = value }
+    }
+    for (key, row) in now where rows[key] == nil && state.rows[key] != nil { shown[key] = row }
   }
 
   /// Has SQLite keep the store's journal in another way, by its name.
@@ -127,6 +143,9 @@ final class FleetDevice {
     clock.reseed(edit.salt)
     if !edit.hasForeignKeys { wasEditedFreely = true }
     let twin = try currentTwin()
+    let idleTwin =
+      edit.resolvesConflicts
+      ? try FleetTwin(of: program, at: store.path, hasIdleTriggers: true) : nil
     let expected = try twin.edit(edit)
     let outcome = try program.edit(edit)
     if edit.hasForeignKeys, let first = outcome.firstDifference(from: expected),
@@ -144,6 +163,10 @@ final class FleetDevice {
     }
     var differences = outcome.differences(from: expected)
     if differences.isEmpty { differences = try twin.differences(from: program) }
+    if !differences.isEmpty, let idleTwin, try idleTwin.agrees(with: program, on: edit, outcome) {
+      self.twin = nil
+      return outcome.accepted
+    }
     guard differences.isEmpty else {
       throw FleetFailure(
         .twin, "device \(number):\n  " + differences.joined(separator: "\n  "))
@@ -302,5 +325,25 @@ final class FleetDevice {
       throw FleetFailure(
         .lost, "device \(number) has not sealed:\n  " + missing.joined(separator: "\n  "))
     }
+  }
+}
+
+extension FleetEdit {
+  /// Whether statements say what becomes of rows that constraints refuse. In which order SQLite goes
+  /// through the rows of such a statement, and when it looks for what refers to nothing, depends on
+  /// whether the table has triggers.
+  fileprivate var resolvesConflicts: Bool {
+    statements.contains { statement in
+      ["OR IGNORE", "REPLACE", "OR FAIL", "ON CONFLICT"].contains { statement.contains($0) }
+    }
+  }
+}
+
+extension FleetTwin {
+  /// Whether a program is told the same of an edit as here, and has the same rows then.
+  fileprivate func agrees(
+    with program: FleetSQLite, on edit: FleetEdit, _ outcome: EditOutcome
+  ) throws -> Bool {
+    try outcome.differences(from: self.edit(edit)).isEmpty && differences(from: program).isEmpty
   }
 }

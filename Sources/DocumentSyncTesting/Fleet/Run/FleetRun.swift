@@ -100,6 +100,9 @@ final class FleetRun {
     case .migrate(_, let time):
       outcome.steps.append(step)
       try device.migrate(plan.migrations, at: time)
+    case .remake(_, let remake):
+      outcome.steps.append(step)
+      try device.remake(remake)
     case .arrivals(_, let percent, let salt):
       var dice = Dice(seed: salt)
       for file in world.ledger.files where dice.chance(percent) { show(file, on: device) }

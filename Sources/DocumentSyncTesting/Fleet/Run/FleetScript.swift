@@ -57,6 +57,9 @@ struct FleetScript {
       return [" at \(time): sync, ends at point \(point), begins again and syncs"]
     case .restart: return [" begins again"]
     case .migrate(_, let time): return [" at \(time): makes its next migration"]
+    case .remake(_, let remake):
+      let way = remake.dropsFirst ? "drops it first" : "under another name"
+      return [" at \(remake.time): makes \(remake.table) again, \(way)"]
     case .arrivals(_, let percent, _): return [" sees \(percent) % of what is there"]
     case .see(_, let file): return [" sees \(file)"]
     case .hide: return [" no longer sees one of the files"]
@@ -68,12 +71,21 @@ extension FleetSchema {
   /// The schema and what fills it, a statement a line.
   func script(filledBy start: [String]) -> [String] {
     let filling = start.isEmpty ? [] : ["-- before syncing began:"] + start.map { $0 + ";" }
-    return sql.map { $0 + ";" } + identities + mergeTypes + filling
+    return sql.map { $0 + ";" } + identities + undeclared + mergeTypes + filling
   }
 
   private var identities: [String] {
     let declared = tables.filter { $0.localKey != nil }.map { "\($0.name)=\($0.names($0.key))" }
     return declared.isEmpty ? [] : ["-- identities: \(declared.joined(separator: "; "))"]
+  }
+
+  private var undeclared: [String] {
+    let references = tables.flatMap { table in
+      table.references.filter { !$0.isEnforced }.map {
+        "\(table.name).\(table.names($0.columns))=\($0.parent)"
+      }
+    }
+    return references.isEmpty ? [] : ["-- references: \(references.joined(separator: "; "))"]
   }
 
   private var mergeTypes: [String] {

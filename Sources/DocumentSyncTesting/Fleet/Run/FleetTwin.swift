@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A database with the application's tables as a device has them, and with
@@ -20,8 +21,11 @@ final class FleetTwin {
 
   /// Copies the tables, with their rowids, then makes the indexes and triggers.
   ///
-  /// - Parameter program: A connection to the device's store.
-  init(of program: FleetSQLite, at path: String) throws {
+  /// - Parameters:
+  ///   - program: A connection to the device's store.
+  ///   - hasIdleTriggers: Whether there is, for each trigger of ours, one of the same event that does
+  ///     nothing. For what SQLite does otherwise where a table has triggers, whatever these do.
+  init(of program: FleetSQLite, at path: String, hasIdleTriggers: Bool = false) throws {
     version = try Self.version(program)
     database = try FleetSQLite(":memory:")
     // Only databases of one text encoding can be attached to each other.
@@ -68,7 +72,18 @@ final class FleetTwin {
         "INSERT INTO main.sqlite_sequence SELECT * FROM device.sqlite_sequence "
           + "WHERE name NOT LIKE 'docsync%'")
     }
+    if hasIdleTriggers { try addIdleTriggers() }
     try database.run("DETACH device")
+  }
+
+  private func addIdleTriggers() throws {
+    let own = try database.rows(
+      "SELECT sql FROM device.sqlite_schema WHERE type = 'trigger' AND name LIKE 'docsync%'")
+    for row in own {
+      let words = Self.text(row[0]).components(separatedBy: " ")
+      let event = words.prefix { !["WHEN", "BEGIN"].contains($0) }.joined(separator: " ")
+      try database.run("\(event) WHEN 0 BEGIN SELECT 1; END")
+    }
   }
 
   /// Whether the device's file has been written to since by others than its
