@@ -95,9 +95,9 @@ final class ConflictRecorder {
       // What its author had edited before, if the row is shown all the same.
       try noteCells(change, row)
     case (.insert, .deleted), (.update, .deleted):
-      // Of a row that is shown although it is deleted nothing is lost. One
-      // that was deleted a moment ago is still in its table.
-      if row.shown != nil, row.wasDead {
+      // Of a row that is shown although it is deleted nothing is lost, unless another one is shown in
+      // its place. One that was deleted a moment ago is still in its table.
+      if row.shown != nil, row.wasDead, !row.wasBorrowed {
         try noteCells(change, row)
       } else {
         try noteEditOfDeleted(change, row)

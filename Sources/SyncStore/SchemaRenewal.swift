@@ -24,6 +24,19 @@ struct SchemaRenewal {
       else { return true }
     }
     return try Bookkeeping.registeredIDs(database) != Set(schema.tables.map(\.id))
+      || hasFormerReferences(database)
+  }
+
+  /// Whether rows that are not shown are noted under a name by which no foreign key refers any more:
+  /// a surrogate key that has another name is in no other way told from before.
+  private func hasFormerReferences(_ database: Database) throws -> Bool {
+    let present = Set(schema.tables.flatMap(\.foreignKeys).map { [$0.columnsName, "\($0.parent)"] })
+    return try StoredRow.fetchAll(
+      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
+    ).contains { row in
+      let (parent, columns): (Int, String) = try (row["parent"], row["columns"])
+      return !present.contains([columns, "\(parent)"])
+    }
   }
 
   /// Registers new tables and columns, gives up those that have gone, and

@@ -174,7 +174,9 @@ final class TableExport {
       let key = RowKey(table: table.id, identity: identities.identity(row))
       var beneath: [Int: Value] = [:]
       for cell in try cellsBeneath(kept, key)
-      where editTime(of: cell.column, log) == nil && table.columns[cell.column].domain != .counter {
+      where editTime(of: cell.column, log) == nil && table.columns[cell.column].domain != .counter
+        && !table.columns[cell.column].isIdentity
+      {
         beneath[cell.column] = cell.value
       }
       let cells = values.map { value in

@@ -31,6 +31,8 @@ final class WorkingRow {
   let wasKept: Bool
   /// Whether it was shown under another identity.
   let wasElsewhere: Bool
+  /// Whether another row was shown under its identity.
+  let wasBorrowed: Bool
   /// Under which identity a deleted row lives on.
   var movedTo: RowIdentity?
   /// The same when it was loaded.
@@ -132,6 +134,7 @@ final class WorkingRow {
     loadedMovedTo = movedTo
     wasKept = state?.isKept ?? false
     wasElsewhere = reason == .elsewhere
+    wasBorrowed = reason == .borrowed
     var state = state ?? .unstamped
     if shown != nil, reason != .borrowed, state.existence == .unsaid {
       // It was there before syncing began.

@@ -244,6 +244,26 @@ extension Device {
     try converge([one, two], "SELECT k, typeof(v), hex(v), v FROM v", before)
   }
 
+  /// The restaurant of one place is shown as that of the place that stands in for it, where another
+  /// one was deleted.
+  @Test func anEditOfADeletedRowIsEnteredWhereAnotherIsShownInItsPlace() throws {
+    let (one, two) = try pair(
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, name UNIQUE);
+      CREATE TABLE restaurant (id INTEGER PRIMARY KEY REFERENCES place, a);
+      INSERT INTO place VALUES (1, 'one'), (2, 'two'); INSERT INTO restaurant VALUES (1, 1), (2, 2);
+      """)
+    try one.run("UPDATE place SET name = 'same' WHERE id = 1; DELETE FROM restaurant WHERE id = 2")
+    try two.run("UPDATE place SET name = 'same' WHERE id = 2")
+    _ = try one.receive(from: two)
+    #expect(try one.rows("SELECT id, a FROM restaurant") == ["2|1"])
+    try two.run("UPDATE restaurant SET a = 'edited' WHERE id = 2")
+    _ = try one.receive(from: two)
+    let entered = try one.conflictLines().filter { $0.contains("restaurant") }
+    #expect(entered == ["existence restaurant row row -|a:edited,id:row deleteWins local settled"])
+    try converge([one, two], "SELECT id, a FROM restaurant", ["2|1"])
+  }
+
   @Test func restoringIsAnOrdinaryEditAndHappensOnce() throws {
     let (one, two) = try pair()
     try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")

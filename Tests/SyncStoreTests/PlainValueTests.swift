@@ -179,4 +179,33 @@ import Testing
       """)
     try converge(devices, "SELECT kind, n FROM use ORDER BY id", ["NULL|NULL", "7|NULL"])
   }
+
+  /// A row that is shown under the key of another one, since what it refers to lost a unique value,
+  /// becomes that when it is edited: with that key as it is written.
+  @Test func anEditedRowHasTheKeyUnderWhichItIsShown() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE kind (k PRIMARY KEY, name UNIQUE);
+      CREATE TABLE thing (k PRIMARY KEY REFERENCES kind, a, b);
+      """)
+    try devices[0].setClock(offset: -100)
+    try devices[0].run(
+      "INSERT INTO kind VALUES ('1', 'n'); INSERT INTO thing VALUES ('1', 'a', 'b')")
+    try devices[1].run("INSERT INTO kind VALUES (x'31', 'n')")
+    try converge(devices, "SELECT quote(k), a, b FROM thing", ["X'31'|a|b"])
+    try devices[1].run("UPDATE thing SET a = 'edited'")
+    let changes = try #require(try devices[1].changes(after: 1).first)
+    let key = try #require(changes.columns.firstIndex(of: "k"))
+    #expect(changes.letters == "i")
+    #expect(changes.cells[key][0] == .blob([0x31]))
+    try converge(devices, "SELECT quote(k), a, b FROM thing", ["X'31'|edited|b"])
+    // The kind that had lost its name gets another one.
+    try devices[0].run("INSERT INTO kind VALUES ('1', 'm')")
+    try converge(
+      devices, "SELECT quote(k), a, b FROM thing ORDER BY 1", ["'1'|a|b", "X'31'|edited|b"])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+    }
+  }
 }

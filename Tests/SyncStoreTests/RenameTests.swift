@@ -169,6 +169,27 @@ import Testing
     try converge(devices, "SELECT name FROM k ORDER BY name", ["made", "more"])
   }
 
+  /// A row that waits for a parent is found when that comes, whatever the parent's key is called.
+  @Test(arguments: [true, false])
+  func rowsThatWaitAreFoundByAKeyThatHasAnotherName(isOpen: Bool) throws {
+    var devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE folder (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE note (id INTEGER PRIMARY KEY, folder INTEGER REFERENCES folder);
+      """)
+    try devices[0].run("PRAGMA foreign_keys = OFF; INSERT INTO note VALUES (1, 4)")
+    try converge(devices, "SELECT count(*) FROM note", ["0"])
+    for index in devices.indices {
+      devices[index] = try devices[index].changed(isOpen: isOpen) {
+        try $0.run("ALTER TABLE folder RENAME COLUMN id TO number")
+      }
+      #expect(try devices[index].store.status().parked.count == 1)
+      #expect(try LocalStore.verify(at: devices[index].path).report.findings == [])
+    }
+    try converge(devices, "SELECT count(*) FROM note", ["0"])
+  }
+
   // MARK: - Made anew
 
   @Test(arguments: [true, false])

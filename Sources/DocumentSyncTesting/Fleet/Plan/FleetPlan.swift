@@ -79,36 +79,34 @@ struct FleetRemake: Hashable, Sendable {
   var time: Int64
   var salt: UInt64
 
-  /// What a program does that has a schema.
-  func edit(_ version: FleetVersion) -> FleetEdit? {
-    version.shared.position(of: table).map { index in
-      FleetEdit(
-        statements: statements(version.local.tables[index], version.local), hasForeignKeys: false,
-        time: time, salt: salt)
-    }
+  /// What a program does that has a table.
+  ///
+  /// - Parameters:
+  ///   - create: The statement that makes it.
+  ///   - others: Those that make its indexes and triggers.
+  func edit(_ table: FleetTable, create: String, others: [String]) -> FleetEdit {
+    FleetEdit(
+      statements: statements(table, create: create) + others, hasForeignKeys: false, time: time,
+      salt: salt)
   }
 
-  private func statements(_ table: FleetTable, _ schema: FleetSchema) -> [String] {
+  private func statements(_ table: FleetTable, create: String) -> [String] {
     let name = table.name
     let columns = table.names(table.settable)
-    let create = table.sql[0]
-    let others =
-      table.sql.dropFirst() + schema.triggers.filter { $0.contains(" ON \(name) ") }
     guard dropsFirst else {
-      let renamed = create.replacing(
-        "CREATE TABLE \(name) ", with: "CREATE TABLE new__\(name) ", maxReplacements: 1)
+      let body = create.drop { $0 != "(" }
       return [
-        "PRAGMA legacy_alter_table = ON", renamed,
+        "PRAGMA legacy_alter_table = ON", "CREATE TABLE new__\(name) \(body)",
         "INSERT INTO new__\(name) (\(columns)) SELECT \(columns) FROM \(name)",
         "DROP TABLE \(name)", "ALTER TABLE new__\(name) RENAME TO \(name)",
         "PRAGMA legacy_alter_table = OFF",
-      ] + others
+      ]
     }
     return [
       "CREATE TEMP TABLE rows_\(name) AS SELECT \(columns) FROM \(name)", "DROP TABLE \(name)",
       create, "INSERT INTO \(name) (\(columns)) SELECT \(columns) FROM temp.rows_\(name)",
       "DROP TABLE temp.rows_\(name)",
-    ] + others
+    ]
   }
 }
 

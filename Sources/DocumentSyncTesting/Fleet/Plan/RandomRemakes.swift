@@ -24,7 +24,10 @@ struct RandomRemakes {
       guard !Self.dependsOnNumbers(table, schema) else { continue }
       if migrates {
         steps.insert(.remake(device: device, remake), at: index)
-      } else if let edit = remake.edit(FleetVersion(schema)) {
+      } else {
+        let others =
+          table.sql.dropFirst() + schema.triggers.filter { $0.contains(" ON \(table.name) ") }
+        let edit = remake.edit(table, create: table.sql[0], others: Array(others))
         steps.insert(.edit(device: device, edit), at: index)
       }
     }

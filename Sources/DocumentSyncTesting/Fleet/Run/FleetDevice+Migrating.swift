@@ -43,10 +43,19 @@ extension FleetDevice {
   /// Makes a table again, of which no trigger of ours is left then. It waits for a synchronization
   /// likewise.
   func remake(_ remake: FleetRemake) throws {
-    guard arrived.isEmpty, let edit = remake.edit(version) else { return }
+    guard arrived.isEmpty, let table = version.shared.table(remake.table).flatMap(version.here)
+    else { return }
     _ = try store.status()
     hasDropped = true
-    _ = try self.edit(edit)
+    let objects = try program.rows(
+      "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL "
+        + "AND name NOT LIKE 'docsync%' ORDER BY type = 'table' DESC, rowid",
+      [.text(Array(table.name.text.utf8))]
+    ).map { row in
+      if case .text(let sql) = row[0] { String(decoding: sql, as: UTF8.self) } else { "" }
+    }
+    guard let create = objects.first else { return }
+    _ = try edit(remake.edit(table, create: create, others: Array(objects.dropFirst())))
   }
 
   private func twinFailure(_ differences: [String]) -> FleetFailure {
