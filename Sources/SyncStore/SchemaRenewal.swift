@@ -27,10 +27,11 @@ struct SchemaRenewal {
       || hasFormerReferences(database)
   }
 
-  /// Whether rows that are not shown are noted under a name by which no foreign key refers any more:
-  /// a surrogate key that has another name is in no other way told from before.
+  /// Whether rows that are not shown are noted under a name by which no foreign key refers any more.
+  /// Nothing else tells that a surrogate key has another name.
   private func hasFormerReferences(_ database: Database) throws -> Bool {
-    let present = Set(schema.tables.flatMap(\.foreignKeys).map { [$0.columnsName, "\($0.parent)"] })
+    let keys = schema.tables.flatMap(\.foreignKeys)
+    let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
     return try StoredRow.fetchAll(
       database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
     ).contains { row in
