@@ -162,7 +162,10 @@ extension ChangeExport {
     var key: [Value] = []
     for (position, value) in zip(positions, values) {
       let column = access.table.columns[position]
-      if let local = try session.importedKey(value, column) {
+      // The number of a row that is not shown may be a plain value.
+      if let local = try session.importedKey(value, column),
+        try session.exported(local, column) == value
+      {
         key.append(local)
       } else if case .key(let table) = column.domain, case .identity(let identity) = value,
         session.schema[table].identity == .surrogate
@@ -190,7 +193,7 @@ extension ChangeExport {
     guard let state, state.existence == .inserted || session.isRevived(state, access.table) else {
       return
     }
-    let key = try access.key(of: row.identity) ?? logKey(of: row)
+    let key = try access.namingKey(of: row.identity) ?? logKey(of: row)
     // A row that cannot be named here refers to one that never came; one that
     // the application has inserted meanwhile is not hidden.
     guard let key, try access.row(key) == nil else { return }

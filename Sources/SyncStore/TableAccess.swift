@@ -399,10 +399,17 @@ final class TableAccess {
   func shown(_ identity: RowIdentity) throws -> (
     key: [Value], values: [Value], localKey: Int64?
   )? {
-    guard let key = try key(of: identity), let found = try row(key) else { return nil }
+    guard let key = try namingKey(of: identity), let found = try row(key) else { return nil }
+    return (key, found.values, found.localKey)
+  }
+
+  /// The local values of the key that names the row with an identity here, and no other one. `nil` if
+  /// there is none.
+  func namingKey(of identity: RowIdentity) throws -> [Value]? {
+    guard let key = try key(of: identity) else { return nil }
     // A row that went may have left its number in the keys of others as a plain value.
     if identityStandsForKeys, try self.identity(ofKey: key) != identity { return nil }
-    return (key, found.values, found.localKey)
+    return key
   }
 
   /// Positions the row with a key on the statement that reads all columns;

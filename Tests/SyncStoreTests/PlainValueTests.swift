@@ -208,4 +208,22 @@ import Testing
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
     }
   }
+
+  /// A tag from before syncing lost its name, and its number is a plain value: what a join row refers
+  /// to that goes is the tag all the same.
+  @Test func aJoinRowThatIsShownWithAStandInGoesForGood() throws {
+    let devices = try scratch.devices(
+      3,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE label (note INTEGER, tag INTEGER REFERENCES tag, PRIMARY KEY (note, tag));
+      INSERT INTO tag VALUES (2, NULL), (5, NULL);
+      """)
+    for (index, device) in devices.enumerated() { try device.setClock(offset: Double(50 * index - 100)) }
+    try devices[0].run("UPDATE tag SET name = 'red' WHERE id = 5; INSERT INTO label VALUES (1, 5)")
+    try devices[1].run("INSERT INTO tag (name) VALUES ('red')")
+    try converge(devices, "SELECT note, name FROM label JOIN tag ON tag = id", ["1|red"])
+    try devices[2].run("DELETE FROM label")
+    try converge(devices, "SELECT count(*) FROM label", ["0"])
+  }
 }

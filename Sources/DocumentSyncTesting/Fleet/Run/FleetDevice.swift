@@ -144,7 +144,7 @@ final class FleetDevice {
     if !edit.hasForeignKeys { wasEditedFreely = true }
     let twin = try currentTwin()
     let idleTwin =
-      edit.resolvesConflicts
+      edit.dependsOnTriggers
       ? try FleetTwin(of: program, at: store.path, hasIdleTriggers: true) : nil
     let expected = try twin.edit(edit)
     let outcome = try program.edit(edit)
@@ -329,13 +329,14 @@ final class FleetDevice {
 }
 
 extension FleetEdit {
-  /// Whether statements say what becomes of rows that constraints refuse. In which order SQLite goes
-  /// through the rows of such a statement, and when it looks for what refers to nothing, depends on
-  /// whether the table has triggers.
-  fileprivate var resolvesConflicts: Bool {
-    statements.contains { statement in
-      ["OR IGNORE", "REPLACE", "OR FAIL", "ON CONFLICT"].contains { statement.contains($0) }
-    }
+  /// Whether what becomes of rows may depend on whether the table has triggers: in which order SQLite
+  /// goes through rows where a statement says what becomes of those that constraints refuse, and
+  /// when it looks for what refers to nothing, which only shows where a transaction goes on.
+  fileprivate var dependsOnTriggers: Bool {
+    statements.count > 1
+      || statements.contains { statement in
+        ["OR IGNORE", "REPLACE", "OR FAIL", "ON CONFLICT"].contains { statement.contains($0) }
+      }
   }
 }
 
