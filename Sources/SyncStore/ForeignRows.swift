@@ -142,7 +142,8 @@ final class ForeignRows {
     try SQLStatement("DELETE FROM docsync_foreign WHERE tbl = ? AND identity = ?", on: database)
   }
 
-  private func row(_ identity: RowIdentity, of table: Int) throws -> ForeignRow? {
+  /// What is kept of a row; `nil` if nothing is.
+  func row(_ identity: RowIdentity, of table: Int) throws -> ForeignRow? {
     let statement = try selecting.get()
     statement.bind(Int64(table), at: 1)
     statement.bind(blob: identity.bytes, at: 2)

@@ -19,6 +19,7 @@ struct RemakeComparison {
   /// besides, it has sealed since.
   private let isExact: Bool
   private let checkCancellation: () throws -> Void
+  private let absentValues: AbsentValues
   /// The cells that can be compared, by their positions here and there.
   private let cells: [(here: Int, there: Int)]
   /// Those of which the other store says nothing.
@@ -41,6 +42,7 @@ struct RemakeComparison {
     self.former = former
     self.isExact = isExact
     self.checkCancellation = checkCancellation
+    absentValues = AbsentValues(session)
     access = try session.access(table.id)
     formerAccess = try former.access(there.id)
     log = try RemakeLog(table, session: session, noticed: noticed)
@@ -150,7 +152,7 @@ struct RemakeComparison {
     let wasShown = try before != nil && wasShown(row)
     if logged?.isInserted == true {
       // It went unseen, and was inserted again under the eyes of the triggers.
-      if let before, wasShown { try logDeletion(key: key, before.values) }
+      if let before, wasShown { try logDeletion(of: row, key: key, before.values) }
       return
     }
     guard let before else {
@@ -252,7 +254,7 @@ struct RemakeComparison {
           log.entry(key)?.isDeleted != true, try wasShown(row),
           let before = try formerAccess.row(formerKey)
         else { continue }
-        try logDeletion(key: key, before.values)
+        try logDeletion(of: row, key: key, before.values)
       }
       batch = []
     }
@@ -264,21 +266,38 @@ struct RemakeComparison {
   }
 
   /// - Parameter before: What the row was in the other store.
-  private func logDeletion(key: [Value], _ before: [Value]) throws {
+  private func logDeletion(of row: Known, key: [Value], _ before: [Value]) throws {
     let there = formerAccess.table
     let olds = try table.recordedColumns.map { position in
-      guard let cell = cells.first(where: { $0.here == position }) else { return Value.null }
+      guard let cell = cells.first(where: { $0.here == position }) else {
+        return try unknownValue(of: position, row)
+      }
       let value = try former.exported(before[cell.there], there.columns[cell.there])
       return try session.imported(value, table.columns[position]) ?? .null
     }
     try log.addDeletion(key: key, olds)
   }
 
+  /// What a row held in a column that the other store does not have: what that keeps of it for when
+  /// it has, or the default.
+  private func unknownValue(of position: Int, _ row: Known) throws -> Value {
+    let column = table.columns[position]
+    for foreign in try former.foreign.all()
+    where former.schema.table(for: foreign)?.id == formerAccess.table.id {
+      guard let number = foreign.columns.firstIndex(of: column.wireName),
+        let kept = try former.foreign.row(row.identity, of: foreign.id),
+        let cell = kept.cells.first(where: { $0.column == number })
+      else { continue }
+      return try session.imported(cell.value, column) ?? .null
+    }
+    return try absentValues.values(of: table)[position]
+  }
+
   // MARK: - Columns of which nothing tells
 
   private func logUnknown() throws {
     guard !unknown.isEmpty || !redirected.isEmpty else { return }
-    let absent = try AbsentValues.read(table, session.database)
+    let absent = try absentValues.values(of: table)
     for position in unknown + redirected {
       let name = quoted(table.columns[position].name)
       let keys = table.keyColumns.map(quoted).joined(separator: ", ")

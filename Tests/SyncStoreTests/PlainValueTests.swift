@@ -219,7 +219,9 @@ import Testing
       CREATE TABLE label (note INTEGER, tag INTEGER REFERENCES tag, PRIMARY KEY (note, tag));
       INSERT INTO tag VALUES (2, NULL), (5, NULL);
       """)
-    for (index, device) in devices.enumerated() { try device.setClock(offset: Double(50 * index - 100)) }
+    for (index, device) in devices.enumerated() {
+      try device.setClock(offset: Double(50 * index - 100))
+    }
     try devices[0].run("UPDATE tag SET name = 'red' WHERE id = 5; INSERT INTO label VALUES (1, 5)")
     try devices[1].run("INSERT INTO tag (name) VALUES ('red')")
     try converge(devices, "SELECT note, name FROM label JOIN tag ON tag = id", ["1|red"])

@@ -599,4 +599,24 @@ import Testing
     try converge(devices, "SELECT room, best FROM shelf", expected)
     try converge(devices, "SELECT id FROM book ORDER BY id", isGone ? ["2"] : ["2", "3"])
   }
+
+  /// What a row held that went unseen is known also of columns that the former state does not have.
+  @Test func aRowGoesUnseenThatHadAColumnWhichIsNew() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE part (name TEXT PRIMARY KEY, whole TEXT REFERENCES part ON DELETE RESTRICT);
+      INSERT INTO part VALUES ('old', NULL);
+      """)
+    for device in devices { try device.run("ALTER TABLE part ADD COLUMN size INTEGER DEFAULT 7") }
+    try devices[0].run("INSERT INTO part VALUES ('new', NULL, 5), ('plain', NULL, 7)")
+    try converge(devices)
+    try devices[0].run(
+      """
+      CREATE TABLE new (name TEXT PRIMARY KEY, whole TEXT REFERENCES part ON DELETE RESTRICT,
+        size INTEGER DEFAULT 7);
+      INSERT INTO new SELECT * FROM part WHERE 0; DROP TABLE part; ALTER TABLE new RENAME TO part;
+      """)
+    try converge(devices, "SELECT count(*) FROM part", ["0"])
+  }
 }

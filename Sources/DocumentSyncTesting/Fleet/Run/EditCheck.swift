@@ -52,12 +52,10 @@ struct EditCheck {
 
   /// What of the edits is missing from `sealed`, a line for each.
   ///
-  /// - Parameters:
-  ///   - after: The rows afterwards.
-  ///   - hasApplied: Whether the changes of others were applied since, so that
-  ///     keys may stand for other rows by now.
+  /// - Parameter after: The rows afterwards. Keys may stand for other ones by now: what others did
+  ///   was applied, or a row that waited for an edit is shown in place of another.
   mutating func missing(
-    from sealed: [SyncChangeSet], _ after: VisibleRows, hasApplied: Bool = false
+    from sealed: [SyncChangeSet], _ after: VisibleRows
   ) throws -> [String] {
     var said = SaidChanges(schema: schema)
     var own = state
@@ -69,7 +67,7 @@ struct EditCheck {
     // Sealing gives new rows their identities, and may take from the table
     // rows that have theirs.
     var missing = try missing(said, own, after, .after)
-    for meaning in [Meaning.before, .beforeCopies] where hasApplied && !missing.isEmpty {
+    for meaning in [Meaning.before, .beforeCopies] where !missing.isEmpty {
       missing = try self.missing(said, own, after, meaning)
     }
     return missing

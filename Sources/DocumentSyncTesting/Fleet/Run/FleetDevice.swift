@@ -315,7 +315,7 @@ final class FleetDevice {
     _ sealed: [SyncChangeSet], _ check: inout EditCheck, hasApplied: Bool
   ) throws {
     var missing = try check.missing(
-      from: sealed, VisibleRows(program, schema: version), hasApplied: hasApplied)
+      from: sealed, VisibleRows(program, schema: version))
     // What others did may bring a row back.
     if !wasEditedFreely, !hasApplied {
       missing += check.undone(in: try VisibleRows(program, schema: version).read())
