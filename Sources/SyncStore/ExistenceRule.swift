@@ -14,6 +14,9 @@ final class ExistenceRule {
   /// Where a row outside the set stands; asked once.
   private var outside: [RowKey: Outside] = [:]
 
+  /// Those whose rows are in the set that are shown although they are deleted.
+  private var tablesOfUndead: Set<Int> = []
+
   private enum Outside { case shown, kept, absent }
 
   init(set: WorkingSet) {
@@ -29,6 +32,7 @@ final class ExistenceRule {
     var count: Int
     repeat {
       count = set.count
+      try loadUndead()
       try loadParents()
       for row in try concerned() where !row.hasExpandedReferrers {
         row.hasExpandedReferrers = true
@@ -37,6 +41,28 @@ final class ExistenceRule {
         if row.isDead, !row.wasLiving, !row.wasDead { try loadStrangers(of: row) }
       }
     } while set.count > count
+  }
+
+  /// Rows that are shown although they are deleted, where what has held them may not do so any more:
+  /// by way of rows of which nothing else is known, since they would go with the one that is deleted.
+  private func loadUndead() throws {
+    let undead = try session.undeadRows()
+    guard !undead.isEmpty else { return }
+    let letGo = set.rows.filter { row in
+      row.wasLiving
+        && (!row.isLiving
+          || session.schema[row.key.table].foreignKeys.contains { key in
+            key.columns.contains { row.values[$0] != row.loadedValues[$0] }
+          })
+    }
+    let tables = session.schema.ancestors(of: Set(letGo.map(\.key.table)))
+      .subtracting(tablesOfUndead)
+    guard !tables.isEmpty else { return }
+    tablesOfUndead.formUnion(tables)
+    for row in undead.sorted(by: { ($0.table, $0.identity) < ($1.table, $1.identity) })
+    where tables.contains(row.table) {
+      try set.row(row)
+    }
   }
 
   /// Parents of which more is known than their tables show: of all others the

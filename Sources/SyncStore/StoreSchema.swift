@@ -41,6 +41,16 @@ struct StoreSchema {
     inbound[table.id] ?? []
   }
 
+  /// The tables to which tables refer, directly and by way of others.
+  func ancestors(of tables: Set<Int>) -> Set<Int> {
+    var found: Set<Int> = []
+    var next = Array(tables)
+    while let table = next.popLast() {
+      next += self[table].foreignKeys.map(\.parent).filter { found.insert($0).inserted }
+    }
+    return found
+  }
+
   /// Whether rows that refer to a table have unique values.
   func isReferredUniquely(_ table: TableSchema) -> Bool {
     inbound(to: table).contains { !self[$0.child].uniqueIndexes.isEmpty }

@@ -262,4 +262,26 @@ import Testing
     }
     #expect(try changed.store.digest() == other.store.digest())
   }
+
+  /// A table holds its restaurant, which would go with its place: whoever hears of the last table hides
+  /// both.
+  @Test(
+    arguments: zip(
+      ["place_id INTEGER PRIMARY KEY", "place_id INTEGER"], ["TEXT UNIQUE", "TEXT PRIMARY KEY"]))
+  func aDeletedPlaceGoesWithTheLastRowThatHoldsItByWayOfAnother(key: String, id: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE restaurant (\(key) REFERENCES place ON DELETE CASCADE, id \(id));
+      CREATE TABLE seat (n INTEGER PRIMARY KEY, restaurant TEXT REFERENCES restaurant (id));
+      INSERT INTO place VALUES (1, 'a'), (2, 'b'); INSERT INTO restaurant VALUES (1, 'ra'), (2, 'rb');
+      INSERT INTO seat VALUES (1, 'ra'), (2, 'rb');
+      """)
+    try devices[0].run("PRAGMA foreign_keys = OFF; DELETE FROM place")
+    try devices[1].run(
+      "DELETE FROM seat WHERE n = 1; UPDATE seat SET restaurant = NULL WHERE n = 2")
+    let query = "SELECT name FROM place UNION SELECT id FROM restaurant"
+    try converge(devices, query, [])
+  }
 }
