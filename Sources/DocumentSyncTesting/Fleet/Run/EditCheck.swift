@@ -173,20 +173,26 @@ struct EditCheck {
     _ key: OracleKey, _ state: LogicalState, _ said: SaidChanges
   ) -> [String] {
     guard let table = schema.table(key.table), let row = now[key] else { return [] }
-    // What has another identity since one that it is made of was edited refers to what it did.
-    let former = said.moves.first { $0.key.table == key.table && $0.value.contains(key.identity) }
-    let before = before[key] ?? former.flatMap { self.before[$0.key] }
     return table.references.compactMap { reference in
+      let name = table.columns[reference.columns[0]].name
       guard let parent = schema.table(reference.parent), let parentKey = parent.integerKey,
         reference.columns.count == 1, reference.parentColumns == [parentKey],
-        case .identity(let identity) = row[table.columns[reference.columns[0]].name],
-        before?[table.columns[reference.columns[0]].name] != .identity(identity)
+        case .identity(let identity) = row[name], before[key]?[name] != .identity(identity),
+        before[key] != nil || !hasReferred(key.table, name, to: identity)
       else { return nil }
       let target = OracleKey(table: parent.name, identity: identity)
       guard state.rows[target]?.isLiving == false, now[target] != nil,
-        self.before[target] != nil, !said.says(.insert, of: target)
+        before[target] != nil, !said.says(.insert, of: target)
       else { return nil }
       return "that \(target) lives again, to which \(key) refers"
+    }
+  }
+
+  /// Whether a row that is gone referred to another one: it may have another identity, since one that
+  /// it is made of was edited, and refers to what it did.
+  private func hasReferred(_ table: SQLName, _ column: SQLName, to parent: RowIdentity) -> Bool {
+    before.contains { key, row in
+      key.table == table && now[key] == nil && row[column] == .identity(parent)
     }
   }
 
@@ -197,8 +203,7 @@ struct EditCheck {
     guard let table = schema.table(key.table) else { return [] }
     guard let now else {
       return said.actions[key, default: []].contains(where: \.isDeletion)
-        || restored.contains(key)
-        ? [] : ["the deletion of \(key)"]
+        || restored.contains(key) ? [] : ["the deletion of \(key)"]
     }
     // In a table that keeps both versions, who inserts a row that exists and is not shown updates it.
     let isUpdate =

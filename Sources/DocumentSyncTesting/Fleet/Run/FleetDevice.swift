@@ -90,10 +90,20 @@ final class FleetDevice {
   /// kept.
   func restart() async throws {
     let rows = try VisibleRows(program, schema: version).read()
+    var check = try editCheck()
     try await close()
     (store, manager) = try await reopen()
     lastReport = nil
-    try noteChanges(since: rows)
+    let head = try store.head()?.number ?? 0
+    guard head > checked.head, try store.remadeTables().isEmpty else {
+      return try noteChanges(since: rows)
+    }
+    // Opening has sealed what was edited before the schema changed.
+    try checkSealed(try changeSets(checked.head..<head), &check, hasApplied: false)
+    let reader = try VisibleRows(program, schema: version)
+    shown = try reader.read()
+    shownKeys = try reader.declaredKeys()
+    try moves.clear()
   }
 
   /// Notes as shown what opening the store has made of rows: it seals what was edited before the
@@ -193,9 +203,7 @@ final class FleetDevice {
   /// - Parameter point: Where its process ends before that.
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
-    var check = try EditCheck(
-      program, schema: version, shown: shown, keys: moves.numbers(besides: shownKeys),
-      moves: moves.moves(), state: state, arrived: arrived)
+    var check = try editCheck()
     if let point { try await synchronize(salt: salt, endingAfter: point, check) }
     let isIdle = try await synchronizeOnce(salt: salt, check)
     let applied = try store.appliedVector()
@@ -205,6 +213,12 @@ final class FleetDevice {
       hasApplied: applied != checked.applied)
     checked = (head, applied)
     return isIdle
+  }
+
+  private func editCheck() throws -> EditCheck {
+    try EditCheck(
+      program, schema: version, shown: shown, keys: moves.numbers(besides: shownKeys),
+      moves: moves.moves(), state: state, arrived: arrived)
   }
 
   private func synchronizeOnce(salt: UInt64, _ check: EditCheck) async throws -> Bool {
