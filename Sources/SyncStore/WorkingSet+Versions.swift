@@ -122,11 +122,11 @@ struct CopiedVersions {
     }
   }
 
-  /// Whether a row is named as one in which a version lives on. The identity
-  /// of a row with a surrogate does not tell; but only such rows are inserted
-  /// by several devices.
+  /// Whether a row may be one in which a version lives on. The identity of a
+  /// row with a surrogate tells only of those from before syncing that they are
+  /// none.
   private static func canBeCopy(_ row: RowKey, in table: TableSchema) throws -> Bool {
-    guard table.identity != .surrogate else { return true }
+    guard table.identity != .surrogate else { return table.originalKey(of: row.identity) == nil }
     guard case .text(let key) = try IdentityEncoding.decode(row.identity, count: 1)[0] else {
       return false
     }

@@ -264,6 +264,30 @@ extension Device {
     try converge([one, two], "SELECT id, a FROM restaurant", ["2|1"])
   }
 
+  /// Who edits a row that is shown although it was deleted inserts it again: that is no version that
+  /// lives on.
+  @Test func anEditOfARowThatLivesAgainIsEnteredWhereBothVersionsAreKept() throws {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes = ["part": .keepBoth]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE part (id INTEGER PRIMARY KEY, a, whole INTEGER REFERENCES part);
+      INSERT INTO part VALUES (5, 1, NULL);
+      """, configuration: configuration)
+    let (one, two) = (devices[0], devices[1])
+    try one.run("INSERT INTO part VALUES (6, 1, 5)")
+    try two.run("DELETE FROM part WHERE id = 5")
+    _ = try two.receive(from: one)
+    try two.run("UPDATE part SET a = 'edited' WHERE id = 5")
+    try one.setClock(offset: 1000)
+    try one.run("DELETE FROM part")
+    _ = try one.receive(from: two)
+    let entered = try one.conflictLines().filter { $0.contains("edited") }
+    #expect(entered.count == 1)
+    try converge(devices, "SELECT count(*) FROM part", ["0"])
+  }
+
   @Test func restoringIsAnOrdinaryEditAndHappensOnce() throws {
     let (one, two) = try pair()
     try one.run("UPDATE note SET a = 'one' WHERE id = 'x'")
