@@ -17,6 +17,23 @@ struct VerifyDirectoryTests {
     #expect(report.byteCount > 0)
   }
 
+  /// What a document's folder says of its generations, whatever the order in which it is listed.
+  @Test func generationsAreToldByTheirKeys() {
+    let (first, second) = (IntegrityKey.random(), IntegrityKey.random())
+    var document = DirectoryInventory.Document()
+    #expect(!document.isDeleted(first))
+    for ordinal: UInt64 in [2, 1] { document.insert(GenerationName(ordinal: ordinal, key: first)) }
+    document.insert(GenerationName(ordinal: 3, key: second))
+    #expect(document.counting?.key == second)
+    #expect(document.ordinals == [first: 1...2, second: 3...3])
+    document.insert(DeletedName(ordinal: 1, client: .random()))
+    #expect(!document.isDeleted(first), "a later file of it is there")
+    document.insert(DeletedName(ordinal: 2, client: .random()))
+    #expect(document.isDeleted(first))
+    #expect(!document.isDeleted(second))
+    #expect(!document.isDeleted(.random()))
+  }
+
   @Test(
     arguments: fileDamage + nameDamage + documentDamage + changeDamage + markerDamage
       + wholeStoreDamage + commandDamage + segmentDamage)

@@ -5,20 +5,36 @@ import SyncModel
 struct DirectoryInventory: Hashable {
   /// A document's folder.
   struct Document: Hashable {
-    var generations: Set<GenerationName> = []
-    var deleted: Set<DeletedName> = []
+    private(set) var generations: Set<GenerationName> = []
+    private(set) var deleted: Set<DeletedName> = []
     /// Of each folder of a generation what is in it.
     var lives: [IntegrityKey: Life] = [:]
-
     /// The generation that counts.
-    var counting: GenerationName? { generations.max() }
+    private(set) var counting: GenerationName?
+    /// The ordinals that files of generations name, by key: one, if nobody has made a second file.
+    private(set) var ordinals: [IntegrityKey: ClosedRange<UInt64>] = [:]
+    /// The last ordinal that was deleted.
+    private var lastDeleted: UInt64?
+
+    /// Adds the file of a generation.
+    mutating func insert(_ name: GenerationName) {
+      generations.insert(name)
+      counting = max(counting ?? name, name)
+      let known = ordinals[name.key] ?? name.ordinal...name.ordinal
+      ordinals[name.key] =
+        min(known.lowerBound, name.ordinal)...max(known.upperBound, name.ordinal)
+    }
+
+    /// Adds a tombstone.
+    mutating func insert(_ name: DeletedName) {
+      deleted.insert(name)
+      lastDeleted = max(lastDeleted ?? name.ordinal, name.ordinal)
+    }
 
     /// Whether the generation of a key was deleted.
     func isDeleted(_ key: IntegrityKey) -> Bool {
-      guard let name = generations.first(where: { $0.key == key }) else {
-        return !deleted.isEmpty && generations.isEmpty
-      }
-      return deleted.contains { $0.ordinal >= name.ordinal }
+      guard let lastDeleted else { return false }
+      return ordinals[key].map { lastDeleted >= $0.upperBound } ?? generations.isEmpty
     }
   }
 
@@ -108,8 +124,8 @@ struct DirectoryLister {
     var document = DirectoryInventory.Document()
     for entry in try list(layout.folder, as: DocumentEntryName.self, &inventory) {
       switch entry {
-      case .generation(let name): document.generations.insert(name)
-      case .deleted(let name): document.deleted.insert(name)
+      case .generation(let name): document.insert(name)
+      case .deleted(let name): document.insert(name)
       case .life(let key):
         document.lives[key] = try list(layout.generation(key), &inventory)
       }

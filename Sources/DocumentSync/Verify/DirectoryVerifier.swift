@@ -178,14 +178,14 @@ struct DirectoryVerifier {
     var found: [IntegrityKey: GenerationFacts] = [:]
     for (key, life) in document.lives.sorted(by: { $0.key < $1.key }) {
       let generation = layout.generation(key)
-      let isKnown = document.generations.contains { $0.key == key }
+      let ordinal = document.ordinals[key]?.upperBound
       let isDeleted = document.isDeleted(key)
       if isDeleted, life.fileCount > 0 {
         files.note(
           .deletedNotCleared, generation.folder,
           "The generation was deleted, and files of it are still there.",
           detail: "\(life.fileCount) files")
-      } else if !isKnown {
+      } else if ordinal == nil {
         files.note(
           .generationFileMissing, layout.folder,
           "A generation's folder is there, and the file that describes it is missing.",
@@ -193,9 +193,7 @@ struct DirectoryVerifier {
       }
       let verifier = GenerationVerifier(files: files, names: life, scratch: scratch)
       found[key] = try verifier.run(
-        GenerationFacts(
-          generation, ordinal: document.generations.first { $0.key == key }?.ordinal,
-          root: roots[key]),
+        GenerationFacts(generation, ordinal: ordinal, root: roots[key]),
         isCurrent: !isDeleted && (document.counting?.key ?? key) == key)
     }
     let counting = document.counting.flatMap { document.isDeleted($0.key) ? nil : $0.key }
@@ -226,9 +224,7 @@ struct DirectoryVerifier {
       return nil
     }
     if let previous = file.previous, !document.isDeleted(name.key),
-      !document.generations.contains(where: {
-        $0.key == previous && $0.ordinal < name.ordinal
-      })
+      !(document.ordinals[previous].map { $0.lowerBound < name.ordinal } ?? false)
     {
       files.note(
         .generationPreviousMissing, path,

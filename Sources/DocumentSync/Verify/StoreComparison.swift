@@ -122,7 +122,7 @@ struct StoreComparison {
     if document.isDeleted(binding.generation) {
       return missing("The store's document was deleted.", folder)
     }
-    guard document.generations.contains(where: { $0.key == binding.generation }) else {
+    guard document.ordinals[binding.generation] != nil else {
       return missing(
         "The store's generation of the document is not in the shared directory.", folder)
     }
