@@ -13,7 +13,7 @@ extension FleetDevice {
     let migration = migrations[migrated]
     if hasDropped || migration.isRemoval {
       guard arrived.isEmpty else { return }
-      _ = try store.status()
+      try noticeSchema()
       hasDropped = false
     }
     migrated += 1
@@ -45,7 +45,7 @@ extension FleetDevice {
   func remake(_ remake: FleetRemake) throws {
     guard arrived.isEmpty, let table = version.shared.table(remake.table).flatMap(version.here)
     else { return }
-    _ = try store.status()
+    try noticeSchema()
     hasDropped = true
     let objects = try program.rows(
       "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL "

@@ -44,6 +44,8 @@ final class FleetDevice {
   /// How far the own change sets have been checked, and those of others were
   /// applied then.
   private var checked: (head: UInt64, applied: VersionVector)
+  /// The last own change set that is known of.
+  private var lastHead: UInt64
 
   typealias Reopening = () async throws -> (LocalStore, DocumentSyncManager?)
 
@@ -54,6 +56,7 @@ final class FleetDevice {
   ) throws {
     self.reopen = reopen
     checked = (try store.head()?.number ?? 0, try store.appliedVector())
+    lastHead = checked.head
     self.number = number
     self.store = store
     self.manager = manager
@@ -90,16 +93,32 @@ final class FleetDevice {
   /// kept.
   func restart() async throws {
     let rows = try VisibleRows(program, schema: version).read()
-    var check = try editCheck()
+    let check = try editCheck()
     try await close()
     (store, manager) = try await reopen()
     lastReport = nil
-    let head = try store.head()?.number ?? 0
-    guard head > checked.head, try store.remadeTables().isEmpty else {
+    try noteSealed(check, since: rows)
+  }
+
+  /// Has the store notice that its schema has changed.
+  func noticeSchema() throws {
+    let rows = try VisibleRows(program, schema: version).read()
+    let check = try editCheck()
+    _ = try store.status()
+    try noteSealed(check, since: rows)
+  }
+
+  /// Checks what was sealed when the store noticed that its schema has changed: what was edited before.
+  private func noteSealed(
+    _ check: EditCheck, since rows: [OracleKey: [SQLName: Value]]
+  ) throws {
+    let former = lastHead
+    lastHead = try store.head()?.number ?? 0
+    guard lastHead > former, try store.remadeTables().isEmpty else {
       return try noteChanges(since: rows)
     }
-    // Opening has sealed what was edited before the schema changed.
-    try checkSealed(try changeSets(checked.head..<head), &check, hasApplied: false)
+    var check = check
+    try checkSealed(try changeSets(checked.head..<lastHead), &check, hasApplied: false)
     let reader = try VisibleRows(program, schema: version)
     shown = try reader.read()
     shownKeys = try reader.declaredKeys()
@@ -212,6 +231,7 @@ final class FleetDevice {
       try changeSets(checked.head..<max(head, checked.head)), &check,
       hasApplied: applied != checked.applied)
     checked = (head, applied)
+    lastHead = head
     return isIdle
   }
 
