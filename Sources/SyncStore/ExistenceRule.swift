@@ -14,7 +14,7 @@ final class ExistenceRule {
   /// Where a row outside the set stands; asked once.
   private var outside: [RowKey: Outside] = [:]
 
-  /// Those whose rows are in the set that are shown although they are deleted.
+  /// The tables whose rows were loaded that are shown although they are deleted.
   private var tablesOfUndead: Set<Int> = []
 
   private enum Outside { case shown, kept, absent }
@@ -43,8 +43,9 @@ final class ExistenceRule {
     } while set.count > count
   }
 
-  /// Rows that are shown although they are deleted, where what has held them may not do so any more:
-  /// by way of rows of which nothing else is known, since they would go with the one that is deleted.
+  /// Loads the rows that are shown although they are deleted, if a row that may have held them is gone
+  /// or refers elsewhere. It may have held them by way of living rows, of which nothing is kept, so
+  /// that following references does not find them.
   private func loadUndead() throws {
     let undead = try session.undeadRows()
     guard !undead.isEmpty else { return }
@@ -281,10 +282,11 @@ final class ExistenceRule {
       status = .shown
     } else {
       let state = try access.stamps.state(of: access.fingerprint(key.identity))
-      status =
-        if state?.isKept == true { .kept } else {
-          try session.wentUnseen(key, state) ? .shown : .absent
-        }
+      if state?.isKept == true {
+        status = .kept
+      } else {
+        status = try session.wentUnseen(key, state) ? .shown : .absent
+      }
     }
     outside[key] = status
     return status

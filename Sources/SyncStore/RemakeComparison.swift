@@ -209,8 +209,8 @@ struct RemakeComparison {
     if !lacking.isEmpty { try logUnknown(lacking, key: key) }
   }
 
-  /// What a value in a table is: plain, if such a one is kept that the table does not tell from a
-  /// reference.
+  /// The logical value of a local one. It is plain if the row keeps the same plain value, which its
+  /// table does not tell from a reference.
   private func exported(
     _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
   ) throws -> Value {
@@ -278,8 +278,8 @@ struct RemakeComparison {
     try log.addDeletion(key: key, olds)
   }
 
-  /// What a row held in a column that the other store does not have: what that keeps of it for when
-  /// it has, or the default.
+  /// What a row held in a column that the other store does not have: the value that the other store
+  /// keeps until it has the column, or else the default.
   private func unknownValue(of position: Int, _ row: Known) throws -> Value {
     let column = table.columns[position]
     for foreign in try former.foreign.all()

@@ -128,7 +128,7 @@ struct StoreDigester {
       var bytes = parked.bytes(at: 0)
       let reason = KeptRow.Reason(rawValue: parked.text(at: 3))
       let isShown = reason?.isShown ?? false
-      let cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
+      var cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
         $0.column < table.columns.count
       }.filter { cell in
         // Which plain values a device keeps depends on the keys of its rows.
@@ -136,15 +136,14 @@ struct StoreDigester {
         return !isShown || StoreSession.key(cell.value) == nil
       }
       if reason == .overlaid, cells.isEmpty { continue }
-      let isSilent =
-        try reason == .tombstone
-        && holdsOnlyDefaults(cells, RowIdentity(bytes: parked.bytes(at: 0)), access, defaults)
-      for cell in isSilent
-        ? []
-        : cells.sorted(by: {
-          table.columns[$0.column].wireName < table.columns[$1.column].wireName
-        })
+      if reason == .tombstone,
+        try holdsOnlyDefaults(cells, RowIdentity(bytes: parked.bytes(at: 0)), access, defaults)
       {
+        cells = []
+      }
+      for cell in cells.sorted(by: {
+        table.columns[$0.column].wireName < table.columns[$1.column].wireName
+      }) {
         append(cell.value, to: &bytes)
       }
       bytes += parked.bytes(at: 2)
@@ -152,8 +151,9 @@ struct StoreDigester {
     }
   }
 
-  /// Whether nothing was ever said of the cells of a deleted row: whose table had none but its key
-  /// when the row was deleted has not kept the defaults of columns that were added since.
+  /// Whether the cells that are kept of a deleted row all have the stamp zero and their columns'
+  /// defaults. A device whose table had only key columns when the row was deleted keeps no cells, and
+  /// another keeps the defaults of columns that were added.
   private func holdsOnlyDefaults(
     _ cells: [(column: Int, value: Value)], _ row: RowIdentity, _ access: TableAccess,
     _ defaults: [Value]

@@ -263,8 +263,8 @@ import Testing
     #expect(try changed.store.digest() == other.store.digest())
   }
 
-  /// A table holds its restaurant, which would go with its place: whoever hears of the last table hides
-  /// both.
+  /// A seat holds its restaurant, which would go with its place otherwise. Once the seat is gone, every
+  /// device hides both.
   @Test(
     arguments: zip(
       ["place_id INTEGER PRIMARY KEY", "place_id INTEGER"], ["TEXT UNIQUE", "TEXT PRIMARY KEY"]))

@@ -11,9 +11,10 @@ struct DirectoryInventory: Hashable {
     var lives: [IntegrityKey: Life] = [:]
     /// The generation that counts.
     private(set) var counting: GenerationName?
-    /// The ordinals that files of generations name, by key: one, if nobody has made a second file.
+    /// The least and the greatest ordinal of the files of each generation, by its key. They are the
+    /// same unless a second file was made.
     private(set) var ordinals: [IntegrityKey: ClosedRange<UInt64>] = [:]
-    /// The last ordinal that was deleted.
+    /// The greatest ordinal that a tombstone names.
     private var lastDeleted: UInt64?
 
     /// Adds the file of a generation.

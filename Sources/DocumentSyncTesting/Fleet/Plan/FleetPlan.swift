@@ -79,11 +79,11 @@ struct FleetRemake: Hashable, Sendable {
   var time: Int64
   var salt: UInt64
 
-  /// What a program does that has a table.
+  /// The statements that make a table again.
   ///
   /// - Parameters:
-  ///   - create: The statement that makes it.
-  ///   - others: Those that make its indexes and triggers.
+  ///   - create: The statement that made the table.
+  ///   - others: The statements that made its indexes and triggers.
   func edit(_ table: FleetTable, create: String, others: [String]) -> FleetEdit {
     FleetEdit(
       statements: statements(table, create: create) + others, hasForeignKeys: false, time: time,
