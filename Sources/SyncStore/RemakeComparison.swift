@@ -76,6 +76,7 @@ struct RemakeComparison {
 
   func run() throws {
     try compareRows()
+    try compareDeleted()
     try findDeleted()
     try logUnknown()
   }
@@ -175,12 +176,26 @@ struct RemakeComparison {
       }
       return
     }
-    let kept = row.here?.isKept == true ? try session.kept(self.key(row)) : nil
+    let (changed, lacking) = try differences(
+      values.map(Optional.some), from: before.values, of: row, but: logged?.columns ?? ColumnSet())
+    if !changed.isEmpty { try log.addUpdate(key: key, changed) }
+    if !lacking.isEmpty { try logUnknown(lacking, key: key) }
+  }
+
+  /// The cells of a row that were edited unseen, with what they were, and those of which the other
+  /// store knows too little.
+  ///
+  /// - Parameter columns: The columns that triggers have seen updated.
+  private func differences(
+    _ values: [Value?], from before: [Value], of row: Known, but columns: ColumnSet
+  ) throws -> (changed: [(column: Int, before: Value)], lacking: [Int]) {
+    let kept = row.here?.isKept == true ? try session.kept(key(row)) : nil
     let keyThere = RowKey(table: formerAccess.table.id, identity: row.identity)
     let keptThere = row.there?.isKept == true ? try former.kept(keyThere) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
-    for (here, there) in cells where logged?.columns.contains(here) != true {
+    for (here, there) in cells where !columns.contains(here) {
+      guard let value = values[here] else { continue }
       let column = table.columns[here]
       let beneath = kept?.cells.first { $0.column == here }?.value
       // It adds to what is known, or is shown as something else than it is: the same on every device
@@ -194,19 +209,18 @@ struct RemakeComparison {
       if knownThere > known { continue }
       let beneathThere = keptThere?.cells.first { $0.column == there }?.value
       let was = try exported(
-        before.values[there], formerAccess.table.columns[there], beneathThere, former)
-      let local = try exported(values[here], column, beneath, session)
+        before[there], formerAccess.table.columns[there], beneathThere, former)
+      let local = try exported(value, column, beneath, session)
       // A column of another type holds the same value in another form.
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
         // What triggers saw before the remake is sealed as the table holds it.
         if !isExact { lacking.append(here) }
       } else {
-        changed.append((here, before.values[there]))
+        changed.append((here, before[there]))
       }
     }
-    if !changed.isEmpty { try log.addUpdate(key: key, changed) }
-    if !lacking.isEmpty { try logUnknown(lacking, key: key) }
+    return (changed, lacking)
   }
 
   /// The logical value of a local one. It is plain if the row keeps the same plain value, which its
@@ -237,6 +251,44 @@ struct RemakeComparison {
   }
 
   // MARK: - Rows that are gone
+
+  /// Compares the rows whose deletion triggers have seen, as they were then: what was edited unseen
+  /// before is an edit, and a row that came unseen has come and gone.
+  private func compareDeleted() throws {
+    var batch: [RemakeLog.Deletion] = []
+    func flush() throws {
+      try checkCancellation()
+      let rows = try states(try batch.map { try access.identity(ofKey: $0.key) })
+      for (deletion, row) in zip(batch, rows) { try compare(deletion, row) }
+      batch = []
+    }
+    try log.forEachFirstDeletion { deletion in
+      batch.append(deletion)
+      if batch.count == Self.rowsPerBatch { try flush() }
+    }
+    try flush()
+  }
+
+  private func compare(_ deletion: RemakeLog.Deletion, _ row: Known) throws {
+    // It may be there again, or under another key.
+    if let key = try access.key(of: row.identity), try access.row(key) != nil { return }
+    guard let before = try formerAccess.key(of: row.identity).flatMap(formerAccess.row) else {
+      guard row.here == nil, row.there == nil else { return }
+      guard table.identity == .surrogate else {
+        return try log.addInsertion(key: deletion.key, nil)
+      }
+      guard let key = StoreSession.key(deletion.key[0]),
+        let identity = try access.explicitIdentity(of: key)
+      else { return }
+      return try log.addInsertion(key: deletion.key, identity)
+    }
+    guard try wasShown(row) else { return }
+    let (changed, lacking) = try differences(
+      deletion.values, from: before.values, of: row,
+      but: log.entry(deletion.key)?.columns ?? ColumnSet())
+    if !changed.isEmpty { try log.addUpdate(key: deletion.key, changed) }
+    if !lacking.isEmpty { try logUnknown(lacking, key: deletion.key) }
+  }
 
   private func findDeleted() throws {
     let there = formerAccess.table

@@ -71,6 +71,35 @@ final class RemakeLog {
   /// What triggers have logged of the row with a key.
   func entry(_ key: [Value]) -> Entry? { entries[identity(key)] }
 
+  /// The first deletion of a row, where the log begins with it, apart from updates.
+  struct Deletion {
+    var key: [Value]
+    /// What the row held, by column, as far as deletions record it.
+    var values: [Value?]
+  }
+
+  /// Calls `body` with the deletions of which ``Entry/isInserted`` is false, in order.
+  func forEachFirstDeletion(_ body: (Deletion) throws -> Void) throws {
+    let recorded = table.recordedColumns
+    let names =
+      table.keyColumns.indices.map { "k\($0)" } + recorded.map(CaptureTriggers.Column.old)
+    let reading = try SQLStatement(
+      "SELECT \(names.joined(separator: ", ")) FROM \(table.logName) "
+        + "WHERE op = \(CaptureTriggers.Entry.delete.rawValue) AND seq >= \(first) ORDER BY seq",
+      on: session.database)
+    var seen: Set<RowIdentity> = []
+    while try reading.step() {
+      let key = table.keyColumns.indices.map { reading.value(at: $0) }
+      if key.contains(.null) || entry(key)?.isInserted == true { continue }
+      guard seen.insert(identity(key)).inserted else { continue }
+      var values = [Value?](repeating: nil, count: table.columns.count)
+      for (index, position) in recorded.enumerated() {
+        values[position] = reading.value(at: key.count + index)
+      }
+      try body(Deletion(key: key, values: values))
+    }
+  }
+
   private func begin(_ statement: SQLStatement, _ key: [Value], at time: Double) -> Int {
     first -= 1
     statement.bind(first, at: 1)

@@ -7,8 +7,9 @@ final class TableExport {
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
-  /// Whether a program has made the table again, and it is not compared yet.
-  private let awaitsComparison: Bool
+  /// When it was noticed, in milliseconds since 1970, that a program has made the table again, where
+  /// it is not compared yet.
+  private let remakeNoticed: Int64?
   /// See ``SharedLog``.
   private let isLogShared: Bool
   private let cellPositions: [Int]
@@ -36,7 +37,7 @@ final class TableExport {
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
-    awaitsComparison = try session.tablesToCompare().contains(table.id)
+    remakeNoticed = try session.remadeTables().first { $0.table.id == table.id }?.noticed
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
     var indexes = Array(repeating: -1, count: table.columns.count)
@@ -154,7 +155,7 @@ final class TableExport {
     countersToKeep.removeAll()
     guard log.isPresent else {
       // What it was when it went unseen, the comparison finds.
-      if awaitsComparison, !log.mayBeGone { return nil }
+      if remakeNoticed != nil, !log.mayBeGone { return nil }
       // A later entry will say that it has gone.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
       guard existed || isUndead || isLogShared && state == nil, log.mayBeGone || batch.isLast
@@ -236,7 +237,8 @@ final class TableExport {
           !log.changed.contains(cell.column) && !kept.cells.contains { $0.column == cell.column }
         }
       }
-      for (index, position) in cellPositions.enumerated() where log.changed.contains(position) {
+      for (index, position) in cellPositions.enumerated()
+      where log.changed.contains(position) || mayBeEdited(position, log, kept, state) {
         guard log.old != nil, let cell = cells.first(where: { $0.column == position }) else {
           continue
         }
@@ -265,6 +267,16 @@ final class TableExport {
     // is done with them and frees it.
     if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
     state = new
+  }
+
+  /// Whether a column of a row that was deleted may have been edited unseen: a program has made the
+  /// table again, and the schema was changed once more before the comparison.
+  private func mayBeEdited(
+    _ position: Int, _ log: EditLog.Row, _ kept: KeptRow?, _ state: RowState?
+  ) -> Bool {
+    guard let remakeNoticed, log.lastTime.milliseconds > remakeNoticed else { return false }
+    if table.columns[position].domain == .counter, state != nil { return false }
+    return kept?.cells.contains { $0.column == position } != true
   }
 
   /// The logical cells that a row had when it was deleted.
