@@ -92,7 +92,10 @@ final class ChangeApply {
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
       let hasEarly = try !table.counters.isEmpty && session.hasEarlyAdditions()
-      if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows {
+      // Where rows live on is kept also if nothing refers to them here yet.
+      if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows
+        || !changes.moves.isEmpty
+      {
         try merge(batch)
       } else {
         let apply = try TableApply(

@@ -12,12 +12,10 @@ final class ExistenceRule {
   let set: WorkingSet
   let session: StoreSession
   /// Where a row outside the set stands; asked once.
-  private var outside: [RowKey: Outside] = [:]
+  private var outside: [RowKey: OutsideRow] = [:]
 
   /// The tables whose rows were loaded that are shown although they are deleted.
   private var tablesOfUndead: Set<Int> = []
-
-  private enum Outside { case shown, kept, absent }
 
   init(set: WorkingSet) {
     self.set = set
@@ -272,22 +270,10 @@ final class ExistenceRule {
     return (target, path)
   }
 
-  private func look(at key: RowKey) throws -> Outside {
+  private func look(at key: RowKey) throws -> OutsideRow {
     if let known = outside[key] { return known }
-    let access = try session.access(key.table)
-    let status: Outside
-    if try session.undeadRows().contains(key) {
-      status = .kept
-    } else if try access.shown(key.identity) != nil {
-      status = .shown
-    } else {
-      let state = try access.stamps.state(of: access.fingerprint(key.identity))
-      if state?.isKept == true {
-        status = .kept
-      } else {
-        status = try session.wentUnseen(key, state) ? .shown : .absent
-      }
-    }
+    let status =
+      try session.undeadRows().contains(key) ? .kept : session.outsideRow(key)
     outside[key] = status
     return status
   }

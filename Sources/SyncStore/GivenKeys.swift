@@ -71,7 +71,7 @@ extension TableAccess {
     typealias Entry = CaptureTriggers.Entry
     guard table.identity == .surrogate else {
       // The log knows these rows by their declared columns.
-      guard try loggedKey(key) == nil else { return false }
+      if try loggedKey(key) != nil, try wasTakenBefore(key) { return false }
       let match = table.keyColumns.enumerated().map { "l.k\($0) = p.\(quoted($1))" }
       let insertion = try statement(
         "SELECT 1 FROM \(table.quotedName) AS p JOIN \(table.logName) AS l "
@@ -90,5 +90,19 @@ extension TableAccess {
     guard try first.step() else { return false }
     defer { first.reset() }
     return first.integer(at: 0) == Entry.insert.rawValue
+  }
+
+  /// Whether a row with declared columns that has lost a local key by the edits in the log, or has
+  /// been looked at, had the key before them: it was not inserted by one of them first.
+  private func wasTakenBefore(_ key: Int64) throws -> Bool {
+    let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
+    let taken = try statement(
+      "SELECT 1 FROM \(table.logName) AS l WHERE l.identity = ? AND NOT EXISTS "
+        + "(SELECT 1 FROM \(table.logName) AS i WHERE i.seq < l.seq "
+        + "AND i.op = \(CaptureTriggers.Entry.insert.rawValue) "
+        + "AND \(match.joined(separator: " AND ")))")
+    taken.bind(key, at: 1)
+    defer { taken.reset() }
+    return try taken.step()
   }
 }

@@ -22,15 +22,13 @@ final class Materializer {
   let set: WorkingSet
   let existence: ExistenceRule
   /// Where a row outside the set stands; asked once.
-  private var outside: [RowKey: Outside] = [:]
+  private var outside: [RowKey: OutsideRow] = [:]
   var checkedClaims: Set<ClaimKey> = []
   var claimants: [ClaimKey: [WorkingRow]] = [:]
   /// For each row the claims that it loses, and who holds the value.
   var losses: [ObjectIdentifier: [Claimant]] = [:]
   /// The rows that stand and have another identity with stand-ins, by that.
   private var borrowers: [RowKey: WorkingRow] = [:]
-
-  private enum Outside { case shown, kept, absent }
 
   /// How many rows were written in which way.
   struct Counts {
@@ -295,23 +293,10 @@ final class Materializer {
   private func isVisible(_ key: RowKey) throws -> Bool {
     if let row = borrowers[key] { return row.isVisible }
     if let row = set[key] { return row.isVisible && row.shownIdentity == nil }
-    let status: Outside
-    if let known = outside[key] {
-      status = known
-    } else {
-      status = try look(at: key)
-      outside[key] = status
-    }
+    let status = try outside[key] ?? session.outsideRow(key)
+    outside[key] = status
     // A row that is not shown may appear together with those that refer to it.
     if status == .kept { try set.row(key) }
     return status != .absent
-  }
-
-  private func look(at key: RowKey) throws -> Outside {
-    let access = try session.access(key.table)
-    if try access.shown(key.identity) != nil { return .shown }
-    let state = try access.stamps.state(of: access.fingerprint(key.identity))
-    if state?.isKept == true { return .kept }
-    return try session.wentUnseen(key, state) ? .shown : .absent
   }
 }

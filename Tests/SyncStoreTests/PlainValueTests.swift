@@ -228,4 +228,29 @@ import Testing
     try devices[2].run("DELETE FROM label")
     try converge(devices, "SELECT count(*) FROM label", ["0"])
   }
+
+  /// A row with declared columns gets a number that a reference held as a plain value, and is edited
+  /// by an upsert before the next sealing.
+  @Test func aPlainValueStaysOneWhereAnInsertedRowIsUpserted() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["tag": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, weight INTEGER);
+      CREATE TABLE label (tag INTEGER REFERENCES tag, note INTEGER, PRIMARY KEY (tag, note));
+      CREATE TABLE mark (title TEXT PRIMARY KEY, tag INTEGER, note INTEGER,
+        FOREIGN KEY (tag, note) REFERENCES label);
+      """, configuration: configuration)
+    try devices[0].run("INSERT INTO mark VALUES ('a', 4, NULL)")
+    try converge(devices)
+    try devices[0].run(
+      """
+      INSERT INTO tag VALUES (4, 'red', 1);
+      INSERT INTO tag (name, weight) VALUES ('red', 2)
+        ON CONFLICT DO UPDATE SET weight = excluded.weight;
+      """)
+    try converge(devices, "SELECT name, weight FROM tag", ["red|2"])
+    try converge(devices, "SELECT title, tag FROM mark", ["a|4"])
+  }
 }

@@ -650,4 +650,23 @@ import Testing
     #expect(try devices[0].rows("SELECT id, room FROM \(table)") == ["3|loft"])
     #expect(try devices[1].rows("SELECT id, room FROM shelf") == ["3|loft"])
   }
+
+  /// A reference to a row that was deleted, and inserted again unseen, shows that row again.
+  @Test func aReferenceLeadsToARowThatCameBackUnseen() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["shelf": ["next": "shelf"]]
+    let columns = "(name TEXT PRIMARY KEY, next TEXT)"
+    let devices = try scratch.devices(
+      2, "CREATE TABLE shelf \(columns); INSERT INTO shelf VALUES ('a', NULL), ('b', 'a');",
+      configuration: configuration)
+    try devices[0].run("DELETE FROM shelf WHERE name = 'a'")
+    try converge(devices, "SELECT name, next FROM shelf", ["b|NULL"])
+    try devices[0].run(
+      """
+      CREATE TABLE new \(columns); INSERT INTO new SELECT * FROM shelf;
+      DROP TABLE shelf; ALTER TABLE new RENAME TO shelf; INSERT INTO shelf VALUES ('a', 'b');
+      """)
+    _ = try devices[0].store.status()
+    try converge(devices, "SELECT name, next FROM shelf ORDER BY 1", ["a|b", "b|a"])
+  }
 }

@@ -108,6 +108,29 @@ import Testing
     try converge(devices, numbers, ["1|1|2", "2|20|1", "3|3|1"])
   }
 
+  /// Where a row lives on whose key was changed is known also where the column that refers to it
+  /// comes later.
+  @Test func aNewColumnRefersToARowWhoseKeyWasChanged() throws {
+    let devices = try scratch.devices(
+      3,
+      """
+      CREATE TABLE shelf (id INTEGER PRIMARY KEY, room TEXT);
+      CREATE TABLE book (title TEXT PRIMARY KEY);
+      INSERT INTO shelf VALUES (2, 'hall'); INSERT INTO book VALUES ('one');
+      """)
+    let migration =
+      "ALTER TABLE book ADD COLUMN shelf INTEGER REFERENCES shelf ON DELETE SET NULL ON UPDATE CASCADE"
+    for device in devices.dropFirst() {
+      try device.run(migration)
+      _ = try device.store.status()
+    }
+    try devices[2].run("UPDATE book SET shelf = 2")
+    try devices[1].run("UPDATE shelf SET id = 3")
+    try exchange(devices)
+    try devices[0].run(migration)
+    try converge(devices, "SELECT title, room FROM book JOIN shelf ON id = shelf", ["one|hall"])
+  }
+
   @Test func whatIsUnknownIsKeptUntilTheAppHasMigrated() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run("ALTER TABLE t ADD COLUMN n; UPDATE t SET n = 1")

@@ -129,12 +129,13 @@ final class FleetDevice {
   /// schema changed, and what that does to other rows is no edit.
   private func noteChanges(since rows: [OracleKey: [SQLName: Value]]) throws {
     let now = try VisibleRows(program, schema: version).read()
-    for (key, row) in rows where shown[key] != nil {
+    for (key, row) in rows {
       guard let new = now[key] else {
         shown[key] = nil
         continue
       }
-      for (name, value) in new where row[name] != value { shown[key]?[name] = value }
+      // Of a row that was inserted since, only what was made of it is known.
+      for (name, value) in new where row[name] != value { shown[key, default: [:]][name] = value }
     }
     for (key, row) in now where rows[key] == nil && state.rows[key] != nil { shown[key] = row }
   }
