@@ -144,7 +144,7 @@ public final class LocalStore: Sendable {
           try database.inTransaction(.immediate) {
             let renewed = try renewedSchema(database)
             let session = try session(database, renewed.schema)
-            if let replaced = renewed.replaced { try arrive(session, replaced) }
+            if let concerned = renewed.concerned { try arrive(session, concerned) }
             try session.settleEarlierPlainValues()
             result = try body(session)
             try session.conflicts.journal.finish()
@@ -212,7 +212,7 @@ public final class LocalStore: Sendable {
     forgetSchema()
     let renewed = try renewedSchema(database)
     let session = try session(database, renewed.schema)
-    if let replaced = renewed.replaced { try arrive(session, replaced) }
+    if let concerned = renewed.concerned { try arrive(session, concerned) }
     return session
   }
 
@@ -292,16 +292,15 @@ public final class LocalStore: Sendable {
     return schema
   }
 
-  /// The schema as it is now. If the application changed it, tables and
-  /// columns are registered and the triggers made anew; then the tables are
-  /// given that were without triggers.
+  /// The schema as it is now. If the application changed it, tables and columns are registered and
+  /// the triggers made again; `concerned` then says what that means for the edits until now.
   private func renewedSchema(
     _ database: Database
-  ) throws -> (schema: StoreSchema, replaced: [Int]?) {
+  ) throws -> (schema: StoreSchema, concerned: SchemaRenewal.Concerned?) {
     var schema = try currentSchema(database)
-    var replaced: [Int]?
+    var concerned: SchemaRenewal.Concerned?
     if schema == nil {
-      replaced = try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
+      concerned = try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
       schema = try readSchema(database)
     }
     let renewed = try Self.unwrap(schema)
@@ -310,18 +309,20 @@ public final class LocalStore: Sendable {
       try connection.copyTriggers(for: renewed, database)
       state.withLock { $0.triggersVersion = version }
     }
-    return (renewed, replaced)
+    return (renewed, concerned)
   }
 
   /// Brings the rows in line with a changed schema. What was edited before
   /// takes part in that as a change set of its own.
-  private func arrive(_ session: StoreSession, _ replaced: [Int]) throws {
+  private func arrive(_ session: StoreSession, _ concerned: SchemaRenewal.Concerned) throws {
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
     // What triggers have seen is sealed; what they have not has to be found.
-    try RemadeTables.note(replaced, session)
-    for table in replaced { try session.nameUnseenRows(of: table) }
+    try RemadeTables.note(concerned.remade, session)
+    for table in concerned.remade { try session.nameUnseenRows(of: table) }
+    session.lackingDeletedCells = concerned.lackingDeletedCells
     _ = try seal(session, comparesRemade: false, checkCancellation: {})
+    session.lackingDeletedCells = []
     try arrival.bringIn()
     try arrival.settle()
   }

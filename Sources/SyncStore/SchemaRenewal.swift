@@ -40,16 +40,21 @@ struct SchemaRenewal {
     }
   }
 
+  /// The tables that what was captured before a change concerns.
+  struct Concerned {
+    /// Those that a program made again, which were without triggers for a while.
+    var remade: [Int] = []
+    /// Those whose deleted rows are kept from now on: the log does not have their cells.
+    var lackingDeletedCells: Set<Int> = []
+  }
+
   /// Registers new tables and columns, gives up those that have gone, and
   /// makes triggers anew that are missing or out of date. Idempotent.
-  ///
-  /// Returns the tables that a program made anew, which were without triggers
-  /// for a while.
-  func run(_ database: Database) throws -> [Int] {
+  func run(_ database: Database) throws -> Concerned {
     let registered = try Bookkeeping.registered(database)
     let gone = try Bookkeeping.registeredIDs(database).subtracting(schema.tables.map(\.id))
     for id in gone.sorted() { try Bookkeeping.forget(id, database) }
-    var replaced: [Int] = []
+    var concerned = Concerned()
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id else {
         try SetUpChecks(table: table, path: path).run(database)
@@ -68,12 +73,15 @@ struct SchemaRenewal {
         try logValues(of: columns.added, table, database)
         try logReferences(of: columns.redirected, table, database)
       }
-      try renewTriggers(of: table, database)
+      let missing = try renewTriggers(of: table, database)
+      if table.keepsDeleted, !missing.subtracting(columns.added).isEmpty {
+        concerned.lackingDeletedCells.insert(table.id)
+      }
       try fillLog(of: columns.added, table, database)
       try forgetAside(of: table, database)
-      if !known.isWatched { replaced.append(table.id) }
+      if !known.isWatched { concerned.remade.append(table.id) }
     }
-    return replaced
+    return concerned
   }
 
   private func triggers(of table: TableSchema, _ database: Database) throws -> Set<SQLText> {
@@ -87,10 +95,12 @@ struct SchemaRenewal {
     for statement in CaptureTriggers(table: table).removal { try database.execute(sql: statement) }
   }
 
-  private func renewTriggers(of table: TableSchema, _ database: Database) throws {
+  /// Makes triggers again that are missing or out of date. Returns the columns of which the log did
+  /// not record what deleted rows held.
+  private func renewTriggers(of table: TableSchema, _ database: Database) throws -> Set<Int> {
     let wanted = CaptureTriggers(table: table)
     guard try triggers(of: table, database) != Set(wanted.triggers.map(SQLText.init)) else {
-      return
+      return []
     }
     for statement in wanted.removal { try database.execute(sql: statement) }
     let columns = try database.columns(in: table.logName).map(\.name)
@@ -98,6 +108,10 @@ struct SchemaRenewal {
       try database.execute(sql: "ALTER TABLE \(table.logName) ADD COLUMN \(column)")
     }
     for statement in wanted.triggers { try database.execute(sql: statement) }
+    return Set(
+      table.recordedColumns.filter { position in
+        !columns.contains { $0 == CaptureTriggers.Column.old(position) }
+      })
   }
 
   /// What new columns held in rows that were deleted before.

@@ -26,6 +26,9 @@ final class StoreSession {
   var knownOriginalKeys: OriginalKeys?
   /// See ``tablesToCompare()``; `nil` as long as nothing has asked.
   var uncomparedTables: Set<Int>?
+  /// The tables of which the log does not have the cells of deleted rows, since these were not kept
+  /// yet when it was written: such rows are erased.
+  var lackingDeletedCells: Set<Int> = []
   /// See ``plainKeys(of:)``, by table.
   var plainKeys: [Int: Set<Int64>] = [:]
 

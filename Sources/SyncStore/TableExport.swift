@@ -7,6 +7,8 @@ final class TableExport {
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
+  /// Whether the cells of deleted rows are kept.
+  private let keepsDeleted: Bool
   /// When it was noticed, in milliseconds since 1970, that a program has made the table again, where
   /// it is not compared yet.
   private let remakeNoticed: Int64?
@@ -37,6 +39,7 @@ final class TableExport {
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
+    keepsDeleted = table.keepsDeleted && !session.lackingDeletedCells.contains(table.id)
     remakeNoticed = try session.remadeTables().first { $0.table.id == table.id }?.noticed
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
@@ -224,10 +227,10 @@ final class TableExport {
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
-      silence: table.keepsDeleted ? old.silence : stamp)
+      silence: keepsDeleted ? old.silence : stamp)
     var shape: [Int] = []
     var cells: [(column: Int, value: Value)] = []
-    if table.keepsDeleted {
+    if keepsDeleted {
       new.cellStamp = old.cellStamp
       new.exceptions = old.exceptions
       cells = try lastCells(log, batch, kept)
@@ -254,11 +257,11 @@ final class TableExport {
       ? try formerDestination(of: former) : try moves.destination(of: former)
     if let destination { rows.appendMove(to: destination) }
     rows.appendRow(
-      row, of: batch, identities, action: table.keepsDeleted ? .delete : .erase, time: time,
+      row, of: batch, identities, action: keepsDeleted ? .delete : .erase, time: time,
       cells: shape)
     let key = RowKey(table: table.id, identity: identities.identity(row))
     if kept != nil { try session.forgetKept(key) }
-    if table.keepsDeleted || destination != nil {
+    if keepsDeleted || destination != nil {
       new.isKept = true
       try session.keep(
         KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)

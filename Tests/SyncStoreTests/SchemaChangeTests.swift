@@ -108,6 +108,24 @@ import Testing
     try converge(devices, numbers, ["1|1|2", "2|20|1", "3|3|1"])
   }
 
+  /// What was deleted before its table was referred to by a key that holds its rows is known to all
+  /// as it was captured: without its cells.
+  @Test(arguments: ["CASCADE", "RESTRICT", "SET NULL"])
+  func aNewColumnRefersToATableOfWhichRowsWereDeleted(action: String) throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (id INTEGER PRIMARY KEY, room TEXT);
+      CREATE TABLE book (title TEXT PRIMARY KEY);
+      INSERT INTO shelf VALUES (1, 'hall'), (2, 'attic'); INSERT INTO book VALUES ('one');
+      """)
+    let migration = "ALTER TABLE book ADD COLUMN shelf INTEGER REFERENCES shelf ON DELETE \(action)"
+    try devices[0].run("DELETE FROM shelf WHERE id = 1; \(migration)")
+    try exchange(devices)
+    try devices[1].run(migration)
+    try converge(devices, "SELECT room FROM shelf", ["attic"])
+  }
+
   /// Where a row lives on whose key was changed is known also where the column that refers to it
   /// comes later.
   @Test func aNewColumnRefersToARowWhoseKeyWasChanged() throws {

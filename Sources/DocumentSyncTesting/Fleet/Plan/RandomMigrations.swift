@@ -70,8 +70,6 @@ struct RandomMigrations {
     let parents = schema.synchronized.filter { $0.hasSurrogateKey }
     if dice.chance(25), features.contains(.references), !parents.isEmpty {
       let parent = dice.pick(parents)
-      // What was deleted before was deleted as it is where nothing holds it.
-      let isHeld = parent.mergeType == .editWins || schema.holds(parent.name)
       column.type = .integer
       column.collation = .binary
       return .addColumn(
@@ -79,8 +77,7 @@ struct RandomMigrations {
         FleetReference(
           columns: [table.columns.count], parent: parent.name, parentColumns: parent.key,
           parentNames: parent.key.map { parent.columns[$0].name },
-          onDelete: isHeld
-            ? dice.pick([.setNull, .setNull, .cascade, .restrict, .noAction]) : .setNull,
+          onDelete: dice.pick([.setNull, .setNull, .cascade, .restrict, .noAction]),
           onUpdate: dice.pick([.cascade, .noAction]), isDeferred: dice.chance(25)))
     }
     if dice.chance(60) { column.defaultValue = dice.pick(RandomEdit.literals(column.type)) }
@@ -124,17 +121,5 @@ struct RandomMigrations {
         byte < 128 && byte != UInt8(ascii: "_") && !(48...57).contains(byte)
           && !(65...90).contains(byte & 0xDF)
       }.map { String(decoding: $0, as: UTF8.self) })
-  }
-}
-
-extension FleetSchema {
-  /// Whether a foreign key holds the rows of a table, or goes with them.
-  fileprivate func holds(_ name: SQLName) -> Bool {
-    synchronized.contains { table in
-      table.references.contains {
-        $0.isEnforced && $0.parent == name
-          && [.cascade, .restrict, .noAction].contains($0.onDelete)
-      }
-    }
   }
 }

@@ -92,25 +92,25 @@ final class FleetDevice {
   /// Ends the process and begins again; what the program noted of keys is
   /// kept.
   func restart() async throws {
-    let rows = try VisibleRows(program, schema: version).read()
+    let former = try FormerRows(program, version)
     let check = try editCheck()
     try await close()
     (store, manager) = try await reopen()
     lastReport = nil
-    try noteSealed(check, since: rows)
+    try noteSealed(check, since: former)
   }
 
   /// Has the store notice that its schema has changed.
   func noticeSchema() throws {
-    let rows = try VisibleRows(program, schema: version).read()
+    let former = try FormerRows(program, version)
     let check = try editCheck()
     _ = try store.status()
-    try noteSealed(check, since: rows)
+    try noteSealed(check, since: former)
   }
 
   /// Checks what was sealed when the store noticed that its schema has changed: what was edited before.
   private func noteSealed(
-    _ check: EditCheck, since rows: [OracleKey: [SQLName: Value]]
+    _ check: EditCheck, since rows: FormerRows
   ) throws {
     let former = lastHead
     lastHead = try store.head()?.number ?? 0
@@ -127,8 +127,10 @@ final class FleetDevice {
 
   /// Notes as shown what opening the store has made of rows: it seals what was edited before the
   /// schema changed, and what that does to other rows is no edit.
-  private func noteChanges(since rows: [OracleKey: [SQLName: Value]]) throws {
-    let now = try VisibleRows(program, schema: version).read()
+  private func noteChanges(since former: FormerRows) throws {
+    let reader = try VisibleRows(program, schema: version)
+    let now = try reader.read()
+    let rows = former.read(with: reader)
     for (key, row) in rows {
       guard let new = now[key] else {
         shown[key] = nil
@@ -360,6 +362,24 @@ final class FleetDevice {
       throw FleetFailure(
         .lost, "device \(number) has not sealed:\n  " + missing.joined(separator: "\n  "))
     }
+  }
+}
+
+/// The rows of a device before it noticed something.
+private struct FormerRows {
+  private let reader: VisibleRows
+  private let tables: [SQLName: [[Value]]]
+
+  init(_ program: FleetSQLite, _ version: FleetVersion) throws {
+    reader = try VisibleRows(program, schema: version)
+    tables = try reader.localRows()
+  }
+
+  /// The rows, with the identities that sealing has given new ones since.
+  func read(with later: VisibleRows) -> [OracleKey: [SQLName: Value]] {
+    var reader = later
+    reader.addMissing(from: self.reader)
+    return reader.logical(tables)
   }
 }
 
