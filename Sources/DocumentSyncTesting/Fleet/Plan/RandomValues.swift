@@ -16,7 +16,7 @@ struct RandomValues {
     guard features.contains(.values) else { return }
     schema.hasOddValues = dice.chance(40)
     let isWide = schema.hasOddValues && dice.chance(30)
-    schema.isWide = isWide && !schema.tables.contains(where: Self.indexesBlobs)
+    schema.isWide = isWide && !schema.tables.contains(where: Self.computesOfBlobs)
     guard features.contains(.references) else { return }
     if dice.chance(5) { schema = tenants() }
     let addsReferences = dice.chance(35)
@@ -26,19 +26,21 @@ struct RandomValues {
     for index in schema.tables.indices where dice.chance(30) { loseKeys(of: index, &schema) }
   }
 
-  /// Whether an index computes a value of a column that can hold blobs. In
-  /// UTF-16 SQLite (3.40.1) makes another text of a blob that is bound to a
-  /// statement than of the same one in the table, so that the index lacks it.
-  private static func indexesBlobs(_ table: FleetTable) -> Bool {
-    let isComputed = table.uniques.contains { unique in
-      unique.condition != nil
-        || unique.terms.contains { term in
-          switch term {
-          case .expression: true
-          case .column(let column, _): table.columns[column].generated != nil
+  /// Whether an index, or a column that is stored, computes a value of a column that can hold
+  /// blobs. In UTF-16 SQLite (3.40.1) makes another text of a blob that is bound to a statement than
+  /// of the same one in the table.
+  private static func computesOfBlobs(_ table: FleetTable) -> Bool {
+    let isComputed =
+      table.columns.contains { $0.generated != nil && $0.isStored }
+      || table.uniques.contains { unique in
+        unique.condition != nil
+          || unique.terms.contains { term in
+            switch term {
+            case .expression: true
+            case .column(let column, _): table.columns[column].generated != nil
+            }
           }
-        }
-    }
+      }
     return isComputed && table.columns.contains { [.any, .blob].contains($0.type) }
   }
 

@@ -82,6 +82,11 @@ struct EditOutcome: Hashable, Sendable {
     return statements[..<end].contains(where: \.isRefusedByForeignKey)
   }
 
+  /// Whether a statement was refused since triggers ran each other too often.
+  var hasReachedTriggerDepth: Bool {
+    statements.contains { $0.error?.contains("too many levels of trigger recursion") ?? false }
+  }
+
   /// Whether a COMMIT is refused since rows refer to nothing.
   var isRefusedInTheEnd: Bool {
     statements.contains { $0.sql == "COMMIT" && $0.isRefusedByForeignKey }
