@@ -212,17 +212,19 @@ final class ExistenceRule {
     return try session.isKnown(target)
   }
 
-  /// Kept rows that refer to a row.
+  /// Kept rows that refer to a row, as it is or as it is shown.
   func loadWaiters(for row: WorkingRow) throws {
     guard !row.hasExpandedWaiters else { return }
     row.hasExpandedWaiters = true
     let table = session.schema[row.key.table]
     for key in session.schema.inbound(to: table) {
-      let values = row.referredValues(key, table)
-      if values.contains(.null) { continue }
-      let reference = ReferenceKey(
-        parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
-      for waiter in try session.keptRows(referringBy: reference) { try set.row(waiter) }
+      let shown = row.referredValues(key, table)
+      let own = row.referredValues(key, table, isShown: false)
+      for values in shown == own ? [own] : [own, shown] where !values.contains(.null) {
+        let reference = ReferenceKey(
+          parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
+        for waiter in try session.keptRows(referringBy: reference) { try set.row(waiter) }
+      }
     }
   }
 

@@ -88,13 +88,16 @@ extension TableSchema {
 }
 
 extension WorkingRow {
-  /// The logical values that are shown of the columns that a reference to
-  /// this row names.
-  func referredValues(_ reference: ForeignKey, _ table: TableSchema) -> [Value] {
+  /// The logical values of the columns that a reference to this row names.
+  ///
+  /// - Parameter isShown: Whether they are those that are shown.
+  func referredValues(
+    _ reference: ForeignKey, _ table: TableSchema, isShown: Bool = true
+  ) -> [Value] {
     reference.parentColumns.map { name in
       if name.folded == table.localKey?.folded { return .identity(key.identity) }
       return table.columns.firstIndex { $0.name.folded == name.folded }
-        .flatMap { shownValue($0) } ?? .null
+        .flatMap { isShown ? shownValue($0) : values[$0] } ?? .null
     }
   }
 }
