@@ -61,9 +61,13 @@ extension ChangeExport {
   /// Logs the deletion of rows that are not shown and refer to a row that was
   /// deleted, be it by way of others: they would bring it back, or never be
   /// seen again. Likewise of rows that are shown as that row, or would be.
+  ///
+  /// Those that refer to a row that lives on under another key stay, and follow it.
   func logHiddenDeletions() throws {
     var done: Set<RowKey> = []
-    var parents = try deletedRows()
+    var (parents, moved) = try goneRows()
+    hidden = try HiddenEdits(moved, session: session)
+    for (row, move) in moved { parents[row] = move.time }
     while let (parent, time) = parents.popFirst() {
       let table = session.schema[parent.table]
       let shown = table.isKnownByReferences ? try session.rows(shownAs: parent) : []
@@ -71,6 +75,7 @@ extension ChangeExport {
         try logHiddenDeletion(of: row, at: time)
         parents[row] = time
       }
+      if moved[parent] != nil { continue }
       for reference in session.schema.inbound(to: table)
       where reference.holds && table.identifies(reference) {
         let key = ReferenceKey(
@@ -120,9 +125,13 @@ extension ChangeExport {
     return false
   }
 
-  /// The rows that were deleted, and when, of tables to which kept rows refer.
-  private func deletedRows() throws -> [RowKey: Double] {
-    var result: [RowKey: Double] = [:]
+  /// Of tables to which kept rows refer the rows that were deleted, and when, and those that live on
+  /// under another key.
+  private func goneRows() throws -> (
+    deleted: [RowKey: Double], moved: [RowKey: (destination: RowIdentity, time: Double)]
+  ) {
+    var deleted: [RowKey: Double] = [:]
+    var moved: [RowKey: (destination: RowIdentity, time: Double)] = [:]
     let referred = try Int.fetchAll(
       session.database,
       sql: "SELECT DISTINCT parent FROM docsync_kept_reference UNION "
@@ -130,6 +139,7 @@ extension ChangeExport {
     for table in session.schema.tables where referred.contains(table.id) {
       let access = try session.access(table.id)
       let canMove = TableExport.canMove(table, in: session.schema)
+      let moves = try KeyMoves(access: access)
       let names = table.keyColumns.indices.map { "k\($0)" }
       let kinds = [CaptureTriggers.Entry.delete, .replaced, .renamed].map { "\($0.rawValue)" }
       let statement = try SQLStatement(
@@ -138,16 +148,24 @@ extension ChangeExport {
       while try statement.step() {
         let key = names.indices.map { statement.value(at: $0 + 1) }
         let identity = try access.earlierIdentity(ofKey: key)
+        let row = RowKey(table: table.id, identity: identity)
+        let time = statement.real(at: 0)
+        let isPresent = try canMove && !moves.hasMoved(from: key) && access.row(key) != nil
+        let destination = try isPresent ? access.identity(ofKey: key) : moves.destination(of: key)
+        if let destination, destination != identity {
+          moved[row] = (destination, time)
+          continue
+        }
         if canMove {
           // Another row may have the key by now, and the row another key.
           if let local = try access.key(of: identity), try access.row(local) != nil { continue }
         } else if try access.row(key) != nil {
           continue
         }
-        result[RowKey(table: table.id, identity: identity)] = statement.real(at: 0)
+        deleted[row] = time
       }
     }
-    return result
+    return (deleted, moved)
   }
 
   /// The key by which the log can name a row that is not in its table, made of
@@ -194,9 +212,12 @@ extension ChangeExport {
       return
     }
     let key = try access.namingKey(of: row.identity) ?? logKey(of: row)
-    // A row that cannot be named here refers to one that never came; one that
-    // the application has inserted meanwhile is not hidden.
-    guard let key, try access.row(key) == nil else { return }
+    guard let key else {
+      hidden?.addDeletion(of: row, at: time)
+      return
+    }
+    // One that the application has inserted meanwhile is not hidden.
+    guard try access.row(key) == nil else { return }
     let names = key.indices.map { "k\($0)" }
     let statement = try access.statement(
       "INSERT INTO \(access.table.logName) (op, at, \(names.joined(separator: ", "))) "

@@ -18,6 +18,9 @@ final class ChangeExport {
   /// key, the fewer pages a receiver touches twice.
   private static let rowsPerBatch = 32_000
 
+  /// What the edits do to rows that are not shown.
+  var hidden: HiddenEdits?
+
   /// What sealing has to look at again.
   private(set) var suspects = Suspects()
 

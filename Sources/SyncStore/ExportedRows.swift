@@ -81,6 +81,16 @@ struct ExportedRows {
     changes.rowShapes.append(shape(cells))
   }
 
+  /// Appends a row of which the given cells were appended, by its logical key.
+  mutating func appendRow(
+    _ key: [Value], _ action: RowAction, _ time: HybridTime, cells: [Int]
+  ) {
+    for (index, value) in key.enumerated() { changes.keys[index].append(value) }
+    changes.actions.append(action.rawValue)
+    changes.times.append(time)
+    changes.rowShapes.append(shape(cells))
+  }
+
   private mutating func shape(_ columns: [Int]) -> UInt32 {
     if let shape = shapes[columns] { return shape }
     let shape = UInt32(changes.shapes.count)

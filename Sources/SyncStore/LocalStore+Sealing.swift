@@ -54,10 +54,12 @@ extension LocalStore {
       session: session, builder: builder, options: options, work: work,
       checkCancellation: checkCancellation)
     try export.run()
-    report.changeSets = builder.sealed
     var suspects = export.suspects
     if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
-    report.parkedRows = try settle(suspects, session)
+    let set = WorkingSet(session: session)
+    try export.hidden?.export(to: builder, into: set)
+    report.changeSets = builder.sealed
+    report.parkedRows = try settle(suspects, set)
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
       try session.freeKeysOfHiddenRows(onlyTaken: false)
@@ -81,10 +83,8 @@ extension LocalStore {
   /// Brings the tables to what every other device will show: a program with
   /// foreign keys off may have left rows whose parent is gone, and a value
   /// that was given up may let a parked row appear.
-  private func settle(
-    _ suspects: ChangeExport.Suspects, _ session: StoreSession
-  ) throws -> Int {
-    let set = WorkingSet(session: session)
+  private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
+    let session = set.session
     try set.setPlain(suspects.plainCells)
     for suspect in suspects.dangling + suspects.changed {
       try set.row(RowKey(table: suspect.table, identity: suspect.identity)).isEdited = true

@@ -56,6 +56,11 @@ struct RowState: Hashable {
     existence != .deleted && existenceStamp == .zero && cellStamp == .zero && exceptions.isEmpty
   }
 
+  /// The time at which something was said of it last.
+  var greatestTime: UInt64 {
+    exceptions.reduce(max(existenceStamp.time, cellStamp.time)) { max($0, $1.stamp.time) }
+  }
+
   func stamp(of column: Int) -> LocalStamp {
     for cell in exceptions where cell.column == Int32(column) { return cell.stamp }
     return cellStamp
@@ -72,6 +77,18 @@ struct RowState: Hashable {
     } else {
       exceptions.insert(Cell(column: column, stamp: stamp), at: position)
     }
+  }
+}
+
+extension HybridTime {
+  /// The time of an edit that is later than what it overwrites, whatever the clock says.
+  func raised(above stamp: LocalStamp) -> HybridTime {
+    rawValue > stamp.time ? self : HybridTime(rawValue: stamp.time).next
+  }
+
+  /// Likewise, above all that is known of a row.
+  func raised(aboveAllOf state: RowState) -> HybridTime {
+    raised(above: LocalStamp(time: state.greatestTime, client: 0))
   }
 }
 

@@ -223,7 +223,7 @@ final class TableExport {
   ) throws {
     let old = state ?? .unstamped
     // Where edits win, a deletion is just above what it knew of.
-    let time = raise(table.mergeType == .editWins ? .zero : log.lastTime, aboveAllOf: old)
+    let time = (table.mergeType == .editWins ? .zero : log.lastTime).raised(aboveAllOf: old)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,
@@ -308,7 +308,7 @@ final class TableExport {
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ state: inout RowState?, _ cells: [ValueColumn], beneath: [Int: Value] = [:]
   ) throws {
-    let time = raise(log.insertTime ?? log.lastTime, aboveAllOf: state ?? .unstamped)
+    let time = (log.insertTime ?? log.lastTime).raised(aboveAllOf: state ?? .unstamped)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(
       existence: .inserted, existenceStamp: stamp, cellStamp: stamp,
@@ -337,7 +337,7 @@ final class TableExport {
   ) throws -> Bool {
     let old = state ?? .unstamped
     var new = old
-    let floor = table.mergeType == .editWins ? raise(.zero, aboveAllOf: old).next : .zero
+    let floor = table.mergeType == .editWins ? HybridTime.zero.raised(aboveAllOf: old).next : .zero
     if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
@@ -362,10 +362,10 @@ final class TableExport {
         continue
       }
       // Where edits win, above a deletion by someone who knew as much.
-      time = max(raise(time, above: old.stamp(of: position)), floor)
+      time = max(time.raised(above: old.stamp(of: position)), floor)
       if let register = table.registers[position] {
         for other in cellPositions where register.contains(other) {
-          time = raise(time, above: old.stamp(of: other))
+          time = time.raised(above: old.stamp(of: other))
         }
       }
       try rows.appendCell(
@@ -427,16 +427,5 @@ final class TableExport {
       return update.time
     }
     return nil
-  }
-
-  /// An edit is later than what it overwrites, whatever the clock says.
-  private func raise(_ time: HybridTime, above stamp: LocalStamp) -> HybridTime {
-    time.rawValue > stamp.time ? time : HybridTime(rawValue: stamp.time).next
-  }
-
-  private func raise(_ time: HybridTime, aboveAllOf state: RowState) -> HybridTime {
-    var time = raise(raise(time, above: state.existenceStamp), above: state.cellStamp)
-    for cell in state.exceptions { time = raise(time, above: cell.stamp) }
-    return time
   }
 }

@@ -1,0 +1,195 @@
+import SyncModel
+
+/// What edits do to rows that are not in their table, where the log cannot say it.
+///
+/// Those that refer by their own key to a row that has another key now move with it. Rows that are
+/// shown follow such an edit, by the schema or since their local values stand for another identity;
+/// these ones would hold the row under its old key, and bring it back. Those that go with a row and
+/// that no local key names are deleted by their identity.
+struct HiddenEdits {
+  private let session: StoreSession
+  /// The rows that have moved, and where they live on.
+  private let destinations: [RowKey: RowIdentity]
+  private var rows: [HiddenRow] = []
+  private var indexes: [RowKey: Int] = [:]
+  private var deletions: [(row: RowKey, time: HybridTime)] = []
+
+  /// A row that moves, as it was before the edits are exported.
+  private struct HiddenRow {
+    var key: RowKey
+    /// The logical values, by column; those of the key as its identity has them.
+    var values: [Value]
+    var state: RowState
+    /// When the edit was made that it follows.
+    var time: HybridTime
+  }
+
+  /// Finds the rows that move; the edits are not exported yet.
+  init(_ moves: [RowKey: (destination: RowIdentity, time: Double)], session: StoreSession) throws {
+    self.session = session
+    destinations = moves.mapValues(\.destination)
+    var parents = moves.map { ($0.key, HybridTime(julianDay: $0.value.time)) }
+      .sorted { ($0.0.table, $0.0.identity) < ($1.0.table, $1.0.identity) }
+    while let (parent, time) = parents.popLast() {
+      for child in try children(of: parent) where indexes[child.key] == nil {
+        indexes[child.key] = rows.count
+        rows.append(
+          HiddenRow(
+            key: child.key, values: child.values.map { $0 ?? .null }, state: child.state,
+            time: time))
+        parents.append((child.key, time))
+      }
+    }
+  }
+
+  /// The hidden rows that are living and have a row in their own key.
+  private func children(of parent: RowKey) throws -> [WorkingRow] {
+    let table = session.schema[parent.table]
+    let set = WorkingSet(session: session)
+    return try session.schema.inbound(to: table).flatMap { reference -> [WorkingRow] in
+      let child = session.schema[reference.child]
+      guard table.identifies(reference), child.hasInKey(reference) else { return [] }
+      let key = ReferenceKey(
+        parent: table.id, columns: reference.columnsName,
+        key: table.referenceKey(
+          try table.referredValues(of: parent.identity, by: reference), reference))
+      return try session.keptRows(referringBy: key).filter { $0.table == child.id }.map(set.row)
+        .filter { row in
+          // A stand-in is no parent.
+          row.shown == nil && row.isLiving && self.parent(of: row.values, by: reference) == parent
+        }
+    }
+  }
+
+  private func parent(of values: [Value?], by reference: ForeignKey) -> RowKey? {
+    let table = session.schema[reference.parent]
+    let referring = reference.columns.map { values[$0] ?? .null }
+    guard !referring.contains(.null) else { return nil }
+    return table.identity(for: referring, of: reference).map {
+      RowKey(table: table.id, identity: $0)
+    }
+  }
+
+  /// Notes that a row goes with one that was deleted.
+  mutating func addDeletion(of row: RowKey, at time: Double) {
+    deletions.append((row, HybridTime(julianDay: time)))
+  }
+
+  // MARK: - Where they go
+
+  /// The values of a row that refers to where the rows of its key live on.
+  private func movedValues(_ row: HiddenRow, _ seen: Set<RowKey> = []) throws -> [Value] {
+    var values = row.values
+    for reference in session.schema[row.key.table].foreignKeys
+    where session.schema[row.key.table].hasInKey(reference) {
+      let table = session.schema[reference.parent]
+      guard let parent = parent(of: row.values, by: reference), table.identifies(reference),
+        let destination = try destination(of: parent, seen.union([row.key]))
+      else { continue }
+      let referred = try table.referredValues(of: destination, by: reference)
+      for (column, value) in zip(reference.columns, referred) { values[column] = value }
+    }
+    return values
+  }
+
+  private func destination(of row: RowKey, _ seen: Set<RowKey>) throws -> RowIdentity? {
+    if let known = destinations[row] { return known }
+    guard !seen.contains(row), let index = indexes[row] else { return nil }
+    let values = try movedValues(rows[index], seen)
+    let positions = session.schema[row.table].identityPositions
+    return try session.access(row.table).identity(of: positions.map { values[$0] })
+  }
+
+  // MARK: - Saying it
+
+  /// Adds it to what is sealed, and merges it. The edits have been exported.
+  func export(to builder: ChangeSetBuilder, into set: WorkingSet) throws {
+    // Another row may have the key of one by now.
+    let moving = try Dictionary(
+      uniqueKeysWithValues: rows.compactMap { row -> (RowKey, RowIdentity)? in
+        guard let destination = try destination(of: row.key, []), destination != row.key.identity,
+          try set.row(row.key).state.existenceStamp == row.state.existenceStamp
+        else { return nil }
+        return (row.key, destination)
+      })
+    var arriving: [RowKey: HiddenRow] = [:]
+    for row in rows {
+      guard let destination = moving[row.key] else { continue }
+      let key = RowKey(table: row.key.table, identity: destination)
+      // Two rows may have become one: the other is as the program has left it.
+      if arriving[key] == nil, try moving[key] != nil || !set.row(key).isLiving {
+        arriving[key] = row
+      }
+    }
+    for table in session.schema.inDependencyOrder(session.schema.tables) {
+      var exported = ExportedRows(of: table, session: session)
+      for (count, row) in rows.filter({ $0.key.table == table.id }).enumerated() {
+        guard let destination = moving[row.key] else { continue }
+        if arriving[row.key] == nil {
+          try delete(row.key, row.time, movedTo: destination, &exported, set)
+        }
+        let key = RowKey(table: table.id, identity: destination)
+        if arriving[key]?.key == row.key { try insert(row, as: key, table, &exported, set) }
+        try exported.finishIfFull(builder, afterRow: count)
+      }
+      for (count, deletion) in deletions.filter({ $0.row.table == table.id }).enumerated() {
+        let row = try set.row(deletion.row)
+        guard row.isLiving, row.shown == nil, moving[row.key] == nil, arriving[row.key] == nil
+        else { continue }
+        try delete(row.key, deletion.time, movedTo: nil, &exported, set)
+        try exported.finishIfFull(builder, afterRow: count)
+      }
+      try exported.finish(builder)
+    }
+    try builder.seal()
+  }
+
+  private func delete(
+    _ key: RowKey, _ time: HybridTime, movedTo destination: RowIdentity?,
+    _ exported: inout ExportedRows, _ set: WorkingSet
+  ) throws {
+    let table = session.schema[key.table]
+    let old = try set.row(key)
+    let time = (table.mergeType == .editWins ? .zero : time).raised(aboveAllOf: old.state)
+    let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    let action = table.keepsDeleted ? RowAction.delete : .erase
+    let movedTo = table.isReferred ? destination : nil
+    if let movedTo { exported.appendMove(to: movedTo) }
+    let values = try set.keyValues(of: key, table)
+    exported.appendRow(
+      table.identityPositions.map { values[$0] ?? .null }, action, time, cells: [])
+    try set.merge(
+      WorkingSet.Change(
+        action: action, stamp: stamp, cells: [], movedTo: movedTo,
+        silence: action == .erase ? stamp : nil), into: old)
+  }
+
+  private func insert(
+    _ row: HiddenRow, as key: RowKey, _ table: TableSchema, _ exported: inout ExportedRows,
+    _ set: WorkingSet
+  ) throws {
+    let new = try set.row(key)
+    // As old as it was: what was shown in its place still is.
+    let time = HybridTime(rawValue: row.state.greatestTime).raised(aboveAllOf: new.state)
+    let stamp = LocalStamp(time: time.rawValue, client: session.own)
+    let values = try movedValues(row)
+    typealias Cell = (column: Int, value: Value, stamp: LocalStamp)
+    let cells = table.cellPositions.map { position -> Cell in
+      let counter = CounterValue(values[position]).flatMap {
+        table.columns[position].domain == .counter ? $0.counter : nil
+      }
+      return (position, counter?.total ?? values[position], stamp)
+    }
+    for (index, cell) in cells.enumerated() { exported.appendCell(cell.value, to: index) }
+    exported.appendRow(
+      table.identityPositions.map { values[$0] }, .insert, time, cells: Array(cells.indices))
+    try set.merge(WorkingSet.Change(action: .insert, stamp: stamp, cells: cells), into: new)
+  }
+}
+
+extension TableSchema {
+  /// Whether a column of a reference is part of the rows' own key.
+  fileprivate func hasInKey(_ reference: ForeignKey) -> Bool {
+    reference.columns.contains { columns[$0].isIdentity }
+  }
+}
