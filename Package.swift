@@ -63,7 +63,8 @@ let package = Package(
     .executableTarget(
       name: "fleet",
       dependencies: [
-        "DocumentSyncTesting", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "DocumentSyncTesting", "CSQLite",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tests/FleetRuns", exclude: ["Mutants.txt"]),
     .testTarget(

@@ -21,4 +21,11 @@ static inline int csqlite_set_defensive(sqlite3 *db, int defensive) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, defensive, (int *)0);
 }
 
+// sqlite3_config is variadic, too. What it sets holds for the whole process,
+// and only before SQLite is used.
+
+static inline int csqlite_disable_memory_statistics(void) {
+  return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 #endif

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CSQLite
 import DocumentSyncTesting
 import Foundation
 
@@ -94,6 +95,10 @@ struct FleetRuns: AsyncParsableCommand {
   }
 
   func run() async throws {
+    // SQLite counts its memory behind one lock, for which all histories would wait.
+    guard csqlite_disable_memory_statistics() == SQLITE_OK else {
+      throw ValidationError("SQLite cannot be told not to count its memory.")
+    }
     if life { return try await runLives() }
     var campaign = Campaign(
       seeds: seed.map { $0...$0 } ?? firstSeed...(firstSeed + max(runs, 1) - 1),

@@ -52,6 +52,23 @@ final class DelayedDirectory: SharedDirectory {
   /// A change set of the device's own that was published.
   func published(_ number: UInt64) -> SyncChangeSet? { ledger.changeSet(number, of: device) }
 
+  /// The rows of which other devices say something in change sets that are not in a vector.
+  func saidByOthers(
+    since vector: [ClientIdentifier: UInt64], schema: FleetSchema
+  ) -> Set<OracleKey> {
+    var keys: Set<OracleKey> = []
+    for set in ledger.changeSets where set.header.number > vector[set.header.client] ?? 0 {
+      guard ledger.device(of: set.header.client) != device else { continue }
+      for changes in set.tables {
+        let collations = schema.table(changes.table)?.keyCollations ?? []
+        for row in changes.actions.indices {
+          keys.insert(changes.oracleKey(row, collations: collations))
+        }
+      }
+    }
+    return keys
+  }
+
   func check(for access: DirectoryAccess) throws {
     try kill.require()
     try base.check(for: access)

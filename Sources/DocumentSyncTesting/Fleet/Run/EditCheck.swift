@@ -20,12 +20,24 @@ struct EditCheck {
   /// Columns that are new here since then, with their defaults: what was kept of
   /// them comes in, also when the store is opened.
   private let arrived: [SQLName: [SQLName: Value]]
+  /// What may be missing.
+  private let leave: Leave
   /// The rows before sealing, with the identities that it gave.
   private var now: [OracleKey: [SQLName: Value]] = [:]
   /// Rows that sealing has taken from their tables.
   private var hidden: Set<OracleKey> = []
   /// Rows whose key was set to NULL, and that have it again.
   private var restored: Set<OracleKey> = []
+
+  /// What need not be sealed, since the rules have it otherwise.
+  struct Leave {
+    /// Whether a program had foreign keys off since the last synchronization.
+    var wasEditedFreely = false
+    /// The tables that a program has made again since then.
+    var remade: Set<SQLName> = []
+    /// The rows of which others say something that was not applied then.
+    var saidByOthers: Set<OracleKey> = []
+  }
 
   /// - Parameters:
   ///   - shown: What was shown after the last synchronization.
@@ -38,9 +50,10 @@ struct EditCheck {
   init(
     _ database: FleetSQLite, schema: FleetVersion, shown: [OracleKey: [SQLName: Value]],
     keys: [SQLName: [Int64: RowIdentity]], moves: [OracleKey: OracleKey], state: LogicalState,
-    arrived: [SQLName: [SQLName: Value]] = [:]
+    arrived: [SQLName: [SQLName: Value]] = [:], leave: Leave = Leave()
   ) throws {
     self.arrived = arrived
+    self.leave = leave
     self.keys = keys
     self.moves = moves
     self.state = state
@@ -201,9 +214,14 @@ struct EditCheck {
     _ own: LogicalState
   ) -> [String] {
     guard let table = schema.table(key.table) else { return [] }
+    let isSaidByOthers = leave.saidByOthers.contains(key)
+    // The document may have no state to compare with that others have not changed. What they say counts.
+    if leave.remade.contains(key.table), isSaidByOthers { return [] }
     guard let now else {
       return said.actions[key, default: []].contains(where: \.isDeletion)
-        || restored.contains(key) ? [] : ["the deletion of \(key)"]
+        // It has lost its key, and would have it again if others had not deleted it.
+        || restored.contains(key) || table.canLoseKeys && isSaidByOthers
+        ? [] : ["the deletion of \(key)"]
     }
     // In a table that keeps both versions, who inserts a row that exists and is not shown updates it.
     let isUpdate =
@@ -217,12 +235,14 @@ struct EditCheck {
         !table.isPureIdentity(position, in: schema), isFollowable(value, position, table),
         !isPlainStill(before?[name], value, position, table),
         !hasArrived(name, value, of: key, isNew: before == nil),
-        !(said.cells[key]?[name] ?? []).contains(where: { isGone($0, position, table) })
+        !(said.cells[key]?[name] ?? []).contains(where: {
+          isGone($0, position, table) || mayHaveHad(value, $0, position, table)
+        })
       else { return nil }
       let isSaid =
         table.columns[position].isCounter
-        ? own.rows[key]?.cells[name]?.shown == value
-          || said.counters[key]?[name]?.contains(value) == true
+        ? own.rows[key]?.cells[name]?.shown.isSameNumber(as: value) == true
+          || said.counters[key]?[name]?.contains { $0.isSameNumber(as: value) } == true
         : said.cells[key]?[name]?.contains(value) ?? false
       return isSaid ? nil : "\(key): \(name) = \(value.sqlDescription)"
     }
@@ -250,8 +270,9 @@ struct EditCheck {
       else { return false }
       return zip(table.key, zip(found, wanted)).allSatisfy { column, values in
         guard values.0 != values.1 else { return true }
-        return isGone(values.0, column, table)
-          && (values.1.kind == .integer || hasCome(values.1, column, table, said))
+        return mayHaveHad(values.1, values.0, column, table)
+          || isGone(values.0, column, table)
+            && (values.1.kind == .integer || hasCome(values.1, column, table, said))
       }
     }
   }
@@ -273,6 +294,19 @@ struct EditCheck {
     if case .identity = said { !isFollowable(said, column, table) } else { false }
   }
 
+  /// Whether a number that leads to no row may have led to the row that was said, which has declared
+  /// columns: with foreign keys off what refers to it is left behind where it gets another number.
+  private func mayHaveHad(
+    _ number: Value, _ said: Value, _ column: Int, _ table: FleetTable
+  ) -> Bool {
+    guard leave.wasEditedFreely, case .integer = number, case .identity(let identity) = said,
+      let parent = schema.keyTable(of: column, in: table),
+      schema.table(parent)?.localKey != nil
+    else { return false }
+    let row = OracleKey(table: parent, identity: identity)
+    return now[row] != nil || before[row] != nil
+  }
+
   /// Whether a number was plain and is, since the row that got such a key is
   /// not shown.
   private func isPlainStill(
@@ -290,6 +324,16 @@ struct EditCheck {
       let parent = schema.keyTable(of: column, in: table)
     else { return true }
     return now[OracleKey(table: parent, identity: identity)] != nil
+  }
+}
+
+extension Value {
+  /// Whether it is the same value, or a real that a table of integers keeps as the same number.
+  fileprivate func isSameNumber(as other: Value) -> Bool {
+    if case .real(let real) = self, case .integer(let integer) = other {
+      return Int64(exactly: real) == integer
+    }
+    return self == other
   }
 }
 

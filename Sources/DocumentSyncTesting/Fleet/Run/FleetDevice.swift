@@ -34,8 +34,10 @@ final class FleetDevice {
   var shown: [OracleKey: [SQLName: Value]]
   /// The integer keys that rows with declared columns had then.
   var shownKeys: [SQLName: [Int64: RowIdentity]]
-  /// Whether a program had foreign keys off since the last synchronization.
-  var wasEditedFreely = false
+  /// What need not be sealed of what was edited since the last synchronization.
+  var leave = EditCheck.Leave()
+  /// The bytes of the store that were found sound.
+  var checkedContent: ContentHash?
   /// What the statements of its programs give without us.
   private var twin: FleetTwin?
   private var schema: FleetSchema { version.shared }
@@ -80,6 +82,16 @@ final class FleetDevice {
   }
 
   var client: ClientIdentifier { store.binding.client }
+
+  /// The bytes of the store, with what is still in its log, as a hash.
+  func content() throws -> ContentHash {
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: store.path))
+    let log = store.path + "-wal"
+    if FileManager.default.fileExists(atPath: log) {
+      bytes += try Data(contentsOf: URL(fileURLWithPath: log))
+    }
+    return ContentHash(of: bytes)
+  }
 
   func close() async throws {
     if let manager {
@@ -173,26 +185,11 @@ final class FleetDevice {
   func edit(_ edit: FleetEdit) throws -> [String] {
     clock.time = edit.time
     clock.reseed(edit.salt)
-    if !edit.hasForeignKeys { wasEditedFreely = true }
+    if !edit.hasForeignKeys { leave.wasEditedFreely = true }
     let twin = try currentTwin()
-    let idleTwin =
-      edit.dependsOnTriggers
-      ? try FleetTwin(of: program, at: store.path, hasIdleTriggers: true) : nil
+    let former = try twin.content()
     let expected = try twin.edit(edit)
     let outcome = try program.edit(edit)
-    if edit.hasForeignKeys, let first = outcome.firstDifference(from: expected),
-      first.own.isRefusedByForeignKey != first.other.isRefusedByForeignKey,
-      try first.own.isRefusedByForeignKey
-        ? twin.hasBrokenReferences() || expected.isRefusedInTheEnd
-        : FleetTwin.hasBrokenReferences(program) || expected.hasRefusedBefore(first.other)
-    {
-      // SQLite's own: whether a row may come that refers to nothing depends on
-      // triggers, where REPLACE writes it and where others refer to nothing. And
-      // where an immediate foreign key refuses a row in a table without triggers,
-      // what the row's deferred ones lack is counted still when it is committed.
-      self.twin = nil
-      return outcome.accepted
-    }
     var differences = outcome.differences(from: expected)
     if differences.isEmpty {
       differences = try twin.differences(from: program)
@@ -203,7 +200,12 @@ final class FleetDevice {
         return outcome.accepted
       }
     }
-    if !differences.isEmpty, let idleTwin, try idleTwin.agrees(with: program, on: edit, outcome) {
+    // SQLite's own: in which order it goes through rows, and when it looks for what a row refers to,
+    // depends on whether the table has triggers, whatever these do.
+    if try !differences.isEmpty
+      && (outcome.isRefusedByAnExpression(whereAlsoRefusedIn: expected)
+        || twin.idleTwin(as: former).agrees(with: program, on: edit, outcome))
+    {
       self.twin = nil
       return outcome.accepted
     }
@@ -247,9 +249,13 @@ final class FleetDevice {
   }
 
   private func editCheck() throws -> EditCheck {
-    try EditCheck(
+    var leave = leave
+    if !leave.remade.isEmpty || schema.tables.contains(where: \.canLoseKeys) {
+      leave.saidByOthers = directory.saidByOthers(since: state.vector, schema: schema)
+    }
+    return try EditCheck(
       program, schema: version, shown: shown, keys: moves.numbers(besides: shownKeys),
-      moves: moves.moves(), state: state, arrived: arrived)
+      moves: moves.moves(), state: state, arrived: arrived, leave: leave)
   }
 
   private func synchronizeOnce(salt: UInt64, _ check: EditCheck) async throws -> Bool {
@@ -362,7 +368,7 @@ final class FleetDevice {
     var missing = try check.missing(
       from: sealed, VisibleRows(program, schema: version))
     // What others did may bring a row back.
-    if !wasEditedFreely, !hasApplied {
+    if !leave.wasEditedFreely, !hasApplied {
       missing += check.undone(in: try VisibleRows(program, schema: version).read())
     }
     missing += sealed.flatMap { TornRegisters(schema: schema).found(in: $0) }
@@ -388,18 +394,6 @@ private struct FormerRows {
     var reader = later
     reader.addMissing(from: self.reader)
     return reader.logical(tables)
-  }
-}
-
-extension FleetEdit {
-  /// Whether what becomes of rows may depend on whether the table has triggers: in which order SQLite
-  /// goes through rows where a statement says what becomes of those that constraints refuse, and
-  /// when it looks for what refers to nothing, which only shows where a transaction goes on.
-  fileprivate var dependsOnTriggers: Bool {
-    statements.count > 1
-      || statements.contains { statement in
-        ["OR IGNORE", "REPLACE", "OR FAIL", "ON CONFLICT"].contains { statement.contains($0) }
-      }
   }
 }
 

@@ -25,7 +25,34 @@ final class FleetSQLite {
     sqlite3_busy_timeout(connection, 5_000)
   }
 
+  /// A database in memory with the content of another.
+  convenience init(content: [UInt8]) throws {
+    try self.init(":memory:")
+    // SQLite frees it, also where it fails.
+    guard let memory = sqlite3_malloc64(UInt64(content.count)) else {
+      throw Refusal(extendedCode: SQLITE_NOMEM, description: "no memory for a database")
+    }
+    memory.copyMemory(from: content, byteCount: content.count)
+    let code = sqlite3_deserialize(
+      connection, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(content.count),
+      Int64(content.count),
+      UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
+    guard code == SQLITE_OK else {
+      throw Refusal(extendedCode: code, description: "cannot copy a database")
+    }
+  }
+
   deinit { close() }
+
+  /// Everything that is in the database, as ``init(content:)`` takes it.
+  func content() throws -> [UInt8] {
+    var count: Int64 = 0
+    guard let memory = sqlite3_serialize(connection, "main", &count, 0) else {
+      throw Refusal(extendedCode: SQLITE_NOMEM, description: "cannot read a database")
+    }
+    defer { sqlite3_free(memory) }
+    return Array(UnsafeBufferPointer(start: memory, count: Int(count)))
+  }
 
   /// Closes the connection, which must not be used any more.
   func close() {

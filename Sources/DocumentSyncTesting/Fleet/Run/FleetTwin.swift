@@ -12,6 +12,8 @@ final class FleetTwin {
   /// Which state of the device's file it is a twin of.
   private let version: [[Value]]
   private let tables: [Table]
+  /// For each trigger of ours a trigger of the same event that does nothing.
+  private let idleTriggers: [String]
 
   private struct Table {
     var name: String
@@ -21,11 +23,8 @@ final class FleetTwin {
 
   /// Copies the tables, with their rowids, then makes the indexes and triggers.
   ///
-  /// - Parameters:
-  ///   - program: A connection to the device's store.
-  ///   - hasIdleTriggers: Whether there is, for each trigger of ours, one of the same event that does
-  ///     nothing. For what SQLite does otherwise where a table has triggers, whatever these do.
-  init(of program: FleetSQLite, at path: String, hasIdleTriggers: Bool = false) throws {
+  /// - Parameter program: A connection to the device's store.
+  init(of program: FleetSQLite, at path: String) throws {
     version = try Self.version(program)
     database = try FleetSQLite(":memory:")
     // Only databases of one text encoding can be attached to each other.
@@ -72,19 +71,31 @@ final class FleetTwin {
         "INSERT INTO main.sqlite_sequence SELECT * FROM device.sqlite_sequence "
           + "WHERE name NOT LIKE 'docsync%'")
     }
-    if hasIdleTriggers { try addIdleTriggers() }
+    idleTriggers = try database.rows(
+      "SELECT sql FROM device.sqlite_schema WHERE type = 'trigger' AND name LIKE 'docsync%'"
+    ).map { row in
+      let words = Self.text(row[0]).components(separatedBy: " ")
+      let event = words.prefix { !["WHEN", "BEGIN"].contains($0) }.joined(separator: " ")
+      return "\(event) WHEN 0 BEGIN SELECT 1; END"
+    }
     try database.run("DETACH device")
   }
 
-  private func addIdleTriggers() throws {
-    let own = try database.rows(
-      "SELECT sql FROM device.sqlite_schema WHERE type = 'trigger' AND name LIKE 'docsync%'")
-    for row in own {
-      let words = Self.text(row[0]).components(separatedBy: " ")
-      let event = words.prefix { !["WHEN", "BEGIN"].contains($0) }.joined(separator: " ")
-      try database.run("\(event) WHEN 0 BEGIN SELECT 1; END")
-    }
+  /// A twin as another one was, with triggers that do nothing: for what SQLite does otherwise where
+  /// a table has triggers, whatever these do.
+  private init(_ other: FleetTwin, as content: [UInt8]) throws {
+    version = other.version
+    tables = other.tables
+    idleTriggers = []
+    database = try FleetSQLite(content: content)
+    for trigger in other.idleTriggers { try database.run(trigger) }
   }
+
+  /// Everything that is in it, for ``idleTwin(as:)``.
+  func content() throws -> [UInt8] { try database.content() }
+
+  /// The twin as it was, with triggers that do nothing.
+  func idleTwin(as content: [UInt8]) throws -> FleetTwin { try FleetTwin(self, as: content) }
 
   /// Whether the device's file has been written to since by others than its
   /// program, or has another schema.
@@ -122,13 +133,6 @@ final class FleetTwin {
       return own == other
         ? nil : "\(Self.text(object[1])) has \(text(own)) instead of \(text(other))"
     }
-  }
-
-  func hasBrokenReferences() throws -> Bool { try Self.hasBrokenReferences(database) }
-
-  /// Whether a row refers to one that is not there.
-  static func hasBrokenReferences(_ database: FleetSQLite) throws -> Bool {
-    try !database.rows("PRAGMA foreign_key_check").isEmpty
   }
 
   /// Where the device's tables are not as they are here, a line for each.
