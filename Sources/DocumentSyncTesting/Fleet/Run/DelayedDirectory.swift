@@ -52,21 +52,23 @@ final class DelayedDirectory: SharedDirectory {
   /// A change set of the device's own that was published.
   func published(_ number: UInt64) -> SyncChangeSet? { ledger.changeSet(number, of: device) }
 
-  /// The rows of which other devices say something in change sets that are not in a vector.
+  /// The rows of which other devices say something in change sets that are not in a vector, and
+  /// what they say.
   func saidByOthers(
     since vector: [ClientIdentifier: UInt64], schema: FleetSchema
-  ) -> Set<OracleKey> {
-    var keys: Set<OracleKey> = []
+  ) -> [OracleKey: Set<RowAction>] {
+    var said: [OracleKey: Set<RowAction>] = [:]
     for set in ledger.changeSets where set.header.number > vector[set.header.client] ?? 0 {
       guard ledger.device(of: set.header.client) != device else { continue }
       for changes in set.tables {
         let collations = schema.table(changes.table)?.keyCollations ?? []
         for row in changes.actions.indices {
-          keys.insert(changes.oracleKey(row, collations: collations))
+          guard let action = RowAction(rawValue: changes.actions[row]) else { continue }
+          said[changes.oracleKey(row, collations: collations), default: []].insert(action)
         }
       }
     }
-    return keys
+    return said
   }
 
   func check(for access: DirectoryAccess) throws {

@@ -35,8 +35,8 @@ struct EditCheck {
     var wasEditedFreely = false
     /// The tables that a program has made again since then.
     var remade: Set<SQLName> = []
-    /// The rows of which others say something that was not applied then.
-    var saidByOthers: Set<OracleKey> = []
+    /// What others say of rows that was not applied then.
+    var saidByOthers: [OracleKey: Set<RowAction>] = [:]
   }
 
   /// - Parameters:
@@ -214,9 +214,13 @@ struct EditCheck {
     _ own: LogicalState
   ) -> [String] {
     guard let table = schema.table(key.table) else { return [] }
-    let isSaidByOthers = leave.saidByOthers.contains(key)
-    // The document may have no state to compare with that others have not changed. What they say counts.
-    if leave.remade.contains(key.table), isSaidByOthers { return [] }
+    let saidByOthers = leave.saidByOthers[key, default: []]
+    let isSaidByOthers = !saidByOthers.isEmpty
+    // The document may have no state to compare with that others have not changed. What they say
+    // counts: of a row that went unseen, that it exists or does not.
+    if leave.remade.contains(key.table), isSaidByOthers, now != nil || saidByOthers != [.update] {
+      return []
+    }
     guard let now else {
       return said.actions[key, default: []].contains(where: \.isDeletion)
         // It has lost its key, and would have it again if others had not deleted it.
