@@ -168,6 +168,11 @@ final class RowWriter {
     var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
     for row in set.rows {
       let table = session.schema[row.key.table]
+      if row.isUnseen, row.isDead == row.wasDead {
+        try writeUnseen(row, table)
+        changes[table.id, default: []].append((row.fingerprint, row.state))
+        continue
+      }
       if row.wasKept { try session.forgetKept(row.key) }
       if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
         let key =
@@ -196,6 +201,14 @@ final class RowWriter {
     for (table, changes) in changes {
       try session.access(table).stamps.store(changes.sorted { $0.fingerprint < $1.fingerprint })
     }
+  }
+
+  /// Leaves what is kept of a row that went unseen as it was when the row was shown: its table does
+  /// not tell its cells any more, and the comparison has to find that it was shown.
+  private func writeUnseen(_ row: WorkingRow, _ table: TableSchema) throws {
+    let kept = row.wasKept ? try session.kept(row.key) : nil
+    if kept != nil { try session.noteReferences(try references(of: row, table), of: row.key) }
+    try session.conflicts.settled(row, kept)
   }
 
   /// The claims by which a row that is kept is to be found: its table tells

@@ -669,4 +669,25 @@ import Testing
     _ = try devices[0].store.status()
     try converge(devices, "SELECT name, next FROM shelf ORDER BY 1", ["a|b", "b|a"])
   }
+
+  /// A row that holds a plain value which another row has been given for a key is deleted like any
+  /// other, though the defaults of what it held lead nowhere.
+  @Test func aRowThatIsShownOtherwiseThanItIsGoesUnseen() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["part": ["spare": "part"]]
+    let columns = """
+      (id INTEGER PRIMARY KEY, whole INTEGER DEFAULT 6 REFERENCES part ON DELETE CASCADE, \
+      spare INTEGER)
+      """
+    let devices = try scratch.devices(
+      2, "CREATE TABLE part \(columns); INSERT INTO part VALUES (1, NULL, 5);",
+      configuration: configuration)
+    try devices[0].run("INSERT INTO part VALUES (5, 1, NULL)")
+    try converge(devices)
+    try devices[0].run(
+      "PRAGMA foreign_keys = OFF; BEGIN; DROP TABLE part; CREATE TABLE part \(columns); COMMIT;")
+    _ = try devices[0].store.status()
+    try converge(devices, "SELECT count(*) FROM part", ["0"])
+    #expect(try devices[1].store.status().parked == [])
+  }
 }
