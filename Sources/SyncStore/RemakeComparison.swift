@@ -78,6 +78,7 @@ struct RemakeComparison {
     try compareRows()
     try compareDeleted()
     try findDeleted()
+    if !isExact { try findDeletedByOthers() }
     try logUnknown()
   }
 
@@ -302,9 +303,7 @@ struct RemakeComparison {
       for (formerKey, row) in zip(batch, rows) {
         // Of rows that are older than the document both know nothing.
         if row.here == nil, row.there == nil, !table.hasUnstampedRows { continue }
-        guard let key = try access.key(of: row.identity), try access.row(key) == nil,
-          log.entry(key)?.isDeleted != true, try wasShown(row),
-          let before = try formerAccess.row(formerKey)
+        guard let key = try keyIfGone(row), let before = try formerAccess.row(formerKey)
         else { continue }
         try logDeletion(of: row, key: key, before.values)
       }
@@ -317,15 +316,64 @@ struct RemakeComparison {
     try flush()
   }
 
+  /// Finds rows that are gone here and that the other store does not show, since it knows what
+  /// others have said and this one does not. What it keeps of them tells what they were.
+  private func findDeletedByOthers() throws {
+    let reading = try SQLStatement(
+      "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: former.database)
+    reading.bind(Int64(formerAccess.table.id), at: 1)
+    var found: [RowIdentity] = []
+    while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+    for row in try states(found) {
+      try checkCancellation()
+      let keyThere = RowKey(table: formerAccess.table.id, identity: row.identity)
+      guard let kept = try former.kept(keyThere), !kept.reason.isShown,
+        let key = try keyIfGone(row)
+      else { continue }
+      try logDeletion(of: row, key: key) { position in
+        guard let value = kept.cells.first(where: { $0.column == position })?.value else {
+          return .null
+        }
+        let column = formerAccess.table.columns[position]
+        return column.domain == .counter ? column.number(value) : value
+      }
+    }
+  }
+
+  /// The key of a row that was here and went unseen; `nil` if it is here, or was not.
+  private func keyIfGone(_ row: Known) throws -> [Value]? {
+    guard let key = try access.key(of: row.identity), try access.row(key) == nil,
+      log.entry(key)?.isDeleted != true, try wasHere(row)
+    else { return nil }
+    return key
+  }
+
+  /// Whether the row was shown here, whatever others have said of it that only the other store
+  /// knows.
+  private func wasHere(_ row: Known) throws -> Bool {
+    if let here = row.here { return try session.wasShown(key(row), here) }
+    guard let there = row.there, there.existence == .deleted else { return isSame(row) }
+    // It was there before syncing began: an insertion would have said its cells.
+    let cells = formerAccess.table.cellPositions
+    return table.hasUnstampedRows && !cells.isEmpty
+      && cells.allSatisfy { there.stamp(of: $0) == .zero }
+  }
+
   /// - Parameter before: What the row was in the other store.
   private func logDeletion(of row: Known, key: [Value], _ before: [Value]) throws {
     let there = formerAccess.table
+    try logDeletion(of: row, key: key) { try former.exported(before[$0], there.columns[$0]) }
+  }
+
+  /// - Parameter before: The logical values of the row, by column of the other store.
+  private func logDeletion(
+    of row: Known, key: [Value], _ before: (Int) throws -> Value
+  ) throws {
     let olds = try table.recordedColumns.map { position in
       guard let cell = cells.first(where: { $0.here == position }) else {
         return try unknownValue(of: position, row)
       }
-      let value = try former.exported(before[cell.there], there.columns[cell.there])
-      return try session.imported(value, table.columns[position]) ?? .null
+      return try session.imported(before(cell.there), table.columns[position]) ?? .null
     }
     try log.addDeletion(key: key, olds)
   }

@@ -690,4 +690,35 @@ import Testing
     try converge(devices, "SELECT count(*) FROM part", ["0"])
     #expect(try devices[1].store.status().parked == [])
   }
+
+  /// Where there is only a whole store that knows what others have said meanwhile, rows that went
+  /// unseen are deleted all the same: those that they have deleted, too, may come back.
+  @Test(arguments: [true, false])
+  func rowsGoUnseenThatOthersHaveDeleted(editWins: Bool) throws {
+    var configuration = StoreConfiguration()
+    if editWins { configuration.tableMergeTypes = ["part": .editWins] }
+    let columns = "(name TEXT PRIMARY KEY, size INTEGER)"
+    let devices = try scratch.devices(
+      3,
+      """
+      CREATE TABLE part \(columns);
+      CREATE TABLE use (id INTEGER PRIMARY KEY, part TEXT REFERENCES part ON DELETE RESTRICT);
+      INSERT INTO part VALUES ('a', 1), ('b', 2), ('c', 3);
+      """, configuration: configuration)
+    try devices[1].setClock(offset: -60)
+    try devices[0].run("UPDATE part SET size = 9 WHERE name = 'a'")
+    _ = try devices[0].outgoing()
+    try devices[1].run("DELETE FROM part WHERE name <> 'c'")
+    try devices[2].receive(from: devices[0], devices[1])
+    let path = scratch.path + "/base.db"
+    _ = try devices[2].store.snapshot(to: path)
+    let base = try LocalStore.adopt(snapshotAt: path, binding: scratch.binding("base"))
+    try devices[0].run(
+      "PRAGMA foreign_keys = OFF; BEGIN; DROP TABLE part; CREATE TABLE part \(columns); COMMIT;")
+    try devices[0].store.compare(try devices[0].store.remadeTables(), with: base)
+    try base.close()
+    #expect(try devices[0].changes(after: 1).map(\.letters) == ["ddd"])
+    if !editWins { try devices[1].run("INSERT INTO part VALUES ('b', 5)") }
+    try converge(devices, "SELECT * FROM part", [])
+  }
 }
