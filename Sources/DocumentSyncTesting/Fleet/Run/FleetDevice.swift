@@ -142,7 +142,7 @@ final class FleetDevice {
   private func noteChanges(since former: FormerRows) throws {
     let reader = try VisibleRows(program, schema: version)
     let now = try reader.read()
-    let rows = former.read(with: reader)
+    let rows = former.read(with: reader, shown: shown.keys)
     for (key, row) in rows {
       guard let new = now[key] else {
         shown[key] = nil
@@ -394,10 +394,14 @@ private struct FormerRows {
     tables = try reader.localRows()
   }
 
-  /// The rows, with the identities that sealing has given new ones since.
-  func read(with later: VisibleRows) -> [OracleKey: [SQLName: Value]] {
+  /// The rows, with the identities that sealing has given new ones since. What holds the key of a
+  /// row that went with the edits that were sealed refers to it.
+  func read(
+    with later: VisibleRows, shown: some Sequence<OracleKey>
+  ) -> [OracleKey: [SQLName: Value]] {
     var reader = later
     reader.addMissing(from: self.reader)
+    reader.addOriginals(among: shown)
     return reader.logical(tables)
   }
 }
