@@ -70,7 +70,7 @@ struct Replacing {
     for (table, keys) in keys { try session.access(table).formerKeys = keys }
     try writeOwn(former, session)
     let arrival = SchemaArrival(session: session)
-    try arrival.forgetClaims()
+    try arrival.forgetClaimsAndReferences()
     try arrival.settle()
     try rows.settlePlainValues(session)
     try checkCancellation()

@@ -213,10 +213,18 @@ struct SchemaArrival {
     try session.foreign.store(rest, known, of: foreign.id)
   }
 
-  /// Forgets what rows that are not shown claim and refer to: indexes and
-  /// columns may have other numbers and names by now. ``settle()`` notes it
-  /// anew.
+  /// Forgets what rows that are not shown claim: indexes may have other numbers by now.
+  /// ``settle()`` notes it anew.
   func forgetClaims() throws {
+    try session.database.execute(
+      sql: "DELETE FROM docsync_claim WHERE ix <> \(ClaimKey.identityIndex)")
+  }
+
+  /// Forgets what rows that are not shown claim and refer to, and the identities under which they
+  /// would be shown: columns may have other names by now. ``settle()`` notes it anew.
+  ///
+  /// Until what was edited before is sealed, this tells which of them go with rows that were deleted.
+  func forgetClaimsAndReferences() throws {
     try session.database.execute(
       sql: "DELETE FROM docsync_claim; DELETE FROM docsync_kept_reference")
   }
