@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import SyncModel
 
@@ -142,6 +143,16 @@ struct CaptureTriggers {
   private var deleteTrigger: String {
     "CREATE TRIGGER \(name("ad")) AFTER DELETE ON \(table.quotedName) "
       + "BEGIN \(oldEntry(.delete)) END"
+  }
+
+  var deleteTriggerName: String { name("ad") }
+
+  /// The columns of the log into which a delete trigger, as SQLite keeps it, writes.
+  func columnsLogged(by deleteTrigger: String) -> [String] {
+    guard let start = deleteTrigger.range(of: "BEGIN INSERT INTO \(table.logName) ("),
+      let end = deleteTrigger[start.upperBound...].firstIndex(of: ")")
+    else { return [] }
+    return deleteTrigger[start.upperBound..<end].components(separatedBy: ", ")
   }
 
   private var updateTrigger: String {

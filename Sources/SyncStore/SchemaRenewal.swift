@@ -63,6 +63,7 @@ struct SchemaRenewal {
         continue
       }
       let columns = ColumnChange(from: known, to: table)
+      let recorded = try recordedColumns(of: table, columns, database)
       if !columns.isNone {
         try dropTriggers(of: table, database)
         try columns.run(database)
@@ -73,7 +74,8 @@ struct SchemaRenewal {
         try logValues(of: columns.added, table, database)
         try logReferences(of: columns.redirected, table, database)
       }
-      let missing = try renewTriggers(of: table, database)
+      try renewTriggers(of: table, database)
+      let missing = Set(table.recordedColumns).subtracting(recorded)
       if table.keepsDeleted, !missing.subtracting(columns.added).isEmpty {
         concerned.lackingDeletedCells.insert(table.id)
       }
@@ -95,12 +97,32 @@ struct SchemaRenewal {
     for statement in CaptureTriggers(table: table).removal { try database.execute(sql: statement) }
   }
 
-  /// Makes triggers again that are missing or out of date. Returns the columns of which the log did
-  /// not record what deleted rows held.
-  private func renewTriggers(of table: TableSchema, _ database: Database) throws -> Set<Int> {
+  /// The columns of which the log records what deleted rows held, until the triggers are made again.
+  ///
+  /// The trigger says it. The log itself may have columns from a time when it recorded more: since
+  /// a policy asked for them, also in the store of which this one is a copy.
+  private func recordedColumns(
+    of table: TableSchema, _ change: ColumnChange, _ database: Database
+  ) throws -> Set<Int> {
+    let trigger = try SQLText.fetchSet(
+      database,
+      sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?",
+      arguments: [CaptureTriggers(table: table).deleteTriggerName]
+    ).first
+    let names =
+      try trigger.map { CaptureTriggers(table: table).columnsLogged(by: $0.text) }
+      ?? database.columns(in: table.logName).map(\.name)
+    return Set(
+      change.places.enumerated().compactMap { former, place in
+        names.contains(CaptureTriggers.Column.old(former)) ? place : nil
+      })
+  }
+
+  /// Makes triggers again that are missing or out of date.
+  private func renewTriggers(of table: TableSchema, _ database: Database) throws {
     let wanted = CaptureTriggers(table: table)
     guard try triggers(of: table, database) != Set(wanted.triggers.map(SQLText.init)) else {
-      return []
+      return
     }
     for statement in wanted.removal { try database.execute(sql: statement) }
     let columns = try database.columns(in: table.logName).map(\.name)
@@ -108,10 +130,6 @@ struct SchemaRenewal {
       try database.execute(sql: "ALTER TABLE \(table.logName) ADD COLUMN \(column)")
     }
     for statement in wanted.triggers { try database.execute(sql: statement) }
-    return Set(
-      table.recordedColumns.filter { position in
-        !columns.contains { $0 == CaptureTriggers.Column.old(position) }
-      })
   }
 
   /// What new columns held in rows that were deleted before.

@@ -126,6 +126,26 @@ import Testing
     try converge(devices, "SELECT room FROM shelf", ["attic"])
   }
 
+  /// So it is where the log has recorded their cells once, since a policy asked for them, and does
+  /// not any more.
+  @Test func aNewColumnRefersToATableThatHadAPolicyOnce() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (id INTEGER PRIMARY KEY, room TEXT);
+      CREATE TABLE book (title TEXT PRIMARY KEY);
+      INSERT INTO shelf VALUES (1, 'hall'), (2, 'attic'); INSERT INTO book VALUES ('one');
+      """)
+    try devices[0].store.setPolicies { $0.document = .ask }
+    try devices[0].store.setPolicies { $0.document = .latestWins }
+    let migration = "ALTER TABLE book ADD COLUMN shelf INTEGER REFERENCES shelf ON DELETE CASCADE"
+    try devices[0].run("DELETE FROM shelf WHERE id = 1; \(migration)")
+    try exchange(devices)
+    try devices[1].run(migration)
+    // `converge` compares what each device knows of deleted rows, too.
+    try converge(devices, "SELECT room FROM shelf", ["attic"])
+  }
+
   /// Where a row lives on whose key was changed is known also where the column that refers to it
   /// comes later.
   @Test func aNewColumnRefersToARowWhoseKeyWasChanged() throws {
