@@ -320,6 +320,7 @@ public final class LocalStore: Sendable {
     // What triggers have seen is sealed; what they have not has to be found.
     try RemadeTables.note(concerned.remade, session)
     for table in concerned.remade { try session.nameUnseenRows(of: table) }
+    for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
     session.lackingDeletedCells = concerned.lackingDeletedCells
     _ = try seal(session, comparesRemade: false, checkCancellation: {})
     session.lackingDeletedCells = []

@@ -121,6 +121,30 @@ extension StoreSession {
     }
   }
 
+  /// Has the rows found by their identities that ``nameUnseenRows(of:)`` has named: of them there is
+  /// no state, and what refers to them is looked at before they are sealed.
+  func findUnseenRows(of id: Int) throws {
+    let table = schema[id]
+    guard table.identity == .surrogate else { return }
+    let access = try access(id)
+    let reading = try SQLStatement("SELECT key, identity FROM \(table.identityName)", on: database)
+    var batch: [(row: RowFingerprint, key: Int64, identity: RowIdentity)] = []
+    func flush() throws {
+      batch.sort { $0.row < $1.row }
+      for (named, state) in zip(batch, try access.stamps.states(of: batch.map(\.row)))
+      where state == nil {
+        access.rememberUnseen(named.key, of: named.identity)
+      }
+      batch = []
+    }
+    while try reading.step() {
+      let identity = RowIdentity(bytes: reading.bytes(at: 1))
+      batch.append((access.fingerprint(identity), reading.integer(at: 0), identity))
+      if batch.count == 20_000 { try flush() }
+    }
+    try flush()
+  }
+
   /// Whether a row is known not to be shown.
   func isGone(_ identity: RowIdentity, _ access: TableAccess) throws -> Bool {
     guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
