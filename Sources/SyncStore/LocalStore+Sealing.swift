@@ -68,7 +68,10 @@ extension LocalStore {
     for freed in suspects.freedKeys {
       let access = try session.access(freed.table)
       // It may have come back since others refer to it.
-      guard try access.row([.integer(freed.key)]) == nil else { continue }
+      guard try access.row([.integer(freed.key)]) == nil,
+        try !session.holdsKey(
+          freed.key, of: RowKey(table: freed.table, identity: freed.identity))
+      else { continue }
       try access.forgetKey(freed.key, of: freed.identity)
     }
     for table in try session.tablesWithEdits() {

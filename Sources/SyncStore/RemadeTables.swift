@@ -22,6 +22,17 @@ struct RemadeTables: Codable, Equatable {
   /// What was sealed before each was noticed: what a program did since it made the table again
   /// follows. Absent in stores of earlier builds.
   var sealed: [Int: Sealed]?
+  /// The key of a row that is gone, which a row of such a table has in its own key.
+  struct HeldKey: Codable, Equatable {
+    var table: Int
+    var key: Int64
+    /// The identity of the row that is gone.
+    var identity: [UInt8]
+  }
+
+  /// Keys that stand for the rows that had them until the tables are compared. Absent in stores of
+  /// earlier builds.
+  var heldKeys: [HeldKey]?
   /// Whether tables were compared, and what is shown was not decided since. Absent in stores of
   /// earlier builds.
   var isSettlingDue: Bool?
@@ -219,6 +230,41 @@ extension StoreSession {
           AND reason NOT IN (\(shown.joined(separator: ", "))))\(taken)
           """)
     }
+    for held in try RemadeTables.read(database).heldKeys ?? [] {
+      let access = try access(held.table)
+      if try onlyTaken && !access.hasRow(localKey: held.key) { continue }
+      try access.forgetKey(held.key, of: RowIdentity(bytes: held.identity))
+    }
+  }
+
+  /// Keeps the key of a row that was deleted, if a row has it in its own key whose table is to be
+  /// compared: nothing else would tell as which row that was known.
+  ///
+  /// - Returns: Whether it is kept.
+  func holdsKey(_ key: Int64, of row: RowKey) throws -> Bool {
+    let tables = try tablesToCompare()
+    guard !tables.isEmpty else { return false }
+    let access = try access(row.table)
+    let isReferredTo = try tables.contains { id in
+      try schema[id].columns.contains { column in
+        guard column.isIdentity, column.domain == .key(of: row.table) else { return false }
+        let statement = try self.access(id).statement(
+          "SELECT 1 FROM \(schema[id].quotedName) WHERE \(quoted(column.name)) = ?")
+        statement.bind(key, at: 1)
+        defer { statement.reset() }
+        return try statement.step()
+      }
+    }
+    guard isReferredTo,
+      try access.stamps.state(of: access.fingerprint(row.identity))?.existence == .deleted,
+      try [nil, row.identity].contains(access.explicitIdentity(of: key))
+    else { return false }
+    try access.setIdentity(row.identity, of: key)
+    var remade = try RemadeTables.read(database)
+    let held = RemadeTables.HeldKey(table: row.table, key: key, identity: row.identity.bytes)
+    remade.heldKeys = (remade.heldKeys ?? []) + [held]
+    try remade.write(database)
+    return true
   }
 
   /// Logs all rows of tables that were made anew, where nothing tells what
