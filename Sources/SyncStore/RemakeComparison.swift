@@ -78,6 +78,7 @@ struct RemakeComparison {
     try compareRows()
     try compareDeleted()
     try findDeleted()
+    try findDeletedEdits()
     if !isExact { try findDeletedByOthers() }
     try logUnknown()
   }
@@ -376,6 +377,36 @@ struct RemakeComparison {
       return try session.imported(before(cell.there), table.columns[position]) ?? .null
     }
     try log.addDeletion(key: key, olds)
+  }
+
+  /// Finds rows that came unseen, of which an edit was sealed before any comparison, and that went
+  /// unseen when the table was made again once more. The other store knows that edit alone.
+  private func findDeletedEdits() throws {
+    let reading = try SQLStatement(
+      "SELECT identity FROM docsync_kept WHERE tbl = ? AND reason = ?", on: former.database)
+    reading.bind(Int64(formerAccess.table.id), at: 1)
+    reading.bind(.text(Array(ParkedRow.Reason.rowMissing.rawValue.utf8)), at: 2)
+    var found: [RowIdentity] = []
+    while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+    for row in try states(found) {
+      guard row.here?.existence == .unsaid, try wasShown(row),
+        let key = try access.namingKey(of: row.identity), try access.row(key) == nil,
+        log.entry(key)?.isDeleted != true,
+        let kept = try former.kept(RowKey(table: formerAccess.table.id, identity: row.identity))
+      else { continue }
+      let absent = try absentValues.values(of: table)
+      let olds = try table.recordedColumns.map { position in
+        let there = cells.first { $0.here == position }?.there
+        guard let cell = kept.cells.first(where: { $0.column == there }) else {
+          return absent[position]
+        }
+        return try session.imported(cell.value, table.columns[position]) ?? .null
+      }
+      try log.addDeletion(key: key, olds)
+      // What it held besides nobody knows. The deletion says what is kept of it, of all its cells.
+      let columns = table.cellPositions.filter { table.columns[$0].domain != .counter }
+      if table.keepsDeleted { try log.addUpdate(key: key, columns.map { ($0, .null) }) }
+    }
   }
 
   /// What a row held in a column that the other store does not have: the value that the other store
