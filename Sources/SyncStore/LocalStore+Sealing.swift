@@ -47,7 +47,9 @@ extension LocalStore {
     report.warnings = session.conflicts.warnings.all
     let isSettlingDue = try session.isSettlingDue()
     guard try isSettlingDue || !session.tablesWithEdits().isEmpty else { return report }
-    if isSettlingDue { try session.freeKeysOfHiddenRows(onlyTaken: true) }
+    if try isSettlingDue || !session.tablesToCompare().isEmpty {
+      try session.freeKeysOfHiddenRows(onlyTaken: true)
+    }
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
@@ -69,8 +71,8 @@ extension LocalStore {
       let access = try session.access(freed.table)
       // It may have come back since others refer to it.
       guard try access.row([.integer(freed.key)]) == nil,
-        try !session.holdsKey(
-          freed.key, of: RowKey(table: freed.table, identity: freed.identity))
+        try !session.keepsKeyUntilCompared(freed.key, of: freed.identity, access),
+        try !session.holdsKey(freed.key, of: RowKey(table: freed.table, identity: freed.identity))
       else { continue }
       try access.forgetKey(freed.key, of: freed.identity)
     }

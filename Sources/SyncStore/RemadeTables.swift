@@ -213,8 +213,24 @@ extension StoreSession {
     return tables
   }
 
-  /// Frees the keys of rows that were hidden while tables were to be compared: until then, a row
-  /// that was inserted unseen may refer to them.
+  /// Notes the key that a deleted row had, where a program has made a table again that is not
+  /// compared yet; false if there is none, or nothing more is known of the row.
+  ///
+  /// What was inserted unseen into that table, or went from it, may have the key in its own: it is
+  /// sealed after the deletion, and the key is still to mean the row.
+  func keepsKeyUntilCompared(
+    _ key: Int64, of identity: RowIdentity, _ access: TableAccess
+  ) throws -> Bool {
+    guard try !tablesToCompare().isEmpty,
+      try kept(RowKey(table: access.table.id, identity: identity))?.reason == .tombstone,
+      try access.explicitIdentity(of: key) ?? identity == identity
+    else { return false }
+    try access.setIdentity(identity, of: key)
+    return true
+  }
+
+  /// Frees the keys of rows that were hidden or deleted while tables were to be compared: until
+  /// then, a row that was inserted unseen may refer to them.
   ///
   /// - Parameter onlyTaken: Whether only those are freed that a program has given to other rows.
   func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
