@@ -67,6 +67,8 @@ struct FleetEdit: Hashable, Sendable {
   var time: Int64
   /// What the new rows' identities are drawn from.
   var salt: UInt64
+  /// The table that it makes again, by the name of change sets.
+  var remade: SQLName?
 }
 
 /// A migration that makes a table again, as frameworks do: under another name, filled, and then under
@@ -87,7 +89,7 @@ struct FleetRemake: Hashable, Sendable {
   func edit(_ table: FleetTable, create: String, others: [String]) -> FleetEdit {
     FleetEdit(
       statements: statements(table, create: create) + others, hasForeignKeys: false, time: time,
-      salt: salt)
+      salt: salt, remade: self.table)
   }
 
   private func statements(_ table: FleetTable, create: String) -> [String] {

@@ -68,6 +68,10 @@ final class FleetRun {
   private func play(_ step: FleetStep, on device: FleetDevice, in world: FleetWorld) async throws {
     switch step {
     case .edit(_, let edit):
+      // Where whole stores are cleared away, none may be left that others have not changed.
+      if let table = edit.remade, plan.circumstances.borders != nil {
+        device.leave.remade.insert(table)
+      }
       let accepted: [String]
       do {
         accepted = try device.edit(edit)
