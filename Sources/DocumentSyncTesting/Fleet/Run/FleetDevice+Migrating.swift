@@ -55,7 +55,6 @@ extension FleetDevice {
       if case .text(let sql) = row[0] { String(decoding: sql, as: UTF8.self) } else { "" }
     }
     guard let create = objects.first else { return }
-    leave.remade.insert(remake.table)
     _ = try edit(remake.edit(table, create: create, others: Array(objects.dropFirst())))
   }
 

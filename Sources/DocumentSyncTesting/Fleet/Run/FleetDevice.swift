@@ -186,11 +186,6 @@ final class FleetDevice {
     clock.time = edit.time
     clock.reseed(edit.salt)
     if !edit.hasForeignKeys { leave.wasEditedFreely = true }
-    // Where nothing else changes the schema, tables are made again by edits.
-    for table in version.shared.synchronized
-    where edit.statements.contains("DROP TABLE \(table.name)") {
-      leave.remade.insert(table.name)
-    }
     let twin = try currentTwin()
     let former = try twin.content()
     let expected = try twin.edit(edit)

@@ -65,13 +65,17 @@ final class FleetRun {
     }
   }
 
+  /// Notes that a table is made again, where whole stores are cleared away: none may be left with which
+  /// to compare it that others have not changed.
+  private func noteRemake(of table: SQLName?, on device: FleetDevice) {
+    guard let table, plan.circumstances.borders != nil else { return }
+    device.leave.remade.insert(table)
+  }
+
   private func play(_ step: FleetStep, on device: FleetDevice, in world: FleetWorld) async throws {
     switch step {
     case .edit(_, let edit):
-      // Where whole stores are cleared away, none may be left that others have not changed.
-      if let table = edit.remade, plan.circumstances.borders != nil {
-        device.leave.remade.insert(table)
-      }
+      noteRemake(of: edit.remade, on: device)
       let accepted: [String]
       do {
         accepted = try device.edit(edit)
@@ -106,6 +110,7 @@ final class FleetRun {
       try device.migrate(plan.migrations, at: time)
     case .remake(_, let remake):
       outcome.steps.append(step)
+      noteRemake(of: remake.table, on: device)
       try device.remake(remake)
     case .arrivals(_, let percent, let salt):
       var dice = Dice(seed: salt)
