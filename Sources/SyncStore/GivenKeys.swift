@@ -25,8 +25,17 @@ extension TableAccess {
       }
       return try originalIdentity(of: key)
     }
-    guard try isTaken(key) || loggedKey(key) != nil else { return nil }
+    if try !isTaken(key) {
+      guard let values = try loggedKey(key) else { return nil }
+      if try !countsUnseen && cameAndWent(key, as: values) { return nil }
+    }
     return try identity(ofLocalKey: key)
+  }
+
+  /// Whether a local key that no row has was given to a row with declared columns by the edits in
+  /// the log, and that row has gone again, so that nobody else ever knew it by that key.
+  private func cameAndWent(_ key: Int64, as values: [Value]) throws -> Bool {
+    try !wasTakenBefore(key) && row(values) == nil
   }
 
   /// Whether a row that is older than syncing may have had a key until it went unseen: the table

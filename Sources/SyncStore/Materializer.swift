@@ -49,6 +49,7 @@ final class Materializer {
     while true {
       try decide()
       let writer = RowWriter(set: set)
+      try writer.notePlainValues()
       try session.database.execute(sql: "SAVEPOINT docsync_rows")
       let refused = try writer.writeRows()
       if !refused.isEmpty {

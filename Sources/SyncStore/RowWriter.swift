@@ -27,7 +27,7 @@ final class RowWriter {
     /// Rows that are taken out and put back, with the values that are this
     /// device's own.
     var replaced: [ObjectIdentifier: [Value]] = [:]
-    let leaving = rowsInTheWay()
+    let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
     for row in set.rows {
       guard let shown = row.shown else { continue }
       if !row.isVisible || leaving.contains(ObjectIdentifier(row)) {
@@ -114,6 +114,24 @@ final class RowWriter {
     return result
   }
 
+  /// Likewise, where a reference and a plain value are the same number here: what one row gives up
+  /// and another takes are two values to merging, and one to SQLite.
+  private func rowsGivingUpNumbers() throws -> Set<ObjectIdentifier> {
+    var holders: [ClaimKey: WorkingRow] = [:]
+    var taken: Set<ClaimKey> = []
+    for row in set.rows where row.isVisible {
+      let table = session.schema[row.key.table]
+      guard table.hasUniqueReferences else { continue }
+      let claims = try Set(set.localClaims(of: row))
+      taken.formUnion(claims)
+      guard let shown = row.shown else { continue }
+      for claim in try set.claims(in: table, shown.values) where !claims.contains(claim) {
+        holders[claim] = row
+      }
+    }
+    return Set(holders.filter { taken.contains($0.key) }.map { ObjectIdentifier($0.value) })
+  }
+
   private func assignKey(_ row: WorkingRow) throws {
     let access = try session.access(row.key.table)
     guard access.table.localKey != nil, row.localKey == nil else { return }
@@ -163,6 +181,16 @@ final class RowWriter {
 
   // MARK: - Bookkeeping
 
+  /// Notes the plain values of the rows, before any row is given a key: none gets one of them.
+  func notePlainValues() throws {
+    for row in set.rows {
+      let table = session.schema[row.key.table]
+      for (position, column) in table.columns.enumerated() where column.domain != .plain {
+        if let value = row.shownValue(position) { try session.notePlain(value, in: column) }
+      }
+    }
+  }
+
   /// Writes states, kept rows, and what they wait for.
   func writeBookkeeping() throws {
     var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
@@ -187,9 +215,6 @@ final class RowWriter {
         try session.keep(
           kept, of: row.key, references: try references(of: row, table),
           claims: claimsToFind(row))
-      }
-      for (position, column) in table.columns.enumerated() where column.domain != .plain {
-        if let value = row.shownValue(position) { try session.notePlain(value, in: column) }
       }
       try session.conflicts.settled(row, kept)
       if table.identity == .surrogate {
@@ -319,5 +344,15 @@ extension WorkingRow {
       return nil
     }
     return state
+  }
+}
+
+extension TableSchema {
+  /// Whether a column that stands for keys is in a unique index.
+  fileprivate var hasUniqueReferences: Bool {
+    let keyed = keyedPositions
+    return uniqueIndexes.contains { index in
+      index.isPlain && index.columns.contains { $0.map(keyed.contains) ?? false }
+    }
   }
 }

@@ -188,7 +188,13 @@ final class WorkingSet {
     return try claims(in: table, table.columns.indices.map(row.shownValue)) + (identity ?? [])
   }
 
-  private func claims(in table: TableSchema, _ row: [Value?]) throws -> [ClaimKey] {
+  /// Likewise, by the values as its table will hold them.
+  func localClaims(of row: WorkingRow) throws -> [ClaimKey] {
+    let table = session.schema[row.key.table]
+    return try claims(in: table, localValues(table.columns.indices.map(row.shownValue), table))
+  }
+
+  func claims(in table: TableSchema, _ row: [Value?]) throws -> [ClaimKey] {
     try table.uniqueIndexes.compactMap { unique in
       let values =
         unique.isPlain

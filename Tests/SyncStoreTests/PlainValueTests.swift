@@ -159,7 +159,7 @@ import Testing
     }
   }
 
-  /// A column that others refer through has the number of a kind that came and went, beside a NULL
+  /// A column that others refer through has the number of a kind that went, beside a NULL
   /// with which the foreign key holds for no row.
   @Test func theNumberOfARowThatWentIsNoneBesideNull() throws {
     var configuration = StoreConfiguration()
@@ -172,11 +172,10 @@ import Testing
       CREATE TABLE use (id INTEGER PRIMARY KEY, kind INTEGER, n INTEGER,
         FOREIGN KEY (kind, n) REFERENCES part);
       """, configuration: configuration)
+    try devices[0].run("INSERT INTO kind VALUES (4, 'four')")
+    try converge(devices)
     try devices[0].run(
-      """
-      INSERT INTO kind VALUES (4, 'four'); DELETE FROM kind; INSERT INTO use (kind) VALUES (4);
-      INSERT INTO use (kind) VALUES (7)
-      """)
+      "DELETE FROM kind; INSERT INTO use (kind) VALUES (4); INSERT INTO use (kind) VALUES (7)")
     try converge(devices, "SELECT kind, n FROM use ORDER BY id", ["NULL|NULL", "7|NULL"])
   }
 
@@ -252,5 +251,62 @@ import Testing
       """)
     try converge(devices, "SELECT name, weight FROM tag", ["red|2"])
     try converge(devices, "SELECT title, tag FROM mark", ["a|4"])
+  }
+
+  /// Kinds that are known by names, parts of them, and what refers to a part, whose number of a
+  /// kind must be unique.
+  private func users(_ rows: String = "") throws -> [Device] {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["kind": .columns(["name"])]
+    return try scratch.devices(
+      2,
+      """
+      CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE part (kind INTEGER REFERENCES kind, n INTEGER, PRIMARY KEY (kind, n));
+      CREATE TABLE use (id TEXT PRIMARY KEY, kind INTEGER UNIQUE, n INTEGER,
+        FOREIGN KEY (kind, n) REFERENCES part);
+      \(rows)
+      """, configuration: configuration)
+  }
+
+  /// A kind came and went under a number that a row held before: also where another had its name
+  /// before, under another number.
+  @Test(arguments: ["", "INSERT INTO kind VALUES (1, 'red');"])
+  func theNumberOfANamedRowThatCameAndWentIsAPlainValue(rows: String) throws {
+    let devices = try users(rows)
+    try devices[0].run("INSERT INTO use (id, kind) VALUES ('a', 5)")
+    try converge(devices)
+    try devices[0].run(
+      """
+      DELETE FROM kind; INSERT INTO kind VALUES (5, 'red'); DELETE FROM kind;
+      INSERT INTO kind VALUES (7, 'green'); DELETE FROM kind;
+      INSERT INTO use (id, kind) VALUES ('b', 7);
+      INSERT INTO kind VALUES (6, 'blue')
+      """)
+    try converge(devices, "SELECT kind FROM use ORDER BY id", ["5", "7"])
+    try converge(devices, "SELECT name FROM kind", ["blue"])
+  }
+
+  /// Kinds and a plain value come together: no kind gets the value for its number.
+  @Test func aRowGetsNoNumberThatComesAsAPlainValue() throws {
+    let devices = try users()
+    try devices[0].run(
+      """
+      INSERT INTO use (id, kind) VALUES ('a', 2), ('b', 5);
+      INSERT INTO kind VALUES (3, 'blue'), (4, 'green'), (5, 'red')
+      """)
+    try converge(
+      devices, "SELECT use.id, name FROM use LEFT JOIN kind ON kind.id = kind ORDER BY 1",
+      ["a|NULL", "b|red"])
+  }
+
+  /// A row whose kind is gone gives up the number that another row has then.
+  @Test func aRowTakesTheNumberOfAKindThatIsGone() throws {
+    let devices = try users(
+      "INSERT INTO kind VALUES (1, 'red'); INSERT INTO use VALUES ('b', 1, NULL);")
+    try devices[0].run("DELETE FROM kind")
+    _ = try devices[0].store.seal()
+    try devices[0].run("INSERT INTO use VALUES ('a', 1, NULL)")
+    try converge(devices, "SELECT id, kind FROM use ORDER BY id", ["a|1", "b|NULL"])
   }
 }
