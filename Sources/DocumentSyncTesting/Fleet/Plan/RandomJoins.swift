@@ -90,7 +90,11 @@ struct RandomJoins {
       ], key: [0])
     table.references = [reference([2, 3], to: join)]
     if dice.chance(30) {
-      table.uniques = [FleetUnique(name: "c1_u1", terms: [.column(2, .binary)])]
+      // As in ``RandomKeys``: integers are keys of a table.
+      let columns = join.columns[0].type == .integer ? [2, 3] : [2]
+      table.uniques = [
+        FleetUnique(name: "c1_u1", terms: columns.map { .column($0, .binary) })
+      ]
     }
     return table
   }

@@ -174,7 +174,12 @@ struct RandomKeys {
       table.references = [reference([2], to: parent)]
     }
     if features.contains(.unique), dice.chance(30) {
-      table.uniques = [FleetUnique(name: "c1_u1", terms: [.column(2, .binary)])]
+      // Beside a NULL a number that leads nowhere is shown, and looks like a reference to the row
+      // that has it on some device.
+      let columns = parent.name == "j1" ? table.references[0].columns : [2]
+      table.uniques = [
+        FleetUnique(name: "c1_u1", terms: columns.map { .column($0, .binary) })
+      ]
     }
     schema.tables.append(table)
   }
