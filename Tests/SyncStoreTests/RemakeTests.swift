@@ -720,6 +720,8 @@ import Testing
     #expect(try devices[0].changes(after: 1).map(\.letters) == ["ddd"])
     if !editWins { try devices[1].run("INSERT INTO part VALUES ('b', 5)") }
     try converge(devices, "SELECT * FROM part", [])
+  }
+
   /// A row that refers in its own key to one that was inserted unseen is hidden with all its values,
   /// although it is looked at before the other is sealed.
   @Test(arguments: ["", "ALTER TABLE note RENAME TO remark"])
@@ -799,6 +801,8 @@ import Testing
     // `converge` compares what each device knows of deleted rows, too.
     try converge(
       devices, "SELECT name, books FROM shelf ORDER BY 1", ["a|1"] + (isThere ? ["b|3"] : []))
+  }
+
   private static let labels = """
     CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
     CREATE TABLE label (note TEXT, tag INTEGER REFERENCES tag ON DELETE CASCADE,
