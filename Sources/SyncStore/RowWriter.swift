@@ -271,7 +271,11 @@ final class RowWriter {
     case .inserted: return nil
     case .unsaid:
       let cells = cells(row, table.cellPositions)
-      return cells.isEmpty ? nil : KeptRow(reason: .parked(.rowMissing), cells: cells)
+      // What the key of a row says is not said of it.
+      let isSaid = cells.contains {
+        !table.columns[$0.column].isIdentity || row.state.stamp(of: $0.column) != .zero
+      }
+      return isSaid ? KeptRow(reason: .parked(.rowMissing), cells: cells) : nil
     case .deleted:
       let newer = table.cellPositions.filter {
         session.clients.precedes(row.state.existenceStamp, row.state.stamp(of: $0))
