@@ -156,20 +156,17 @@ final class RowWriter {
     try statement.withBound(values[...]) { try session.write(statement) }
   }
 
-  /// Writes the columns that differ; false if none does. Where a program has made the table again,
-  /// only what was merged: what differs besides may be an edit that nothing has seen yet.
+  /// Writes the columns that differ, but those that are left alone; false if none does.
   private func update(_ row: WorkingRow) throws -> Bool {
     guard let shown = row.shown else { return false }
     let access = try session.access(row.key.table)
-    let isUncompared = try session.tablesToCompare().contains(row.key.table)
+    let leftAlone = try columnsLeftAlone(row, access.table)
     var columns: [Int] = []
     var values: [Value] = []
     for (position, column) in access.table.columns.enumerated() {
-      guard let value = row.shownValue(position) else { continue }
+      guard !leftAlone.contains(position), let value = row.shownValue(position) else { continue }
       let local = try set.local(value, column)
-      guard local != shown.values[position],
-        !isUncompared || row.values[position] != row.loadedValues[position]
-      else { continue }
+      guard local != shown.values[position] else { continue }
       columns.append(position)
       values.append(local)
     }
@@ -177,6 +174,20 @@ final class RowWriter {
     let statement = try access.update(columns)
     try statement.withBound((values + shown.key)[...]) { try session.write(statement) }
     return true
+  }
+
+  /// Columns of a row in which its table shows something else than merging does, and that are not
+  /// written until the table is compared, since a program has made it again: only what was merged
+  /// is, since what differs besides may be an edit that nothing has seen yet.
+  private func columnsLeftAlone(_ row: WorkingRow, _ table: TableSchema) throws -> Set<Int> {
+    guard let shown = row.shown, try session.tablesToCompare().contains(table.id) else { return [] }
+    return try Set(
+      table.columns.indices.filter { position in
+        guard let value = row.shownValue(position),
+          row.values[position] == row.loadedValues[position]
+        else { return false }
+        return try set.local(value, table.columns[position]) != shown.values[position]
+      })
   }
 
   // MARK: - Bookkeeping
@@ -255,6 +266,7 @@ final class RowWriter {
         guard let value = row.values[column] else { continue }
         if try session.isAmbiguous(value, in: table.columns[column]) { differing.insert(column) }
       }
+      differing.formUnion(try columnsLeftAlone(row, table))
       let cells = differing.sorted().compactMap { column in
         row.values[column].map { (column: column, value: $0) }
       }

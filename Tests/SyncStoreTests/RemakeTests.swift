@@ -670,6 +670,33 @@ import Testing
     try converge(devices, "SELECT name, next FROM shelf ORDER BY 1", ["a|b", "b|a"])
   }
 
+  /// A reference shows a row again that was deleted, and inserted again before a program makes the
+  /// table of the reference again; an edit that went unseen counts for more.
+  @Test(arguments: ["", " NOT NULL"], ["a", "b"])
+  func aReferenceLeadsToARowThatCameBackBeforeTheRemake(constraint: String, found: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["book": ["shelf": "shelf"]]
+    let columns = "(id INTEGER PRIMARY KEY, shelf TEXT\(constraint))"
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE shelf (name TEXT PRIMARY KEY); CREATE TABLE book \(columns);
+      INSERT INTO shelf VALUES ('a'), ('b'); INSERT INTO book VALUES (1, 'a');
+      """, configuration: configuration)
+    try devices[0].run("DELETE FROM shelf WHERE name = 'a'")
+    let nothing = constraint.isEmpty ? "1|NULL" : "1|"
+    try converge(devices, "SELECT id, shelf FROM book", [nothing])
+    try devices[0].run(
+      """
+      INSERT INTO shelf VALUES ('a');
+      CREATE TEMP TABLE old AS SELECT * FROM book; DROP TABLE book;
+      CREATE TABLE book \(columns); INSERT INTO book SELECT * FROM temp.old; DROP TABLE temp.old;
+      """)
+    if found != "a" { try devices[0].run("UPDATE book SET shelf = '\(found)'") }
+    _ = try devices[0].store.status()
+    try converge(devices, "SELECT id, shelf FROM book", ["1|\(found)"])
+  }
+
   /// A row that holds a plain value which another row has been given for a key is deleted like any
   /// other, though the defaults of what it held lead nowhere.
   @Test func aRowThatIsShownOtherwiseThanItIsGoesUnseen() throws {
