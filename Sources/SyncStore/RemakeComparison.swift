@@ -124,6 +124,9 @@ struct RemakeComparison {
   }
 
   private func key(_ row: Known) -> RowKey { RowKey(table: table.id, identity: row.identity) }
+  private func keyThere(_ row: Known) -> RowKey {
+    RowKey(table: formerAccess.table.id, identity: row.identity)
+  }
 
   // MARK: - Rows that are here
 
@@ -159,6 +162,10 @@ struct RemakeComparison {
       return
     }
     guard let before else {
+      if let kept = try keptOfHidden(row) {
+        return try logEdits(
+          values, key: key, of: row, but: logged?.columns ?? ColumnSet(), keptThere: kept)
+      }
       if row.here?.existence == .inserted, row.here?.isKept != true {
         // Of what is shown here, and not there, the conditions are others; or
         // the other store lacks what this one knows.
@@ -192,8 +199,7 @@ struct RemakeComparison {
     _ values: [Value?], from before: [Value], of row: Known, but columns: ColumnSet
   ) throws -> (changed: [(column: Int, before: Value)], lacking: [Int]) {
     let kept = row.here?.isKept == true ? try session.kept(key(row)) : nil
-    let keyThere = RowKey(table: formerAccess.table.id, identity: row.identity)
-    let keptThere = row.there?.isKept == true ? try former.kept(keyThere) : nil
+    let keptThere = row.there?.isKept == true ? try former.kept(keyThere(row)) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
     for (here, there) in cells where !columns.contains(here) {
@@ -223,6 +229,48 @@ struct RemakeComparison {
       }
     }
     return (changed, lacking)
+  }
+
+  /// What the other store keeps of a row that was shown here and that it does not show, since it
+  /// knows what others have said and this one does not.
+  private func keptOfHidden(_ row: Known) throws -> KeptRow? {
+    guard !isExact, row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
+      try wasHere(row), let kept = try former.kept(keyThere(row)),
+      kept.reason != .parked(.rowMissing)
+    else { return nil }
+    return kept
+  }
+
+  /// Logs what was edited unseen of such a row.
+  ///
+  /// - Parameters:
+  ///   - columns: The columns that triggers have seen updated.
+  ///   - keptThere: What the other store keeps of it.
+  private func logEdits(
+    _ values: [Value], key: [Value], of row: Known, but columns: ColumnSet, keptThere: KeptRow
+  ) throws {
+    let kept = row.here?.isKept == true ? try session.kept(self.key(row)) : nil
+    var changed: [(column: Int, before: Value)] = []
+    var lacking: [Int] = []
+    for (here, there) in cells where !columns.contains(here) {
+      let column = table.columns[here]
+      guard column.domain != .counter, kept?.cells.contains(where: { $0.column == here }) != true,
+        let was = keptThere.cells.first(where: { $0.column == there })?.value
+      else { continue }
+      let known = stamp((row.here ?? .unstamped).stamp(of: here))
+      let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
+      // What others have said since counts for more than what nobody knows.
+      if knownThere > known { continue }
+      let local = try exported(values[here], column, nil, session)
+      guard local != was, local != was.applying(column.affinity) else { continue }
+      if knownThere < known {
+        lacking.append(here)
+      } else {
+        changed.append((here, try session.imported(was, column) ?? .null))
+      }
+    }
+    if !changed.isEmpty { try log.addUpdate(key: key, changed) }
+    if !lacking.isEmpty { try logUnknown(lacking, key: key) }
   }
 
   /// The logical value of a local one. It is plain if the row keeps the same plain value, which its
@@ -327,8 +375,7 @@ struct RemakeComparison {
     while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
     for row in try states(found) {
       try checkCancellation()
-      let keyThere = RowKey(table: formerAccess.table.id, identity: row.identity)
-      guard let kept = try former.kept(keyThere), !kept.reason.isShown,
+      guard let kept = try former.kept(keyThere(row)), !kept.reason.isShown,
         let key = try keyIfGone(row)
       else { continue }
       try logDeletion(of: row, key: key) { position in
@@ -392,7 +439,7 @@ struct RemakeComparison {
       guard row.here?.existence == .unsaid, try wasShown(row),
         let key = try access.namingKey(of: row.identity), try access.row(key) == nil,
         log.entry(key)?.isDeleted != true,
-        let kept = try former.kept(RowKey(table: formerAccess.table.id, identity: row.identity))
+        let kept = try former.kept(keyThere(row))
       else { continue }
       let absent = try absentValues.values(of: table)
       let olds = try table.recordedColumns.map { position in
