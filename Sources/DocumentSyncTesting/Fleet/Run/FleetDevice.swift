@@ -140,9 +140,9 @@ final class FleetDevice {
   /// Notes as shown what opening the store has made of rows: it seals what was edited before the
   /// schema changed, and what that does to other rows is no edit.
   private func noteChanges(since former: FormerRows) throws {
-    let reader = try VisibleRows(program, schema: version)
+    let reader = former.naming(try VisibleRows(program, schema: version), shown: shown.keys)
     let now = try reader.read()
-    let rows = former.read(with: reader, shown: shown.keys)
+    let rows = reader.logical(former.tables)
     for (key, row) in rows {
       guard let new = now[key] else {
         shown[key] = nil
@@ -382,22 +382,21 @@ final class FleetDevice {
 /// The rows of a device before it noticed something.
 private struct FormerRows {
   private let reader: VisibleRows
-  private let tables: [SQLName: [[Value]]]
+  let tables: [SQLName: [[Value]]]
 
   init(_ program: FleetSQLite, _ version: FleetVersion) throws {
     reader = try VisibleRows(program, schema: version)
     tables = try reader.localRows()
   }
 
-  /// The rows, with the identities that sealing has given new ones since. What holds the key of a
-  /// row that went with the edits that were sealed refers to it.
-  func read(
-    with later: VisibleRows, shown: some Sequence<OracleKey>
-  ) -> [OracleKey: [SQLName: Value]] {
+  /// A reader that names these rows and those of a later reader alike: with the identities that
+  /// sealing has given new ones since. What holds the key of a row that went with the edits that
+  /// were made before refers to it, whether they are sealed by then or not.
+  func naming(_ later: VisibleRows, shown: some Sequence<OracleKey>) -> VisibleRows {
     var reader = later
     reader.addMissing(from: self.reader)
     reader.addOriginals(among: shown)
-    return reader.logical(tables)
+    return reader
   }
 }
 
