@@ -15,6 +15,7 @@ extension Bookkeeping {
     var names = Dictionary(
       present.map { ($0.folded, $0) }, uniquingKeysWith: { first, _ in first })
     for content in watched.values { names[content.table.folded] = nil }
+    let excluded = try ExcludedNames.read(database).columns
     var result: [SQLName: SchemaReader.Registered] = [:]
     for row in try StoredRow.fetchAll(database, sql: "SELECT * FROM docsync_table ORDER BY id") {
       let id: Int = try row["id"]
@@ -23,10 +24,11 @@ extension Bookkeeping {
         continue
       }
       names[name.folded] = nil
+      let wireName: SQLName = try row["wire"]
+      let storedExcluded = excluded[wireName] ?? []
       var table = SchemaReader.Registered(
-        id: id, wireName: try row["wire"], identity: try row["identity"],
-        storedName: try row["name"],
-        excluded: [],
+        id: id, wireName: wireName, identity: try row["identity"], storedName: stored,
+        excluded: storedExcluded, storedExcluded: storedExcluded,
         isWatched: watched[id] != nil, hasUnstampedRows: try row["unstamped"],
         origin: UInt64(bitPattern: try row["origin"] as Int64))
       for column in try StoredRow.fetchAll(
@@ -75,6 +77,7 @@ extension Bookkeeping {
         sql: "INSERT INTO docsync_column (tbl, bit, name, wire, refers) VALUES (?, ?, ?, ?, ?)",
         arguments: [table.id, bit, column.name, column.wireName, column.referredTable])
     }
+    try ExcludedNames.note(table.renamedExclusions, of: table.wireName, database)
   }
 
   /// Forgets a table that has gone from the database, with all that is known
@@ -84,6 +87,11 @@ extension Bookkeeping {
     var remade = try RemadeTables.read(database)
     remade.sealed?[id] = nil
     if remade.noticed.removeValue(forKey: id) != nil { try remade.write(database) }
+    if let name = try SQLName.fetchOne(
+      database, sql: "SELECT wire FROM docsync_table WHERE id = ?", arguments: [id])
+    {
+      try ExcludedNames.note([], of: name, database)
+    }
     try database.execute(
       sql: """
         DELETE FROM docsync_base WHERE tbl = \(id);

@@ -18,8 +18,8 @@ struct PrivateData {
 
   /// What of `docsync_meta` is a device's own.
   static let metaKeys = [
-    "binding", "conflictJournal", "place", "incarnations", FormerNames.key, RemadeTables.key,
-    SharedLog.key,
+    "binding", "conflictJournal", "place", "incarnations", FormerNames.key, ExcludedNames.key,
+    RemadeTables.key, SharedLog.key,
   ]
 
   func remove() throws {

@@ -24,6 +24,8 @@ struct SchemaReader {
     /// Names of columns that stay on this device, where they are known to be
     /// others than the configuration's.
     var excluded: [SQLName]
+    /// Those when the table was last registered.
+    var storedExcluded: [SQLName]
     /// Whether the triggers are there that say what was renamed.
     var isWatched: Bool
     var hasUnstampedRows: Bool

@@ -19,6 +19,7 @@ struct SchemaRenewal {
       guard let known = registered[table.name], known.id == table.id,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
         known.references == table.columns.map(\.referredTable),
+        known.storedExcluded == table.renamedExclusions,
         try triggers(of: table, database)
           == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }

@@ -1,0 +1,37 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The names of excluded columns that were renamed on this device.
+///
+/// A trigger names them as long as it is there (``NamesTrigger``). It goes with a table that is made
+/// again, and the columns are to stay on this device all the same.
+struct ExcludedNames: Codable, Equatable {
+  /// By the name of their table in change sets.
+  var columns: [SQLName: [SQLName]] = [:]
+
+  /// Where they are kept among what bookkeeping knows of the device.
+  static let key = "excludedNames"
+
+  static func read(_ database: Database) throws -> ExcludedNames {
+    guard let bytes = try Bookkeeping.meta(key, database) else { return ExcludedNames() }
+    return try JSONDecoder().decode(ExcludedNames.self, from: Data(bytes))
+  }
+
+  /// Notes the names in a table; an empty array for none.
+  static func note(_ names: [SQLName], of table: SQLName, _ database: Database) throws {
+    var known = try read(database)
+    guard known.columns[table] ?? [] != names else { return }
+    known.columns[table] = names.isEmpty ? nil : names
+    guard !known.columns.isEmpty else {
+      return try database.execute(
+        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [key])
+    }
+    try Bookkeeping.setMeta(key, to: Array(JSONEncoder().encode(known)), database)
+  }
+}
+
+extension TableSchema {
+  /// The excluded columns that have another name than the configuration's.
+  var renamedExclusions: [SQLName] { excludedColumns.subtracting(excludedNames).sorted() }
+}
