@@ -51,6 +51,8 @@ extension ChangeExport {
       let kind = CaptureTriggers.Entry(rawValue: statement.integer(at: 0))
       let isWritten =
         kind == .insert
+        // The key of the row stands for another row now.
+        || kind == .renamed && reference.columns.contains { child.columns[$0].isIdentity }
         || kind == .update
           && reference.columns.contains { ColumnSet(statement, at: 2).contains($0) }
       if isWritten { latest = max(latest ?? 0, statement.real(at: 1)) }
