@@ -35,7 +35,7 @@ final class ChangeExport {
     /// Surrogate keys of rows that are gone.
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
     /// Plain values that a row has been given for a key.
-    var plainCells: [PlainCell] = []
+    var plainCells: [StoreSession.PlainCell] = []
   }
 
   /// - Parameter checkCancellation: Called before each batch of rows.

@@ -80,7 +80,11 @@ extension TableAccess {
     typealias Entry = CaptureTriggers.Entry
     guard table.identity == .surrogate else {
       // The log knows these rows by their declared columns.
-      if try loggedKey(key) != nil, try wasTakenBefore(key) { return false }
+      if try loggedKey(key) != nil {
+        if try wasTakenBefore(key) { return false }
+        // Its row may have another key by now.
+        if try !hasRow(localKey: key) { return true }
+      }
       let match = table.keyColumns.enumerated().map { "l.k\($0) = p.\(quoted($1))" }
       let insertion = try statement(
         "SELECT 1 FROM \(table.quotedName) AS p JOIN \(table.logName) AS l "

@@ -66,13 +66,32 @@ struct MovedKeys {
         sql: "INSERT INTO temp.docsync_followed (old, new, gone) VALUES (?, ?, ?)",
         arguments: [old, new, isGone])
     }
+    let plain = try found.map(\.old).filter {
+      try session.plainKeys(of: table.id).contains($0) && access.isGiven($0)
+    }
     for child in session.schema.tables {
       for position in child.columns.indices
       where child.columns[position].domain == .key(of: table.id) {
+        let kept =
+          child.columns[position].isIdentity
+          ? [] : try plain.flatMap { try session.plainCells(child, position, holding: $0) }
         try redirect(position, of: child)
+        for cell in kept { try restore(cell, child) }
       }
     }
     try database.execute(sql: "DROP TABLE temp.docsync_followed")
+  }
+
+  /// Has a cell hold the plain value again that a row had for its key for a while.
+  private func restore(_ cell: StoreSession.PlainCell, _ table: TableSchema) throws {
+    let keys = table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: " AND ")
+    let writing = try session.access(table.id).statement(
+      "UPDATE OR IGNORE \(table.quotedName) SET \(quoted(table.columns[cell.column].name)) = ? "
+        + "WHERE \(keys)")
+    for (index, value) in ([cell.value] + cell.key).enumerated() {
+      writing.bind(value, at: index + 1)
+    }
+    try writing.run()
   }
 
   private func redirect(_ position: Int, of table: TableSchema) throws {

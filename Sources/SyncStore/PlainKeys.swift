@@ -121,7 +121,7 @@ extension TableSchema {
 
 // MARK: - Rows that get such a key
 
-extension ChangeExport {
+extension StoreSession {
   /// A cell that holds a key which a row has been given since.
   struct PlainCell {
     var table: Int
@@ -130,43 +130,19 @@ extension ChangeExport {
     var value: Value
   }
 
-  /// The cells that refer to no row and hold a key that an edit in the log
-  /// gives to one.
-  func plainCells() throws -> [PlainCell] {
-    var found: [PlainCell] = []
-    for parent in session.schema.tables where parent.localKey != nil {
-      let plain = try session.plainKeys(of: parent.id)
-      guard !plain.isEmpty else { continue }
-      for key in try givenKeys(parent, among: plain).sorted() {
-        for child in session.schema.tables {
-          for column in child.keyedPositions
-          where child.columns[column].domain == .key(of: parent.id) {
-            found += try plainCells(child, column, holding: key)
-          }
-        }
-      }
-    }
-    return found
-  }
-
-  /// The plain values that are keys of rows by the edits in the log.
-  private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
-    let access = try session.access(parent.id)
-    return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }
-  }
-
-  private func plainCells(
+  /// The cells of a column with a key that the edits in the log have not written.
+  func plainCells(
     _ child: TableSchema, _ column: Int, holding key: Int64
   ) throws -> [PlainCell] {
     let name = quoted(child.columns[column].name)
     let reading = try SQLStatement(
       "SELECT \(name), \(child.keyColumns.map(quoted).joined(separator: ", ")) "
-        + "FROM \(child.quotedName) WHERE \(name) = ?", on: session.database)
+        + "FROM \(child.quotedName) WHERE \(name) = ?", on: database)
     reading.bind(key, at: 1)
     let edits = try SQLStatement(
       "SELECT op, mask FROM \(child.logName) WHERE "
         + child.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND "),
-      on: session.database)
+      on: database)
     var found: [PlainCell] = []
     while try reading.step() {
       let row = child.keyColumns.indices.map { reading.value(at: $0 + 1) }
@@ -190,9 +166,36 @@ extension ChangeExport {
   }
 }
 
+extension ChangeExport {
+  /// The cells that refer to no row and hold a key that an edit in the log
+  /// gives to one.
+  func plainCells() throws -> [StoreSession.PlainCell] {
+    var found: [StoreSession.PlainCell] = []
+    for parent in session.schema.tables where parent.localKey != nil {
+      let plain = try session.plainKeys(of: parent.id)
+      guard !plain.isEmpty else { continue }
+      for key in try givenKeys(parent, among: plain).sorted() {
+        for child in session.schema.tables {
+          for column in child.keyedPositions
+          where child.columns[column].domain == .key(of: parent.id) {
+            found += try session.plainCells(child, column, holding: key)
+          }
+        }
+      }
+    }
+    return found
+  }
+
+  /// The plain values that are keys of rows by the edits in the log.
+  private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
+    let access = try session.access(parent.id)
+    return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }
+  }
+}
+
 extension WorkingSet {
   /// Has cells of rows that are shown count as plain values.
-  func setPlain(_ cells: [ChangeExport.PlainCell]) throws {
+  func setPlain(_ cells: [StoreSession.PlainCell]) throws {
     for cell in cells {
       let access = try session.access(cell.table)
       let row = try row(RowKey(table: cell.table, identity: access.identity(ofKey: cell.key)))

@@ -348,7 +348,7 @@ struct RowExchange {
   /// whole store.
   private func plainCells(
     _ table: TableSchema, _ column: Int, holding key: Int64, _ parent: TableSchema
-  ) throws -> [ChangeExport.PlainCell] {
+  ) throws -> [StoreSession.PlainCell] {
     let name = quoted(table.columns[column].name)
     let names = [name] + table.keyColumns.map(quoted)
     let reading = try SQLStatement(
@@ -357,10 +357,10 @@ struct RowExchange {
         + "WHERE t.\(name) = ?1 AND s.\(name) = ?1 AND NOT EXISTS (SELECT 1 FROM \(whole(parent)) "
         + "AS p WHERE p.\(quoted(parent.localKey ?? "rowid")) = ?1)", on: database)
     reading.bind(key, at: 1)
-    var found: [ChangeExport.PlainCell] = []
+    var found: [StoreSession.PlainCell] = []
     while try reading.step() {
       found.append(
-        ChangeExport.PlainCell(
+        StoreSession.PlainCell(
           table: table.id, key: table.keyColumns.indices.map { reading.value(at: $0 + 1) },
           column: column, value: reading.value(at: 0)))
     }

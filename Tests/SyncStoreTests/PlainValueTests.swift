@@ -122,6 +122,27 @@ import Testing
     #expect(try devices[0].rows("SELECT id FROM house") == ["3"])
   }
 
+  /// The house came by the number within the edits, and has another one after them.
+  @Test(arguments: ["", "DELETE FROM room"])
+  func aPlainValueDoesNotFollowARowThatHadItForAWhile(edit: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["room": ["house": "house"]]
+    configuration.identities = ["house": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE room (id INTEGER PRIMARY KEY, house INTEGER);
+      CREATE TABLE lamp (id TEXT PRIMARY KEY, room INTEGER REFERENCES room);
+      INSERT INTO room VALUES (2, 6);
+      """, configuration: configuration)
+    try devices[0].run("INSERT INTO lamp VALUES ('l', 2)")
+    try devices[1].run(
+      "INSERT INTO house VALUES (5, 'h'); REPLACE INTO house (name) VALUES ('h'), ('h'); \(edit)")
+    #expect(try devices[1].rows("SELECT id FROM house") == ["7"])
+    try converge(devices, "SELECT house FROM room", ["6"])
+  }
+
   /// Who adds a part to a thing that others have deleted says all of the thing, and six is not the
   /// kind that has that number here.
   @Test func aPlainValueIsOneInARowThatLivesAgain() throws {
