@@ -1,0 +1,54 @@
+import SyncModel
+import Testing
+
+@testable import DocumentSyncTesting
+
+/// What the check of sealed edits expects, of histories that were written by hand.
+@Suite struct EditCheckTests {
+  /// Folders with integer keys, and marks whose keys hold those of folders.
+  private func plan(_ statement: String) -> FleetPlan {
+    var folders = FleetTable(
+      name: "folder",
+      columns: [
+        FleetColumn(name: "id", type: .integer), FleetColumn(name: "title", type: .text),
+      ], key: [0])
+    folders.hasSurrogateKey = true
+    var marks = FleetTable(
+      name: "mark",
+      columns: [
+        FleetColumn(name: "folder", type: .integer), FleetColumn(name: "n", type: .integer),
+        FleetColumn(name: "note", type: .text),
+      ], key: [0, 1])
+    marks.references = [
+      FleetReference(
+        columns: [0], parent: "folder", parentColumns: [0], parentNames: ["id"],
+        onDelete: .cascade, onUpdate: .noAction, isDeferred: false)
+    ]
+    let time: Int64 = 1_700_000_000_000
+    return FleetPlan(
+      seed: 1, schema: FleetSchema(tables: [folders, marks]),
+      start: [
+        "INSERT INTO folder (id, title) VALUES (6, 'a')",
+        "INSERT INTO mark (folder, n, note) VALUES (6, 1, 'b')",
+      ], devices: [1, 2], usesManagers: false,
+      steps: [
+        .edit(
+          device: 1,
+          FleetEdit(statements: [statement], hasForeignKeys: false, time: time, salt: 2)),
+        .restart(device: 1),
+        .sync(device: 1, time: time + 1000, salt: 3),
+      ])
+  }
+
+  /// A row that is left behind is named by the row that its key referred to, before the process
+  /// begins again and after it.
+  @Test(arguments: [
+    "UPDATE folder SET id = 2 WHERE id = 6", "DELETE FROM folder WHERE id = 6",
+    "REPLACE INTO folder (id, title) VALUES (6, 'c')",
+  ])
+  func rowsLeftBehindAreNamedAlikeAfterARestart(statement: String) async throws {
+    let outcome = try await FleetRun.carryOut(plan(statement))
+    #expect(outcome.failure == nil)
+    #expect(outcome.acceptedStatements == 1)
+  }
+}
