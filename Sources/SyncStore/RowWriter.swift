@@ -117,11 +117,12 @@ final class RowWriter {
   /// Likewise, where a reference and a plain value are the same number here: what one row gives up
   /// and another takes are two values to merging, and one to SQLite.
   private func rowsGivingUpNumbers() throws -> Set<ObjectIdentifier> {
+    let tables = Set(session.schema.tables.filter(\.hasUniqueReferences).map(\.id))
+    guard !tables.isEmpty else { return [] }
     var holders: [ClaimKey: WorkingRow] = [:]
     var taken: Set<ClaimKey> = []
-    for row in set.rows where row.isVisible {
+    for row in set.rows where row.isVisible && tables.contains(row.key.table) {
       let table = session.schema[row.key.table]
-      guard table.hasUniqueReferences else { continue }
       let claims = try Set(set.localClaims(of: row))
       taken.formUnion(claims)
       guard let shown = row.shown else { continue }
