@@ -4,8 +4,8 @@ import SyncModel
 
 /// The names of excluded columns that were renamed on this device.
 ///
-/// A trigger names them as long as it is there (``NamesTrigger``). It goes with a table that is made
-/// again, and the columns are to stay on this device all the same.
+/// A trigger names them as long as it is there (``NamesTrigger``). It goes with a table that is
+/// made again, and the columns are to stay on this device all the same.
 struct ExcludedNames: Codable, Equatable {
   /// By the name of their table in change sets.
   var columns: [SQLName: [SQLName]] = [:]

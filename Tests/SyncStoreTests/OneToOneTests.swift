@@ -285,8 +285,8 @@ import Testing
     try converge(devices, query, [])
   }
 
-  /// A restaurant keeps the second place, which is deleted. A kiosk refers to that by its number, which
-  /// the other place had: it has not been edited itself.
+  /// A restaurant keeps the second place, which is deleted. A kiosk refers to that by its number,
+  /// which the other place had: it has not been edited itself.
   @Test func aRowWhoseKeyLeadsToADeletedRowHasThatLiveAgain() throws {
     var configuration = StoreConfiguration()
     configuration.identities = ["place": .columns(["name"])]
