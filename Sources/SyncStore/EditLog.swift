@@ -300,10 +300,10 @@ struct EditLog {
 
 extension CaptureTriggers.Entry {
   /// The kind of an entry that a table holds by its number. Throws if there is none.
-  fileprivate init(reading number: Int64, from table: String) throws {
+  fileprivate init(reading number: Int64, from table: @autoclosure () -> String) throws {
     guard let kind = Self(rawValue: number) else {
       throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "\(table) has an unknown kind of entry")
+        resultCode: .SQLITE_CORRUPT, message: "\(table()) has an unknown kind of entry")
     }
     self = kind
   }
