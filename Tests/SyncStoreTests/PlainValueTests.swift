@@ -103,19 +103,25 @@ import Testing
     #expect(try devices[0].store.status().parked.map(\.reason) == [.parentMissing])
   }
 
-  /// The house that gets the number is known by its name, and had another one.
-  @Test func aDeletedRowHeldNoReferenceToARowThatChangedItsKeySince() throws {
+  /// Houses are known by their names; rooms refer to them, and lamps to rooms.
+  private func devicesWithRooms(_ rows: String) throws -> [Device] {
     var configuration = StoreConfiguration()
     configuration.references = ["room": ["house": "house"]]
     configuration.identities = ["house": .columns(["name"])]
-    let devices = try scratch.devices(
+    return try scratch.devices(
       2,
       """
       CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
       CREATE TABLE room (id INTEGER PRIMARY KEY, house INTEGER);
       CREATE TABLE lamp (id TEXT PRIMARY KEY, room INTEGER REFERENCES room);
-      INSERT INTO house VALUES (3, 'h'); INSERT INTO room VALUES (2, 6);
+      \(rows)
       """, configuration: configuration)
+  }
+
+  /// The house that gets the number is known by its name, and had another one.
+  @Test func aDeletedRowHeldNoReferenceToARowThatChangedItsKeySince() throws {
+    let devices = try devicesWithRooms(
+      "INSERT INTO house VALUES (3, 'h'); INSERT INTO room VALUES (2, 6);")
     try devices[0].run("INSERT INTO lamp VALUES ('l', 2)")
     try devices[1].run("UPDATE house SET id = 6; DELETE FROM room")
     try converge(devices, "SELECT house FROM room", ["6"])
@@ -125,17 +131,7 @@ import Testing
   /// The house came by the number within the edits, and has another one after them.
   @Test(arguments: ["", "DELETE FROM room"])
   func aPlainValueDoesNotFollowARowThatHadItForAWhile(edit: String) throws {
-    var configuration = StoreConfiguration()
-    configuration.references = ["room": ["house": "house"]]
-    configuration.identities = ["house": .columns(["name"])]
-    let devices = try scratch.devices(
-      2,
-      """
-      CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-      CREATE TABLE room (id INTEGER PRIMARY KEY, house INTEGER);
-      CREATE TABLE lamp (id TEXT PRIMARY KEY, room INTEGER REFERENCES room);
-      INSERT INTO room VALUES (2, 6);
-      """, configuration: configuration)
+    let devices = try devicesWithRooms("INSERT INTO room VALUES (2, 6);")
     try devices[0].run("INSERT INTO lamp VALUES ('l', 2)")
     try devices[1].run(
       "INSERT INTO house VALUES (5, 'h'); REPLACE INTO house (name) VALUES ('h'), ('h'); \(edit)")
