@@ -130,6 +130,7 @@ final class ChangeApply {
 
   private func merge(_ batch: IncomingChanges) throws {
     var states = try batch.states()
+    var cursor = IncomingChanges.Cursor(batch)
     for row in 0..<batch.changes.count {
       if row % 1024 == 1023 { try checkCancellation() }
       if set.count >= Self.workingRows, row % 1024 == 0 {
@@ -139,7 +140,7 @@ final class ChangeApply {
       let key = RowKey(table: batch.table.id, identity: batch.identity(row))
       let working =
         try set[key] ?? set.load(key, fingerprint: batch.fingerprints[row], state: states[row])
-      try set.merge(batch.change(row), into: working)
+      try set.merge(batch.change(row, &cursor), into: working)
     }
   }
 

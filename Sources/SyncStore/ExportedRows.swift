@@ -44,6 +44,20 @@ struct ExportedRows {
     }
   }
 
+  /// Appends all cells of the row at hand: those that are beneath what is shown,
+  /// and else those in rows of the local values of the columns.
+  mutating func appendCells(
+    of positions: [Int], _ values: [ValueColumn], at rows: [Int], beneath: [Int: Value]
+  ) throws {
+    for (index, position) in positions.enumerated() {
+      if let value = beneath[position] {
+        appendCell(value, to: index)
+      } else {
+        try appendCell(values[position], at: rows[position], of: position, to: index)
+      }
+    }
+  }
+
   /// Says when a cell of the row at hand was edited, if not with the row.
   mutating func appendException(column: Int, time: HybridTime) {
     changes.exceptions.append(

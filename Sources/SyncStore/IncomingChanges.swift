@@ -4,7 +4,7 @@ import SyncModel
 /// columns by their bits, clients by their short numbers, rows by their
 /// fingerprints.
 final class IncomingChanges {
-  private(set) var changes: TableChanges
+  let changes: TableChanges
   let table: TableSchema
   /// For each of the change set's columns the column here; `nil` for one that
   /// stays on this device.
@@ -14,23 +14,19 @@ final class IncomingChanges {
   let foreignColumns: [Int]
   /// Whether an insertion says all cells that rows have here.
   let isComplete: Bool
-  private(set) var fingerprints: [RowFingerprint] = []
+  let fingerprints: [RowFingerprint]
   /// The rows in order of fingerprint.
-  private(set) var order: [Int] = []
+  let order: [Int]
   /// Whether a row comes more than once: its author takes keys for different
   /// that are one to this store's schema.
-  private(set) var hasRepeatedRows = false
+  let hasRepeatedRows: Bool
 
   /// What their author had not seen.
   let concurrency: Concurrency
 
   private let session: StoreSession
   private let author: Int32
-  private var identities: [UInt8] = []
-  private var identityEnds: [Int] = []
-  /// For each row the index of its first cell, by column.
-  private var cellCursors: [Int]
-  private var exceptionCursor = 0
+  private let identities: Identities
   private let destinations: [Int: RowIdentity]
   private let exceptionStamps: [LocalStamp]
 
@@ -40,8 +36,7 @@ final class IncomingChanges {
   ) throws {
     self.concurrency = concurrency
     let nameless = changes.namelessRows
-    let changes = nameless.isEmpty ? changes : changes.leavingOut(nameless)
-    self.changes = changes
+    var changes = nameless.isEmpty ? changes : changes.leavingOut(nameless)
     self.table = table
     self.author = author
     self.session = session
@@ -67,7 +62,6 @@ final class IncomingChanges {
     }
     self.columns = columns
     isComplete = Set(columns.compactMap { $0 }).isSuperset(of: cellPositions)
-    cellCursors = Array(repeating: 0, count: changes.columns.count)
     exceptionStamps = try changes.exceptions.map {
       LocalStamp(
         time: $0.stamp.time.rawValue, client: try session.clients.number(of: $0.stamp.client))
@@ -77,89 +71,21 @@ final class IncomingChanges {
       changes.moves.compactMap { move in
         access.canonical(move.destination).map { (move.row, $0) }
       }, uniquingKeysWith: { first, _ in first })
-    keepValues()
-    readIdentities()
-    spellKeys()
-  }
-
-  private func readIdentities() {
-    let count = changes.count
-    fingerprints.reserveCapacity(count)
-    identityEnds.reserveCapacity(count)
-    let kind = table.identity.kind
-    let collations = table.identityPositions.map { table.columns[$0].keyCollation }
-    for row in 0..<count {
-      let start = identities.count
-      if kind == .surrogate {
-        identities.append(contentsOf: changes.keys[0].bytes[changes.keys[0].contentRange(at: row)])
-      } else {
-        for index in collations.indices {
-          changes.keys[index].appendKey(at: row, collation: collations[index], to: &identities)
-        }
-      }
-      identityEnds.append(identities.count)
-      fingerprints.append(
-        identities.withUnsafeBytes {
-          session.fingerprint(UnsafeRawBufferPointer(rebasing: $0[start...]), of: kind)
-        })
-    }
-    let fingerprints = fingerprints
-    order = (0..<count).sorted { fingerprints[$0] < fingerprints[$1] }
+    changes.keepValues(in: table, columns: columns)
+    let identities = Identities(changes, table: table)
+    changes.spellKeys(of: table, columns: columns)
+    self.changes = changes
+    self.identities = identities
+    let fingerprints = identities.fingerprints(of: table.identity.kind, session: session)
+    let order = fingerprints.indices.sorted { fingerprints[$0] < fingerprints[$1] }
     hasRepeatedRows = zip(order, order.dropFirst()).contains {
-      fingerprints[$0] == fingerprints[$1] && identity($0) == identity($1)
+      fingerprints[$0] == fingerprints[$1] && identities[$0] == identities[$1]
     }
+    self.fingerprints = fingerprints
+    self.order = order
   }
 
-  /// Has all values as the table keeps them: what is text to the author may be
-  /// a number here.
-  private func keepValues() {
-    if table.identity != .surrogate {
-      for (index, position) in table.identityPositions.enumerated() {
-        changes.keys[index].keep(in: table.columns[position])
-      }
-    }
-    for (index, position) in columns.enumerated() {
-      if let position { changes.cells[index].keep(in: table.columns[position]) }
-    }
-  }
-
-  /// Sees to it that no cell gives a row another key than its identity: of
-  /// two spellings of a key that this store does not hold for one, that of
-  /// the key counts.
-  private func spellKeys() {
-    guard table.identity != .surrogate else { return }
-    for (index, position) in table.identityPositions.enumerated()
-    where table.columns[position].isLoose {
-      guard let column = columns.firstIndex(of: position) else { continue }
-      let schema = table.columns[position]
-      let isShaped = changes.shapes.map { $0.contains(column) }
-      var spelled: ValueColumn?
-      var cell = 0
-      for row in 0..<changes.count where isShaped[Int(changes.rowShapes[row])] {
-        defer { cell += 1 }
-        var key: [UInt8] = []
-        var said: [UInt8] = []
-        changes.keys[index].appendKey(at: row, collation: schema.keyCollation, to: &key)
-        changes.cells[column].appendKey(at: cell, collation: schema.keyCollation, to: &said)
-        if key == said {
-          spelled?.append(changes.cells[column], at: cell)
-          continue
-        }
-        if spelled == nil {
-          var before = ValueColumn()
-          for earlier in 0..<cell { before.append(changes.cells[column], at: earlier) }
-          spelled = before
-        }
-        spelled?.append(changes.keys[index], at: row)
-      }
-      if let spelled { changes.cells[column] = spelled }
-    }
-  }
-
-  func identity(_ row: Int) -> RowIdentity {
-    RowIdentity(
-      bytes: Array(identities[(row == 0 ? 0 : identityEnds[row - 1])..<identityEnds[row]]))
-  }
+  func identity(_ row: Int) -> RowIdentity { identities[row] }
 
   /// The stored states, by row.
   func states() throws -> [RowState?] {
@@ -169,7 +95,7 @@ final class IncomingChanges {
     return states
   }
 
-  // MARK: - Reading rows in order
+  // MARK: - Reading rows
 
   /// The stamp of a row's existence and of its cells without exception.
   func stamp(_ row: Int) -> LocalStamp {
@@ -178,32 +104,7 @@ final class IncomingChanges {
 
   func shape(_ row: Int) -> [Int] { changes.shapes[Int(changes.rowShapes[row])] }
 
-  /// The exceptions of the next row. Rows are asked for in order.
-  func nextExceptions(_ row: Int) -> Range<Int> {
-    let start = exceptionCursor
-    while exceptionCursor < changes.exceptions.count,
-      changes.exceptions[exceptionCursor].row == row
-    {
-      exceptionCursor += 1
-    }
-    return start..<exceptionCursor
-  }
-
   func exceptionStamp(_ index: Int) -> LocalStamp { exceptionStamps[index] }
-
-  /// Where the next row's value of a column is. Rows are asked for in order.
-  @inline(__always)
-  func nextCell(_ column: Int) -> Int {
-    defer { cellCursors[column] += 1 }
-    return cellCursors[column]
-  }
-
-  /// The next row as a change of its own. Rows are asked for in order.
-  func change(_ row: Int) -> WorkingSet.Change {
-    let exceptions = nextExceptions(row)
-    let cells = shape(row).map { (index: $0, cell: nextCell($0)) }
-    return change(row, exceptions: exceptions, cells: cells)
-  }
 
   /// Where a row lives on, elsewhere than where it was.
   private func destination(of row: Int) -> RowIdentity? {
@@ -237,6 +138,129 @@ final class IncomingChanges {
       keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
       movedTo: destination(of: row), replaces: action == .update ? said : nil,
       silence: action == .erase ? rowStamp : nil, concurrency: concurrency)
+  }
+}
+
+extension IncomingChanges {
+  /// Where the parts of the rows are that follow one another: each row is read
+  /// once, in order.
+  ///
+  /// A value of its own, kept in a variable of the loop: as a property of the
+  /// changes it would cost a check for exclusive access with every cell.
+  struct Cursor {
+    /// For each column where the next value is.
+    private var cells: [Int]
+    private var exception = 0
+
+    init(_ batch: IncomingChanges) {
+      cells = Array(repeating: 0, count: batch.changes.columns.count)
+    }
+
+    /// The exceptions of the next row.
+    mutating func exceptions(of row: Int, in batch: IncomingChanges) -> Range<Int> {
+      let start = exception
+      while exception < batch.changes.exceptions.count,
+        batch.changes.exceptions[exception].row == row
+      {
+        exception += 1
+      }
+      return start..<exception
+    }
+
+    /// Where the next row's value of a column is.
+    @inline(__always)
+    mutating func cell(of column: Int) -> Int {
+      defer { cells[column] += 1 }
+      return cells[column]
+    }
+  }
+
+  /// The next row as a change of its own.
+  func change(_ row: Int, _ cursor: inout Cursor) -> WorkingSet.Change {
+    let exceptions = cursor.exceptions(of: row, in: self)
+    let cells = shape(row).map { (index: $0, cell: cursor.cell(of: $0)) }
+    return change(row, exceptions: exceptions, cells: cells)
+  }
+
+  /// The identities of the rows, one after the other.
+  private struct Identities {
+    private var bytes: [UInt8] = []
+    private var ends: [Int] = []
+
+    init(_ changes: TableChanges, table: TableSchema) {
+      ends.reserveCapacity(changes.count)
+      let collations = table.identityPositions.map { table.columns[$0].keyCollation }
+      for row in 0..<changes.count {
+        if table.identity == .surrogate {
+          bytes.append(contentsOf: changes.keys[0].bytes[changes.keys[0].contentRange(at: row)])
+        } else {
+          for index in collations.indices {
+            changes.keys[index].appendKey(at: row, collation: collations[index], to: &bytes)
+          }
+        }
+        ends.append(bytes.count)
+      }
+    }
+
+    subscript(row: Int) -> RowIdentity { RowIdentity(bytes: Array(bytes[range(of: row)])) }
+
+    private func range(of row: Int) -> Range<Int> { (row == 0 ? 0 : ends[row - 1])..<ends[row] }
+
+    func fingerprints(of kind: IdentityKind, session: StoreSession) -> [RowFingerprint] {
+      bytes.withUnsafeBytes { bytes in
+        ends.indices.map {
+          session.fingerprint(UnsafeRawBufferPointer(rebasing: bytes[range(of: $0)]), of: kind)
+        }
+      }
+    }
+  }
+}
+
+extension TableChanges {
+  /// Has all values as the table keeps them: what is text to the author may be
+  /// a number here.
+  fileprivate mutating func keepValues(in table: TableSchema, columns: [Int?]) {
+    if table.identity != .surrogate {
+      for (index, position) in table.identityPositions.enumerated() {
+        keys[index].keep(in: table.columns[position])
+      }
+    }
+    for (index, position) in columns.enumerated() {
+      if let position { cells[index].keep(in: table.columns[position]) }
+    }
+  }
+
+  /// Sees to it that no cell gives a row another key than its identity: of
+  /// two spellings of a key that this store does not hold for one, that of
+  /// the key counts.
+  fileprivate mutating func spellKeys(of table: TableSchema, columns: [Int?]) {
+    guard table.identity != .surrogate else { return }
+    for (index, position) in table.identityPositions.enumerated()
+    where table.columns[position].isLoose {
+      guard let column = columns.firstIndex(of: position) else { continue }
+      let schema = table.columns[position]
+      let isShaped = shapes.map { $0.contains(column) }
+      var spelled: ValueColumn?
+      var cell = 0
+      for row in 0..<count where isShaped[Int(rowShapes[row])] {
+        defer { cell += 1 }
+        var key: [UInt8] = []
+        var said: [UInt8] = []
+        keys[index].appendKey(at: row, collation: schema.keyCollation, to: &key)
+        cells[column].appendKey(at: cell, collation: schema.keyCollation, to: &said)
+        if key == said {
+          spelled?.append(cells[column], at: cell)
+          continue
+        }
+        if spelled == nil {
+          var before = ValueColumn()
+          for earlier in 0..<cell { before.append(cells[column], at: earlier) }
+          spelled = before
+        }
+        spelled?.append(keys[index], at: row)
+      }
+      if let spelled { cells[column] = spelled }
+    }
   }
 }
 

@@ -151,6 +151,7 @@ struct StampBlockCoding {
     let content: UnsafeRawBufferPointer
     var index: Int
 
+    @inline(__always)
     mutating func byte() throws -> UInt8 {
       guard index < content.count else { throw StampBlockCoding.damage }
       defer { index += 1 }
@@ -163,6 +164,7 @@ struct StampBlockCoding {
       return UInt16(bigEndian: content.loadUnaligned(fromByteOffset: index, as: UInt16.self))
     }
 
+    @inline(__always)
     mutating func varint() throws -> UInt64 {
       var value: UInt64 = 0
       var shift: UInt64 = 0

@@ -17,8 +17,9 @@ extension StoreSession {
         changes, table: table, author: author, concurrency: .none, session: self)
       guard batch.foreignColumns.isEmpty else { return false }
       let states = try batch.states()
+      var cursor = IncomingChanges.Cursor(batch)
       for row in states.indices {
-        let change = batch.change(row)
+        let change = batch.change(row, &cursor)
         let key = RowKey(table: table.id, identity: batch.identity(row))
         guard try contains(change, states[row] ?? .unstamped, key) else { return false }
       }

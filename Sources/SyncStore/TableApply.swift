@@ -70,12 +70,13 @@ final class TableApply {
     var states = try batch.states()
     var isChanged = [Bool](repeating: false, count: states.count)
     let checksSet = set.count > 0
+    var cursor = IncomingChanges.Cursor(batch)
     var cells = [Int](repeating: 0, count: batch.changes.columns.count)
     for row in states.indices {
       if row % 1024 == 1023 { try checkCancellation() }
-      let exceptions = batch.nextExceptions(row)
+      let exceptions = cursor.exceptions(of: row, in: batch)
       let shape = batch.shape(row)
-      for column in shape { cells[column] = batch.nextCell(column) }
+      for column in shape { cells[column] = cursor.cell(of: column) }
       if !checksSet || !set.contains(RowKey(table: table.id, identity: batch.identity(row))),
         try applyPlainly(row, exceptions, cells, &states[row])
       {

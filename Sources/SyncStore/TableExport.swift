@@ -314,12 +314,8 @@ final class TableExport {
       existence: .inserted, existenceStamp: stamp, cellStamp: stamp,
       silence: state?.silence ?? .zero)
     new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
-    for (index, position) in cellPositions.enumerated() {
-      if let value = beneath[position] {
-        rows.appendCell(value, to: index)
-      } else {
-        try rows.appendCell(cells[position], at: cellRows[position], of: position, to: index)
-      }
+    try rows.appendCells(of: cellPositions, cells, at: cellRows, beneath: beneath)
+    for (index, position) in cellPositions.enumerated() where !log.updates.isEmpty {
       guard let edited = editTime(of: position, log), edited > time else { continue }
       new.setStamp(LocalStamp(time: edited.rawValue, client: session.own), of: position)
       rows.appendException(column: index, time: edited)
