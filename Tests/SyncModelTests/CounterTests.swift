@@ -43,4 +43,38 @@ struct CounterTests {
     #expect(isAdded == isAddition)
     #expect((counter == before) != isAddition)
   }
+
+  @Test(arguments: [
+    (Int64.max - 1, Int64(5), Int64.max), (.min + 1, -5, .min), (.max, -3, .max - 3),
+  ])
+  func aTotalBeyondWhatIntegersHoldIsTheLastOfThem(base: Int64, sum: Int64, total: Int64) throws {
+    var counter = try #require(Counter(base: .integer(base)))
+    counter.merge(Counter.Sum(.integer(sum), at: time(1)), of: client)
+    #expect(counter.total == .integer(total))
+  }
+
+  @Test(arguments: [(Int64.min, Int64(1)), (.max, -2)])
+  func aDifferenceBeyondWhatIntegersHoldSetsTheCounter(old: Int64, new: Int64) throws {
+    #expect(Counter.difference(from: .integer(old), to: .integer(new)) == nil)
+    var counter = try #require(Counter(base: .integer(old)))
+    let before = counter
+    let isAdded = counter.add(from: .integer(old), to: .integer(new), by: client, at: time(1))
+    #expect(!isAdded)
+    #expect(counter == before)
+  }
+
+  /// The clock may have gone back meanwhile.
+  @Test func eachSumOfAClientIsLaterThanTheOneBefore() throws {
+    var counter = try #require(Counter(base: .integer(0)))
+    for (old, new) in [(0, 2), (2, 5), (5, 4)] {
+      let former = counter.sums[client]
+      let isAdded = counter.add(
+        from: .integer(Int64(old)), to: .integer(Int64(new)), by: client,
+        at: time(Int64(9 - new)))
+      #expect(isAdded)
+      let sum = try #require(counter.sums[client])
+      #expect(former.map { $0.time < sum.time } ?? true)
+    }
+    #expect(counter.total == .integer(4))
+  }
 }

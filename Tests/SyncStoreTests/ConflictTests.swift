@@ -336,7 +336,8 @@ extension Device {
     #expect(dropped.firstMilliseconds != nil && dropped.lastMilliseconds != nil)
   }
 
-  @Test func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersCounted() throws {
+  @Test(arguments: ["", "; DELETE FROM note WHERE id = 'y'"])
+  func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersCounted(deletion: String) throws {
     var options = LocalStore.Options()
     options.conflictEntries = 10
     let (one, two) = try pair(options: options)
@@ -351,7 +352,7 @@ extension Device {
         + "INSERT INTO note (id, a) SELECT 'n' || i, '' FROM n")
     try exchange([one, two])
     try one.run("UPDATE note SET a = 'one'")
-    try two.run("UPDATE note SET a = 'two'; DELETE FROM note WHERE id = 'y'")
+    try two.run("UPDATE note SET a = 'two'" + deletion)
     try exchange([one, two])
     for device in [one, two] {
       let numbers = try device.store.conflicts().map(\.number)
