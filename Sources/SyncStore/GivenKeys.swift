@@ -66,10 +66,24 @@ extension TableAccess {
           WHERE op = \(Entry.insert.rawValue) AND balance >= 0 AND NOT EXISTS \
           (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)
           """)
+      keys.unseen = try keys.unseen.filter { try !isKnown($0) }
       keys.gone.subtract(keys.unseen)
     }
     loggedKeys = keys
     return keys
+  }
+
+  /// Whether others know a row with a local key. Of one that REPLACE took away, the log says only
+  /// that it was inserted.
+  private func isKnown(_ key: Int64) throws -> Bool {
+    guard let identity = try explicitIdentity(of: key) else { return false }
+    return try stamps.state(of: fingerprint(identity))?.existence == .inserted
+  }
+
+  /// Reads which keys of the log lead to a row no more, if they may be asked for: before it is noted
+  /// that a row is deleted that others know.
+  func readKeysInLog() throws {
+    if table.identity == .surrogate { _ = try keysInLog() }
   }
 
   func forgetGoneKeys() { loggedKeys = nil }

@@ -99,6 +99,7 @@ final class TableExport {
         try keepRest(of: kept, key, beside: batch.rows[row], outcome, &states[row])
         suspects.changed.append((key.table, key.identity))
       }
+      if outcome == .delete, batch.rows[row].first == .insert { try access.readKeysInLog() }
       if let outcome {
         try dependents.note(outcome, row, batch, identities, &suspects)
         try rows.finishIfFull(builder, afterRow: count)

@@ -182,6 +182,22 @@ import Testing
       devices, "SELECT v, name FROM c JOIN p ON p.id = c.p ORDER BY v", ["x|new", "y|new"])
   }
 
+  /// The log says of it only that it was inserted, and then deleted.
+  @Test(arguments: Origin.allCases)
+  func aReplacedRowThatIsDeletedIsWhatItsChildrenReferredTo(origin: Origin) throws {
+    let devices = try devices(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, v, t INTEGER REFERENCES t);",
+      "INSERT INTO t VALUES (1, 'one', NULL), (2, 'two', NULL), (3, 'child', 2)", origin)
+    if origin == .own { try exchange([devices[0], devices[1]]) }
+    try devices[0].run("REPLACE INTO t VALUES (2, 'new', 1); DELETE FROM t")
+    // The child is rescued, and with it the row that it refers to.
+    try devices[1].run("INSERT INTO t SELECT 4, 'grandchild', id FROM t WHERE v = 'child'")
+    try converge(
+      devices,
+      "SELECT c.v, p.v FROM t AS c LEFT JOIN t AS p ON p.id = c.t ORDER BY 1",
+      ["child|new", "grandchild|child", "new|one", "one|NULL"])
+  }
+
   @Test func insertOrIgnoreAndUpsertLogWhatTheyDo() throws {
     let devices = try scratch.devices(
       2,

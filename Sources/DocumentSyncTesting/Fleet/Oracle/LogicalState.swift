@@ -33,6 +33,9 @@ struct LogicalState: Sendable {
     var isRevived = false
 
     var isLiving: Bool { existence == .inserted || isRevived }
+
+    /// Whether it was deleted with its cells, so that nothing brings it back.
+    var isErased: Bool { existence == .deleted && silence != nil && silence == existenceStamp }
   }
 
   struct Cell: Hashable, Sendable {

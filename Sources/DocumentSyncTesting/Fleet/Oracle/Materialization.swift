@@ -77,6 +77,7 @@ struct Materialization {
         for (reference, target) in targets[key, default: []]
         where [.restrict, .noAction, .cascade].contains(reference.onDelete)
           && remaining[target] == nil && all[target] != nil
+          && state.rows[target]?.isErased == false
         {
           more.insert(target)
         }
