@@ -70,6 +70,30 @@ struct FaultTests {
     #expect(call > 8)
   }
 
+  /// Not when the turn of the own folder comes, which may be long after.
+  @Test(arguments: [Blow.fails, .stops], [1, 2])
+  func changeSetThatCouldNotBePublishedIsSentByTheVeryNextSync(
+    blow: Blow, occurrence: Int
+  ) async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    for number in 1...2 {
+      try fleet[0].put("x", "\(number)")
+      _ = try fleet[0].store.seal()
+    }
+    fleet.directories[0].script(
+      FaultyDirectory.Fault(
+        blow.effect, on: .publish, pathPart: "SyncChanges", occurrence: occurrence))
+    _ = await syncError { try await fleet[0].synchronize() }
+    fleet.directories[0].restart()
+    #expect(fleet.changeSets(of: 0).count == occurrence - 1)
+    let report = try await fleet[0].synchronize()
+    #expect(report.sent.map(\.number) == Array(UInt64(occurrence)...2))
+    #expect(report.restored == [])
+    #expect(try await fleet[1].synchronize().waiting == [])
+    try fleet.expectEqual()
+  }
+
   @Test func syncCancelledAtAnyCallIsContinuedByTheNext() async throws {
     var call = 0
     while true {
