@@ -20,6 +20,24 @@ struct PutBackTests {
   }
 
   @Test(arguments: Loss.allCases)
+  func changeSetIsPutBack(_ loss: Loss) async throws {
+    let fleet = try await TestFleet(2)
+    for number in 1...2 {
+      try fleet[0].put("x", "\(number)")
+      try await fleet[0].synchronize()
+    }
+    let first = try #require(fleet.changeSets(of: 0).first)
+    let content = try fleet.memory.bytes(at: first)
+    try loss.happen(to: first, in: fleet.memory)
+    #expect(try await fleet[1].synchronize().waiting.map(\.number) == [1])
+    let report = try await fleet[0].synchronizeThoroughly()
+    #expect(report.restored.map(\.number) == [1] && report.sent == [])
+    #expect(try fleet.memory.bytes(at: first) == content)
+    #expect(try await fleet[1].synchronize().waiting == [])
+    try fleet.expectEqual()
+  }
+
+  @Test(arguments: Loss.allCases)
   func commandIsPutBack(_ loss: Loss) async throws {
     let fleet = try await TestFleet(2)
     for number in 1...2 { try await fleet[0].sendCommand(name: "command \(number)") }
