@@ -158,6 +158,37 @@ struct HousekeepingTests {
     #expect(limit(nil, contains: 9) == 0)
   }
 
+  /// The first of the members would upload one; the other has to wait.
+  @Test func nothingIsClearedAwayWhileThereIsNoWholeStore() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let clients = fleet.managers.map(\.binding.client)
+    let index = clients[0] < clients[1] ? 1 : 0
+    for path in wholeStores(fleet) { fleet.memory.take(path) }
+    for manager in fleet.managers {
+      try StoreRecords(manager.store).keep([] as [RecentSyncFile.WholeStore])
+    }
+    try await fleet[index].sendCommand(name: "kept")
+    try edit(fleet[index], times: 3)
+    try await fleet.settle()
+    #expect(try marker(fleet, 0).wholeStores == [] && marker(fleet, 1).wholeStores == [])
+    let report = try await fleet[index].vacuum()
+    #expect(report.removed == [])
+    let kept = try #require(report.kept.first { $0.kind == .changeSets })
+    #expect(kept.first == 1 && kept.last == 3 && kept.member == nil)
+    #expect(kept.reason.contains("no whole store"))
+    #expect(fleet.changeSets(of: index).count == 3)
+    #expect(fleet.paths { $0.components.contains("SyncCommands") }.count == 1)
+    // Whoever joins once there is one has everything.
+    _ = try await fleet[1 - index].uploadWholeStore()
+    try await fleet.settle()
+    #expect(try await fleet[index].vacuum().removed.map(\.kind) == [.changeSets, .commands])
+    let late = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
+      environment: fleet.environment)
+    #expect(try late.notes() == fleet[index].notes())
+  }
+
   @Test func lastWholeStoreIsNeverRemoved() async throws {
     let fleet = try await TestFleet(2)
     for round in 0..<4 {
