@@ -1,5 +1,6 @@
 import DocumentSync
 import DocumentSyncTesting
+import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
@@ -113,6 +114,85 @@ struct CommandTests {
     fleet.memory.put(try #require(whole), at: path)
     try await fleet.settle()
     #expect(try await names(fleet[2]) == ["other", "damaged", "later"])
+  }
+
+  /// What another state of device 0 has sent without having heard of this one,
+  /// in order.
+  private func commandsOfAnotherState(
+    _ fleet: inout TestFleet, _ names: [String]
+  ) async throws -> [(path: RelativePath, file: MemoryDirectory.Item)] {
+    try await fleet[0].close()
+    let copy = fleet.scratch.store("copy")
+    try FileManager.default.copyItem(atPath: fleet.scratch.store("0"), toPath: copy)
+    fleet.replace(
+      0,
+      with: try await DocumentSyncManager.open(
+        storeAt: fleet.scratch.store("0"), directory: fleet.directories[0],
+        environment: fleet.environment))
+    let elsewhere = MemoryDirectory(seed: 9)
+    elsewhere.takeOver(fleet.memory.items)
+    let other = try await DocumentSyncManager.open(
+      storeAt: copy, directory: elsewhere, environment: fleet.environment)
+    for name in names { try await other.sendCommand(name: name) }
+    try await other.synchronize()
+    try await other.close()
+    return elsewhere.items.filter { $0.key.name.hasSuffix(".synccmd") }
+      .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+
+  @Test func commandThatDoesNotContinueTheOneBeforeIsNotProcessed() async throws {
+    var fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let others = try await commandsOfAnotherState(&fleet, ["one there", "two there"])
+    for name in ["one", "two"] { try await fleet[0].sendCommand(name: name) }
+    try await fleet[0].synchronize()
+    let second = try #require(commands(fleet, of: 0).last)
+    let file = try #require(fleet.memory.items[second])
+    fleet.memory.take(second)
+    fleet.memory.put(others[1].file, at: others[1].path)
+    let report = try await fleet[1].synchronize()
+    #expect(report.waiting.map(\.reason) == [.brokenChain])
+    #expect(report.waiting.map(\.number) == [2])
+    #expect(try await names(fleet[1]) == ["one"])
+    fleet.memory.put(file, at: second)
+    #expect(try await fleet[1].synchronize().waiting == [])
+    #expect(try await names(fleet[1]) == ["one", "two"])
+  }
+
+  /// Which one counts nobody can tell, and all are to do the same.
+  @Test func ofTwoCommandsOfOneNumberNoneIsProcessed() async throws {
+    var fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let other = try #require(try await commandsOfAnotherState(&fleet, ["there"]).first)
+    try await fleet[0].sendCommand(name: "here")
+    try await fleet[0].synchronize()
+    fleet.memory.put(other.file, at: other.path)
+    #expect(commands(fleet, of: 0).count == 2)
+    let report = try await fleet[1].synchronize()
+    #expect(report.waiting.map(\.reason) == [.fork])
+    #expect(report.waiting.map(\.number) == [1])
+    #expect(try await names(fleet[1]) == [])
+    fleet.memory.take(other.path)
+    #expect(try await fleet[1].synchronize().waiting == [])
+    #expect(try await names(fleet[1]) == ["here"])
+  }
+
+  /// A file that is whole, and not the one that its name promises.
+  @Test func commandUnderTheNameOfAnotherIsNotProcessed() async throws {
+    var fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let other = try #require(try await commandsOfAnotherState(&fleet, ["there"]).first)
+    try await fleet[0].sendCommand(name: "here")
+    try await fleet[0].synchronize()
+    let path = try #require(commands(fleet, of: 0).first)
+    let file = try #require(fleet.memory.items[path])
+    fleet.memory.put(other.file, at: path)
+    let report = try await fleet[1].synchronize()
+    #expect(report.waiting.map(\.reason) == [.damaged])
+    #expect(try await names(fleet[1]) == [])
+    fleet.memory.put(file, at: path)
+    #expect(try await fleet[1].synchronize().waiting == [])
+    #expect(try await names(fleet[1]) == ["here"])
   }
 
   @Test func commandThatHasNotArrivedIsWaitedFor() async throws {
