@@ -251,6 +251,68 @@ import Testing
     for manager in [original, other, third] { try await manager.close() }
   }
 
+  @Test func commandThatWasNotPublishedIsSentByTheNewClientUnderItsOwnNumber() async throws {
+    let fleet = try await makeFleet()
+    let faulty = FaultyDirectory(fleet.memory)
+    let original = try await open(fleet, "0", faulty)
+    for name in ["published", "sealed"] { try await original.sendCommand(name: name) }
+    faulty.script(
+      FaultyDirectory.Fault(.stop, on: .publish, pathPart: "SyncCommands", occurrence: 2))
+    _ = await syncError { try await original.synchronize() }
+    #expect(faulty.isStopped)
+    let former = original.binding.client
+    try await original.close()
+    try copy(fleet, "0", to: "moved")
+    try FileManager.default.removeItem(atPath: fleet.scratch.store("0"))
+    let moved = try await open(fleet, "moved")
+    let other = try await open(fleet, "1")
+    try await settle([moved, other])
+    let pending = try await other.pendingCommands().sorted { $0.name < $1.name }
+    #expect(pending.map(\.name) == ["published", "sealed"])
+    #expect(pending.map(\.client) == [former, moved.binding.client])
+    #expect(pending.map(\.number) == [1, 1])
+    #expect(try await other.verify().findings.filter { $0.severity != .note } == [])
+    for manager in [moved, other] { try await manager.close() }
+  }
+
+  /// Once all have stopped at what is applied, nobody applies what comes late.
+  @Test func formerClientIsRetiredWhenAllThatItPublishedHasArrived() async throws {
+    let fleet = try await makeFleet()
+    let manager = try await open(fleet, "0")
+    try await manager.synchronize()
+    try await manager.close()
+    try copy(fleet, "0", to: "backup")
+    let used = try await open(fleet, "0")
+    try used.put("late", "1")
+    try await used.synchronize()
+    let former = used.binding.client
+    let path = try #require(
+      fleet.paths { $0.components.contains("\(former)") && $0.name.hasSuffix(".syncchg") }.last)
+    let file = try #require(fleet.memory.items[path])
+    try await used.close()
+    try overwrite(fleet, "0", with: "backup")
+    fleet.memory.take(path)
+
+    let restored = try await open(fleet, "0")
+    let other = try await open(fleet, "1")
+    for _ in 0..<2 { for manager in [restored, other] { try await manager.synchronize() } }
+    #expect(restored.binding.ancestor == former)
+    func status() async throws -> ClientDescription.Status? {
+      try await other.listClients().first { $0.client == former }?.status
+    }
+    #expect(try await status() == .member)
+    #expect(try StoreRecords(restored.store).replaced() == [former])
+    fleet.memory.put(file, at: path)
+    try await settle([restored, other])
+    #expect(try await status() == .retired)
+    // As it was sent, and by nobody else.
+    for manager in [restored, other] {
+      #expect(try manager.store.appliedVector().number(of: former) == 1)
+      #expect(try manager.notes().contains("late=1"))
+    }
+    for manager in [restored, other] { try await manager.close() }
+  }
+
   @Test func storeRestoredFromABackupTenChangeSetsOldKeepsEverything() async throws {
     let fleet = try await makeFleet()
     let manager = try await open(fleet, "0")
