@@ -55,6 +55,32 @@ struct RetirementTests {
     #expect(try await fleet[0].verify().findings.filter { $0.severity != .note } == [])
   }
 
+  @Test func whatARetiredClientLeftIsClearedAwayByWhoRetiredIt() async throws {
+    let fleet = try await TestFleet(4)
+    try fleet[3].put("x", "from 3")
+    try await fleet[3].sendCommand(name: "from 3")
+    try await fleet.settle()
+    let gone = fleet[3].binding.client
+    func left() -> [RelativePath] {
+      fleet.paths {
+        $0.description.contains("\(gone)") && !$0.components.contains("ClientDevices")
+      }
+    }
+    try await fleet[1].retire(.client(gone, .absent))
+    try await settle(fleet, [0, 1, 2], rounds: 4)
+    _ = try await fleet[0].uploadWholeStore()
+    for _ in 0..<3 { for index in [0, 2] { _ = try await fleet[index].vacuum() } }
+    for folder in ["RecentSyncs", "SyncChanges", "SyncCommands"] {
+      #expect(left().contains { $0.components.contains(folder) }, "\(folder)")
+    }
+    _ = try await fleet[1].vacuum()
+    _ = try await fleet[0].vacuum()
+    _ = try await fleet[1].vacuum()
+    #expect(left() == [])
+    try await settle(fleet, [0, 1, 2], rounds: 2)
+    #expect(try await fleet[0].verify().findings.filter { $0.severity != .note } == [])
+  }
+
   @Test func retiredClientThatReturnsIsANewOneAndItsEditsArrive() async throws {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
@@ -276,6 +302,22 @@ struct RetirementTests {
     try await fleet[2].synchronize()
     try await fleet.settle()
     try fleet.expectEqual()
+  }
+
+  @Test func timeInWhichTheOwnDeviceWasOffCountsForADayAtMost() async throws {
+    let fleet = try await TestFleet(2) { $0.retireAfter = 3 * Self.day }
+    try await fleet.settle()
+    fleet.world.advance(30 * Self.day)
+    for _ in 0..<5 {
+      try await fleet[0].synchronize()
+      fleet.world.advance(Self.day / 12)
+    }
+    #expect(try CommandSteps.retirements(of: fleet[0]).isEmpty)
+    for _ in 0..<2 {
+      fleet.world.advance(Self.day)
+      try await fleet[0].synchronize()
+    }
+    #expect(try CommandSteps.retirements(of: fleet[0]).count == 1)
   }
 
   @Test func absenceCountsOnlyFromThreeSynchronizationsOn() async throws {
