@@ -159,6 +159,42 @@ import Testing
     try fleet.expectEqual()
   }
 
+  /// Of two whole stores one has what is missing, and lacks what the device has
+  /// of another and could not get again.
+  @Test func aWholeStoreThatWouldOpenAnotherGapIsNotTakenOver() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let before = fleet.memory.items
+    try fleet[1].put("a", "of 1")
+    try await fleet[1].uploadWholeStore()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    fleet.memory.takeOver(before)
+    try fleet[2].put("b", "of 2")
+    try await fleet[2].uploadWholeStore()
+    try await fleet[0].synchronize()
+    fleet.memory.takeOver(after)
+    for index in 1...2 {
+      try StoreRecords(fleet[index].store).keep(StoreRecords.Kept(changeSets: 2))
+      try await fleet[index].synchronize()
+    }
+    for index in 1...2 {
+      for path in fleet.changeSets(of: index) { try fleet.memory.remove(path) }
+    }
+    let report = try await fleet[0].synchronize()
+    #expect(report.rebootstrap == nil)
+    #expect(report.waiting.map(\.reason) == [.clearedAway])
+    #expect(try fleet[0].notes().contains("b=of 2"))
+    // It has asked for one that has both.
+    try await fleet[1].synchronize()
+    try await fleet[2].synchronize()
+    #expect(try await fleet[0].synchronize().rebootstrap?.reason == .gap)
+    #expect(try await fleet[0].synchronize().waiting == [])
+    try await fleet.settle()
+    try fleet.expectEqual()
+    #expect(try fleet[0].notes().prefix(2) == ["a=of 1", "b=of 2"])
+  }
+
   /// Each of two whole stores lacks what the other's author has cleared away.
   @Test func aWholeStoreIsUploadedWhereNobodyCouldJoinAnyMore() async throws {
     let fleet = try await TestFleet(2)
