@@ -43,6 +43,26 @@ import Testing
     try converge(devices, "SELECT * FROM t", ["x|again|0"])
   }
 
+  /// Of equal times that of the greater client wins; the greatest one here only
+  /// repeats what another has said.
+  @Test func whatIsWrittenAnewForAnotherLosesAsItDidBefore() throws {
+    let clients = (0..<3).map { _ in ClientIdentifier.random() }.sorted()
+    let devices = try scratch.devices(3, Self.schema, clients: clients)
+    for (index, text) in ["loses", "wins"].enumerated() {
+      try devices[index].setClock(milliseconds: 4_000_000_000_000)
+      try devices[index].run(
+        "UPDATE t SET a = '\(text)'; INSERT INTO t VALUES ('y', '\(text)', '\(text)')")
+    }
+    try devices[2].receive(from: devices[1])
+    let lost = try devices[0].outgoing().map(\.changeSet)
+    try devices[2].store.writeAnew(lost)
+    let rows = ["x|wins|0", "y|wins|wins"]
+    #expect(try devices[2].rows("SELECT * FROM t ORDER BY k") == rows)
+    // Everything of it is here already.
+    #expect(try devices[2].store.writeAnew(lost) == 0)
+    try converge(devices, "SELECT * FROM t ORDER BY k", rows)
+  }
+
   @Test func aClockThatGoesBackBetweenEditsKeepsTheirOrder() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].setClock(offset: 1_000)
