@@ -99,6 +99,11 @@ struct VisibleRows {
     identities[table, default: [:]].merge(keys) { _, new in new }
   }
 
+  /// Adds those identities of which nothing has the key.
+  mutating func addMissing(_ keys: [Int64: RowIdentity], of table: SQLName) {
+    identities[table, default: [:]].merge(keys) { own, _ in own }
+  }
+
   /// Adds the identities of rows from before syncing that have no other key
   /// here.
   mutating func addOriginals(among rows: some Sequence<OracleKey>) {
@@ -126,9 +131,7 @@ struct VisibleRows {
 
   /// Adds the identities of keys that have none here.
   mutating func addMissing(from other: VisibleRows) {
-    for (table, keys) in other.identities {
-      identities[table, default: [:]].merge(keys) { own, _ in own }
-    }
+    for (table, keys) in other.identities { addMissing(keys, of: table) }
   }
 
   /// The rows of all synchronized tables: their shared columns by name.

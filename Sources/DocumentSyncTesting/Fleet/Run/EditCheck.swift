@@ -94,7 +94,8 @@ struct EditCheck {
     /// the change sets name.
     case before
     /// Likewise, but a change set names the key of a row that merging has made
-    /// since: a version that lives on in a table that keeps both.
+    /// since: a version that lives on in a table that keeps both, or a row that
+    /// a policy has brought back under another key.
     case beforeCopies
   }
 
@@ -105,9 +106,12 @@ struct EditCheck {
     // A row from before syncing had its key until what others did was applied.
     if meaning != .after { reader.addOriginals(among: before.keys) }
     reader.addMissing(from: meaning == .after ? self.reader : after)
-    for (table, named) in said.identities
-    where meaning != .beforeCopies || schema.table(table)?.mergeType != .keepBoth {
-      reader.add(named, of: table)
+    for (table, named) in said.identities {
+      if meaning != .beforeCopies {
+        reader.add(named, of: table)
+      } else if schema.table(table)?.mergeType != .keepBoth {
+        reader.addMissing(named, of: table)
+      }
     }
     // What holds the key of a row that went with the same edits refers to it.
     reader.addOriginals(among: before.keys)
