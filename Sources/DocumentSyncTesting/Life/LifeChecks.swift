@@ -33,7 +33,9 @@ struct LifeChecks {
           throw lost("the row of \(token) is not there")
         }
       case .deletion(let id):
-        guard bodies[id] == nil else { throw lost("\(id) is there again, which was deleted") }
+        guard bodies[id] == nil || edit.isUnknownToCopy else {
+          throw lost("\(id) is there again, which was deleted")
+        }
       case .tally: total += edit.amount
       case .shared: break
       }

@@ -26,6 +26,8 @@ final class LifeDevice {
   var log: [Int] = []
   /// How many of these were in the store when it was synchronized last.
   var sealed = 0
+  /// How many were in the store when it was copied last.
+  var copied = 0
   /// What is in the table that stays on the device.
   var localTokens: [String] = []
   var backup: Backup?
@@ -132,6 +134,7 @@ final class LifeDevice {
       try program.run("DELETE FROM note WHERE id = '\(note)'")
       ledger.noteDeletion(ofNote: note)
       made.subject = .deletion(note)
+      made.isUnknownToCopy = hasCopiedUnsealed(note, ledger)
     case .increment:
       made.amount = Int64(salt % 5) + 1
       try program.run("UPDATE tally SET n = n + \(made.amount) WHERE name = 'all'")
@@ -141,6 +144,16 @@ final class LifeDevice {
       return
     }
     log.append(ledger.note(made))
+  }
+
+  /// Whether a note was inserted since the last synchronization, and the store
+  /// copied after that.
+  private func hasCopiedUnsealed(_ note: String, _ ledger: LifeLedger) -> Bool {
+    let edits = ledger.edits
+    return log.prefix(copied).dropFirst(sealed).contains { index in
+      guard case .row(let token, note) = edits[index].subject else { return false }
+      return note == "n-" + token
+    }
   }
 
   /// Whether the counter was edited since the last synchronization.

@@ -27,6 +27,10 @@ final class LifeLedger: Sendable {
     var isPublished = false
     /// Whether it may be lost, or not: see ``LifeDevice/unaware``.
     var isUncertain = false
+    /// Whether it deletes a row that a copy of the store inserts: nothing tells
+    /// the original that there is one. See “Open faults” in
+    /// `Documentation/Reliability.md`.
+    var isUnknownToCopy = false
   }
 
   private struct State {

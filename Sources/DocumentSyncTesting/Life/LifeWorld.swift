@@ -273,6 +273,7 @@ final class LifeWorld {
       manager: try await DocumentSyncManager.open(
         storeAt: path, directory: directory, delegate: Returning(),
         environment: environment(number, machine: machine)))
+    device.copied = device.log.count
     copy.log = device.log
     copy.sealed = device.sealed
     copy.localTokens = device.localTokens
