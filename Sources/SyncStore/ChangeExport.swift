@@ -51,11 +51,13 @@ final class ChangeExport {
   }
 
   /// Exports everything and seals it.
-  func run() throws {
+  ///
+  /// - Parameter followed: The cells that followed a row to a key that is a plain value elsewhere.
+  func run(followed: Set<StoreSession.PlainCell>) throws {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
       try assignIdentities(table)
     }
-    suspects.plainCells = try plainCells()
+    suspects.plainCells = try plainCells(without: followed)
     try logRebirths()
     try logHiddenDeletions()
     let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())

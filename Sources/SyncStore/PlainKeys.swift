@@ -123,7 +123,7 @@ extension TableSchema {
 
 extension StoreSession {
   /// A cell that holds a key which a row has been given since.
-  struct PlainCell {
+  struct PlainCell: Hashable {
     var table: Int
     var key: [Value]
     var column: Int
@@ -169,7 +169,11 @@ extension StoreSession {
 extension ChangeExport {
   /// The cells that refer to no row and hold a key that an edit in the log
   /// gives to one.
-  func plainCells() throws -> [StoreSession.PlainCell] {
+  ///
+  /// - Parameter followed: Those that hold it since they have followed the row.
+  func plainCells(
+    without followed: Set<StoreSession.PlainCell>
+  ) throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
       let plain = try session.plainKeys(of: parent.id)
@@ -178,7 +182,9 @@ extension ChangeExport {
         for child in session.schema.tables {
           for column in child.keyedPositions
           where child.columns[column].domain == .key(of: parent.id) {
-            found += try session.plainCells(child, column, holding: key)
+            found += try session.plainCells(child, column, holding: key).filter {
+              !followed.contains($0)
+            }
           }
         }
       }
