@@ -51,13 +51,11 @@ final class ChangeExport {
   }
 
   /// Exports everything and seals it.
-  ///
-  /// - Parameter followed: The cells that followed a row to a key that is a plain value elsewhere.
-  func run(followed: Set<StoreSession.PlainCell>) throws {
+  func run() throws {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
       try assignIdentities(table)
     }
-    suspects.plainCells = try plainCells(without: followed)
+    suspects.plainCells = try plainCells()
     try logRebirths()
     try logHiddenDeletions()
     let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())

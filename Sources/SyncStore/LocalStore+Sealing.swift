@@ -42,7 +42,7 @@ extension LocalStore {
     try session.restoreKeys()
     try session.warnOfRowsWithoutKey()
     if comparesRemade { try session.logRemadeTables() }
-    let followed = try MovedKeys(session: session).log()
+    try MovedKeys(session: session).log()
     var report = SealReport()
     report.warnings = session.conflicts.warnings.all
     let isSettlingDue = try session.isSettlingDue()
@@ -55,7 +55,7 @@ extension LocalStore {
     let export = ChangeExport(
       session: session, builder: builder, options: options, work: work,
       checkCancellation: checkCancellation)
-    try export.run(followed: followed)
+    try export.run()
     var suspects = export.suspects
     if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
     let set = WorkingSet(session: session)

@@ -14,23 +14,20 @@ struct MovedKeys {
   /// The temporary table with the local keys that stand for another row now.
   private static func name(_ table: TableSchema) -> String { "temp.docsync_moved_\(table.id)" }
 
-  /// - Returns: The cells that followed a row to a key that is a plain value elsewhere.
-  func log() throws -> Set<StoreSession.PlainCell> {
+  func log() throws {
     let declared = session.schema.inDependencyOrder(session.schema.tables).filter {
       if case .columns = $0.identity { true } else { false }
     }
-    guard try declared.contains(where: { try hasFormerKeys($0) }) else { return [] }
+    guard try declared.contains(where: { try hasFormerKeys($0) }) else { return }
     for table in declared {
       try session.access(table.id).rememberEarlierKeys()
       try database.execute(
         sql: "CREATE TEMP TABLE docsync_moved_\(table.id) (key INTEGER PRIMARY KEY, at REAL)")
     }
-    var followed: Set<StoreSession.PlainCell> = []
-    for table in declared { followed.formUnion(try follow(table)) }
+    for table in declared { try follow(table) }
     try find(declared)
     for table in declared { try logReferences(to: table) }
     for table in declared { try database.execute(sql: "DROP TABLE \(Self.name(table))") }
-    return followed
   }
 
   private func hasFormerKeys(_ table: TableSchema) throws -> Bool {
@@ -48,7 +45,7 @@ struct MovedKeys {
   ///
   /// Where a row is gone that had several keys, rows that have one of them in
   /// their own keys get the one by which it is looked for.
-  private func follow(_ table: TableSchema) throws -> Set<StoreSession.PlainCell> {
+  private func follow(_ table: TableSchema) throws {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
       "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL", on: database)
@@ -60,7 +57,7 @@ struct MovedKeys {
       else { continue }
       found.append((old, new, try !access.hasRow(localKey: new)))
     }
-    guard !found.isEmpty else { return [] }
+    guard !found.isEmpty else { return }
     try database.execute(
       sql: "CREATE TEMP TABLE docsync_followed "
         + "(old INTEGER PRIMARY KEY, new INTEGER, gone INTEGER)")
@@ -69,33 +66,20 @@ struct MovedKeys {
         sql: "INSERT INTO temp.docsync_followed (old, new, gone) VALUES (?, ?, ?)",
         arguments: [old, new, isGone])
     }
-    let plain = try session.plainKeys(of: table.id)
-    let given = try found.map(\.old).filter { try plain.contains($0) && access.isGiven($0) }
-    let taken = found.filter { plain.contains($0.new) }
-    var followed: Set<StoreSession.PlainCell> = []
+    let plain = try found.map(\.old).filter {
+      try session.plainKeys(of: table.id).contains($0) && access.isGiven($0)
+    }
     for child in session.schema.tables {
-      let positions = child.columns.indices.filter {
-        child.columns[$0].domain == .key(of: table.id)
-      }
-      // Cells are named by the keys of their rows.
-      for position in positions where child.columns[position].isIdentity {
-        try redirect(position, of: child)
-      }
-      for position in positions where !child.columns[position].isIdentity {
-        let kept = try given.flatMap { try session.plainCells(child, position, holding: $0) }
-        for (old, new, _) in taken {
-          for var cell in try session.plainCells(child, position, holding: old)
-          where !kept.contains(cell) {
-            cell.value = .integer(new)
-            followed.insert(cell)
-          }
-        }
+      for position in child.columns.indices
+      where child.columns[position].domain == .key(of: table.id) {
+        let kept =
+          child.columns[position].isIdentity
+          ? [] : try plain.flatMap { try session.plainCells(child, position, holding: $0) }
         try redirect(position, of: child)
         for cell in kept { try restore(cell, child) }
       }
     }
     try database.execute(sql: "DROP TABLE temp.docsync_followed")
-    return followed
   }
 
   /// Has a cell hold the plain value again that a row had for its key for a while.

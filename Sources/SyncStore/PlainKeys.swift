@@ -123,7 +123,7 @@ extension TableSchema {
 
 extension StoreSession {
   /// A cell that holds a key which a row has been given since.
-  struct PlainCell: Hashable {
+  struct PlainCell {
     var table: Int
     var key: [Value]
     var column: Int
@@ -169,11 +169,7 @@ extension StoreSession {
 extension ChangeExport {
   /// The cells that refer to no row and hold a key that an edit in the log
   /// gives to one.
-  ///
-  /// - Parameter followed: Those that hold it since they have followed the row.
-  func plainCells(
-    without followed: Set<StoreSession.PlainCell>
-  ) throws -> [StoreSession.PlainCell] {
+  func plainCells() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
       let plain = try session.plainKeys(of: parent.id)
@@ -182,9 +178,7 @@ extension ChangeExport {
         for child in session.schema.tables {
           for column in child.keyedPositions
           where child.columns[column].domain == .key(of: parent.id) {
-            found += try session.plainCells(child, column, holding: key).filter {
-              !followed.contains($0)
-            }
+            found += try session.plainCells(child, column, holding: key)
           }
         }
       }
