@@ -36,6 +36,8 @@ final class ChangeExport {
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
     /// Plain values that a row has been given for a key.
     var plainCells: [StoreSession.PlainCell] = []
+    /// Cells that seemed to refer to a row which has another local key by now.
+    var followed = MovedKeys.Followed()
   }
 
   /// - Parameter checkCancellation: Called before each batch of rows.

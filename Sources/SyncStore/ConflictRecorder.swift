@@ -26,11 +26,6 @@ final class ConflictRecorder {
   /// own.
   var formerSelf: Int32?
 
-  struct CellKey: Hashable {
-    var row: RowKey
-    var column: Int
-  }
-
   /// A cell of which this device had an unpublished value.
   struct CellDecision {
     var cell: CellKey

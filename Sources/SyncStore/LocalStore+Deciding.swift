@@ -227,7 +227,7 @@ extension StoreSession {
 
   /// The logical value and the stamp of a cell of a row that is shown.
   func shownCell(
-    _ cell: ConflictRecorder.CellKey
+    _ cell: CellKey
   ) throws -> (value: Value, stamp: LocalStamp)? {
     let access = try access(cell.row.table)
     guard let key = try access.key(of: cell.row.identity), let row = try access.row(key) else {

@@ -42,7 +42,7 @@ extension LocalStore {
     try session.restoreKeys()
     try session.warnOfRowsWithoutKey()
     if comparesRemade { try session.logRemadeTables() }
-    try MovedKeys(session: session).log()
+    let followed = try MovedKeys(session: session).log()
     var report = SealReport()
     report.warnings = session.conflicts.warnings.all
     let isSettlingDue = try session.isSettlingDue()
@@ -57,6 +57,7 @@ extension LocalStore {
       checkCancellation: checkCancellation)
     try export.run()
     var suspects = export.suspects
+    suspects.followed = followed
     if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
@@ -91,6 +92,7 @@ extension LocalStore {
   private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
     let session = set.session
     try set.setPlain(suspects.plainCells)
+    try set.setPlain(suspects.followed.plain)
     for suspect in suspects.dangling + suspects.changed {
       try set.row(RowKey(table: suspect.table, identity: suspect.identity)).isEdited = true
     }

@@ -14,20 +14,28 @@ struct MovedKeys {
   /// The temporary table with the local keys that stand for another row now.
   private static func name(_ table: TableSchema) -> String { "temp.docsync_moved_\(table.id)" }
 
-  func log() throws {
+  /// What seemed to refer to rows that have another local key by now.
+  struct Followed {
+    /// Cells that hold the old key as a plain value.
+    var plain: [StoreSession.PlainCell] = []
+  }
+
+  func log() throws -> Followed {
     let declared = session.schema.inDependencyOrder(session.schema.tables).filter {
       if case .columns = $0.identity { true } else { false }
     }
-    guard try declared.contains(where: { try hasFormerKeys($0) }) else { return }
+    guard try declared.contains(where: { try hasFormerKeys($0) }) else { return Followed() }
     for table in declared {
       try session.access(table.id).rememberEarlierKeys()
       try database.execute(
         sql: "CREATE TEMP TABLE docsync_moved_\(table.id) (key INTEGER PRIMARY KEY, at REAL)")
     }
-    for table in declared { try follow(table) }
+    var followed = Followed()
+    for table in declared { followed.plain += try follow(table).plain }
     try find(declared)
     for table in declared { try logReferences(to: table) }
     for table in declared { try database.execute(sql: "DROP TABLE \(Self.name(table))") }
+    return followed
   }
 
   private func hasFormerKeys(_ table: TableSchema) throws -> Bool {
@@ -45,7 +53,7 @@ struct MovedKeys {
   ///
   /// Where a row is gone that had several keys, rows that have one of them in
   /// their own keys get the one by which it is looked for.
-  private func follow(_ table: TableSchema) throws {
+  private func follow(_ table: TableSchema) throws -> Followed {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
       "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL", on: database)
@@ -57,7 +65,7 @@ struct MovedKeys {
       else { continue }
       found.append((old, new, try !access.hasRow(localKey: new)))
     }
-    guard !found.isEmpty else { return }
+    guard !found.isEmpty else { return Followed() }
     try database.execute(
       sql: "CREATE TEMP TABLE docsync_followed "
         + "(old INTEGER PRIMARY KEY, new INTEGER, gone INTEGER)")
@@ -66,23 +74,38 @@ struct MovedKeys {
         sql: "INSERT INTO temp.docsync_followed (old, new, gone) VALUES (?, ?, ?)",
         arguments: [old, new, isGone])
     }
-    let plain = try found.map(\.old).filter {
-      try session.plainKeys(of: table.id).contains($0) && access.isGiven($0)
-    }
+    let plain = try session.plainKeys(of: table.id)
+    let former = found.map(\.old).filter(plain.contains)
+    var followed = Followed()
     for child in session.schema.tables {
       for position in child.columns.indices
       where child.columns[position].domain == .key(of: table.id) {
-        let kept =
-          child.columns[position].isIdentity
-          ? [] : try plain.flatMap { try session.plainCells(child, position, holding: $0) }
+        let staying = try plainCells(child, position, holding: former, of: table)
+        followed.plain += staying
         try redirect(position, of: child)
-        for cell in kept { try restore(cell, child) }
+        for cell in staying { try restore(cell, child) }
       }
     }
     try database.execute(sql: "DROP TABLE temp.docsync_followed")
+    return followed
   }
 
-  /// Has a cell hold the plain value again that a row had for its key for a while.
+  /// The cells of a column that the edits have not written, and that held keys of a table as plain
+  /// values before them.
+  private func plainCells(
+    _ child: TableSchema, _ position: Int, holding keys: [Int64], of table: TableSchema
+  ) throws -> [StoreSession.PlainCell] {
+    guard !child.columns[position].isIdentity else { return [] }
+    let access = try session.access(table.id)
+    return try keys.flatMap { key in
+      let isGiven = try access.isGiven(key)
+      return try session.plainCells(child, position, holding: key).filter {
+        try isGiven || session.isKeptPlain($0)
+      }
+    }
+  }
+
+  /// Has a cell hold the plain value again that a row had for its key.
   private func restore(_ cell: StoreSession.PlainCell, _ table: TableSchema) throws {
     let keys = table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: " AND ")
     let writing = try session.access(table.id).statement(

@@ -166,6 +166,20 @@ extension StoreSession {
   }
 }
 
+extension StoreSession {
+  func cellKey(_ cell: PlainCell) throws -> CellKey {
+    let identity = try access(cell.table).identity(ofKey: cell.key)
+    return CellKey(row: RowKey(table: cell.table, identity: identity), column: cell.column)
+  }
+
+  /// Whether a cell was plain before the edits in the log, although a row had its value for a key.
+  func isKeptPlain(_ cell: PlainCell) throws -> Bool {
+    let kept = try kept(cellKey(cell).row)
+    return kept?.reason.isShown == true
+      && kept?.cells.contains { $0.column == cell.column && $0.value == cell.value } == true
+  }
+}
+
 extension ChangeExport {
   /// The cells that refer to no row and hold a key that an edit in the log
   /// gives to one.
@@ -197,8 +211,7 @@ extension WorkingSet {
   /// Has cells of rows that are shown count as plain values.
   func setPlain(_ cells: [StoreSession.PlainCell]) throws {
     for cell in cells {
-      let access = try session.access(cell.table)
-      let row = try row(RowKey(table: cell.table, identity: access.identity(ofKey: cell.key)))
+      let row = try row(session.cellKey(cell).row)
       guard row.shown?.values[cell.column] == cell.value,
         row.overlays[cell.column] == nil
       else { continue }

@@ -6,6 +6,12 @@ struct RowKey: Hashable {
   var identity: RowIdentity
 }
 
+/// Names a cell in the whole document.
+struct CellKey: Hashable {
+  var row: RowKey
+  var column: Int
+}
+
 /// A row while changes are merged into it and it is decided whether it is
 /// shown.
 final class WorkingRow {
