@@ -209,12 +209,15 @@ struct MovedKeys {
     let isEmpty = try Bool.fetchOne(
       database, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(Self.name(parent)))")
     guard isEmpty == false else { return }
+    let plain = try session.plainKeys(of: parent.id)
+    let keys = try plain.isEmpty ? [] : movedKeys(of: parent).filter(plain.contains)
     for table in session.schema.tables {
       let names = table.keyColumns.indices.map { "k\($0)" }
       for position in table.columns.indices
       where table.columns[position].domain == .key(of: parent.id) {
         let column = table.columns[position]
         let kind: CaptureTriggers.Entry = column.isIdentity ? .renamed : .update
+        let plainCells = try plainCells(table, position, holding: keys, of: parent)
         try database.execute(
           sql: """
             INSERT INTO \(table.logName) (op, at, mask, \(names.joined(separator: ", "))) \
@@ -224,8 +227,23 @@ struct MovedKeys {
             FROM \(Self.name(parent)) AS m JOIN \(table.quotedName) AS c \
             ON c.\(quoted(column.name)) = m.key
             """)
+        for cell in plainCells { try forgetUpdate(of: cell, table) }
       }
     }
+  }
+
+  private func movedKeys(of table: TableSchema) throws -> [Int64] {
+    try Int64.fetchAll(database, sql: "SELECT key FROM \(Self.name(table))")
+  }
+
+  /// Takes back that a cell was edited: of one that no other edit has written.
+  private func forgetUpdate(of cell: StoreSession.PlainCell, _ table: TableSchema) throws {
+    let keys = table.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
+    let deleting = try session.access(table.id).statement(
+      "DELETE FROM \(table.logName) WHERE op = \(CaptureTriggers.Entry.update.rawValue) "
+        + "AND mask = \(literal(ColumnSet(cell.column).mask)) AND \(keys)")
+    for (index, value) in cell.key.enumerated() { deleting.bind(value, at: index + 1) }
+    try deleting.run()
   }
 }
 
