@@ -36,7 +36,7 @@ final class ChangeExport {
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
     /// Plain values that a row has been given for a key.
     var plainCells: [StoreSession.PlainCell] = []
-    /// Cells that seemed to refer to a row which has another local key by now.
+    /// Cells of rows that refer, or seemed to refer, to a row with another local key.
     var followed = MovedKeys.Followed()
   }
 

@@ -91,7 +91,7 @@ extension LocalStore {
   /// that was given up may let a parked row appear.
   private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
     let session = set.session
-    try set.setPlain(suspects.plainCells)
+    try set.setPlain(suspects.plainCells, except: suspects.followed.references)
     try set.setPlain(suspects.followed.plain)
     for suspect in suspects.dangling + suspects.changed {
       try set.row(RowKey(table: suspect.table, identity: suspect.identity)).isEdited = true

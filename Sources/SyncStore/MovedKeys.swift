@@ -14,8 +14,10 @@ struct MovedKeys {
   /// The temporary table with the local keys that stand for another row now.
   private static func name(_ table: TableSchema) -> String { "temp.docsync_moved_\(table.id)" }
 
-  /// What seemed to refer to rows that have another local key by now.
+  /// What referred to rows that have another local key by now, and what only seemed to.
   struct Followed {
+    /// Cells that hold the new key, where that is a plain value in others.
+    var references: Set<CellKey> = []
     /// Cells that hold the old key as a plain value.
     var plain: [StoreSession.PlainCell] = []
   }
@@ -31,7 +33,11 @@ struct MovedKeys {
         sql: "CREATE TEMP TABLE docsync_moved_\(table.id) (key INTEGER PRIMARY KEY, at REAL)")
     }
     var followed = Followed()
-    for table in declared { followed.plain += try follow(table).plain }
+    for table in declared {
+      let others = try follow(table)
+      followed.references.formUnion(others.references)
+      followed.plain += others.plain
+    }
     try find(declared)
     for table in declared { try logReferences(to: table) }
     for table in declared { try database.execute(sql: "DROP TABLE \(Self.name(table))") }
@@ -76,12 +82,20 @@ struct MovedKeys {
     }
     let plain = try session.plainKeys(of: table.id)
     let former = found.map(\.old).filter(plain.contains)
+    let given = try found.filter { try plain.contains($0.new) && access.isGiven($0.new) }
     var followed = Followed()
     for child in session.schema.tables {
       for position in child.columns.indices
       where child.columns[position].domain == .key(of: table.id) {
         let staying = try plainCells(child, position, holding: former, of: table)
         followed.plain += staying
+        if !child.columns[position].isIdentity {
+          for (old, _, _) in given {
+            for cell in try session.plainCells(child, position, holding: old) {
+              followed.references.insert(try session.cellKey(cell))
+            }
+          }
+        }
         try redirect(position, of: child)
         for cell in staying { try restore(cell, child) }
       }

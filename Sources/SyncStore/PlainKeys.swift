@@ -209,10 +209,13 @@ extension ChangeExport {
 
 extension WorkingSet {
   /// Has cells of rows that are shown count as plain values.
-  func setPlain(_ cells: [StoreSession.PlainCell]) throws {
+  ///
+  /// - Parameter references: Cells that refer to the row with that key all the same.
+  func setPlain(_ cells: [StoreSession.PlainCell], except references: Set<CellKey> = []) throws {
     for cell in cells {
-      let row = try row(session.cellKey(cell).row)
-      guard row.shown?.values[cell.column] == cell.value,
+      let key = try session.cellKey(cell)
+      let row = try row(key.row)
+      guard !references.contains(key), row.shown?.values[cell.column] == cell.value,
         row.overlays[cell.column] == nil
       else { continue }
       row.values[cell.column] = cell.value

@@ -177,6 +177,21 @@ import Testing
     }
   }
 
+  /// A house gets a number that another room holds as a plain value: the room of it follows, and
+  /// goes on to refer to it.
+  @Test(arguments: ["", "UPDATE house SET id = 99"])
+  func aReferenceFollowsToANumberThatIsAPlainValueElsewhere(edit: String) throws {
+    let devices = try devicesWithRooms(
+      "INSERT INTO house VALUES (3, 'h'); INSERT INTO room VALUES (2, 6), (4, 3);")
+    try devices[1].run("\(edit); UPDATE house SET id = 6")
+    try converge(devices)
+    #expect(try devices[1].rows("SELECT id, house FROM room") == ["2|6", "4|6"])
+    try devices[1].run("UPDATE house SET id = 9")
+    try converge(
+      devices, "SELECT room.id, name FROM room LEFT JOIN house ON house.id = house ORDER BY 1",
+      ["2|NULL", "4|h"])
+  }
+
   /// Who adds a part to a thing that others have deleted says all of the thing, and six is not the
   /// kind that has that number here.
   @Test func aPlainValueIsOneInARowThatLivesAgain() throws {
