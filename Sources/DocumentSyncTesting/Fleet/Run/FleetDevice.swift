@@ -36,6 +36,9 @@ final class FleetDevice {
   var shownKeys: [SQLName: [Int64: RowIdentity]]
   /// What need not be sealed of what was edited since the last synchronization.
   var leave = EditCheck.Leave()
+  /// The tables of which an unseen edit may never have been sealed, since others had edited the same: what
+  /// was there before it is in no journal of this device.
+  var overwritten: Set<SQLName> = []
   /// The bytes of the store that were found sound.
   var checkedContent: ContentHash?
   /// What the statements of its programs give without us.

@@ -27,7 +27,9 @@ extension FleetInvariants {
           journaled.insert(LostValues.Loss(row: row, column: column, value: cell.value))
         }
       }
-      let missing = lost.filter { !journaled.contains($0) }
+      let missing = lost.filter {
+        !journaled.contains($0) && !device.overwritten.contains($0.row.table)
+      }
       guard missing.isEmpty else {
         throw FleetFailure(
           .lost,

@@ -70,6 +70,7 @@ final class FleetRun {
   private func noteRemake(of table: SQLName?, on device: FleetDevice) {
     guard let table, plan.circumstances.borders != nil else { return }
     device.leave.remade.insert(table)
+    device.overwritten.insert(table)
   }
 
   private func play(_ step: FleetStep, on device: FleetDevice, in world: FleetWorld) async throws {
