@@ -79,6 +79,22 @@ struct LogicalState: Sendable {
     RowIdentity(bytes: Bits128(high: origins[table] ?? 0, low: UInt64(bitPattern: key)).bytes)
   }
 
+  /// Has a row hold other values, or be gone, as if that had been said instead of what was.
+  mutating func overwrite(_ key: OracleKey, with values: [SQLName: Value]?) {
+    let row = rows[key]
+    guard let values else {
+      rows[key] = Row(existence: .deleted, existenceStamp: row?.existenceStamp)
+      return
+    }
+    rows[key] = Row(
+      existence: .inserted, existenceStamp: row?.existenceStamp ?? .zero,
+      cells: Dictionary(
+        uniqueKeysWithValues: values.map { name, value in
+          let stamp = row?.cells[name]?.stamp ?? .zero
+          return (name, Cell(value: value, stamp: stamp, isCounter: isCounter(name, key.table)))
+        }))
+  }
+
   /// Merges a change set. In which order they come makes no difference.
   mutating func merge(_ set: SyncChangeSet) {
     vector[set.header.client] = max(vector[set.header.client] ?? 0, set.header.number)

@@ -39,6 +39,9 @@ final class FleetDevice {
   /// The tables of which an unseen edit may never have been sealed, since others had edited the same: what
   /// was there before it is in no journal of this device.
   var overwritten: Set<SQLName> = []
+  /// The rows of such tables of which others say something that is not applied yet: what was edited
+  /// unseen of them may be shown here although it is not sealed.
+  private(set) var unsettled: [OracleKey: Set<RowAction>] = [:]
   /// The bytes of the store that were found sound.
   var checkedContent: ContentHash?
   /// What the statements of its programs give without us.
@@ -259,6 +262,15 @@ final class FleetDevice {
     return try EditCheck(
       program, schema: version, shown: shown, keys: moves.numbers(besides: shownKeys),
       moves: moves.moves(), state: state, arrived: arrived, leave: leave)
+  }
+
+  /// Notes what is ``unsettled`` after a synchronization.
+  func noteUnsettled() {
+    guard !leave.remade.isEmpty || !unsettled.isEmpty else { return }
+    let said = directory.saidByOthers(since: state.vector, schema: schema)
+    unsettled = said.filter {
+      leave.remade.contains($0.key.table) || unsettled[$0.key] != nil
+    }
   }
 
   private func synchronizeOnce(salt: UInt64, _ check: EditCheck) async throws -> Bool {
