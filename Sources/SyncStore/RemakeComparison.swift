@@ -176,12 +176,12 @@ struct RemakeComparison {
       if isExact, row.here?.existence == .inserted, !isSame(row) { return }
       // Where others have deleted it meanwhile, that counts.
       let isGoneThere = row.there?.existence == .deleted && !isSame(row)
-      if !isGoneThere { try logInsertion(values, key: key) }
+      if !isGoneThere { try logInsertion(values, key: key, of: row) }
       return
     }
     guard wasShown else {
       if row.here?.existence == .deleted || (row.here == nil && !isSame(row)) {
-        try logInsertion(values, key: key)
+        try logInsertion(values, key: key, of: row)
       }
       return
     }
@@ -291,11 +291,14 @@ struct RemakeComparison {
     try log.addUpdate(key: key, columns.map { ($0, .null) }, isOfUnknownTime: true)
   }
 
-  private func logInsertion(_ values: [Value], key: [Value]) throws {
+  private func logInsertion(_ values: [Value], key: [Value], of row: Known) throws {
     guard table.identity == .surrogate else { return try log.addInsertion(key: key, nil) }
     // Rows that a migration makes alike on every device are one row. What refers to them may be
     // sealed already.
     let named = try StoreSession.key(key[0]).flatMap(access.explicitIdentity)
+    // A row from before syncing began, which others have replaced: under another identity it would be
+    // another row.
+    if named == nil, row.here == nil, row.there != nil { return }
     try log.addInsertion(
       key: key, named ?? SchemaRenewal.identity(of: key + values, in: table))
   }
