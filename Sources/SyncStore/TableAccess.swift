@@ -122,13 +122,6 @@ final class TableAccess {
     RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
   }
 
-  /// Whether an identity is one that no row can have.
-  private func isDangling(_ identity: RowIdentity) -> Bool {
-    guard case .columns(let positions) = table.identity, table.originalKey(of: identity) != nil
-    else { return false }
-    return IdentityEncoding.values(of: identity, count: positions.count) == nil
-  }
-
   /// The identity of this table that another form of it means: numbers and
   /// text as the columns keep them, text folded. `nil` for none.
   func canonical(_ identity: RowIdentity) -> RowIdentity? {
@@ -354,17 +347,18 @@ final class TableAccess {
 
   // MARK: - Rows
 
-  /// The local values that name a row in statements: of the key columns.
+  /// The local values that name a row in statements: of the key columns. `nil` also where no row of
+  /// the table can have the identity.
   func key(of identity: RowIdentity) throws -> [Value]? {
     guard table.identity != .surrogate else {
       return try localKey(of: identity).map { [.integer($0)] }
     }
-    if isDangling(identity) { return nil }
-    var key: [Value] = []
     let positions = table.identityPositions
-    for (position, value) in zip(
-      positions, try IdentityEncoding.decode(identity, count: positions.count))
-    {
+    guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
+      return nil
+    }
+    var key: [Value] = []
+    for (position, value) in zip(positions, values) {
       guard let local = try session.importedKey(value, table.columns[position]) else { return nil }
       key.append(local)
     }

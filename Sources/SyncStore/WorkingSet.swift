@@ -93,16 +93,15 @@ final class WorkingSet {
     return row
   }
 
-  /// What its identity alone says of a row, by column.
+  /// What its identity alone says of a row, by column; nothing where no row of the table can have
+  /// it: what refers to it leads nowhere.
   func keyValues(of key: RowKey, _ table: TableSchema) throws -> [Value?] {
     var values = [Value?](repeating: nil, count: table.columns.count)
-    guard table.identity != .surrogate else { return values }
     let positions = table.identityPositions
-    for (position, value) in zip(
-      positions, try IdentityEncoding.decode(key.identity, count: positions.count))
-    {
-      values[position] = value
-    }
+    guard table.identity != .surrogate,
+      let key = IdentityEncoding.values(of: key.identity, count: positions.count)
+    else { return values }
+    for (position, value) in zip(positions, key) { values[position] = value }
     return values
   }
 

@@ -125,4 +125,12 @@ import Testing
     guard tried.problems.isEmpty else { return }
     #expect(tried.applied > tried.files / 10 && tried.refused > tried.files / 10)
   }
+
+  /// Schemas and seeds of which a file was refused only if it came in one order.
+  @Test(arguments: [(6, 75)]) func whatHasFailedHoldsNow(schema: Int, seed: UInt64) throws {
+    let fleet = try HostileFleet(Self.schemas[schema], seed: seed)
+    let tried = try fleet.run(Self.filesPerFleet)
+    for problem in tried.problems { Issue.record("\(problem)") }
+    #expect(tried.files == Self.filesPerFleet)
+  }
 }
