@@ -80,8 +80,8 @@ extension TableAccess {
     return try stamps.state(of: fingerprint(identity))?.existence == .inserted
   }
 
-  /// Reads which keys of the log lead to a row no more, if they may be asked for: before it is noted
-  /// that a row is deleted that others know.
+  /// Reads which keys of the log lead to a row no more. Sealing calls this before it notes that a row
+  /// is deleted: afterwards that row would seem never to have been known to others.
   func readKeysInLog() throws {
     if table.identity == .surrogate { _ = try keysInLog() }
   }
