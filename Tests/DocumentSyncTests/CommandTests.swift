@@ -159,7 +159,7 @@ struct CommandTests {
     #expect(try await names(fleet[1]) == ["one", "two"])
   }
 
-  /// Which one counts nobody can tell, and all are to do the same.
+  /// No device can tell which of them counts, and all must do the same.
   @Test func ofTwoCommandsOfOneNumberNoneIsProcessed() async throws {
     var fleet = try await TestFleet(2)
     try await fleet.settle()
