@@ -179,7 +179,7 @@ struct HousekeepingTests {
     #expect(kept.reason.contains("no whole store"))
     #expect(fleet.changeSets(of: index).count == 3)
     #expect(fleet.paths { $0.components.contains("SyncCommands") }.count == 1)
-    // Whoever joins once there is one has everything.
+    // A device that joins after a whole store was uploaded has everything.
     _ = try await fleet[1 - index].uploadWholeStore()
     try await fleet.settle()
     #expect(try await fleet[index].vacuum().removed.map(\.kind) == [.changeSets, .commands])

@@ -275,7 +275,7 @@ import Testing
     for manager in [moved, other] { try await manager.close() }
   }
 
-  /// Once all have stopped at what is applied, nobody applies what comes late.
+  /// Once all devices have stopped at what is applied, none applies what arrives late.
   @Test func formerClientIsRetiredWhenAllThatItPublishedHasArrived() async throws {
     let fleet = try await makeFleet()
     let manager = try await open(fleet, "0")
@@ -305,7 +305,7 @@ import Testing
     fleet.memory.put(file, at: path)
     try await settle([restored, other])
     #expect(try await status() == .retired)
-    // As it was sent, and by nobody else.
+    // As it was sent, and by no other device.
     for manager in [restored, other] {
       #expect(try manager.store.appliedVector().number(of: former) == 1)
       #expect(try manager.notes().contains("late=1"))
