@@ -404,10 +404,16 @@ struct RemakeComparison {
   private func wasHere(_ row: Known) throws -> Bool {
     if let here = row.here { return try session.wasShown(key(row), here) }
     guard let there = row.there, there.existence == .deleted else { return isSame(row) }
-    // It was there before syncing began: an insertion would have said its cells.
-    let cells = formerAccess.table.cellPositions
-    return table.hasUnstampedRows && !cells.isEmpty
-      && cells.allSatisfy { there.stamp(of: $0) == .zero }
+    guard table.hasUnstampedRows else { return false }
+    // A row that was inserted later has another identity, or a stamp for each cell.
+    if let bits = Bits128(bytes: row.identity.bytes), bits.high == table.origin,
+      try session.originalKeys().contains(Int64(bitPattern: bits.low), of: table)
+    {
+      return true
+    }
+    return formerAccess.table.cellPositions.contains { position in
+      formerAccess.table.columns[position].domain != .counter && there.stamp(of: position) == .zero
+    }
   }
 
   /// - Parameter before: What the row was in the other store.
