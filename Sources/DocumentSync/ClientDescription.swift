@@ -9,9 +9,9 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     case neverSynced
     /// It is a member.
     case member
-    /// It was retired: nobody waits for it.
+    /// It was retired: the other devices do not wait for it.
     case retired
-    /// Somebody has removed it.
+    /// Another device has removed it.
     case removed
     /// It has left.
     case left
@@ -23,20 +23,20 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   public var description: String
   /// The platform that it runs on; empty if it has not arrived.
   public var platform: String
-  /// What it noted of itself.
+  /// What it noted about itself.
   public var userInfo: SyncUserInfo = [:]
   /// The client whose state it continued, if it was not the first.
   public var ancestor: ClientIdentifier?
   /// When it registered, by its own clock, in milliseconds since 1970.
   public var registeredMilliseconds: Int64?
-  /// The document of the store that it is; `nil` if it does not say.
+  /// The document of its store; `nil` if its description names none.
   public var document: DocumentName?
   /// How it stands with its document.
   public var status = Status.neverSynced
   /// When it left, by its own clock, in milliseconds since 1970.
   public var leftMilliseconds: Int64?
-  /// Who has removed it, and when; `nil` if nobody did, or while that cannot
-  /// be read.
+  /// The client that removed it, and when; `nil` if it was not removed, or
+  /// while that cannot be read.
   public var removal: DocumentDeletion?
   /// What it has published and applied of one document; `nil` where none was
   /// asked for, or if it has published no RecentSync.
@@ -54,11 +54,11 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     /// When it wrote that, by its own clock, in milliseconds since 1970:
     /// when it was seen last.
     public var milliseconds: Int64?
-    /// Change sets of others that were announced and that it has not
-    /// applied, as far as its RecentSync tells; `nil` where `applied` is.
+    /// Change sets of others that were announced and that it has not applied,
+    /// as far as its RecentSync shows; `nil` where `applied` is.
     public var lacking: [Lack]?
 
-    /// Joins the parts.
+    /// Creates a state from its parts.
     public init(
       revision: UInt64, changeHead: UInt64, applied: VersionVector?, milliseconds: Int64?
     ) {
@@ -69,7 +69,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     }
   }
 
-  /// Change sets of one author that somebody has not applied.
+  /// Change sets of one author that a client has not applied.
   public struct Lack: Hashable, Sendable, Codable {
     /// The author.
     public var client: ClientIdentifier
@@ -81,7 +81,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     /// How many there are.
     public var count: UInt64 { last - first + 1 }
 
-    /// Joins the parts.
+    /// Creates an entry from its parts.
     public init(client: ClientIdentifier, first: UInt64, last: UInt64) {
       self.client = client
       self.first = first
@@ -93,7 +93,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   /// not known.
   public var lag: UInt64? { state?.lacking?.reduce(0) { $0 + $1.count } }
 
-  /// Joins the parts.
+  /// Creates a description from its parts.
   public init(
     client: ClientIdentifier, description: String = "", platform: String = "",
     ancestor: ClientIdentifier? = nil, registeredMilliseconds: Int64? = nil, state: State? = nil

@@ -16,7 +16,7 @@ public struct WholeStoreDescription: Hashable, Sendable, Codable {
   /// The length of the database in bytes.
   public var storeByteCount: Int
 
-  /// Joins the parts.
+  /// Creates a description from its parts.
   public init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, vector: VersionVector,
     byteCount: Int, storeByteCount: Int
@@ -30,7 +30,7 @@ public struct WholeStoreDescription: Hashable, Sendable, Codable {
   }
 }
 
-/// What a client is registered with.
+/// The result of registering a client with an application.
 public struct ApplicationRegistration: Hashable, Sendable, Codable {
   /// The identifier of the shared directory.
   public var root: RootIdentifier
@@ -41,7 +41,7 @@ public struct ApplicationRegistration: Hashable, Sendable, Codable {
   /// Whether this call created the application.
   public var created: Bool
 
-  /// Joins the parts.
+  /// Creates a registration from its parts.
   public init(
     root: RootIdentifier, application: String, client: ClientIdentifier, created: Bool
   ) {
@@ -52,13 +52,13 @@ public struct ApplicationRegistration: Hashable, Sendable, Codable {
   }
 }
 
-/// What to do where a file stands that a whole store would replace.
+/// What to do if a file exists that a whole store would replace.
 public enum ExistingFile: Hashable, Sendable, Codable {
   /// Refuse, and change nothing.
   case refuse
-  /// Keep the old file beside the new one, under a name that says so. What a
-  /// store of the same document had not sent goes on in the new one, which
-  /// takes its place: see ``ReplacedStore``.
+  /// Keep the old file beside the new one, as a backup. If it is a store of the
+  /// same document, the new store takes its place, with what it had not sent:
+  /// see ``ReplacedStore``.
   case replaceKeepingBackup
   /// The same, and take its rows into the document, as edits of this device:
   /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``.
@@ -74,12 +74,12 @@ public struct ReplacedStore: Hashable, Sendable, Codable {
   /// The shared directory that it was synchronized with, likewise.
   public var directory: String?
   /// Whether that is the document that was joined. If so, the new store sends
-  /// what it had not sent, and retires its client; if not, all that is in the
-  /// backup alone.
+  /// what it had not sent, and retires its client; if not, only the backup
+  /// contains that.
   public var isSameDocument = false
   /// How many change sets it had not sent.
   public var unsentChangeSets = 0
-  /// Why it could not be read; `nil` if it could. What it had not sent is in
-  /// the backup alone then, and its client is to be retired.
+  /// Why it could not be read; `nil` if it could. An unreadable store's unsent
+  /// edits are in the backup alone, and its client is to be retired.
   public var unreadable: String?
 }

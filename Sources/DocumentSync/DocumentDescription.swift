@@ -12,7 +12,7 @@ public struct DocumentDescription: Hashable, Sendable, Codable {
   public var ordinal: UInt64
   /// What its creator called it.
   public var description: String
-  /// What its creator noted of it.
+  /// What its creator noted about it.
   public var userInfo: SyncUserInfo = [:]
   /// The client that began the generation.
   public var creator: ClientIdentifier
@@ -20,7 +20,7 @@ public struct DocumentDescription: Hashable, Sendable, Codable {
   public var createdMilliseconds: Int64
   /// Whether it was deleted.
   public var isDeleted: Bool
-  /// Who deleted it, and when; `nil` if nobody did.
+  /// The client that deleted it, and when; `nil` if it was not deleted.
   public var deletion: DocumentDeletion?
   /// What its folder holds; `nil` where it was not looked up.
   public var contents: Contents?
@@ -36,14 +36,14 @@ public struct DocumentDescription: Hashable, Sendable, Codable {
     /// When one of them wrote a marker last, by its own clock, in
     /// milliseconds since 1970; `nil` if none can be read.
     public var lastSyncMilliseconds: Int64?
-    /// Files that are none of ours, by their paths below the root.
+    /// Files that do not belong to DocumentSync, by their paths below the root.
     public var foreign: [String] = []
 
-    /// Nothing.
+    /// Creates the contents of an empty folder.
     public init() {}
   }
 
-  /// Joins the parts.
+  /// Creates a description from its parts.
   public init(
     identifier: String, name: DocumentName, generation: IntegrityKey, ordinal: UInt64,
     description: String, creator: ClientIdentifier, createdMilliseconds: Int64, isDeleted: Bool

@@ -7,12 +7,12 @@ public struct LeaveReport: Hashable, Sendable {
   public var binding: StoreBinding
   /// What the last synchronization did; `nil` if there was none.
   public var synchronization: SyncReport?
-  /// What was in the bookkeeping alone, and is gone.
+  /// What only the bookkeeping contained, and is lost.
   public var loss: RemovalLoss
   /// Whether the others were told.
   public var hasToldOthers: Bool
 
-  /// Joins the parts.
+  /// Creates a report from its parts.
   public init(
     binding: StoreBinding, synchronization: SyncReport?, loss: RemovalLoss, hasToldOthers: Bool
   ) {

@@ -9,14 +9,14 @@ import SyncStore
   import Darwin
 #endif
 
-/// A local file that is read or written part by part. Closed when it is let
-/// go of. Its errors are ``SyncError``.
+/// A local file that is read or written part by part. It is closed when it is
+/// released. Its errors are ``SyncError``.
 final class LocalFileHandle {
   private let handle: FileHandle
   private let path: String
   private let operation: String
 
-  /// Opens a file that is there.
+  /// Opens an existing file.
   init(reading path: String, operation: String) throws {
     self.path = path
     self.operation = operation
@@ -29,7 +29,7 @@ final class LocalFileHandle {
 
   /// Makes a new file, to write and to read.
   ///
-  /// - Parameter store: The store that it is for the same users as; otherwise
+  /// - Parameter store: The store whose permissions the file gets; without one,
   ///   only this user may read it.
   init(creating path: String, like store: String? = nil, operation: String) throws {
     self.path = path
@@ -51,7 +51,8 @@ final class LocalFileHandle {
     do {
       try handle.close()
     } catch {
-      // What had to be durable was flushed; nothing depends on this.
+      // Everything that had to be durable was flushed before; nothing depends
+      // on this.
     }
   }
 
@@ -87,8 +88,8 @@ final class LocalFileHandle {
   /// Makes what was written durable.
   func flush() throws { try perform { try handle.synchronize() } }
 
-  /// Brings a file, or the names in a folder, to the disk, where that can be
-  /// done.
+  /// Flushes a file, or the names in a folder, to the disk, if the file system
+  /// can do that.
   static func flush(_ path: String) throws {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }

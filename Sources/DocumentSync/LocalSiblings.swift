@@ -3,8 +3,8 @@ import SyncStore
 
 /// The files that this module keeps beside a store for a while.
 ///
-/// They bear the store's name, so that whoever holds the store's lock may
-/// remove those that an interrupted operation left.
+/// Their names begin with the store's name, so that an operation that holds the
+/// store's lock may remove those that an interrupted operation left.
 struct LocalSiblings {
   let store: String
   let operation: String
@@ -15,7 +15,7 @@ struct LocalSiblings {
   /// A path that is not in use, for a file that does not outlive the call.
   func temporary(_ kind: String) -> String { store + "-docsync-tmp." + kind }
 
-  /// Removes what is there of such files. Called with the lock held.
+  /// Removes all such files. The caller holds the lock.
   func removeAll() throws {
     do {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -23,7 +23,7 @@ struct LocalSiblings {
         do {
           try FileManager.default.removeItem(atPath: folder + "/" + name)
         } catch let error as CocoaError where error.code == .fileNoSuchFile {
-          // What was interrupted has removed it meanwhile: it is gone as wanted.
+          // The interrupted operation has removed it meanwhile, as wanted.
           continue
         }
       }
@@ -32,7 +32,7 @@ struct LocalSiblings {
     }
   }
 
-  /// Gives the new store its place, in one step; what stood there is kept
+  /// Gives the new store its place, in one step. A file that was there is kept
   /// under the returned path, if `existing` allows that.
   ///
   /// The companions of an old store in WAL mode go with it, since they are
@@ -48,7 +48,7 @@ struct LocalSiblings {
       backup = try moveAway(milliseconds)
     }
     do {
-      // Throws where something stands by now.
+      // Throws if something exists there by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
       // The file itself once more: FAT keeps its length in its folder.
       for path in [backup, store, folder].compactMap(\.self) {
@@ -68,7 +68,8 @@ struct LocalSiblings {
     if existing == .refuse { throw try isUnderSync() ? underSync : exists }
   }
 
-  /// What tells whether a program has written to the file that stands there.
+  /// Lengths and dates that show whether a program has written to the file at
+  /// the store's path.
   func trace() throws -> [String: [Int]] {
     var trace: [String: [Int]] = [:]
     do {
@@ -84,7 +85,7 @@ struct LocalSiblings {
     } catch {
       throw failure(error, "What is there could not be looked at.")
     }
-    // One that was made by looking is empty.
+    // A file that exists only because the database was looked at is empty.
     return trace.filter { $0.value[0] > 0 }
   }
 
@@ -108,7 +109,8 @@ struct LocalSiblings {
     }
   }
 
-  /// Whoever might not read the old store may not read the new one.
+  /// A user who could not read the old store must not be able to read the new
+  /// one.
   private func copyPermissions(to new: String) throws {
     do {
       let resolved = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
@@ -141,7 +143,7 @@ struct LocalSiblings {
     }
   }
 
-  /// Also after joining was interrupted: the store is there then.
+  /// Thrown also after joining was interrupted: the store exists then.
   private var underSync: SyncError {
     SyncError(
       .fileExists, operation: operation, path: store,

@@ -1,8 +1,8 @@
 import SyncModel
 
-/// Who the members of a document are, and what becomes of those who are
-/// retired: a pure function of the commands that were processed and of the
-/// markers that were seen, so that everybody comes to the same.
+/// The members of a document, and what becomes of retired clients: a pure
+/// function of the commands that were processed and of the markers that were
+/// seen, so that every device gets the same result.
 struct Members {
   /// What is known of a client by its newest marker that could be read.
   struct Standing: Hashable {
@@ -16,13 +16,14 @@ struct Members {
   struct Need: Hashable {
     var author: ClientIdentifier
     var number: UInt64
-    /// What it needs that is not applied here.
+    /// The change sets that it needs and that are not applied here.
     var missing: [ClientIdentifier: UInt64]
   }
 
   /// How far the change sets of a retired client are applied.
   enum Cut: Hashable {
-    /// No further than they are, until these have said that they stopped.
+    /// No further than they are, until these clients have announced that they
+    /// stopped.
     case stopped(waitingFor: [ClientIdentifier])
     /// Up to this number.
     case settled(UInt64)
@@ -32,11 +33,11 @@ struct Members {
   let retirements: [ClientIdentifier: CommandState.Retirement]
   /// The clients that are not retired.
   let remaining: Set<ClientIdentifier>
-  /// How far the change sets of those who are retired are applied.
+  /// How far the change sets of each retired client are applied.
   let cuts: [ClientIdentifier: Cut]
 
-  /// Those whom vacuum waits for: who is not retired, or has not been long
-  /// enough for everybody to know.
+  /// The clients that vacuum waits for: those that are not retired, and those
+  /// whose retirement not every member knows of yet.
   var all: Set<ClientIdentifier> {
     remaining.union(
       cuts.compactMap { client, cut in if case .stopped = cut { client } else { nil } })
@@ -51,7 +52,7 @@ struct Members {
   ///   - own: This client; its standing is what its store has done.
   ///   - revisions: The revision of the newest marker that was seen of each
   ///     other client.
-  ///   - standings: What those markers say, as far as they could be read.
+  ///   - standings: What those markers contain, as far as they could be read.
   ///   - needs: The change sets that wait here.
   init(
     own: ClientIdentifier, ownStanding: Standing, revisions: [ClientIdentifier: UInt64],
@@ -68,8 +69,8 @@ struct Members {
     var cuts: [ClientIdentifier: Cut] = [:]
     for (client, commands) in retirements {
       let highest = remaining.map { known[$0]?.applied.number(of: client) ?? 0 }.max() ?? 0
-      // Who goes by itself says where it stopped, and so does who has taken
-      // the place of one that is no more.
+      // A client that leaves names its last change set; a client that has taken
+      // the place of another names the last one of that client.
       if let head = commands.compactMap(\.changeHead).max() {
         settled[client] = max(head, highest)
         continue
@@ -85,7 +86,8 @@ struct Members {
       settled[client] =
         remaining.map { known[$0]?.applied.number(of: client) ?? 0 }.max() ?? 0
     }
-    // What is to be applied all the same is applied with what it needs.
+    // A waiting change set that will be applied also needs those that it
+    // depends on: they count as well.
     var grows = true
     while grows {
       grows = false
@@ -105,8 +107,9 @@ struct Members {
 
   /// The retirements that count, in order, by the client that they retire.
   ///
-  /// A marker of an absent client that the command does not know of shows
-  /// that the client is there. And who was retired before has nothing to say.
+  /// If a newer marker of an absent client was seen than the command names, the
+  /// client is there, and the command does not count. Nor does one whose author
+  /// was retired before, unless it retires its author.
   static func counting(
     _ all: [CommandState.Retirement], revisions: [ClientIdentifier: UInt64]
   ) -> [ClientIdentifier: [CommandState.Retirement]] {
@@ -125,8 +128,9 @@ struct Members {
     return counting
   }
 
-  /// Who has not said that it has processed a command, or knows of a command
-  /// that this store has not processed, which may change what counts.
+  /// The members that have not announced that they have processed a command, or
+  /// that know of a command that this store has not processed and that may
+  /// change what counts.
   private static func missing(
     _ command: CommandState.Retirement, _ remaining: Set<ClientIdentifier>,
     _ known: [ClientIdentifier: Standing], own: ClientIdentifier

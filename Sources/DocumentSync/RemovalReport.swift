@@ -10,11 +10,12 @@ public struct RemovalReport: Hashable, Sendable, Codable {
   public var fileCount = 0
   /// How many bytes they had.
   public var byteCount = 0
-  /// Files that are none of ours and stay, by their paths below the root.
+  /// Files that do not belong to DocumentSync and stay, by their paths below
+  /// the root.
   public var remaining: [String] = []
-  /// Whether this is what would be done.
+  /// Whether nothing was removed, and the report contains what would be.
   public var isPreview: Bool
 
-  /// Nothing yet.
+  /// Creates an empty report.
   public init(isPreview: Bool) { self.isPreview = isPreview }
 }

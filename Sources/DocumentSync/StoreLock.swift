@@ -12,11 +12,10 @@ import SyncStore
 /// Keeps two operations from working on one store at once, in one process or
 /// in several.
 ///
-/// An advisory lock on a file beside the store: the system gives it up when
-/// the process ends, however that happens, so it never has to be broken. The
-/// file stays, for the users that the store is for: who may read it may hold it.
-/// To remove it would let two processes lock two files of one
-/// name.
+/// An advisory lock on a file beside the store: the system releases it when the
+/// process ends, however that happens, so it never has to be broken. The file
+/// stays, with the permissions of the store: a user who may read it may hold
+/// the lock. Removing it would let two processes lock two files of one name.
 final class StoreLock: Sendable {
   private let descriptor: Int32
 
@@ -36,8 +35,8 @@ final class StoreLock: Sendable {
   /// Takes the lock for an operation that changes nothing, or throws
   /// `storeInUse` at once.
   ///
-  /// `nil` if there is no file to lock, which is not made, or if it may not be
-  /// opened: then nothing of this user's synchronizes the store either.
+  /// `nil` if there is no file to lock (none is made), or if it may not be
+  /// opened: then no process of this user synchronizes the store either.
   init?(reading store: String, operation: String) throws {
     descriptor = open(Self.path(for: store), O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -64,8 +63,8 @@ final class StoreLock: Sendable {
     }
   }
 
-  /// Why the lock's file could not be made: the folder's fault, unless the
-  /// file is there.
+  /// Why the lock's file could not be made or opened: the folder is the reason,
+  /// unless the file exists.
   private static func failure(_ reason: Int32, store: String, operation: String) -> SyncError {
     let folder = StorePath(store).folder
     var code = SyncError.Code.storeNotWritable
@@ -95,7 +94,7 @@ final class StoreLock: Sendable {
       detail: String(cString: strerror(reason)))
   }
 
-  /// Gives the lock up.
+  /// Releases the lock.
   func unlock() { close(descriptor) }
 
   /// Runs `body` while the lock is held.

@@ -12,14 +12,13 @@ public struct SyncEnvironment: Sendable {
   public var now: @Sendable () -> Int64
   /// Random words, from which identifiers and turns are drawn.
   public var random: @Sendable () -> UInt64
-  /// Diagnostics. Quiet unless set: what users should know is in reports and
-  /// errors.
+  /// Diagnostics. Quiet unless set: reports and errors contain what users
+  /// should know.
   public var logger: Logger
-  /// What platform this is, as clients describe themselves.
+  /// The platform that the client's description names.
   public var platform: String
-  /// How stores are opened. Its clock and its generator are replaced by
-  /// ``now`` and ``random``. Copies and older states of stores are noticed by
-  /// its `places`.
+  /// How stores are opened. Its clock and its generator are replaced by ``now``
+  /// and ``random``. Its `places` detect copies and older states of stores.
   public var store: LocalStore.Options
   /// How many files are read at a time.
   public var parallelReads = 4
@@ -29,30 +28,32 @@ public struct SyncEnvironment: Sendable {
   /// About how many bytes of own change sets a store keeps although every
   /// member of the document has applied them.
   public var keptChangeSetBytes = 1 << 20
-  /// From how much on files are handled in portions, joined, and cleared away.
+  /// The counts and sizes from which on files are handled in portions, joined,
+  /// and cleared away.
   package var thresholds = SyncThresholds()
-  /// For how many milliseconds a member may not be seen before it is retired:
-  /// counted by the clock here, over the synchronizations of this device, each
-  /// for a day at most; `nil` for ever. Whoever returns becomes a new client,
+  /// For how many milliseconds a member may be absent before it is retired:
+  /// counted by the clock of this device, over its synchronizations, each for a
+  /// day at most; `nil` for ever. A member that returns becomes a new client,
   /// and loses nothing.
   public var retireAfter: Int64?
-  /// How long a synchronization waits for those who are asked, in all; `nil`
-  /// for as long as it takes. Afterwards the later change stands for the time
-  /// being, and the questions stay open.
+  /// How long a synchronization waits for answers about conflicts, in all;
+  /// `nil` for as long as it takes. Afterwards the later change is shown for
+  /// the time being, and the questions stay open.
   public var decisionTimeLimit: Duration? = .seconds(300)
   /// Waits for a while.
   public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   /// How long a call on the directory may take without any progress before the
   /// operation gives up on it (`directoryAway`); `nil` for as long as it takes.
-  /// A file that is published has a second more for each 256 KiB. See
+  /// Publishing a file may take a second more for each 256 KiB. See
   /// `TimeLimitedDirectory`.
   public var directoryTimeLimit: Duration? = .seconds(60)
-  /// How often calls on the directory are repeated that failed in passing.
+  /// How often calls on the directory that failed temporarily are repeated.
   public var retries = RetryingDirectory.Policy.standard
-  /// How a directory is opened of which only the path is known.
+  /// Opens a directory of which only the path is known.
   public var openDirectory: @Sendable (String) throws -> any SharedDirectory
 
-  /// The system's clock and generator, and the usual bounds.
+  /// Creates an environment with the system's clock and generator, and the
+  /// usual bounds.
   public init() {
     now = { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
     random = {
@@ -83,8 +84,8 @@ public struct SyncEnvironment: Sendable {
     return options
   }
 
-  /// The directory, with the calls repeated that failed in passing, and those
-  /// given up that do not come back.
+  /// The directory, with a wrapper that repeats calls that failed temporarily,
+  /// and gives up those that do not return.
   func retrying(_ directory: any SharedDirectory) -> any SharedDirectory {
     if directory is RetryingDirectory { return directory }
     let limited = directoryTimeLimit.map { TimeLimitedDirectory(directory, limit: $0) }

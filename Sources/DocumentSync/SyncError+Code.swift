@@ -12,7 +12,7 @@ extension SyncError.Code {
   public static let storeInUse = Self(rawValue: "storeInUse")
   /// There is no database at the path.
   public static let storeMissing = Self(rawValue: "storeMissing")
-  /// The file is no SQLite database.
+  /// The file is not an SQLite database.
   public static let notADatabase = Self(rawValue: "notADatabase")
   /// The database is damaged.
   public static let storeDamaged = Self(rawValue: "storeDamaged")
@@ -32,20 +32,20 @@ extension SyncError.Code {
   public static let storeNotReadable = Self(rawValue: "storeNotReadable")
   /// There are edits that are not published.
   public static let unpublishedEdits = Self(rawValue: "unpublishedEdits")
-  /// A file stands where one would be written.
+  /// A file exists where one would be written.
   public static let fileExists = Self(rawValue: "fileExists")
-  /// Something that is no file stands where one would be written.
+  /// Something other than a file exists where one would be written.
   public static let notAFile = Self(rawValue: "notAFile")
   /// The local disk is full.
   public static let noLocalSpace = Self(rawValue: "noLocalSpace")
   /// A local file could not be read or written.
   public static let localFile = Self(rawValue: "localFile")
-  /// The journal has no conflict of that number.
+  /// The journal has no conflict with that number.
   public static let noSuchConflict = Self(rawValue: "noSuchConflict")
-  /// A conflict was decided before, or is an open question, where it should
-  /// not be.
+  /// A conflict that is to be answered was decided before, or one that is to be
+  /// restored is an open question or was restored already.
   public static let conflictNotOpen = Self(rawValue: "conflictNotOpen")
-  /// A constraint, or the state of a row, is against what was chosen.
+  /// A constraint, or the state of a row, does not permit what was chosen.
   public static let editRefused = Self(rawValue: "editRefused")
   /// A device's name is too long, or has characters that lists cannot show.
   public static let nameUnsuitable = Self(rawValue: "nameUnsuitable")
@@ -60,7 +60,7 @@ extension SyncError.Code {
 
   /// The shared directory is not there or does not answer.
   public static let directoryAway = Self(rawValue: "directoryAway")
-  /// What was named as the shared directory is no folder.
+  /// The path that should be the shared directory is not a folder.
   public static let notADirectory = Self(rawValue: "notADirectory")
   /// The shared directory cannot be read.
   public static let directoryNotReadable = Self(rawValue: "directoryNotReadable")
@@ -81,11 +81,12 @@ extension SyncError.Code {
   public static let otherApplication = Self(rawValue: "otherApplication")
   /// The shared directory is not the one that the store is bound to.
   public static let otherRoot = Self(rawValue: "otherRoot")
-  /// What is in the directory needs a newer version of this software.
+  /// The store, or a file in the directory, needs a newer version of this
+  /// software.
   public static let newerVersionNeeded = Self(rawValue: "newerVersionNeeded")
   /// There is no such document.
   public static let documentMissing = Self(rawValue: "documentMissing")
-  /// A document of that identifier is there already.
+  /// A document with that identifier exists already.
   public static let documentExists = Self(rawValue: "documentExists")
   /// The document was deleted.
   public static let documentDeleted = Self(rawValue: "documentDeleted")
@@ -93,11 +94,12 @@ extension SyncError.Code {
   public static let documentReplaced = Self(rawValue: "documentReplaced")
   /// This client was removed from the document.
   public static let clientRemoved = Self(rawValue: "clientRemoved")
-  /// Something would be gone that is nowhere else, and nobody confirmed it.
+  /// The call would lose something that exists nowhere else, and the caller has
+  /// not confirmed that.
   public static let confirmationNeeded = Self(rawValue: "confirmationNeeded")
   /// There is no such client.
   public static let clientMissing = Self(rawValue: "clientMissing")
-  /// What was decided cannot be done.
+  /// The decision cannot be carried out.
   public static let decisionUnsuitable = Self(rawValue: "decisionUnsuitable")
   /// Several documents are there and none was named.
   public static let documentAmbiguous = Self(rawValue: "documentAmbiguous")
@@ -109,14 +111,14 @@ extension SyncError.Code {
   public static let forkedClient = Self(rawValue: "forkedClient")
   /// There is no such member of the document.
   public static let clientUnknown = Self(rawValue: "clientUnknown")
-  /// This client was retired, since nobody had seen it for long.
+  /// This client was retired, since the other devices had not seen it for long.
   public static let clientRetired = Self(rawValue: "clientRetired")
-  /// No whole store that can be used is in the directory.
+  /// The directory contains no whole store that can be used.
   public static let wholeStoreMissing = Self(rawValue: "wholeStoreMissing")
   /// A file in the directory is not what it should be.
   public static let malformedFile = Self(rawValue: "malformedFile")
 
-  /// What a caller should make of an error of this code.
+  /// How a caller should treat an error with this code.
   public var classification: SyncError.Classification {
     switch self {
     case .directoryAway, .rootMissing, .generationMissing: .directoryAway

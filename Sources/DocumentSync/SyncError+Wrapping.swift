@@ -5,14 +5,15 @@ import SyncStore
 extension SyncError {
   /// The error of any layer, as an error of this one.
   ///
-  /// For callers that ask a ``DocumentSyncManager/store`` or a directory
-  /// directly and want one kind of error all the same. A `SyncError` stays as
-  /// it is, a `CancellationError` becomes `cancelled`, and what no layer
-  /// throws becomes `internalFault`. What is given is ``underlying``.
+  /// For callers that use a ``DocumentSyncManager/store`` or a directory
+  /// directly and still want one kind of error. A `SyncError` stays as it is,
+  /// and a `CancellationError` becomes `cancelled`. For every other error,
+  /// ``underlying`` is that error; if no layer throws it, the code is
+  /// `internalFault`.
   ///
   /// - Parameters:
   ///   - operation: What was being done: a verb phrase.
-  ///   - path: What it is about, where the error does not say.
+  ///   - path: What it is about, if the error does not contain that.
   public static func wrapping(
     _ error: any Error, operation: String, path: String? = nil
   ) -> SyncError {

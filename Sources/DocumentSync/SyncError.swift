@@ -5,7 +5,7 @@ import SyncStore
 /// Why an operation of this module failed.
 ///
 /// Every public method of the managers, and every operation, fails with this
-/// type and no other; what a lower layer threw is ``underlying``.
+/// type and no other; ``underlying`` is the error of a lower layer.
 public struct SyncError: Error, Sendable {
   /// The kind of failure. Open: later versions may add their own.
   public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -17,7 +17,7 @@ public struct SyncError: Error, Sendable {
     public var description: String { rawValue }
   }
 
-  /// What a caller should make of a failure.
+  /// How a caller should treat a failure.
   public enum Classification: String, Hashable, Sendable, Codable {
     /// It failed.
     case failed
@@ -43,7 +43,7 @@ public struct SyncError: Error, Sendable {
   /// The error of the layer below, where there was one.
   public var underlying: (any Error)?
 
-  /// Joins the parts.
+  /// Creates an error from its parts.
   public init(
     _ code: Code, operation: String, path: String? = nil, message: String, remedy: String,
     detail: String? = nil, underlying: (any Error)? = nil
@@ -57,7 +57,7 @@ public struct SyncError: Error, Sendable {
     self.underlying = underlying
   }
 
-  /// What a caller should make of the failure.
+  /// How a caller should treat the failure.
   public var classification: Classification { code.classification }
 }
 

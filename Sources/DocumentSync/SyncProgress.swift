@@ -14,7 +14,7 @@ public struct SyncProgress: Hashable, Sendable, Codable {
     case downloading
     /// Applying change sets to the store.
     case applying
-    /// Waiting for somebody to decide conflicts.
+    /// Waiting for decisions on conflicts.
     case deciding
     /// Sealing local edits.
     case sealing
@@ -34,18 +34,18 @@ public struct SyncProgress: Hashable, Sendable, Codable {
 
   /// What the operation is doing.
   public var phase = Phase.waiting
-  /// How many things are done in this phase: files, and where a database is at
-  /// work change sets, edits, rows or tables.
+  /// How many things are done in this phase: files, or in a database change
+  /// sets, edits, rows or tables.
   public var completedCount = 0
   /// How many this phase has; 0 while that is not known.
   public var totalCount = 0
   /// How many bytes are done in this phase.
   public var completedBytes = 0
-  /// How many bytes this phase has; 0 while that is not known, as long as a
-  /// file that is to be read does not say how long it is.
+  /// How many bytes this phase has; 0 while that is not known, such as while
+  /// the length of a file to be read is unknown.
   public var totalBytes = 0
 
-  /// Nothing done yet.
+  /// Creates the progress of an operation that has done nothing yet.
   public init() {}
 
   /// The part that is done, from 0 to 1; `nil` while the total is unknown.
@@ -56,6 +56,6 @@ public struct SyncProgress: Hashable, Sendable, Codable {
   }
 }
 
-/// Told whenever an operation comes further. Called on the operation's
-/// thread, one call at a time: it should return soon.
+/// Called whenever an operation makes progress, on the operation's thread, one
+/// call at a time: it should return soon.
 public typealias SyncProgressHandler = @Sendable (SyncProgress) -> Void

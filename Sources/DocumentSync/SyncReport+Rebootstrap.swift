@@ -23,28 +23,28 @@ extension SyncReport {
 
     /// Why.
     public var reason: Reason
-    /// Where the copy is of the store as it was.
+    /// The path of a copy of the store as it was.
     public var backup: String
-    /// What the content was taken from.
+    /// The whole store that the content was taken from.
     public var wholeStore: WholeStoreDescription
     /// How many change sets of this device were applied again, since the
     /// whole store did not contain them.
     public var reappliedChangeSets: Int
-    /// How many have to be written anew for another generation.
+    /// How many have to be written again for another generation.
     public var returningChangeSets: Int
     /// Whether the tables took another schema, so that the application has to
     /// migrate as after a download.
     public var changedSchema: Bool
-    /// What became of the rows of the store, where these were merged into a
+    /// What became of the rows of the store, if these were merged into a
     /// document that had nothing to do with its own; `nil` otherwise.
     public var merged: MergedRows?
     /// Cells and rows for which edits of this device and the whole store
-    /// contradict.
+    /// contradict each other.
     public var conflicts: Int
     /// What people may want to know.
     public var warnings: [SyncWarning]
 
-    /// Joins the parts.
+    /// Creates a re-bootstrap from its parts.
     public init(
       reason: Reason, backup: String, wholeStore: WholeStoreDescription,
       reappliedChangeSets: Int = 0, returningChangeSets: Int = 0, changedSchema: Bool = false,

@@ -3,7 +3,7 @@ import SyncStore
 
 /// What one synchronization did.
 public struct SyncReport: Hashable, Sendable, Codable {
-  /// A change set that went one way or the other.
+  /// A change set that was sent, received, applied or put back.
   public struct ChangeSet: Hashable, Sendable, Codable {
     /// Its author.
     public var client: ClientIdentifier
@@ -16,7 +16,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
     /// The length of its file in bytes; `nil` where it was not looked up.
     public var byteCount: Int?
 
-    /// Joins the parts.
+    /// Creates an entry from its parts.
     public init(
       client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
       byteCount: Int? = nil
@@ -43,14 +43,14 @@ public struct SyncReport: Hashable, Sendable, Codable {
   /// descriptions, whole stores, the files of the application and of the
   /// generation.
   public var restoredFiles: [String] = []
-  /// Damaged files of this client that were removed, by their paths: there is
-  /// something else in their place.
+  /// Damaged files of this client that were removed, by their paths: other
+  /// files have taken their place.
   public var removedFiles: [String] = []
   /// Damaged files of this client that stay, by their paths: a whole store is
-  /// to take their place, and none can be made while there are edits that are
-  /// not published, or that wait for those of others.
+  /// to take their place, and this client cannot make one while edits are not
+  /// published, or wait for those of others.
   public var damagedFiles: [String] = []
-  /// What cannot be applied yet, and why. Empty means that this store has
+  /// What cannot be applied yet, and why. If it is empty, this store has
   /// everything that it knows of.
   public var waiting: [SyncWait] = []
 
@@ -68,22 +68,21 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var updatedRows = 0
   /// Rows deleted from tables.
   public var deletedRows = 0
-  /// Cells and rows for which two sides had concurrent changes. What lost is
-  /// in the conflict journal.
+  /// Cells and rows for which two sides had concurrent changes. The conflict
+  /// journal contains the side that lost.
   public var conflicts = 0
-  /// The questions that this run has left to somebody, by their numbers in
+  /// The questions that this run has left to be decided, by their numbers in
   /// the conflict journal; they may have been answered by its end.
   public var questions: [Int64] = []
   /// How many questions are open at the end, older ones among them.
   public var openConflicts = 0
   /// What people may want to know.
   public var warnings: [SyncWarning] = []
-  /// Rows that are kept and not shown, as of the end, if this run had to do
-  /// with rows at all.
+  /// Parked rows, as of the end, if this run had to do with rows at all.
   public var parkedRows = 0
-  /// Tables, and columns as `table.column`, of which others speak and that
-  /// this store does not have: what they say is kept until the application
-  /// makes them.
+  /// Tables, and columns as `table.column`, that occur in changes of others and
+  /// that this store does not have: it keeps these changes until the
+  /// application creates the tables and columns.
   public var unknownNames: Set<SQLName> = []
 
   /// Bytes that were published.
@@ -92,20 +91,20 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var bytesReceived = 0
   /// How many folders were listed.
   public var listings = 0
-  /// Whether the whole store was uploaded, in place of own change sets that
-  /// are missing or damaged in the directory and that everybody has.
+  /// Whether the whole store was uploaded, in place of own change sets that are
+  /// missing or damaged in the directory and that every member has.
   public var uploadedWholeStore = false
   /// The store became a new client: it is a copy, or was an older state of
   /// itself, or was retired.
   public var incarnations: [Incarnation] = []
-  /// What housekeeping did, if it was due.
+  /// What vacuum did, if it was due.
   public var housekeeping: VacuumReport?
   /// The store's content was exchanged for that of a whole store.
   public var rebootstrap: Rebootstrap?
   /// Whether a new RecentSync was published.
   public var publishedMarker = false
 
-  /// A report of nothing.
+  /// Creates an empty report.
   public init() {}
 
   /// Whether nothing was sent, received or put back.
@@ -146,8 +145,8 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
     public static let dependencies = Reason(rawValue: "dependencies")
     /// It was cleared away, and this store does not have it.
     public static let clearedAway = Reason(rawValue: "clearedAway")
-    /// Its author is being retired, and not everybody has said how far they
-    /// have applied it.
+    /// Its author is being retired, and not every member has announced how far
+    /// it has applied that author's change sets.
     public static let retiring = Reason(rawValue: "retiring")
   }
 
@@ -164,7 +163,7 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The file that it is about, below the root of the directory.
   public var path: String?
 
-  /// Joins the parts.
+  /// Creates an entry from its parts.
   public init(
     client: ClientIdentifier, number: UInt64, reason: Reason, message: String,
     path: String? = nil, isCommand: Bool = false

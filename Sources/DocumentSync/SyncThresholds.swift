@@ -1,24 +1,25 @@
-/// From how much on files are handled in several portions, joined, and cleared
-/// away. Where these are small, few edits reach every border between them.
+/// The counts and sizes from which on files are handled in several portions,
+/// joined, and cleared away. If these are small, few edits reach every border
+/// between portions.
 package struct SyncThresholds: Hashable, Sendable {
   /// The most change sets that are handed to the store at once.
   package var windowCount = 256
-  /// So many own change sets make clearing away due.
+  /// How many own change sets make a vacuum due.
   package var ownInterval = Housekeeping.ownInterval
-  /// So many change sets of others make it due.
+  /// How many change sets of others make it due.
   package var appliedInterval = Housekeeping.appliedInterval
-  /// So many loose files begin a compaction.
+  /// How many loose files begin a compaction.
   package var looseCount = CompactionPlan.leastLooseCount
-  /// So many of the last stay loose.
+  /// How many of the last change sets stay loose.
   package var tailCount = CompactionPlan.tailCount
-  /// So many neighbours of a size become one segment.
+  /// How many neighbouring segments of one size become one segment.
   package var mergeCount = CompactionPlan.mergeCount
-  /// So many change sets beyond the best whole store are too many, whatever
-  /// their size.
+  /// More change sets than this beyond the best whole store are too many,
+  /// whatever their size.
   package var wholeStoreCount = WholeStoreDecision.greatestCount
-  /// So few bytes beyond it are nothing.
+  /// Fewer bytes than this beyond it do not matter.
   package var wholeStoreBytes = WholeStoreDecision.leastByteCount
 
-  /// The usual ones.
+  /// Creates the usual thresholds.
   package init() {}
 }

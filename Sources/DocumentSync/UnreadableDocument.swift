@@ -26,7 +26,7 @@ public struct UnreadableDocument: Hashable, Sendable, Codable {
       ? "missing, or has not arrived" : "damaged, or has not arrived completely"
   }
 
-  /// Joins the parts.
+  /// Creates a description from its parts.
   public init(
     name: DocumentName, path: String, isMissing: Bool, isDeleted: Bool, detail: String
   ) {

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// What housekeeping cleared away, and what it left for whose sake.
+/// What a vacuum cleared away, and what it kept for which member.
 public struct VacuumReport: Hashable, Sendable, Codable {
   /// Files of one kind, by one client.
   public struct Files: Hashable, Sendable, Codable {
@@ -20,7 +20,7 @@ public struct VacuumReport: Hashable, Sendable, Codable {
 
     /// What they are.
     public var kind: Kind
-    /// Whose they are.
+    /// The client that they belong to.
     public var client: ClientIdentifier
     /// The least number of them; the revision of markers.
     public var first: UInt64
@@ -28,12 +28,12 @@ public struct VacuumReport: Hashable, Sendable, Codable {
     public var last: UInt64
     /// How many files.
     public var count: Int
-    /// Why they went, or why they stay: a sentence for the user.
+    /// Why they were removed, or why they stay: a sentence for the user.
     public var reason: String
-    /// The member that they are kept for, if it is one.
+    /// The member that they are kept for, if they are kept for one.
     public var member: ClientIdentifier?
 
-    /// Joins the parts.
+    /// Creates an entry from its parts.
     public init(
       kind: Kind, client: ClientIdentifier, first: UInt64, last: UInt64, count: Int,
       reason: String, member: ClientIdentifier? = nil
@@ -50,7 +50,7 @@ public struct VacuumReport: Hashable, Sendable, Codable {
 
   /// What was cleared away.
   public var removed: [Files] = []
-  /// What is kept, and for whom.
+  /// What is kept, and for which member.
   public var kept: [Files] = []
   /// Segments that were made of loose change sets or of smaller ones.
   public var madeSegments = 0
@@ -59,7 +59,7 @@ public struct VacuumReport: Hashable, Sendable, Codable {
   /// Whether a whole store was uploaded.
   public var uploadedWholeStore = false
 
-  /// A report of nothing.
+  /// Creates an empty report.
   public init() {}
 
   /// The number of files that were removed.

@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// What the cells hold of which nothing was ever said, since their row came
-/// from a device that does not have the column: the column's default.
+/// The values of cells that were never set, since their row came from a device
+/// that does not have the column: the column's default.
 ///
 /// A default that is not the same everywhere and always, such as the current
 /// time, counts as NULL: every device has to show the same.
@@ -41,11 +41,12 @@ final class AbsentValues {
     if tokens.count == 1, tokens[0].kind == .quotedName || isName(tokens[0]) {
       return .text(tokens[0].text)
     }
-    // A table for each expression, which stays: SQLite drops none while rows are read from another.
+    // Each expression has a table of its own, which stays: SQLite drops no table while rows are
+    // read from another.
     let content = ContentHash(of: Array("\(affinity.rawValue) \(expression)".utf8))
     let name = "temp.docsync_default_\(RowIdentity(bytes: content.bytes).hexadecimal)"
     do {
-      // SQLite refuses what is not deterministic in a generated column.
+      // SQLite refuses expressions that are not deterministic in a generated column.
       try database.execute(
         sql: """
           CREATE TABLE IF NOT EXISTS \(name) \
@@ -69,7 +70,7 @@ final class AbsentValues {
 }
 
 extension WorkingSet {
-  /// Gives a row that exists the cells of which nothing was said.
+  /// Fills the cells of an existing row that were never set.
   func fillAbsent(_ values: inout [Value?], _ table: TableSchema) throws {
     guard values.contains(where: { $0 == nil }) else { return }
     let absent = try absentValues.values(of: table)
@@ -78,9 +79,9 @@ extension WorkingSet {
     }
   }
 
-  /// Brings the cells of a deleted row into their one form, whether or not it
-  /// was shown before it was deleted: those of which nothing was said have
-  /// their defaults if anything is known of others, and else nothing.
+  /// Brings the cells of a deleted row into one form, whether or not it was
+  /// shown before its deletion: cells that were never set get their defaults if
+  /// another cell is known, and otherwise no value.
   func settleAbsent(
     _ values: inout [Value?], _ state: RowState, _ key: RowKey, _ table: TableSchema
   ) throws {
@@ -97,11 +98,11 @@ extension WorkingSet {
     if isKnown, !state.isErased { try fillAbsent(&values, table) }
   }
 
-  /// Whether nothing was said of a cell.
+  /// Whether a cell was never set.
   private func isAbsent(
     _ column: Int, _ values: [Value?], _ state: RowState, _ table: TableSchema
   ) -> Bool {
-    // What was added to a default is known.
+    // An addition to a default makes the cell known.
     if case .counter = values[column].flatMap(CounterValue.init),
       table.columns[column].domain == .counter
     {
@@ -109,21 +110,20 @@ extension WorkingSet {
     }
     let stamp = state.stamp(of: column)
     guard state.silence == .zero else { return stamp == state.silence }
-    // Of rows that were there before syncing began all was said.
+    // In rows that were there before syncing began, all cells are known.
     return stamp == .zero && !table.hasUnstampedRows
   }
 
-  /// A deletion that takes the cells along makes it as if nothing had been
-  /// said of all that are older, even if the row lives on: what comes after
-  /// the deletion brings its own, apart from columns that its author does not
-  /// have.
+  /// Applies a deletion that takes the cells along: all older cells count as
+  /// never set, even if the row lives on. A change after the deletion brings
+  /// its own cells, apart from columns that its author does not have.
   func silence(_ row: WorkingRow, before stamp: LocalStamp) throws {
     let precedes = session.clients.precedes
     guard precedes(row.state.silence, stamp) else { return }
     row.state.silence = stamp
     let table = session.schema[row.key.table]
     let key = try keyValues(of: row.key, table)
-    // Also of one with the same stamp, which no honest author has made: so it
+    // Also cells with the same stamp, which no honest author makes, so that it
     // does not matter which of the two came first.
     for position in table.cellPositions where !precedes(stamp, row.state.stamp(of: position)) {
       row.state.setStamp(stamp, of: position)

@@ -1,13 +1,13 @@
 import GRDB
 import SyncModel
 
-/// A trigger of the application, and what of it runs while changes from other
-/// devices are applied: the statements that write to tables which are not
+/// A trigger of the application. While changes from other devices are applied,
+/// it runs only those statements that write to tables which are not
 /// synchronized, such as a full-text index.
 ///
-/// The others do not run, since their effect arrives as a change; nor does
-/// what can refuse a row, since the device that made the edit has let it do
-/// so already.
+/// Its other statements do not run, since their effect arrives as a change.
+/// Statements that can refuse a row do not run either, since the device that
+/// made the edit has run them already.
 struct AppTrigger {
   private let tokens: SQLTokens
   /// The positions of the trigger's name, its table, and the BEGIN and END of
@@ -58,13 +58,13 @@ struct AppTrigger {
     return "UPDATE \(table) SET \(terms.joined(separator: ", "))"
   }
 
-  /// A temporary trigger of another name that has only the statements that
+  /// A temporary trigger with another name that has only the statements that
   /// write to tables for which `mayWrite` is true; `nil` if there are none.
   ///
   /// - Parameters:
-  ///   - condition: What has to be true for it to run, asked before its own
+  ///   - condition: The condition under which it runs, checked before its own
   ///     condition.
-  ///   - endsTransaction: Whether a condition of a table may say ROLLBACK.
+  ///   - endsTransaction: Whether a constraint of a table may contain ROLLBACK.
   func temporary(
     named newName: SQLName, condition: String, endsTransaction: (SQLName) -> Bool = { _ in false },
     mayWrite: (SQLName) -> Bool
@@ -85,15 +85,15 @@ struct AppTrigger {
       """
   }
 
-  /// A statement of the body, without what would end the transaction or leave
-  /// half of the statement behind if it fails.
+  /// The text of a statement of the body, changed so that its failure neither
+  /// ends the transaction nor leaves half of its effect behind.
   private func text(of statement: Range<Int>, _ endsTransaction: (SQLName) -> Bool) -> String {
     let words = tokens.tokens[statement]
     let conflict = statement.lowerBound + 2
     guard statement.count > 3 else { return tokens.text(statement) }
     guard words[statement.lowerBound + 1].isWord("OR") else {
       let first = words[statement.lowerBound]
-      // What a statement says counts for more than what the table says.
+      // The conflict clause of a statement overrides that of the table.
       guard first.isWord("INSERT") || first.isWord("UPDATE"),
         target(of: statement).map(endsTransaction) ?? false
       else { return tokens.text(statement) }

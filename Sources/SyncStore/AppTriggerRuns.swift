@@ -2,12 +2,12 @@ import GRDB
 import SyncModel
 import Synchronization
 
-/// Runs statements together with the application's triggers that follow
-/// changes of others, and passes over those of them that fail: a change that
-/// everybody has made must not be held up by what one device does beside it.
+/// Runs statements together with the application's triggers that follow changes
+/// from other devices, and skips the triggers that fail: a trigger of one
+/// device must not hold up a change that all devices make.
 ///
-/// A trigger's copy asks `docsync_runs(n)` before everything else, so that it
-/// is known which was the last to begin, and one can be left out.
+/// The copy of a trigger calls `docsync_runs(n)` before everything else. The
+/// call records which trigger began last, and can leave one out.
 final class AppTriggerRuns: Sendable {
   /// A trigger of the application that writes to tables of this device.
   struct Trigger: Hashable, Sendable {
@@ -15,7 +15,7 @@ final class AppTriggerRuns: Sendable {
     var table: SQLName
   }
 
-  /// A trigger that failed, and what SQLite said.
+  /// A trigger that failed, with the message of SQLite.
   struct Failure {
     var trigger: Trigger
     var message: String
@@ -24,12 +24,12 @@ final class AppTriggerRuns: Sendable {
   private struct State {
     var triggers: [Trigger] = []
     var unusable: [Failure] = []
-    /// Those that are left out.
+    /// The numbers of the triggers that are skipped.
     var passedOver: Set<Int> = []
-    /// The last one that began.
+    /// The number of the trigger that began last.
     var started: Int?
-    /// Those during which SQLite has ended the transaction: they stay when the
-    /// others are read again.
+    /// The triggers during which SQLite ended the transaction: they stay when
+    /// the others are read again.
     var ended: [Failure] = []
   }
 
@@ -49,7 +49,7 @@ final class AppTriggerRuns: Sendable {
       })
   }
 
-  // MARK: - Which there are
+  // MARK: - The triggers
 
   func removeAll() {
     state.withLock { state in
@@ -68,21 +68,21 @@ final class AppTriggerRuns: Sendable {
   /// calls a function that only the application has.
   func addUnusable(_ failure: Failure) { state.withLock { $0.unusable.append(failure) } }
 
-  // MARK: - Those that end the transaction
+  // MARK: - Triggers that end the transaction
 
-  /// How many have ended a transaction.
+  /// How many triggers have ended a transaction.
   var endedCount: Int { state.withLock { $0.ended.count } }
 
-  /// Has all of them run again: what was wrong may be mended.
+  /// Lets all of them run again: what was wrong may be fixed.
   func forgetEnded() { state.withLock { $0.ended = [] } }
 
-  /// Whether a trigger has ended a transaction, and how.
+  /// How a trigger ended a transaction; `nil` if it did not.
   func ending(of trigger: Trigger) -> Failure? {
     state.withLock { $0.ended }.first { $0.trigger == trigger }
   }
 
-  /// Notes the trigger that ran when SQLite ended the transaction, if that can
-  /// be its doing.
+  /// Notes the trigger that ran when SQLite ended the transaction, if it can be
+  /// the cause.
   func noteEnd(_ cause: DatabaseError) {
     guard Self.canBeOfTrigger(cause) || cause.resultCode == .SQLITE_CORRUPT else { return }
     state.withLock { state in
@@ -92,15 +92,15 @@ final class AppTriggerRuns: Sendable {
     }
   }
 
-  /// Those of a table that do not compile here, or have ended a transaction.
+  /// A table's triggers that do not compile here, or have ended a transaction.
   func unusable(of table: SQLName) -> [Failure] {
     state.withLock { $0.unusable }.filter { $0.trigger.table.folded == table.folded }
   }
 
   // MARK: - Running
 
-  /// Runs a statement that writes one row. Gives the triggers that were
-  /// passed over; throws what the statement itself fails with.
+  /// Runs a statement that writes one row. Returns the triggers that were
+  /// skipped; throws the error of the statement itself.
   func run(_ statement: SQLStatement) throws -> [Failure] {
     guard state.withLock({ !$0.triggers.isEmpty }) else {
       try statement.run()
@@ -114,8 +114,9 @@ final class AppTriggerRuns: Sendable {
         try statement.run()
         return failures
       } catch let error as DatabaseError where Self.canBeOfTrigger(error) {
-        // What failed can only be the last that began or, if that came before
-        // the row, the statement itself: then nobody is left to blame.
+        // The trigger that began last has failed or, if that trigger runs
+        // before the row is written, the statement itself. The statement then
+        // fails again, until no trigger is left to blame.
         let blamed = state.withLock { state in
           state.started.map { number in
             state.passedOver.insert(number)
@@ -131,7 +132,7 @@ final class AppTriggerRuns: Sendable {
     }
   }
 
-  /// Whether a statement that writes many rows may have failed for a trigger.
+  /// Whether a trigger may have made a statement that writes many rows fail.
   func canBeBlamed(for error: DatabaseError) -> Bool {
     state.withLock { !$0.triggers.isEmpty } && Self.canBeOfTrigger(error)
   }
@@ -146,14 +147,14 @@ final class AppTriggerRuns: Sendable {
 }
 
 extension StoreSession {
-  /// Runs a statement that writes one row as changes of others want it, and
-  /// with it the application's triggers, as far as they do not fail.
+  /// Runs a statement that writes one row for a change from another device, and
+  /// with it the application's triggers, except those that fail.
   func write(_ statement: SQLStatement) throws {
     for failure in try appTriggers.run(statement) { warn(of: failure) }
   }
 
-  /// Warns of triggers of a table that changes come for and that cannot be
-  /// run.
+  /// Warns of a table's triggers that cannot run, where changes for the table
+  /// have arrived.
   func warnOfUnusableTriggers(of table: TableSchema) {
     for failure in appTriggers.unusable(of: table.name) { warn(of: failure) }
   }

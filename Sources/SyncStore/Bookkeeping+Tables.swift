@@ -4,10 +4,10 @@ import SyncModel
 /// The registered tables: what bookkeeping remembers of the schema.
 extension Bookkeeping {
   /// What bookkeeping knows of the tables, by the names that they have now.
-  /// Tables that have gone are not among them.
+  /// Tables that are gone are not among them.
   ///
-  /// A table that was renamed is found by its triggers, which SQLite keeps
-  /// with it. One that was made anew has lost them and is found by its name.
+  /// A renamed table is found by its triggers, which SQLite keeps with it. A
+  /// table that was made again has lost them and is found by its name.
   static func registered(_ database: Database) throws -> [SQLName: SchemaReader.Registered] {
     let watched = try NamesTrigger.contents(database)
     let present = try SQLName.fetchAll(
@@ -48,7 +48,8 @@ extension Bookkeeping {
     return result
   }
 
-  /// The numbers of all tables that were ever registered and not given up.
+  /// The numbers of all registered tables, including those that are gone and
+  /// not forgotten yet.
   static func registeredIDs(_ database: Database) throws -> Set<Int> {
     try Int.fetchSet(database, sql: "SELECT id FROM docsync_table")
   }
@@ -80,8 +81,8 @@ extension Bookkeeping {
     try ExcludedNames.note(table.renamedExclusions, of: table.wireName, database)
   }
 
-  /// Forgets a table that has gone from the database, with all that is known
-  /// of its rows. The conflict journal goes on speaking of it by its name.
+  /// Forgets a table that is gone from the database, with all that is known of
+  /// its rows. The conflict journal still names it.
   static func forget(_ id: Int, _ database: Database) throws {
     try forgetConflicts(of: id, database)
     var remade = try RemadeTables.read(database)
@@ -144,7 +145,7 @@ extension Bookkeeping {
           .merging(former.columns[id] ?? [:]) { here, _ in here }))
     former.columns[id] = nil
     try former.write(database)
-    // Nobody can answer a question about what is not there.
+    // A question about a table that is gone cannot be answered.
     try database.execute(
       sql: """
         UPDATE docsync_conflict SET tbl = ?, \
@@ -154,7 +155,7 @@ extension Bookkeeping {
 }
 
 extension TableSchema {
-  /// How rows are known, as far as it must stay the same.
+  /// How rows are identified, as far as it must stay the same.
   var identityDescription: SQLText {
     let keys = identityPositions.map { quoted(columns[$0].wireName) }
     return SQLText("\(identity.kind) \(keys.joined(separator: " "))")
@@ -162,7 +163,7 @@ extension TableSchema {
 }
 
 extension ColumnSchema {
-  /// The number of the table for whose keys the column's values stand.
+  /// The number of the table whose keys the column holds.
   var referredTable: Int? {
     guard case .key(let table) = domain else { return nil }
     return table

@@ -5,8 +5,8 @@ import SyncModel
 /// SQLite keeps the names current.
 ///
 /// On `RENAME TO` and `RENAME COLUMN` SQLite rewrites the text of every
-/// trigger. The others of ``CaptureTriggers`` tell only that something was
-/// renamed; this one tells what.
+/// trigger. The other triggers of ``CaptureTriggers`` show only that something
+/// was renamed; this one shows what.
 ///
 /// <https://www.sqlite.org/lang_altertable.html>
 struct NamesTrigger {
@@ -24,7 +24,7 @@ struct NamesTrigger {
       + "BEGIN SELECT \(terms.joined(separator: ", ")); END"
   }
 
-  /// What such triggers say now.
+  /// The names that such a trigger contains now.
   struct Content {
     /// The table's name.
     var table: SQLName

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The triggers by which every edit of a synchronized table is logged,
-/// whichever program makes it.
+/// The triggers that log every edit of a synchronized table, whichever program
+/// makes it.
 ///
 /// They use nothing but SQLite's own functions, append to one table with an
 /// integer key, and leave all thinking to the export. An entry of the kinds
@@ -23,14 +23,14 @@ struct CaptureTriggers {
     case replaced = 3
     /// The row was there when an insert of its key began.
     case present = 4
-    /// A row that is kept and not shown is deleted with one that it refers
+    /// A row that is kept and not shown was deleted with a row that it refers
     /// to. No trigger writes this.
     case hiddenDelete = 5
-    /// A row that is shown although it is deleted is referred to. No trigger
+    /// An edit refers to a row that is shown although it is deleted. No trigger
     /// writes this.
     case rebirth = 6
-    /// A row that this one refers to by its key is known by another identity
-    /// now. No trigger writes this.
+    /// A row to which this row's key refers has another identity now. No
+    /// trigger writes this.
     case renamed = 7
   }
 
@@ -41,9 +41,9 @@ struct CaptureTriggers {
 
   /// The columns of a log that were added as the schema needed them.
   struct Column {
-    /// Where a row whose key changed lives on: one for each key column.
+    /// The new key of a row whose key changed: one column for each key column.
     static func destination(_ index: Int) -> String { "n\(index)" }
-    /// What a column of the table held, by its position.
+    /// The old value of a column of the table, by its position.
     static func old(_ position: Int) -> String { "o\(position)" }
   }
 
@@ -93,19 +93,20 @@ struct CaptureTriggers {
     """
   }
 
-  /// The local key of a row that is known by declared columns. Others refer to
-  /// it by that key, which leads nowhere once it is gone: the log has both.
+  /// The local key of a row that is identified by declared columns. Other rows
+  /// refer to it by that key, which leads nowhere once the row is gone: the log
+  /// has both.
   private func referredKey(_ row: String) -> String? {
     guard case .columns = table.identity, let key = table.localKey else { return nil }
     return "\(row).\(quoted(key))"
   }
 
-  /// An entry for a row as it was, and, if its key changed, where it lives on.
+  /// An entry for a row as it was and, if its key changed, its new key.
   private func oldEntry(_ kind: Entry, isMove: Bool = false) -> String {
     var terms = zip(keyNames, table.keyColumns).map { ($0, "OLD.\(quoted($1))") }
     terms += recordedTerms("OLD")
     if isMove, table.localKey == nil, table.canLoseKeys, let rowid = table.rowidName {
-      // Where the row is that has lost its key.
+      // The rowid of a row that has lost its key.
       terms.append(("identity", "CASE WHEN \(table.isWithoutKey("NEW")) THEN NEW.\(rowid) END"))
     }
     if isMove, table.isReferred {
@@ -258,9 +259,9 @@ struct CaptureTriggers {
       + "WHEN \(changed(keys)) BEGIN \(hints.joined(separator: " ")) END"
   }
 
-  /// The row that has the new one's key. Bookkeeping knows of all rows that
-  /// they were there, apart from those that are older than it, but not under
-  /// which rowid.
+  /// A hint of the row that has the new row's key. Bookkeeping knows that a row
+  /// was there, unless the row is older than bookkeeping, but not under which
+  /// rowid.
   private var presenceHint: String? {
     guard table.hasUnstampedRows || referredKey("NEW") != nil else { return nil }
     return hint(
@@ -268,8 +269,8 @@ struct CaptureTriggers {
       where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
   }
 
-  /// The row that has the new one's rowid, where rows are known by others of
-  /// their columns.
+  /// A hint of the row that has the new row's rowid, where other columns
+  /// identify the rows.
   private var rowidHint: String? {
     guard case .columns = table.identity, let key = table.localKey else { return nil }
     return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
@@ -282,9 +283,9 @@ struct CaptureTriggers {
     return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
   }
 
-  /// When another row has the new one's values in a unique index. It may say
-  /// so too often: whether the new row meets the condition of a partial index
-  /// is mostly not asked, see ``mayMeet(_:)``.
+  /// The conditions under which another row has the new row's values in a
+  /// unique index. They may hold too often: whether the new row meets the
+  /// condition of a partial index is mostly not checked, see ``mayMeet(_:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
@@ -299,8 +300,8 @@ struct CaptureTriggers {
       let guarded = isEvaluated.map { "CASE WHEN \($0) THEN \(value) END" } ?? value
       return "(\(term)) = \(guarded) COLLATE \(quoted(SQLName(collation)))"
     }
-    // The condition comes first, since also of the rows that are there only those that meet it
-    // have values that the terms can be made of.
+    // The condition comes first, since the rows that are there, too, have values for the terms only
+    // if they meet it.
     return (index.condition.map { ["(\($0))"] } ?? []) + terms
   }
 
@@ -315,8 +316,8 @@ struct CaptureTriggers {
   /// not evaluated otherwise: they may fail (`json_extract(data, '$.id')`, `abs(n)`), where the
   /// condition (`json_valid(data)`) keeps SQLite from evaluating them.
   ///
-  /// NEW's columns have lost their affinities and collations, by which a condition compares. A
-  /// cast has one, but changes values of other types. So it is asked both ways.
+  /// NEW's columns have lost their affinities and collations, by which a condition compares. A cast
+  /// has an affinity, but changes values of other types. So the condition is checked both ways.
   private func mayMeet(_ condition: String) -> String {
     let cast = newRow { name in
       guard let column = table.columns.first(where: { $0.name == name }) else {
@@ -331,8 +332,8 @@ struct CaptureTriggers {
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
-  /// What a column of the new row will hold. REPLACE puts its default into a
-  /// column that must not be NULL, and what is generated from it follows, but
+  /// The value that a column of the new row will have. REPLACE puts the default
+  /// into a column that must not be NULL, and generated columns follow, but
   /// only after these triggers.
   private func newValue(_ name: SQLName) -> String {
     let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }

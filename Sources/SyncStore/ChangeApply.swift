@@ -3,9 +3,9 @@ import SyncModel
 
 /// Merges change sets into the store, within one transaction.
 ///
-/// Tables whose rows concern no others are written as the change set is read
-/// (``TableApply``); the rows of the others, and every row that is not plain,
-/// go through a ``WorkingSet``, which is settled by ``finish()``.
+/// Tables whose rows concern no other rows are written as the change set is
+/// read (``TableApply``). The rows of the other tables, and every row that is
+/// not plain, go through a ``WorkingSet``, which ``finish()`` settles.
 final class ChangeApply {
   private let session: StoreSession
   private let set: WorkingSet
@@ -21,7 +21,7 @@ final class ChangeApply {
   /// - Parameters:
   ///   - clockTolerance: How many milliseconds a change may be ahead of the
   ///     clock here before that is worth a warning.
-  ///   - checkCancellation: Asked again and again.
+  ///   - checkCancellation: Called again and again.
   private let checkCancellation: () throws -> Void
 
   init(
@@ -43,8 +43,8 @@ final class ChangeApply {
   /// Merges one change set, whose predecessors and dependencies have been
   /// applied, and counts it as applied.
   ///
-  /// - Parameter concurrency: What its author had not seen, if not by its
-  ///   dependencies.
+  /// - Parameter concurrency: The changes that its author had not seen; `nil`
+  ///   to find them by its dependencies.
   func apply(
     _ changeSet: SyncChangeSet, hash: ContentHash, byteCount: Int,
     concurrency: Concurrency? = nil
@@ -69,7 +69,7 @@ final class ChangeApply {
     return applied
   }
 
-  /// Merges what a change set says.
+  /// Merges the changes of a change set.
   func merge(
     _ changeSet: SyncChangeSet, author: Int32, _ concurrency: Concurrency
   ) throws {
@@ -92,7 +92,7 @@ final class ChangeApply {
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
       let hasEarly = try !table.counters.isEmpty && session.hasEarlyAdditions()
-      // Where rows live on is kept also if nothing refers to them here yet.
+      // Moves are kept even if nothing refers to the moved rows here yet.
       if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows
         || !changes.moves.isEmpty
       {
@@ -109,7 +109,7 @@ final class ChangeApply {
     }
   }
 
-  /// Settles what is left: afterwards the tables show what they should.
+  /// Settles the remaining rows: afterwards the tables show what they should.
   func finish() throws {
     let counts = try Materializer(set: set).run()
     report.insertedRows += counts.inserted
@@ -117,8 +117,8 @@ final class ChangeApply {
     report.deletedRows += counts.deleted
   }
 
-  /// Keeps what others say of a table that this store does not have, or whose
-  /// rows it knows in another way.
+  /// Keeps the changes of a table that this store does not have, or whose rows
+  /// it identifies in another way.
   private func keep(_ changes: TableChanges, author: Int32) throws {
     let isExcluded = session.schema.leftOut.contains {
       $0.key.folded == changes.table.folded && $0.value == "excluded"
@@ -157,7 +157,7 @@ final class ChangeApply {
 }
 
 extension SyncChangeSet {
-  /// Whether cells of it have stamps of other clients than its author.
+  /// Whether some of its cells have stamps of clients other than its author.
   fileprivate var hasStampsOfOthers: Bool {
     tables.contains { table in
       table.exceptions.contains { $0.stamp.client != header.client && $0.column != nil }

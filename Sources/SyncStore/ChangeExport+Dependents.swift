@@ -1,11 +1,11 @@
 import GRDB
 import SyncModel
 
-/// What edits say of rows that they do not name. It is written to the log, so
-/// that it is exported like everything else.
+/// The effects of edits on rows that they do not name. They are written to the
+/// log, so that they are exported like everything else.
 extension ChangeExport {
   /// Logs the insertion of rows that are shown and do not exist, where an edit
-  /// refers to them: who wrote it counts on them.
+  /// refers to them: the author of the edit counts on them.
   func logRebirths() throws {
     for row in try session.undeadRows() {
       let access = try session.access(row.table)
@@ -30,7 +30,7 @@ extension ChangeExport {
     }
   }
 
-  /// When a reference to a row was written by the edits in the log.
+  /// When the edits in the log last wrote a reference to a row; `nil` if they did not.
   private func timeOfReference(
     _ reference: ForeignKey, to row: WorkingRow.Shown, localKey: Int64?
   ) throws -> Double? {
@@ -51,7 +51,7 @@ extension ChangeExport {
       let kind = CaptureTriggers.Entry(rawValue: statement.integer(at: 0))
       let isWritten =
         kind == .insert
-        // The key of the row stands for another row now.
+        // The key of the row refers to another row now.
         || kind == .renamed && reference.columns.contains { child.columns[$0].isIdentity }
         || kind == .update
           && reference.columns.contains { ColumnSet(statement, at: 2).contains($0) }
@@ -60,11 +60,11 @@ extension ChangeExport {
     return latest
   }
 
-  /// Logs the deletion of rows that are not shown and refer to a row that was
-  /// deleted, be it by way of others: they would bring it back, or never be
-  /// seen again. Likewise of rows that are shown as that row, or would be.
+  /// Logs the deletion of rows that are not shown and refer to a deleted row, directly or through
+  /// other rows: they would bring it back, or never be shown again. The same goes for rows that are
+  /// shown as the deleted row, or would be.
   ///
-  /// Those that refer to a row that lives on under another key stay, and follow it.
+  /// Rows that refer to a row that lives on under another key stay, and follow it.
   func logHiddenDeletions() throws {
     var done: Set<RowKey> = []
     var (parents, moved) = try goneRows()
@@ -90,11 +90,11 @@ extension ChangeExport {
           let kept = try session.kept(child)
           switch kept?.reason {
           case .parked:
-            // A stand-in is no parent: without it the row leads elsewhere.
+            // A stand-in is no parent: without it the reference leads elsewhere.
             guard let kept, try leads(kept, child, by: reference, to: parent) else { continue }
             done.insert(child)
             try logHiddenDeletion(of: child, at: time)
-          // It is deleted, and another that is not shown holds it.
+          // It is deleted, and another row that is not shown holds it.
           case .tombstone: done.insert(child)
           case .rescued, .overlaid, .elsewhere, .borrowed, nil: continue
           }
@@ -105,7 +105,7 @@ extension ChangeExport {
   }
 
   /// Whether a reference of a row that is not shown leads to another row, or to
-  /// one that lives on as that.
+  /// a row that lives on as that row.
   private func leads(
     _ kept: KeptRow, _ child: RowKey, by reference: ForeignKey, to parent: RowKey
   ) throws -> Bool {
@@ -127,8 +127,8 @@ extension ChangeExport {
     return false
   }
 
-  /// Of tables to which kept rows refer the rows that were deleted, and when, and those that live on
-  /// under another key.
+  /// The rows that were deleted, and when, and the rows that live on under another key, in tables
+  /// to which kept rows refer.
   private func goneRows() throws -> (
     deleted: [RowKey: Double], moved: [RowKey: (destination: RowIdentity, time: Double)]
   ) {
@@ -170,8 +170,9 @@ extension ChangeExport {
     return (deleted, moved)
   }
 
-  /// The key by which the log can name a row that is not in its table, made of
-  /// such keys of the rows that it contains; `nil` if it has none.
+  /// The key by which the log can name a row that is not in its table; `nil` if
+  /// it has none. If the row's identity contains other rows, it consists of
+  /// such keys.
   private func logKey(of row: RowKey) throws -> [Value]? {
     let access = try session.access(row.table)
     guard access.table.identity != .surrogate else {
@@ -218,7 +219,7 @@ extension ChangeExport {
       hidden?.addDeletion(of: row, at: time)
       return
     }
-    // One that the application has inserted meanwhile is not hidden.
+    // A row that the application has inserted meanwhile is not hidden.
     guard try access.row(key) == nil else { return }
     let names = key.indices.map { "k\($0)" }
     let statement = try access.statement(

@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Turns the log into change sets: each row once, with what is in its table
-/// now and the stamps of the edits.
+/// Turns the log into change sets: each row once, with its current values and
+/// the stamps of the edits.
 ///
 /// Runs inside the transaction that seals them. Memory is bounded by one
 /// batch of rows.
@@ -13,9 +13,9 @@ final class ChangeExport {
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
-  /// The rows that are read, and put in order, at once: several change sets
-  /// of them, as far as memory allows. The longer the stretches in order of
-  /// key, the fewer pages a receiver touches twice.
+  /// The rows that are read and put in order at once: enough for several change
+  /// sets, as far as memory allows. The longer the stretches in order of key,
+  /// the fewer pages a receiver touches twice.
   private static let rowsPerBatch = 32_000
 
   /// What the edits do to rows that are not shown.
@@ -28,13 +28,13 @@ final class ChangeExport {
   struct Suspects {
     /// Rows with a reference to a row that is not there, by table.
     var dangling: [(table: Int, identity: RowIdentity)] = []
-    /// Rows that were inserted or changed, where parked rows may care.
+    /// Rows that were inserted or changed, where this may concern parked rows.
     var changed: [(table: Int, identity: RowIdentity)] = []
-    /// Tables of which rows were deleted, or keys changed.
+    /// Tables in which rows were deleted or keys changed.
     var diminished: Set<Int> = []
     /// Surrogate keys of rows that are gone.
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
-    /// Plain values that a row has been given for a key.
+    /// Cells with a plain value that a row has been given for a key.
     var plainCells: [StoreSession.PlainCell] = []
     /// Cells of rows that refer, or seemed to refer, to a row with another local key.
     var followed = MovedKeys.Followed()
@@ -67,12 +67,11 @@ final class ChangeExport {
     work.finish()
   }
 
-  /// Rows of which the log's first word is an insert, apart from updates by a
-  /// cascade, which come before the insertion that a changed key is, are new, and take the
-  /// identity that was drawn when they were inserted. The others keep theirs,
-  /// so that REPLACE does, and rows that were deleted too often to be new: the
-  /// trigger of a foreign key may insert a row under a key that has changed
-  /// before the log says that.
+  /// Gives new rows the identity that was drawn when they were inserted. A row is new if its first
+  /// entry in the log is an insert, apart from updates by a cascade, which come before the insert
+  /// that records a changed key. All other rows keep their identity: rows that REPLACE has written,
+  /// and rows that were deleted too often to be new, since the trigger of a foreign key may insert
+  /// a row under a key that has changed before the log records the change.
   private func assignIdentities(_ table: TableSchema) throws {
     typealias Entry = CaptureTriggers.Entry
     try session.database.execute(
@@ -103,8 +102,8 @@ final class ChangeExport {
       if batch.rows.isEmpty { break }
       try exporter.export(batch, to: builder, suspects: &suspects)
       guard !batch.isLast else { break }
-      // The next batch may tell more of the same rows, and in one change set
-      // each appears once.
+      // The next batch may contain further edits of the same rows, and one
+      // change set contains each row once.
       try exporter.finish(builder)
       try builder.seal()
     }
@@ -116,7 +115,7 @@ extension StoreSession {
   /// How many entries the log of a table has, or a few more: their numbers go
   /// up by one.
   func entryCount(of table: TableSchema) throws -> Int {
-    // By two queries, each of which looks at one entry.
+    // Two queries, each of which looks at one entry.
     try Int.fetchOne(
       database,
       sql: "SELECT (SELECT max(seq) FROM \(table.logName)) - (SELECT min(seq) FROM "
@@ -133,7 +132,7 @@ extension StoreSession {
 }
 
 extension StoreSchema {
-  /// Tables with those that others refer to first, as far as cycles allow.
+  /// The tables, each after the tables that it refers to, as far as cycles allow.
   func inDependencyOrder(_ tables: [TableSchema]) -> [TableSchema] {
     var result: [TableSchema] = []
     var seen: Set<Int> = []

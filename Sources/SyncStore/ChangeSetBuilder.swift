@@ -57,13 +57,13 @@ final class ChangeSetBuilder {
     }
   }
 
-  /// Seals what has been gathered.
+  /// Seals the gathered changes.
   func seal() throws {
     guard !tables.isEmpty else { return }
     let header = SyncChangeSet.Header(
       root: binding.root, document: binding.document, generation: binding.generation,
       client: binding.client, number: (head?.number ?? 0) + 1,
-      // A chain goes on through its ancestor's.
+      // The chain continues that of the ancestor.
       previous: head?.hash ?? binding.ancestor.flatMap { dependencies[$0]?.hash })
     let set = SyncChangeSet(
       header: header, dependencies: dependencies, schema: schema, tables: tables)
@@ -88,7 +88,8 @@ final class ChangeSetBuilder {
     do {
       return try ChangeSetCodec.encode(set)
     } catch let error as CodecError where error.code == .lengthOverCap {
-      // Change sets are cut long before, between rows, so that this is one row.
+      // Change sets are cut between rows long before this limit, so this one is
+      // a single row.
       let longest = set.tables.max { $0.byteCount < $1.byteCount }
       throw StoreError(
         .editRefused, path: "",
@@ -121,7 +122,7 @@ extension StoreSession {
   /// How many change sets the history has at most.
   static let historyCount = 1_000
 
-  /// Adds a change set to the store's history, which forgets the oldest.
+  /// Adds a change set to the store's history, which drops the oldest.
   func recordHistory(
     client: Int32, entry: VersionVector.Entry, rowCount: Int, byteCount: Int
   ) throws {

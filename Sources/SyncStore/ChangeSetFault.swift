@@ -1,17 +1,17 @@
 import GRDB
 import SyncModel
 
-/// That a change set cannot be applied, for what it says: no fault of the
-/// store or of the disk.
+/// A change set cannot be applied because of its content; neither the store nor
+/// the disk is at fault.
 struct ChangeSetFault: Error {
-  /// The one that was applied last.
+  /// The change set that was applied last.
   let item: PendingChangeSets.Item
-  /// Whether it was the only one, so that it is to blame.
+  /// Whether it was the only one, so that it is the cause.
   let isAlone: Bool
   private let reason: RefusedChangeSet.Reason
   private let message: String
 
-  /// `nil` if an error says nothing of the change set.
+  /// Creates a fault from an error; `nil` if the error does not concern the change set.
   init?(_ error: any Error, in item: PendingChangeSets.Item, isAlone: Bool) {
     self.item = item
     self.isAlone = isAlone
@@ -34,7 +34,8 @@ struct ChangeSetFault: Error {
     }
   }
 
-  /// What SQLite answers to values and not to the state of things.
+  /// The codes that SQLite returns because of values, not because of the state
+  /// of the store.
   private static let codes: [ResultCode] = [
     .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
   ]

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A whole store that was downloaded, once it was found sound, and what it is.
+/// A downloaded whole store that was found sound, and its properties.
 struct CheckedSnapshot {
   let path: String
   /// What is synchronized, and how rows are identified, in its document.
@@ -51,8 +51,8 @@ struct CheckedSnapshot {
     encoding = try String.fetchOne(database, sql: "PRAGMA main.encoding") ?? "UTF-8"
   }
 
-  /// Checks that a database is a whole store as ``LocalStore/snapshot(to:checkCancellation:onProgress:)``
-  /// makes them; gives its configuration.
+  /// Checks that a database is a whole store as
+  /// ``LocalStore/snapshot(to:checkCancellation:onProgress:)`` makes it; returns its configuration.
   static func check(_ database: Database, _ path: String) throws -> StoreConfiguration {
     let broken = try brokenPages(database)
     guard broken.isEmpty, try database.tableExists("docsync_meta"),
@@ -75,10 +75,11 @@ struct CheckedSnapshot {
     return try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
   }
 
-  /// What SQLite finds damaged.
+  /// The damage that SQLite finds.
   ///
-  /// Rows that break a condition of their own table do so on the device that
-  /// uploaded them, too, and are for the application to mend.
+  /// Rows that violate a condition of their own table are not counted: they do
+  /// so on the device that uploaded them, too, and the application has to mend
+  /// them.
   static func brokenPages(_ database: Database) throws -> [String] {
     try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
     var limit = 100
@@ -88,7 +89,7 @@ struct CheckedSnapshot {
       broken = lines.filter {
         $0 != "ok" && (!$0.hasPrefix("NULL value in ") || $0.hasPrefix("NULL value in docsync_"))
       }
-      // There may be more behind those that are passed over.
+      // Further damage may follow after the lines that are skipped.
       guard broken.isEmpty, lines.count >= limit, limit < 1_000_000 else { break }
       limit *= 100
     }
@@ -96,8 +97,8 @@ struct CheckedSnapshot {
     return broken
   }
 
-  /// A whole store has no capture triggers. What it has of triggers and views
-  /// is the application's, and has nothing to do with bookkeeping.
+  /// Checks that no trigger or view concerns bookkeeping. A whole store has no
+  /// capture triggers; all its triggers and views are the application's.
   static func checkForStrangers(_ database: Database, _ path: String) throws {
     let rows = try Row.fetchAll(
       database,

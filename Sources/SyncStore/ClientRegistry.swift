@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The clients that a store has heard of, by short numbers, with the last
-/// change set applied of each.
+/// The clients that a store knows, by short numbers, each with its last change
+/// set that was applied.
 final class ClientRegistry {
   private let database: Database
   private var numbers: [ClientIdentifier: Int32] = [:]
@@ -26,7 +26,7 @@ final class ClientRegistry {
   }
 
   /// The short number of a client, which gets one if it has none. Number 0
-  /// stands for nobody.
+  /// stands for no client.
   func number(of client: ClientIdentifier) throws -> Int32 {
     if let number = numbers[client] { return number }
     if client == Stamp.zero.client { return 0 }
@@ -54,7 +54,7 @@ final class ClientRegistry {
     return client(left.client) < client(right.client)
   }
 
-  /// What has been applied of every client, this one included.
+  /// For each client, this one included, its last change set that was applied.
   func vector() throws -> VersionVector {
     var vector = VersionVector()
     let statement = try database.cachedStatement(

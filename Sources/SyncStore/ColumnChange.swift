@@ -4,8 +4,8 @@ import SyncModel
 
 /// The columns of a table as bookkeeping knows them, and as they are now.
 ///
-/// Bookkeeping names columns by their position. Where one has gone, what
-/// follows it moves up.
+/// Bookkeeping names columns by their position. When a column is gone, the
+/// columns after it move up.
 struct ColumnChange {
   let table: TableSchema
   /// For each former position the new one; `nil` for a column that has gone.
@@ -14,7 +14,7 @@ struct ColumnChange {
   let gone: [Int: FormerNames.Column]
   /// The positions of new columns.
   let added: [Int]
-  /// The positions of columns that stand for other tables' keys than before.
+  /// The positions of columns that hold the keys of another table than before.
   let redirected: [Int]
 
   init(from known: SchemaReader.Registered, to table: TableSchema) {
@@ -34,8 +34,8 @@ struct ColumnChange {
 
   var isNone: Bool { gone.isEmpty && added.isEmpty }
 
-  /// Brings all that names columns in line. The capture triggers must not be
-  /// there.
+  /// Brings all bookkeeping that names columns in line. The capture triggers
+  /// must have been removed.
   func run(_ database: Database) throws {
     for column in gone.values.sorted(by: { $0.wireName < $1.wireName }) {
       try database.execute(
@@ -61,7 +61,7 @@ struct ColumnChange {
         guard let place = place(of: Int(cell.column)) else { continue }
         changed.setStamp(cell.stamp, of: place)
       }
-      // Nothing was said of a new column: neither with the row, nor since.
+      // A new column was never set: neither with the row, nor since.
       for column in silent { changed.setStamp(state.silence, of: column) }
       state = changed
     }
@@ -88,7 +88,7 @@ struct ColumnChange {
     }
   }
 
-  /// Bookkeeping of single cells, each with its position and its value.
+  /// Rewrites a bookkeeping table of single cells, each with its position and its value.
   private func rewriteCells(of name: String, _ cell: String, _ database: Database) throws {
     let rows = try StoredRow.fetchAll(
       database, sql: "SELECT * FROM \(name) WHERE tbl = ?", arguments: [table.id])
@@ -108,8 +108,8 @@ struct ColumnChange {
     }
   }
 
-  /// The journal goes on speaking of columns that have gone, by their names;
-  /// nobody can answer a question about one.
+  /// The journal still names columns that are gone; a question about such a
+  /// column cannot be answered.
   private func rewriteConflicts(_ database: Database) throws {
     var former = try FormerNames.read(database)
     let numbers = former.note(gone, of: table.id)
@@ -141,7 +141,7 @@ struct ColumnChange {
     try former.write(database)
   }
 
-  /// Edits that wait to be sealed are in terms of the former positions.
+  /// Edits that wait to be sealed use the former positions.
   private func rewriteLog(_ database: Database) throws {
     let former = try database.columns(in: table.logName).map(\.name)
     let old = "docsync_log_old"

@@ -3,16 +3,16 @@ import SyncModel
 
 /// Which changes the author of a change set had not seen when it was sealed.
 ///
-/// No cell knows in which change set it came. What is known of each change
-/// set is the least and the greatest time in it, so a stamp counts as unseen
-/// if its time lies within a change set of its author that the dependencies
-/// do not contain. Where a clock went back, two change sets of one client can
-/// overlap: then this says too much, never too little.
+/// No cell records the change set in which it came. The store knows only the
+/// least and the greatest time of each change set, so a stamp counts as unseen
+/// if its time lies within a change set of its author that the dependencies do
+/// not contain. If a clock went back, two change sets of one client can
+/// overlap: then too much counts as unseen, never too little.
 struct Concurrency {
-  /// By client the times of what was not seen.
+  /// The times of unseen change sets, by client.
   private let unseen: [Int32: [ClosedRange<UInt64>]]
-  /// The times of what was not seen in change sets that have stamps of other
-  /// clients than their authors.
+  /// The times of unseen change sets that have stamps of clients other than
+  /// their authors.
   private let mixed: [ClosedRange<UInt64>]
 
   /// Nothing is concurrent.
@@ -23,10 +23,11 @@ struct Concurrency {
     self.mixed = mixed
   }
 
-  /// What this store has applied, and the author of a change set with these
-  /// dependencies had not.
+  /// The changes that this store has applied and that the author of a change
+  /// set with these dependencies had not.
   ///
-  /// - Parameter countsOwn: Whether the own change sets are among it.
+  /// - Parameter countsOwn: Whether this client's own change sets are among
+  ///   them.
   init(
     author: Int32, dependencies: VersionVector, session: StoreSession, countsOwn: Bool = true
   ) throws {
@@ -38,7 +39,7 @@ struct Concurrency {
     var ahead: [(client: Int32, seen: Int64, number: Int64)] = []
     while try statement.step() {
       let client = Int32(truncatingIfNeeded: statement.integer(at: 0))
-      // What is sealed shows, even if it is not counted as applied yet.
+      // Sealed edits are shown even if they do not count as applied yet.
       let number =
         client == session.own
         ? Int64(clamping: ownHead) : statement.integer(at: 1)
@@ -59,7 +60,7 @@ struct Concurrency {
   /// Whether anything can be concurrent.
   var isPossible: Bool { !unseen.isEmpty }
 
-  /// Whether the author may not have seen what has the stamp.
+  /// Whether the author may not have seen the change with this stamp.
   func isConcurrent(_ stamp: LocalStamp) -> Bool {
     if let ranges = unseen[stamp.client], ranges.contains(where: { $0.contains(stamp.time) }) {
       return true
@@ -69,8 +70,8 @@ struct Concurrency {
 }
 
 extension StoreSession {
-  /// A client's change sets of which the times are kept one by one; older
-  /// ones are taken together.
+  /// The number of a client's newest change sets whose times are kept one by
+  /// one; older ones are taken together.
   private static let separateRanges: Int64 = 1024
 
   /// Notes the times of a change set that was applied or made.
@@ -118,7 +119,7 @@ extension StoreSession {
     statement.bind(seen, at: 2)
     statement.bind(number, at: 3)
     var ranges: [ClosedRange<UInt64>] = []
-    // The numbers through which the times are known.
+    // The number through which the times are known.
     var known = seen
     while try statement.step() {
       guard statement.integer(at: 0) <= known || statement.integer(at: 0) - 1 == known else {
@@ -133,8 +134,8 @@ extension StoreSession {
     return known >= number ? ranges : [0...UInt64.max]
   }
 
-  /// The times of those of a client's change sets, after one number, through
-  /// another, that have stamps of other clients.
+  /// The times of a client's change sets that have stamps of other clients,
+  /// after one number, through another.
   func mixedTimeRanges(
     of client: Int32, after seen: Int64, through number: Int64
   ) throws -> [ClosedRange<UInt64>] {

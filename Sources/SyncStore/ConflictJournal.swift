@@ -5,19 +5,19 @@ import SyncModel
 /// The table that keeps every value that lost.
 ///
 /// It stays within ``LocalStore/Options/conflictEntries`` and
-/// ``LocalStore/Options/conflictBytes``: the oldest entries go first, those
-/// that are open never, and what went is counted. A store's snapshot has an
-/// empty one.
+/// ``LocalStore/Options/conflictBytes``: the oldest entries are removed first,
+/// open ones never, and the removed ones are counted. A store's snapshot has an
+/// empty journal.
 final class ConflictJournal {
   private unowned let session: StoreSession
   private var knownSummary: Summary?
   /// How much it keeps.
   var bound = Bound()
-  /// Entries of this transaction that nothing more is said of.
+  /// Entries of this transaction that will not change in it any more.
   private var pending = PendingConflicts()
   private var insertion: SQLStatement?
   private var settling: [Bool: [SQLStatement]] = [:]
-  /// Whether an entry may be open, once asked for.
+  /// Whether an entry may be open; `nil` until it was looked up.
   private var mayHaveOpen: Bool?
 
   /// How many entries are kept, and how many bytes of values.
@@ -77,8 +77,8 @@ final class ConflictJournal {
     return entry.number
   }
 
-  /// Adds an entry of which nothing more will be said in this transaction.
-  /// Beyond the bound it costs no more than to be counted.
+  /// Adds an entry that will not change any more in this transaction. Beyond
+  /// the bound the entry is only counted.
   func addSettled(_ entry: Entry) throws {
     let dropped = pending.add(try numbered(entry), within: bound)
     if dropped > 0 { knownSummary?.dropped.add(dropped, at: session.now) }
@@ -139,15 +139,15 @@ final class ConflictJournal {
     try statement.run()
   }
 
-  /// Writes what was added and may have been kept in memory so far: before
+  /// Writes the entries that were added and kept in memory so far: before
   /// anything that may be rolled back alone.
   func writePending() throws {
     for entry in pending.takeAll() { try write(entry) }
   }
 
-  /// Removes what was entered for a row after a number and says that it is
-  /// not shown, and settles what was entered before. Of a row that is shown
-  /// although it is deleted that goes for its deletion as well.
+  /// Removes the entries of a row after a number that record that it is not
+  /// shown, and settles the earlier ones. If the row is shown although it is
+  /// deleted, this includes the entries of its deletion.
   func settleShown(_ row: RowKey, isRescued: Bool, enteredAfter last: Int64) throws {
     for statement in try settlingStatements(isRescued: isRescued) {
       statement.bind(Int64(row.table), at: 1)
@@ -242,7 +242,7 @@ final class ConflictJournal {
 
   // MARK: - The bound
 
-  /// What is kept beside the entries.
+  /// The data that is kept beside the entries.
   struct Summary: Codable {
     /// The number of the last entry.
     var last: Int64 = 0
@@ -255,7 +255,7 @@ final class ConflictJournal {
     return try JSONDecoder().decode(Summary.self, from: Data(bytes))
   }
 
-  /// Writes what was added in the transaction, within the bound.
+  /// Writes the entries that were added in the transaction, within the bound.
   func finish() throws {
     guard knownSummary != nil else { return }
     try writePending()

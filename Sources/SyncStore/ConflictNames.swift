@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Turns the entries of the conflict journal into what people read: names for
-/// numbers.
+/// Turns the entries of the conflict journal into a readable form: names
+/// instead of numbers.
 final class ConflictNames {
   private let session: StoreSession
   private var tables: [Int: (name: SQLName, columns: [SQLName])] = [:]
@@ -42,8 +42,8 @@ final class ConflictNames {
     return read
   }
 
-  /// The names by bookkeeping, which knows them for as long as rows of the
-  /// table may be in the journal.
+  /// The names in bookkeeping, which keeps them as long as rows of the table
+  /// may be in the journal.
   private func table(_ id: Int) throws -> (name: SQLName, columns: [SQLName]) {
     if let known = tables[id] { return known }
     if let gone = try formerNames().tables[id] { return (gone.name, []) }

@@ -2,12 +2,11 @@ import GRDB
 import SyncModel
 
 /// Notices the conflicts of one transaction while changes are merged, writes
-/// them into the journal, and gathers what policies have to decide
-/// afterwards.
+/// them into the journal, and gathers those that policies decide afterwards.
 final class ConflictRecorder {
   private unowned let session: StoreSession
   let journal: ConflictJournal
-  /// The last number before the transaction.
+  /// The number of the last entry before the transaction.
   private var lastBefore: Int64 = .max
   /// The rows that were entered as a whole in this transaction.
   private var noted: Set<RowKey> = []
@@ -22,8 +21,7 @@ final class ConflictRecorder {
   /// Rows that a policy brings back when all changes are merged.
   private(set) var rebirths: [Rebirth] = []
   private(set) var warnings = WarningCounter()
-  /// The client as which this device made what is written anew, if that is its
-  /// own.
+  /// This device's former client while its old change sets are written again.
   var formerSelf: Int32?
 
   /// A cell of which this device had an unpublished value.
@@ -34,7 +32,7 @@ final class ConflictRecorder {
     var number: Int64
     var base: Value?
     var local: Value
-    /// The newest value that came.
+    /// The newest value that has arrived.
     var remote: (value: Value, stamp: LocalStamp)
   }
 
@@ -69,7 +67,7 @@ final class ConflictRecorder {
     return try journal.add(entry)
   }
 
-  /// Adds an entry about a cell that is decided, of which there may be many.
+  /// Adds an entry about a cell that is decided; there may be many of these.
   private func addSettled(_ entry: ConflictJournal.Entry) throws {
     if lastBefore == .max { lastBefore = try journal.summary().last }
     try journal.addSettled(entry)
@@ -77,7 +75,7 @@ final class ConflictRecorder {
 
   // MARK: - Merging
 
-  /// Notices what a change that is about to be merged into a row contradicts.
+  /// Notices the conflicts of a change that is about to be merged into a row.
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
     if try CopiedVersions.isMade(by: change, row, session) { return }
     switch (change.action, row.state.existence) {
@@ -87,11 +85,11 @@ final class ConflictRecorder {
       warnMissing(.rowMissingForDelete, row)
     case (.delete, _), (.erase, _):
       try noteDeletion(change, row)
-      // What its author had edited before, if the row is shown all the same.
+      // Also the cells that its author edited before, in case the row is still shown.
       try noteCells(change, row)
     case (.insert, .deleted), (.update, .deleted):
-      // Of a row that is shown although it is deleted nothing is lost, unless another one is shown in
-      // its place. One that was deleted a moment ago is still in its table.
+      // A row that is shown although it is deleted loses nothing, unless another row is shown in
+      // its place. A row that was deleted a moment ago is still in its table.
       if row.shown != nil, row.wasDead, !row.wasBorrowed {
         try noteCells(change, row)
       } else {
@@ -112,7 +110,7 @@ final class ConflictRecorder {
   private func noteCells(_ change: WorkingSet.Change, _ row: WorkingRow) throws {
     guard change.concurrency.isPossible else { return }
     for cell in change.cells {
-      // What is added to a counter contradicts nothing.
+      // An addition to a counter contradicts nothing.
       if case .added = CounterValue(cell.value),
         session.schema[row.key.table].columns[cell.column].domain == .counter
       {
@@ -143,7 +141,8 @@ final class ConflictRecorder {
     let isUnpublished = try session.isUnpublished(local.stamp)
     if try supersede(entry) { return }
     if let index = decisionIndex[cell] {
-      // An earlier one of this transaction has come over the own value.
+      // An earlier change of this transaction already conflicts with this
+      // device's own value.
       if session.clients.precedes(decisions[index].remote.stamp, remote.stamp) {
         decisions[index].remote = remote
       }
@@ -167,7 +166,7 @@ final class ConflictRecorder {
         remote: remote))
   }
 
-  /// Whether what comes is this device's own, applied again: it is the local
+  /// Whether the change is this device's own, applied again: it is the local
   /// side all the same.
   private func isReturning(_ local: LocalStamp?, _ remote: LocalStamp?) -> Bool {
     isOwn(remote?.client) && !isOwn(local?.client)
@@ -177,8 +176,8 @@ final class ConflictRecorder {
     client.map { $0 == session.own || $0 == formerSelf } ?? false
   }
 
-  /// Whether a question is open for the cell or the row: then it goes on with
-  /// what has come, and the journal keeps it as it was.
+  /// Whether a question is open for the cell or the row: then the question
+  /// takes the new values, and the journal keeps its former version.
   private func supersede(_ entry: ConflictJournal.Entry) throws -> Bool {
     guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
     var history = open
@@ -189,7 +188,7 @@ final class ConflictRecorder {
       open.local = entry.local
       open.localStamp = entry.localStamp
     } else if !isFromRemote {
-      // Somebody's later value, of which the question knows nothing.
+      // A later value of another device, which the question does not contain.
       _ = try add(entry)
     }
     open.remote = entry.remote
@@ -233,7 +232,7 @@ final class ConflictRecorder {
     let returns =
       change.action == .insert
       && session.clients.precedes(row.state.existenceStamp, change.stamp)
-    // Who inserts it again in knowledge of its deletion contradicts nothing.
+    // An author who knows of the deletion and inserts the row again contradicts nothing.
     if returns, !isConcurrent { return }
     count += 1
     var newest = change.action == .insert ? change.stamp : .zero
@@ -257,8 +256,8 @@ final class ConflictRecorder {
     }
   }
 
-  /// Enters a conflict about a row's existence; `edit` is the side that did
-  /// not delete it, and `changes` what it changes in the row as it is here.
+  /// Enters a conflict about a row's existence; `edit` is the side that did not
+  /// delete it, and `changes` are its changes to the row as it is here.
   private func noteExistence(
     _ entry: ConflictJournal.Entry, edit: Conflict.Outcome, of row: WorkingRow,
     changing changes: [(column: Int, value: Value, stamp: LocalStamp)] = []
@@ -297,7 +296,7 @@ final class ConflictRecorder {
 
   // MARK: - Rows that are not shown
 
-  /// Notes what became of a row, with what is kept of it.
+  /// Enters what became of a row; `kept` is what bookkeeping keeps of it.
   func settled(_ row: WorkingRow, _ kept: KeptRow?) throws {
     if row.isVisible || row.isElsewhere {
       guard row.wasKept || noted.contains(row.key) else { return }
@@ -306,7 +305,7 @@ final class ConflictRecorder {
       return
     }
     if row.isDead, row.wasDead, row.shown != nil {
-      // Nothing holds it any more: what was said of it goes only now.
+      // Nothing holds the row any more: its values are lost only now.
       _ = try add(hidden(row, .existence, .deleteWins, nil))
     }
     guard case .parked(let reason) = kept?.reason, row.isLiving,
@@ -343,7 +342,7 @@ final class ConflictRecorder {
       remote: isLocal ? nil : cells)
   }
 
-  // MARK: - What entries say of a row
+  // MARK: - What entries contain of a row
 
   private func knownCells(_ row: WorkingRow) -> [ConflictJournal.Entry.Cell] {
     Self.cells(row.values)
@@ -374,7 +373,7 @@ final class ConflictRecorder {
         code, table: name, message: "\(what) came for rows of \(name) that were never seen"))
   }
 
-  /// Warns of columns and of references apart.
+  /// Warns of columns and of references separately.
   private func warn(
     _ code: SyncWarning.Code, _ referenceCode: SyncWarning.Code, _ columns: [Int],
     _ table: TableSchema

@@ -1,18 +1,19 @@
 import SyncModel
 
-/// What one state of a client has added to counters since it parted from
-/// another: a sum of the client that the state has become.
+/// The additions to counters that one state of a client has made since it
+/// parted from another: they become a sum of the client that the state has
+/// become.
 ///
-/// The former client's sum is that of the other state, which goes on with it.
-/// Both together are what was added before they parted, and what each of them
-/// has added since.
+/// The former client's sum is that of the other state, which continues it. Both
+/// sums together are the additions before the states parted and those of each
+/// since.
 final class CounterBranch {
   private let session: StoreSession
   private let former: ClientIdentifier
   private let new: ClientIdentifier
   private var branches: [Place: Branch] = [:]
 
-  /// A counter, from the time on when it was set.
+  /// A counter since it was set.
   private struct Place: Hashable {
     var row: RowKey
     var column: Int
@@ -24,7 +25,7 @@ final class CounterBranch {
     var common: Counter.Sum?
     /// The former client's sum in this state.
     var former: Counter.Sum
-    /// What was added in between.
+    /// What this state has added since.
     var added: Counter.Sum
   }
 
@@ -34,8 +35,8 @@ final class CounterBranch {
     self.new = new
   }
 
-  /// The changes, of which all stamps are named, with the new client's sums
-  /// in the place of the former one's.
+  /// Returns the changes, in which all stamps are named, with the new client's
+  /// sums in place of the former client's.
   func move(_ changes: TableChanges) throws -> TableChanges {
     guard let table = session.schema.table(wireName: changes.table) else { return changes }
     let counters = changes.columns.map { name in
@@ -98,7 +99,7 @@ final class CounterBranch {
     return .added(sum: added.value, before: known?.added, since: place.since)
   }
 
-  /// Has the store's own counters say the same.
+  /// Changes the store's own counters likewise.
   func settle() throws {
     let rounded = WorkingSet(session: session)
     for (place, branch) in branches {
@@ -112,8 +113,8 @@ final class CounterBranch {
       counter.sums[new] = branch.added
       kept.cells[position].value = CounterValue.counter(counter).encoded
       try session.replaceCells(of: place.row, with: kept.cells)
-      // Reals may add up otherwise in the last bit. What is in the log counts
-      // from what is shown.
+      // The sum of reals may differ in the last bit. The edits in the log count
+      // from the value that is shown.
       if counter.total != total, try !isEdited(place.row.table) { try rounded.row(place.row) }
     }
     _ = try Materializer(set: rounded).run()

@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// Where the references of rows lead that are merged.
+/// Where the references of merged rows lead.
 extension DatabaseMerge {
   func key(of row: FormerDatabase.Record, _ table: TableSchema) -> [Value] {
     if let key = row.localKey { return [key] }
     return table.identityPositions.map { row.values[$0] }
   }
 
-  /// Merges the rows first that a row refers to, however long the way is.
+  /// Merges a row after the rows that it refers to, however long the chain is.
   func mergeWithParents(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     struct Name: Hashable {
       var table: Int
@@ -57,7 +57,7 @@ extension DatabaseMerge {
       guard case .moved(let new) = try translation(values, reference) else { continue }
       let statement = try access.update(reference.columns)
       for (index, value) in (new + key).enumerated() { statement.bind(value, at: index + 1) }
-      // It is in the log as inserted, with whatever it holds then.
+      // The log has the row as inserted; sealing takes the values that it has then.
       try session.write(statement)
     }
   }
@@ -111,7 +111,7 @@ extension DatabaseMerge {
   }
 
   /// The values of a row that stays on the device, with references that follow
-  /// the rows that they lead to.
+  /// the rows to which they lead.
   func translate(
     _ values: [Value], _ references: [LocalTables.LocalReference]
   ) throws -> [Value] {

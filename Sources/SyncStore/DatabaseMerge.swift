@@ -2,13 +2,12 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Merges the rows of a database that knew nothing of the document, or was a
-/// store of another one, as edits of now: see Documentation/Lifecycle.md,
-/// “Join”.
+/// Merges the rows of a database that did not know the document, or was a store
+/// of another one, as edits made now: see Documentation/Lifecycle.md, “Join”.
 ///
-/// Tables come in order of their references, so that where a row's reference
-/// leads is known before the row is looked at; within circles of references,
-/// rows are followed one by one.
+/// Tables come in the order of their references, so that it is known where a
+/// reference leads before its row is merged. Within circles of references, rows
+/// are followed one by one.
 final class DatabaseMerge {
   let session: StoreSession
   private let former: FormerDatabase
@@ -23,15 +22,15 @@ final class DatabaseMerge {
   var readers: [Int: FormerDatabase.Reader] = [:]
   /// The tables that take part in circles of references.
   let circular: Set<Int>
-  /// Rows that refer to rows which refer to them: what is to be put right
-  /// once all are there.
+  /// References of rows that refer to one another, to be corrected once all
+  /// rows are there.
   var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
   private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
-  /// The greatest keys that were given out, or were there.
+  /// The greatest keys that were assigned or existed.
   private var greatestKeys: [Int: Int64] = [:]
   private(set) var report = MergedRows()
   private var seen = 0
-  /// So many rows pass between two looks at who waits.
+  /// The number of rows between two checks for cancellation.
   private static let interval = 1_000
 
   init(
@@ -80,7 +79,7 @@ final class DatabaseMerge {
     try finishCircles()
   }
 
-  /// Removes what was kept in between.
+  /// Removes the temporary data.
   func end() throws {
     readers = [:]
     uniqueLookups = [:]
@@ -91,7 +90,7 @@ final class DatabaseMerge {
 
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     let formerKey = key(of: row, table)
-    // Such a row is on no other device.
+    // A row with NULL in its key is on no other device.
     if table.localKey == nil, formerKey.contains(.null) { return }
     var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
     var open: [ForeignKey] = []
@@ -128,14 +127,14 @@ final class DatabaseMerge {
     }
   }
 
-  /// Notes where a row is, and takes along what stays on the device of it.
+  /// Notes where a row is, and takes over its values that stay on the device.
   private func keep(
     _ row: FormerDatabase.Record, at present: [Value], _ table: TableSchema, _ formerKey: [Value]
   ) throws {
     let access = try session.access(table.id)
     var key = present
     if table.localKey != nil, table.identity != .surrogate {
-      // Others refer to it by the key beside its identity.
+      // Other rows refer to it by the key beside its identity.
       key = try access.row(present)?.localKey.map { [.integer($0)] } ?? present
     }
     if key != formerKey {
@@ -159,20 +158,20 @@ final class DatabaseMerge {
 
   // MARK: - The row that the document has
 
-  /// The key of the row of the document that a row is.
+  /// The key of the document's row that is the same as a row; `nil` if there is none.
   private func presentRow(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
   ) throws -> [Value]? {
     let access = try session.access(table.id)
     if table.identity == .surrogate {
-      // Another device may have brought the row from where this one is.
+      // Another device that had the same row may have merged it already.
       if let key = try row.identity.flatMap(access.key), try access.row(key) != nil { return key }
       if let key = row.localKey, try access.row([key])?.values == values { return [key] }
     } else {
       let key = table.identityPositions.map { values[$0] }
       if try access.row(key) != nil { return key }
     }
-    // Two rows cannot have the same unique values: they are one.
+    // Two rows cannot have the same unique values: they are the same row.
     for lookup in try lookups(table) {
       let unique =
         lookup.index.isPlain
@@ -234,7 +233,7 @@ final class DatabaseMerge {
       guard let stamps else { return prefer == .local }
       let column = table.columns[cell.column]
       let stamp = try stamps.stamp(of: row.identity, table, column: column.name)
-      // What was added to a counter has no order.
+      // Additions to a counter have no order.
       return column.domain != .counter
         && session.clients.stamp(state?.stamp(of: cell.column) ?? .zero) < stamp
     }
@@ -258,8 +257,8 @@ final class DatabaseMerge {
     }
   }
 
-  /// Whether the document knows of a row that it was deleted after all that
-  /// was said of it here.
+  /// Whether the document knows that a row was deleted after its last change in
+  /// the former database.
   private func isDeleted(
     _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
   ) throws -> Bool {
@@ -287,8 +286,8 @@ final class DatabaseMerge {
       ofKey: table.identityPositions.map { values[$0] })
   }
 
-  /// A row's own key if nobody has it, or else one that no other row of the
-  /// database has either.
+  /// A row's own key if it is free, or else a key that no row of the two
+  /// databases has.
   private func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
     guard let name = table.localKey.map(quoted) else { return nil }
     let database = session.database
@@ -323,7 +322,7 @@ final class DatabaseMerge {
       localValues: values, as: RowKey(table: table.id, identity: identity), preferring: hint)
   }
 
-  /// Enters a row that cannot be in the document as it is.
+  /// Enters a row that the document cannot take as it is into the conflict journal.
   private func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
     _ message: String

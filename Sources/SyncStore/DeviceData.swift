@@ -2,12 +2,13 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What bookkeeping keeps for this device alone, in terms of tables, columns
-/// and clients that have other numbers once the store's content is another's.
+/// The bookkeeping that belongs to this device alone. It names tables, columns
+/// and clients by numbers, which change when the store takes over another
+/// store's content.
 ///
-/// It is read before the exchange and written after it. Of a table or a
-/// column that is no longer there the name is kept for the conflict journal
-/// (``FormerNames``), so that nothing in it becomes unreadable.
+/// It is read before the exchange and written after it. The names of tables and
+/// columns that are gone are kept for the conflict journal (``FormerNames``),
+/// so that all of it stays readable.
 struct DeviceData {
   private struct Base {
     var row: RowKey
@@ -19,7 +20,7 @@ struct DeviceData {
   private let clients: ClientRegistry
   private let bases: [Base]
 
-  /// Reads what there is.
+  /// Reads the bookkeeping of a session.
   init(_ session: StoreSession) throws {
     clients = session.clients
     let former = try FormerNames.read(session.database)
@@ -33,7 +34,7 @@ struct DeviceData {
           .merging(former.columns[table.id] ?? [:]) { here, _ in here })
     }
     tables.merge(former.tables) { here, _ in here }
-    // The application may have dropped some before.
+    // The application may have dropped some tables before.
     for id in try Int.fetchAll(session.database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")
     where tables[id] == nil {
       tables[id] = FormerNames.Table(
@@ -81,7 +82,7 @@ struct DeviceData {
       entry.row.table = places.table(former)
       entry.localStamp = try entry.localStamp.map { try stamp($0, session) }
       entry.remoteStamp = try entry.remoteStamp.map { try stamp($0, session) }
-      // Nobody can answer a question about what is not there.
+      // A question about a table or a column that is gone cannot be answered.
       let isGone =
         places.isGone(former) || (entry.column.map(FormerNames.isFormer(column:)) ?? false)
       if entry.status == .open, isGone { entry.status = .settled }
@@ -108,7 +109,7 @@ struct DeviceData {
   private func writeAuthors(_ table: String, _ session: StoreSession) throws {
     let database = session.database
     let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT client FROM \(table)")
-    // By way of negative numbers, since two clients may swap theirs.
+    // Negative numbers are used in between, since two clients may swap theirs.
     for number in numbers {
       try database.execute(
         sql: "UPDATE \(table) SET client = ? WHERE client = ?",
@@ -117,7 +118,7 @@ struct DeviceData {
     try database.execute(sql: "UPDATE \(table) SET client = -client - 1 WHERE client < 0")
   }
 
-  /// Where tables and columns are by now.
+  /// The new numbers of tables and columns.
   private struct Places {
     private var tables: [Int: Int] = [:]
     private var columns: [Int: [Int: Int]] = [:]

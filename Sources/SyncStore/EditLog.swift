@@ -4,18 +4,18 @@ import SyncModel
 /// The log of one table, read in the order in which it was written, a bounded
 /// number of rows at once.
 ///
-/// That order is mostly the one in which the rows lie in the file, and one
-/// statement joins the log with the rows, which makes reading them many times
-/// cheaper than each for itself in order of key. A row that is edited over a
-/// long time appears in several batches.
+/// That order is mostly the order of the rows in the file, and one statement
+/// joins the log with the rows, which is many times cheaper than reading each
+/// row by itself in order of key. A row that is edited over a long time appears
+/// in several batches.
 struct EditLog {
-  /// All that one batch says of one row.
+  /// The entries of one batch about one row, combined.
   struct Row {
     /// The kind of the oldest entry.
     ///
-    /// Where that cannot be, the row was there before: the entries of a
-    /// deletion and of a changed key come after what their foreign keys and
-    /// the triggers of those do.
+    /// If that kind is impossible, the row was there before: the entries of a
+    /// deletion and of a changed key come after the effects of their foreign
+    /// keys and of the triggers of those.
     var first: CaptureTriggers.Entry { insertions < (isPresent ? 1 : 0) ? .delete : oldest }
     fileprivate var oldest: CaptureTriggers.Entry
     /// How much more often it was inserted than deleted.
@@ -25,7 +25,7 @@ struct EditLog {
     var insertTime: HybridTime?
     /// When the newest entry was made.
     var lastTime = HybridTime.zero
-    /// Whether an entry says that the row may have gone.
+    /// Whether an entry shows that the row may be gone.
     var mayBeGone = false
     /// The updates since the last insert, in order of time.
     var updates: [Update] = []
@@ -35,18 +35,18 @@ struct EditLog {
     var cells: [Cell] = []
     /// The columns that were changed, also before a deletion.
     var changed = ColumnSet()
-    /// Where the values that it had when it went are among the batch's old
-    /// ones; `nil` if they were not recorded.
+    /// The index of its last values among the batch's old ones; `nil` if they
+    /// were not recorded.
     var old: Int?
-    /// Where the values before the first update are among the batch's old
+    /// The indexes of the values before the first update among the batch's old
     /// ones, by column.
     var bases: [Int: Int] = [:]
     /// Whether it was deleted while it was not shown.
     var isHidden = false
     /// Whether it is to be inserted as it is, if it is deleted.
     var isReborn = false
-    /// Whether it tells how a row was known that is known by another identity
-    /// now.
+    /// Whether it records the former identity of a row that has another
+    /// identity now.
     var isFormer = false
     fileprivate var hasAllCells = false
     fileprivate var hasOnlyUpdates = true
@@ -79,12 +79,12 @@ struct EditLog {
     var rows: [Row] = []
     /// The local values of the key columns.
     var keys: [ValueColumn]
-    /// Local values by position of column, those that are asked for by a
-    /// ``Row``'s cells.
+    /// Local values by position of column; the cells of a ``Row`` point to
+    /// them.
     var cells: [ValueColumn]
-    /// Local values of rows that went, by position of column.
+    /// Old local values of rows, by position of column.
     var olds: [ValueColumn]
-    /// How many entries tell of them.
+    /// The number of entries about these rows.
     var entryCount = 0
     /// Whether nothing was left in the log after it.
     var isLast = false
@@ -102,12 +102,12 @@ struct EditLog {
   private let session: StoreSession
   private let collations: [KeyCollation]
   private let cellPositions: [Int]
-  /// Where the statement gives the first cell.
+  /// The position of the first cell in the statement's result.
   private let firstCell: Int
   private let recorded: [Int]
-  /// Where the statement gives the first old value.
+  /// The position of the first old value in the statement's result.
   private let firstOld: Int
-  /// Since the first batch that was not the last one.
+  /// The rows of earlier batches that are not in their table; `nil` during the first batch.
   private var departed: DepartedRows?
   private var hasEntry: Bool
 
@@ -189,13 +189,13 @@ struct EditLog {
   private func add(
     to row: inout Row, _ cells: inout [ValueColumn], _ olds: inout [ValueColumn]
   ) throws {
-    // Where the clock went back, the order of the log decides.
+    // If the clock went back, the order of the log decides.
     let time = max(HybridTime(julianDay: statement.real(at: 1)), row.lastTime)
     row.lastTime = time
     let kind = try kind()
     if kind != .update {
       // A cascade updates a row under its new key before the triggers of the
-      // changed key say that it is inserted.
+      // changed key log its insertion.
       if row.hasOnlyUpdates { row.oldest = kind }
       row.hasOnlyUpdates = false
     }
@@ -212,7 +212,7 @@ struct EditLog {
       if !recorded.isEmpty { row.changed.formUnion(columns) }
       readBases(columns, of: &row, &olds)
       if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
-      // What is overwritten need not be remembered, so that a row that is
+      // Overwritten updates need not be remembered, so that a row that is
       // edited again and again takes no more room.
       while let last = row.updates.last, last.time == time || last.columns.isSubset(of: columns) {
         row.updates.removeLast()
@@ -220,8 +220,9 @@ struct EditLog {
       }
       row.updates.append(Update(time: time, columns: columns))
     case .delete:
-      // The log has deletions after what their foreign keys and the triggers
-      // of those do: a row that is there now was inserted again meanwhile.
+      // The log has deletions after the effects of their foreign keys and of
+      // the triggers of those: a row that is there now was inserted again
+      // meanwhile.
       row.insertions -= 1
       row.insertTime = row.isPresent ? time : nil
       if row.isPresent, !row.hasAllCells { readAllCells(of: &row, &cells) }
@@ -243,7 +244,7 @@ struct EditLog {
     }
   }
 
-  /// The columns and those that are one register with any of them.
+  /// The columns, and those that form one register with any of them.
   private func registers(of columns: ColumnSet) -> ColumnSet {
     guard !table.registers.isEmpty else { return columns }
     var result = columns
@@ -266,7 +267,7 @@ struct EditLog {
 
   private func readOldValues(of row: inout Row, _ olds: inout [ValueColumn]) {
     guard let first = recorded.first else { return }
-    // All columns of one row at one index, though some have more values.
+    // All columns of one row get the same index, though some have more values.
     let index = recorded.map { olds[$0].count }.max() ?? olds[first].count
     row.old = index
     for (offset, position) in recorded.enumerated() {
@@ -309,8 +310,9 @@ extension CaptureTriggers.Entry {
   }
 }
 
-/// What earlier batches said of rows that are not in their table: a later one
-/// tells of their deletion, which says all that was changed before it.
+/// The edits in earlier batches of rows that are not in their table: a later
+/// batch contains their deletion, which includes all columns that were changed
+/// before it.
 private struct DepartedRows {
   private let inserting: SQLStatement
   private let selecting: SQLStatement

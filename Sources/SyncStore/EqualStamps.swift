@@ -1,10 +1,11 @@
 import SyncModel
 
-// Of honest authors a stamp says one thing only. Where two files say different
-// things with one stamp, what counts must not depend on which came first.
+// Honest authors use a stamp for one change only. If two files contain
+// different changes with one stamp, the result must not depend on which came
+// first.
 
 extension Value {
-  /// Whether another value counts rather, of two with one stamp.
+  /// Whether another value with the same stamp wins over this one.
   func yields(to other: Value) -> Bool {
     if kind != other.kind { return kind.rawValue < other.kind.rawValue }
     switch (self, other) {
@@ -39,8 +40,8 @@ extension Value {
 }
 
 extension RowState.Existence {
-  /// What counts of two words of a row's existence with one stamp: that it is
-  /// deleted, and of two places where it lives on the greater identity.
+  /// Settles two changes of a row's existence with one stamp: the deletion
+  /// wins, and the greater of two identities under which the row lives on.
   static func settle(
     _ existence: inout RowState.Existence, _ destination: inout RowIdentity?,
     with other: RowState.Existence, _ otherDestination: RowIdentity?

@@ -4,13 +4,13 @@ import SyncModel
 
 /// The names of excluded columns that were renamed on this device.
 ///
-/// A trigger names them as long as it is there (``NamesTrigger``). It goes with a table that is
-/// made again, and the columns are to stay on this device all the same.
+/// A trigger names them as long as it exists (``NamesTrigger``). The trigger is lost when its table
+/// is made again, and the columns must stay on this device all the same.
 struct ExcludedNames: Codable, Equatable {
   /// By the name of their table in change sets.
   var columns: [SQLName: [SQLName]] = [:]
 
-  /// Where they are kept among what bookkeeping knows of the device.
+  /// The key of these names in `docsync_meta`.
   static let key = "excludedNames"
 
   static func read(_ database: Database) throws -> ExcludedNames {
@@ -32,6 +32,6 @@ struct ExcludedNames: Codable, Equatable {
 }
 
 extension TableSchema {
-  /// The excluded columns that have another name than the configuration's.
+  /// The excluded columns whose names differ from the configuration's.
   var renamedExclusions: [SQLName] { excludedColumns.subtracting(excludedNames).sorted() }
 }

@@ -4,10 +4,11 @@ import SyncModel
 /// How the references of rows that exist are shown.
 extension ExistenceRule {
   /// Decides how the references of the rows that exist are shown now that it is
-  /// known who stands in for whom. Returns those for which it may matter.
+  /// known which row stands in for which. Returns the rows for which it may
+  /// matter.
   ///
-  /// An identity that contains others comes after them. Where that runs in a
-  /// circle, and for what comes after it, rows keep their identities.
+  /// An identity that contains other identities is decided after them. In a
+  /// circle of identities, and after one, rows keep their identities.
   func layStandIns() throws -> [WorkingRow] {
     var pending: [WorkingRow] = []
     for row in set.rows {
@@ -36,7 +37,7 @@ extension ExistenceRule {
         && (row.overlays != row.ownOverlays || row.shownIdentity != nil
           || row.links.contains { $0.row?.standIn != nil || $0.row?.shownIdentity != nil })
     }
-    // Once more, with what came after them.
+    // Once more, with the rows that came after them.
     for row in leaning {
       try lay(over: row, keepsIdentity: waiting.contains(ObjectIdentifier(row)))
     }
@@ -48,8 +49,8 @@ extension ExistenceRule {
     link.key.columns.contains { table.columns[$0].isIdentity }
   }
 
-  /// The row that a reference is to be shown to lead to; `nil` for one outside
-  /// the set. Nothing refers to itself because of a stand-in.
+  /// The row to which a reference is to be shown to lead; `nil` for a row
+  /// outside the set. No row refers to itself because of a stand-in.
   private func lead(of link: WorkingRow.Link, from row: WorkingRow) -> WorkingRow? {
     link.row?.standIn.flatMap { $0 === row ? nil : $0 } ?? link.row
   }
@@ -66,7 +67,7 @@ extension ExistenceRule {
       if isIdentifying, keepsIdentity { continue }
       if try exists(link) {
         guard let target = shownTarget(of: link, from: row) else { continue }
-        // By its identity, not as the row spells it, which may change.
+        // Takes the identity and not the row's spelling of the key, which may change.
         let values = try session.schema[target.table].referredValues(
           of: target.identity, by: link.key)
         for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
@@ -86,7 +87,7 @@ extension ExistenceRule {
     row.shownIdentity = try identity(ofShown: row, table)
   }
 
-  /// The identity that a row has as it is shown, if that is another one.
+  /// The identity of a row as it is shown, if that differs from its own.
   private func identity(ofShown row: WorkingRow, _ table: TableSchema) throws -> RowIdentity? {
     let positions = table.identityPositions
     guard positions.contains(where: { row.overlays[$0] != nil }) else { return nil }
@@ -95,8 +96,8 @@ extension ExistenceRule {
     return identity == row.key.identity ? nil : identity
   }
 
-  /// The row that a reference is shown to lead to; `nil` if that is the one
-  /// that it names.
+  /// The row to which a reference is shown to lead; `nil` if it is the row that
+  /// the reference names.
   private func shownTarget(of link: WorkingRow.Link, from row: WorkingRow) -> RowKey? {
     guard let lead = lead(of: link, from: row) else { return link.isMoved ? link.target : nil }
     if let identity = lead.shownIdentity {
@@ -105,15 +106,16 @@ extension ExistenceRule {
     return lead !== link.row || link.isMoved ? lead.key : nil
   }
 
-  /// What a column shows instead of a reference that SQLite does not keep,
-  /// whose row is gone: NULL, if it can be, or its default, or what is empty.
+  /// The value that a column shows in place of a reference that SQLite does not
+  /// enforce and whose row is gone: NULL if allowed, or the default, or an
+  /// empty value.
   private func valueForNothing(
     in column: Int, _ link: WorkingRow.Link, _ table: TableSchema
   ) throws -> Value {
     if let target = link.target, try !isKnown(target),
       let key = session.schema[target.table].originalKey(of: target.identity)
     {
-      // By an earlier version, which had an identity for a key without a row.
+      // An earlier version wrote it, which had an identity for a key without a row.
       return .integer(key)
     }
     guard table.columns[column].isNotNull else { return .null }
@@ -129,7 +131,7 @@ extension ExistenceRule {
     }
   }
 
-  /// The logical value that a column has by default. A key among defaults is
+  /// The logical value that a column has by default. A default that is a key is
   /// that of a row from before syncing.
   private func defaultValue(of column: Int, _ table: TableSchema) throws -> Value {
     let value = try set.absentValues.values(of: table)[column]

@@ -4,17 +4,16 @@ import SyncModel
 /// The first step of materialization: which rows of a working set exist, and
 /// which references are shown otherwise than they are.
 ///
-/// A row that was deleted comes back if a row that exists refers to it and
-/// the schema would have refused to delete it; a row goes with one that is
-/// deleted if the schema would have deleted it along. The set grows by all
-/// rows that have a say in that.
+/// A deleted row comes back if a row that exists refers to it and the schema
+/// would have refused to delete it. A row goes with a deleted row if the schema
+/// would have deleted it along. The set grows by all rows that affect this.
 final class ExistenceRule {
   let set: WorkingSet
   let session: StoreSession
-  /// Where a row outside the set stands; asked once.
+  /// What is known of rows outside the set; each is looked up once.
   private var outside: [RowKey: OutsideRow] = [:]
 
-  /// The tables whose rows were loaded that are shown although they are deleted.
+  /// The tables whose rows that are shown although they are deleted have been loaded.
   private var tablesOfUndead: Set<Int> = []
 
   init(set: WorkingSet) {
@@ -41,9 +40,9 @@ final class ExistenceRule {
     } while set.count > count
   }
 
-  /// Loads the rows that are shown although they are deleted, if a row that may have held them is gone
-  /// or refers elsewhere. It may have held them by way of living rows, of which nothing is kept, so
-  /// that following references does not find them.
+  /// Loads the rows that are shown although they are deleted, if a row that may have held them is
+  /// gone or refers elsewhere. It may have held them through living rows that bookkeeping does not
+  /// keep, so that following references does not find them.
   private func loadUndead() throws {
     let undead = try session.undeadRows()
     guard !undead.isEmpty else { return }
@@ -64,8 +63,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Parents of which more is known than their tables show: of all others the
-  /// existence is plain.
+  /// Loads the parents about which more is known than their tables show: all
+  /// other parents exist if their tables show them.
   private func loadParents() throws {
     var position = 0
     while position < set.rows.count {
@@ -87,7 +86,7 @@ final class ExistenceRule {
       guard seen.insert(target).inserted else { continue }
       if set[target] == nil, try look(at: target) == .kept { try set.row(target) }
       guard let row = set[target] else { continue }
-      // Also where it lived before it came back: what was held there may go.
+      // Also follows the former moves of a row that came back: rows held there may go.
       let destinations = [
         row.isLiving ? nil : row.movedTo, row.wasLiving ? nil : row.loadedMovedTo,
       ]
@@ -95,8 +94,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Rows that are deleted, or would go with one that is, and rows that others
-  /// may have waited for.
+  /// Rows that are deleted or would go with a deleted row, and rows for which
+  /// other rows may have waited.
   private func concerned() throws -> [WorkingRow] {
     var result = set.rows.filter {
       $0.isDead || $0.isLiving != $0.wasLiving || $0.shown == nil || $0.isEdited
@@ -122,8 +121,8 @@ final class ExistenceRule {
     return result
   }
 
-  /// Whether a column changed by which others refer to a row, beside its
-  /// identity.
+  /// Whether other rows refer to a row by a column that has changed, apart from
+  /// its identity.
   private func isReferredOtherwise(_ row: WorkingRow) -> Bool {
     guard row.values != row.loadedValues else { return false }
     let table = session.schema[row.key.table]
@@ -136,7 +135,7 @@ final class ExistenceRule {
     }
   }
 
-  /// Rows in their tables that refer to a row.
+  /// Loads the rows in their tables that refer to a row.
   func loadChildren(of row: WorkingRow) throws {
     guard let shown = row.shown, !row.hasExpandedChildren else { return }
     row.hasExpandedChildren = true
@@ -162,8 +161,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Rows in their tables with a value that is the key of a row of which
-  /// nothing was known so far: it refers to that row from now on.
+  /// Loads the rows in their tables with a value that is the key of a row that
+  /// was unknown so far: the value refers to that row from now on.
   func loadStrangers(of row: WorkingRow) throws {
     guard !row.hasExpandedStrangers else { return }
     row.hasExpandedStrangers = true
@@ -188,8 +187,8 @@ final class ExistenceRule {
   }
 
   /// Whether logical values in the columns of a reference are plain values:
-  /// SQLite does not ask for their row, and they name none, or one of which
-  /// nothing was ever said.
+  /// SQLite does not enforce the reference, and they name no row, or a row that
+  /// is not known.
   func isPlain(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     guard !key.isEnforced else { return false }
     let parent = session.schema[key.parent]
@@ -198,8 +197,8 @@ final class ExistenceRule {
     return try !isKnown(RowKey(table: parent.id, identity: identity))
   }
 
-  /// Whether anything was ever said of the row that the logical values of a
-  /// reference name, or it was there before.
+  /// Whether the row that the logical values of a reference name is known, from
+  /// a change of its existence or because it was there before.
   func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
     let parent = session.schema[key.parent]
     guard let identity = parent.identity(for: values, of: key) else { return false }
@@ -212,7 +211,7 @@ final class ExistenceRule {
     return try session.isKnown(target)
   }
 
-  /// Kept rows that refer to a row, as it is or as it is shown.
+  /// Loads the kept rows that refer to a row, as it is or as it is shown.
   func loadWaiters(for row: WorkingRow) throws {
     guard !row.hasExpandedWaiters else { return }
     row.hasExpandedWaiters = true
@@ -258,8 +257,8 @@ final class ExistenceRule {
       key: key, target: target, row: set[target], path: path, isMoved: target != named)
   }
 
-  /// Where a row lives on whose key was changed, however often, and by which
-  /// rows. If the moves run in a circle, the row itself.
+  /// The row as which a row lives on whose key was changed, however often, and
+  /// the rows on the way. If the moves run in a circle, the row itself.
   private func destination(of named: RowKey) -> (target: RowKey, path: [RowKey]) {
     var target = named
     var path: [RowKey] = []
@@ -282,7 +281,7 @@ final class ExistenceRule {
 
   // MARK: - Deciding
 
-  /// Decides which rows exist and what is laid over their references.
+  /// Decides which rows exist and which values are shown over their references.
   func decide() throws {
     for row in set.rows {
       row.standIn = nil
@@ -304,7 +303,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Repeats: who goes with the dead, who exists, whom they hold.
+  /// Repeats three decisions while rows come back: which rows go with deleted
+  /// ones, which rows exist, and which rows these hold.
   private func rescue() {
     var children: [ObjectIdentifier: [WorkingRow]] = [:]
     for row in set.rows {

@@ -1,8 +1,9 @@
 import GRDB
 import SyncModel
 
-/// What other rows may have to do with the exported edits of a table: rows
-/// that refer to its, that they refer to, and that are hidden because of them.
+/// The rows that the exported edits of a table may concern: rows that refer to
+/// its rows, rows to which these refer, and rows that are hidden because of
+/// them.
 struct ExportedDependents {
   private let session: StoreSession
   private let table: TableSchema
@@ -23,7 +24,7 @@ struct ExportedDependents {
         key,
         try SQLStatement(
           "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))"
-            // Others do not have a row without a key.
+            // Other devices do not have a row without a key.
             + (parent.canLoseKeys ? " AND NOT (\(parent.isWithoutKey(parent.quotedName)))" : ""),
           on: session.database)
       )
@@ -95,8 +96,8 @@ struct ExportedDependents {
     return try check.key.isEnforced || session.isKnown(values, by: check.key)
   }
 
-  /// Whether a reference that holds for no row, since a column of it is NULL, has in another column
-  /// the key of a row that is gone.
+  /// Whether a reference that leads to no row, since one of its columns is NULL, has in another
+  /// column the key of a row that is gone.
   private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     try zip(values, key.columns).contains { value, column in
       guard case .key(let parent) = table.columns[column].domain,

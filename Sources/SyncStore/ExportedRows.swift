@@ -7,7 +7,7 @@ struct ExportedRows {
   private let session: StoreSession
   private var changes: TableChanges
   private var shapes: [[Int]: UInt32] = [:]
-  /// The bytes of content when it was last asked whether there are enough.
+  /// The bytes of content at the last check for a full change set.
   private var checkedContent = 0
 
   private static let largeContent = 1 << 18
@@ -29,8 +29,8 @@ struct ExportedRows {
   /// Appends a cell of the row at hand.
   mutating func appendCell(_ value: Value, to index: Int) { changes.cells[index].append(value) }
 
-  /// Appends the cell of the row at hand that is in a row of the local values
-  /// of a column.
+  /// Appends a cell of the row at hand: the value in a row of a column's local
+  /// values.
   mutating func appendCell(
     _ values: ValueColumn, at row: Int, of position: Int, to index: Int
   ) throws {
@@ -44,8 +44,8 @@ struct ExportedRows {
     }
   }
 
-  /// Appends all cells of the row at hand: those that are beneath what is shown,
-  /// and else those in rows of the local values of the columns.
+  /// Appends all cells of the row at hand: the values beneath the shown ones, where there are any,
+  /// and otherwise the local values in rows of the columns.
   mutating func appendCells(
     of positions: [Int], _ values: [ValueColumn], at rows: [Int], beneath: [Int: Value]
   ) throws {
@@ -58,7 +58,7 @@ struct ExportedRows {
     }
   }
 
-  /// Says when a cell of the row at hand was edited, if not with the row.
+  /// Records when a cell of the row at hand was edited, if not with the row.
   mutating func appendException(column: Int, time: HybridTime) {
     changes.exceptions.append(
       StampException(
@@ -72,7 +72,7 @@ struct ExportedRows {
       StampException(row: changes.count, column: nil, stamp: session.clients.stamp(stamp)))
   }
 
-  /// Says where the row at hand lives on.
+  /// Records where the row at hand lives on.
   mutating func appendMove(to destination: RowIdentity) {
     changes.moves.append(RowMove(row: changes.count, destination: destination))
   }
@@ -115,9 +115,9 @@ struct ExportedRows {
 
   // MARK: - Handing over
 
-  /// Hands over what is enough for a change set. After the row of a number,
-  /// it looks only if that may be so: many rows weigh what is expected of
-  /// them; a few may hold large values.
+  /// Hands over the changes if they are enough for a change set. After the row
+  /// of a number, it checks only after every 256 rows, when there are enough
+  /// rows, or after large values.
   mutating func finishIfFull(_ builder: ChangeSetBuilder, afterRow count: Int? = nil) throws {
     if let count {
       let content = contentCount
@@ -137,7 +137,7 @@ struct ExportedRows {
     return count
   }
 
-  /// Hands over what remains.
+  /// Hands over the remaining changes.
   mutating func finish(_ builder: ChangeSetBuilder) throws {
     try builder.add(changes)
     changes = Self.emptyChanges(table)

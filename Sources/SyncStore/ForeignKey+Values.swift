@@ -45,8 +45,8 @@ extension TableSchema {
     return Int64(bitPattern: bits.low)
   }
 
-  /// The logical values by which a row with an identity is referred to;
-  /// `.null` for a column that the identity does not tell.
+  /// The logical values by which a row with an identity is referred to; `.null`
+  /// for a column that the identity does not contain.
   func referredValues(of row: RowIdentity, by reference: ForeignKey) throws -> [Value] {
     let key =
       identity == .surrogate
@@ -90,7 +90,7 @@ extension TableSchema {
 extension WorkingRow {
   /// The logical values of the columns that a reference to this row names.
   ///
-  /// - Parameter isShown: Whether they are those that are shown.
+  /// - Parameter isShown: Whether to take the values that are shown.
   func referredValues(
     _ reference: ForeignKey, _ table: TableSchema, isShown: Bool = true
   ) -> [Value] {

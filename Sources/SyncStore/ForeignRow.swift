@@ -1,8 +1,7 @@
 import GRDB
 import SyncModel
 
-/// What is kept of a row, or of those of its cells, that this store has no
-/// table or no column for.
+/// A row, or some of its cells, for which this store has no table or no column.
 struct ForeignRow {
   /// A cell, with the number of its column.
   struct Cell {
@@ -14,10 +13,10 @@ struct ForeignRow {
   /// Whether the row exists; `unsaid` where the store has its table.
   var existence = RowState.Existence.unsaid
   var existenceStamp = LocalStamp.zero
-  /// The newest deletion that took all older cells along; zero for none, or
-  /// where the store has the table.
+  /// The stamp of the newest deletion that took all older cells along; zero for
+  /// none, or where the store has the table.
   var silence = LocalStamp.zero
-  /// The key that the row has at its author's.
+  /// The key of the row on its author's device.
   var keyHint: Int64?
   /// Where a deleted row lives on.
   var destination: RowIdentity?
@@ -59,7 +58,7 @@ struct ForeignRow {
     self.destination = destination
   }
 
-  /// Forgets the cells that a deletion took along.
+  /// Forgets the cells that a deletion takes along.
   mutating func silence(
     before stamp: LocalStamp, _ precedes: (LocalStamp, LocalStamp) -> Bool
   ) {
@@ -72,9 +71,10 @@ struct ForeignRow {
 // MARK: - Bytes
 
 extension ForeignRow {
-  /// Bytes for bookkeeping: existence, its stamp, that of silence, whether
-  /// there is a key hint and the hint, likewise a destination; the number and
-  /// the stamps of the cells; their columns and values.
+  /// The row as bytes for bookkeeping: its existence with the stamp, the stamp
+  /// of `silence`, whether there is a key hint and the hint, likewise a
+  /// destination; the number and the stamps of the cells; their columns and
+  /// values.
   var bytes: [UInt8] {
     var bytes: [UInt8] = [existence.rawValue]
     Self.append(existenceStamp, to: &bytes)

@@ -2,14 +2,14 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What other devices say of tables and columns that this store does not
-/// have: kept with stamps and merged like anything else, until the
+/// Other devices' changes to tables and columns that this store does not have.
+/// They are kept with their stamps and merged like all others, until the
 /// application makes the table or the column.
 ///
-/// It goes along with whole stores, so that a device that starts from one
-/// misses nothing.
+/// Whole stores contain them, so that a device that starts from one misses
+/// nothing.
 final class ForeignRows {
-  /// A table as change sets speak of it.
+  /// A table as change sets name it.
   struct Table {
     var id: Int
     var wireName: SQLName
@@ -27,7 +27,7 @@ final class ForeignRows {
 
   // MARK: - Keeping
 
-  /// Merges what a change set says of a table into what is kept.
+  /// Merges a change set's changes of a table into the kept rows.
   ///
   /// - Parameters:
   ///   - columns: The change set's columns to keep; `nil` for all, and the
@@ -87,8 +87,8 @@ final class ForeignRows {
     }
   }
 
-  /// The identity of a row of an unknown table: which spellings of a key are
-  /// one is not known before the table is here.
+  /// The identity of a row of an unknown table: before the table is here, it is
+  /// not known which spellings of a key are the same.
   private static func identity(of row: Int, _ changes: TableChanges) -> RowIdentity {
     if changes.identity == .surrogate, case .blob(let bytes) = changes.keys[0][row] {
       return RowIdentity(bytes: bytes)
@@ -111,8 +111,8 @@ final class ForeignRows {
     try store(row, identity, of: table.id)
   }
 
-  /// Tables, and columns as `table.column`, of which something is kept and
-  /// that a schema does not have.
+  /// Tables, and columns as `table.column`, that a schema does not have and of
+  /// which rows are kept.
   func unknownNames(_ schema: StoreSchema) throws -> [SQLName] {
     var names: Set<SQLName> = []
     for table in try all() where try !rows(of: table, after: nil, limit: 1).isEmpty {
@@ -239,7 +239,7 @@ final class ForeignRows {
 }
 
 extension StoreSchema {
-  /// The table here that a kept one is.
+  /// The table of this schema that is the same as a kept one.
   func table(for foreign: ForeignRows.Table) -> TableSchema? {
     guard let table = table(wireName: foreign.wireName), table.identity.kind == foreign.kind,
       table.identity == .surrogate || table.wireKeyColumns == foreign.keyColumns

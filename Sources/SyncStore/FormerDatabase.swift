@@ -2,12 +2,11 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A database with rows that are to be merged into a document: what there is
-/// in it.
+/// The contents of a database whose rows are to be merged into a document.
 ///
-/// Of bookkeeping of ours, if there is any, the identities of rows are of use:
-/// others who had the rows as well merge them by these. Stamps are if both
-/// documents stem from one.
+/// If it has bookkeeping of ours, the identities of its rows are used: other
+/// devices that had the same rows merge them by these. Its stamps are used if
+/// both documents stem from one.
 final class FormerDatabase {
   /// A table with rows.
   struct Table {
@@ -30,7 +29,7 @@ final class FormerDatabase {
   }
 
   let database: Database
-  /// What tells of it, if it was under sync.
+  /// Its bookkeeping, if it was under sync.
   let session: StoreSession?
   /// By name, in lower case.
   private(set) var tables: [SQLName: Table] = [:]
@@ -40,7 +39,7 @@ final class FormerDatabase {
   /// were made.
   private(set) var entries: [Entry] = []
 
-  /// - Parameter session: Reads the bookkeeping in it, which tells the
+  /// - Parameter session: Reads the bookkeeping in it, which contains the
   ///   identities of rows; `nil` if there is none.
   init(_ database: Database, session: StoreSession? = nil) throws {
     self.database = database
@@ -85,7 +84,7 @@ final class FormerDatabase {
     }
   }
 
-  /// What a document has to know of a row.
+  /// The data of a row that a document needs.
   struct Record {
     /// The values of the synchronized columns, in the document's order.
     var values: [Value]

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The names of tables and columns that the store had and has no more, and of
-/// which the conflict journal still speaks.
+/// The names of tables and columns that the store has no more and that the
+/// conflict journal still mentions.
 struct FormerNames: Codable {
   struct Column: Codable {
     var name: SQLName
@@ -20,7 +20,7 @@ struct FormerNames: Codable {
 
   /// By the negative numbers that stand for them in the journal.
   var tables: [Int: Table] = [:]
-  /// Of tables that are there, by their numbers in the journal.
+  /// The columns that are gone from existing tables, by their numbers in the journal.
   var columns: [Int: [Int: Column]] = [:]
 
   /// Numbers of columns that are gone begin here, below that of the key.
@@ -55,7 +55,7 @@ struct FormerNames: Codable {
     return number
   }
 
-  /// Where they are kept among what bookkeeping knows of the device.
+  /// The key of these names in `docsync_meta`.
   static let key = "formerNames"
 
   static func read(_ database: Database) throws -> FormerNames {

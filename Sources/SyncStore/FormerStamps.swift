@@ -1,16 +1,15 @@
 import GRDB
 import SyncModel
 
-/// When everything was said of the rows of a store that is merged into a
-/// document that stems from the same one as its own.
+/// The stamps of the rows of a store that is merged into a document, if the
+/// store's document and this one stem from the same document.
 ///
-/// Two documents have nothing to do with one another unless they share the
-/// secret by which rows are found among the stamps.
+/// Two documents are unrelated unless they share the secret by which rows are
+/// found among the stamps.
 struct FormerStamps {
   private let session: StoreSession
 
-  /// `nil` if the store's document and that of `other` have nothing to do with
-  /// one another.
+  /// `nil` if the store's document and that of `other` are unrelated.
   init?(_ former: StoreSession, other: Database) throws {
     guard
       let key = try Bookkeeping.meta("fingerprintKey", former.database),
@@ -27,7 +26,7 @@ struct FormerStamps {
     return try access.stamps.state(of: access.fingerprint(row))
   }
 
-  /// When a cell was said, by the name of its column.
+  /// The stamp of a cell, by the name of its column.
   func stamp(of row: RowIdentity, _ table: TableSchema, column: SQLName) throws -> Stamp {
     guard let state = try state(row, table),
       let position = session.schema.table(named: table.name)?.columns.firstIndex(where: {
@@ -37,7 +36,7 @@ struct FormerStamps {
     return session.clients.stamp(state.stamp(of: position))
   }
 
-  /// When something was said last of a row.
+  /// The newest stamp of a row.
   func latest(of row: RowIdentity, _ table: TableSchema) throws -> Stamp {
     guard let state = try state(row, table) else { return .zero }
     let stamps = [state.existenceStamp, state.cellStamp] + state.exceptions.map(\.stamp)

@@ -1,20 +1,20 @@
 import GRDB
 import SyncModel
 
-/// The local keys of a table's log that lead to a row no more.
+/// The local keys in a table's log that no longer lead to a row.
 struct LoggedKeys {
-  /// Those that rows had before the edits, if these may have taken them.
+  /// Keys that rows had before the edits, if the edits may have removed them.
   var gone: Set<Int64>
-  /// Those of rows that came and went: nothing is said of them.
+  /// Keys of rows that came and went: change sets do not mention these rows.
   var unseen: Set<Int64>
 }
 
 extension TableAccess {
-  /// The identity of the row that a local key leads to: one that has it, or
-  /// had it until an edit that is not sealed. `nil` if there is none.
+  /// The identity of the row that a local key leads to: a row that has the key, or had it until an
+  /// edit that is not sealed. `nil` if there is none.
   ///
-  /// - Parameter countsUnseen: Whether a row counts that came and went, of
-  ///   which nothing is said.
+  /// - Parameter countsUnseen: Whether rows count that came and went, and that change sets do not
+  ///   mention.
   func identity(ofKeyInUse key: Int64, countsUnseen: Bool = false) throws -> RowIdentity? {
     if table.identity == .surrogate {
       if let identity = try explicitIdentity(of: key) {
@@ -32,14 +32,14 @@ extension TableAccess {
     return try identity(ofLocalKey: key)
   }
 
-  /// Whether a local key that no row has was given to a row with declared columns by the edits in
-  /// the log, and that row has gone again, so that nobody else ever knew it by that key.
+  /// Whether the edits in the log gave a local key to a row with declared columns and removed that
+  /// row again, so that no other device ever knew it by that key. No row has the key now.
   private func cameAndWent(_ key: Int64, as values: [Value]) throws -> Bool {
     try !wasTakenBefore(key) && row(values) == nil
   }
 
-  /// Whether a row that is older than syncing may have had a key until it went unseen: the table
-  /// was made again and is not compared yet.
+  /// Whether a row that is older than syncing may have had a key until it was removed unnoticed:
+  /// the table was remade and is not compared yet.
   private func mayHaveGoneUnseen(_ key: Int64) throws -> Bool {
     guard table.hasUnstampedRows, try session.tablesToCompare().contains(table.id),
       try session.originalKeys().contains(key, of: table)
@@ -73,15 +73,15 @@ extension TableAccess {
     return keys
   }
 
-  /// Whether others know a row with a local key. Of one that REPLACE took away, the log says only
-  /// that it was inserted.
+  /// Whether other devices know the row with a local key. If REPLACE removed the row, the log
+  /// contains only its insertion.
   private func isKnown(_ key: Int64) throws -> Bool {
     guard let identity = try explicitIdentity(of: key) else { return false }
     return try stamps.state(of: fingerprint(identity))?.existence == .inserted
   }
 
-  /// Reads which keys of the log lead to a row no more. Sealing calls this before it notes that a row
-  /// is deleted: afterwards that row would seem never to have been known to others.
+  /// Reads which keys in the log no longer lead to a row. Sealing calls this before it notes that a
+  /// row is deleted: afterwards it would seem that other devices never knew that row.
   func readKeysInLog() throws {
     if table.identity == .surrogate { _ = try keysInLog() }
   }
@@ -109,7 +109,7 @@ extension TableAccess {
       defer { insertion.reset() }
       return try insertion.step()
     }
-    // Updates by a cascade come before the insertion that a changed key is.
+    // A changed key is logged as an insertion; updates by a cascade come before it.
     let first = try statement(
       "SELECT op FROM \(table.logName) WHERE k0 = ? AND op <> \(Entry.update.rawValue) "
         + "ORDER BY seq LIMIT 1")
@@ -119,8 +119,8 @@ extension TableAccess {
     return first.integer(at: 0) == Entry.insert.rawValue
   }
 
-  /// Whether a row with declared columns that has lost a local key by the edits in the log, or has
-  /// been looked at, had the key before them: it was not inserted by one of them first.
+  /// Whether a row with declared columns had a local key before the edits in the log: the row has
+  /// lost the key by them, or has been looked at, and none of them inserted it first.
   private func wasTakenBefore(_ key: Int64) throws -> Bool {
     let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
     let taken = try statement(

@@ -1,14 +1,14 @@
 import SyncModel
 
-/// What edits do to rows that are not in their table, where the log cannot say it.
+/// The effects of edits on rows that are not in their table, where the log cannot record them.
 ///
-/// Those that refer by their own key to a row that has another key now move with it. Rows that are
-/// shown follow such an edit, by the schema or since their local values stand for another identity;
-/// these ones would hold the row under its old key, and bring it back. Those that go with a row and
-/// that no local key names are deleted by their identity.
+/// If such a row refers by its own key to a row that has another key now, it moves with that row.
+/// Rows that are shown follow such an edit, by the schema or since their local values stand for
+/// another identity; hidden rows would hold the row under its old key, and bring it back. Rows that
+/// go with another row and that no local key names are deleted by their identity.
 struct HiddenEdits {
   private let session: StoreSession
-  /// The rows that have moved, and where they live on.
+  /// The rows that have moved, and their new identities.
   private let destinations: [RowKey: RowIdentity]
   private var rows: [HiddenRow] = []
   private var indexes: [RowKey: Int] = [:]
@@ -20,7 +20,7 @@ struct HiddenEdits {
     /// The logical values, by column; those of the key as its identity has them.
     var values: [Value]
     var state: RowState
-    /// When the edit was made that it follows.
+    /// When the edit that it follows was made.
     var time: HybridTime
   }
 
@@ -42,7 +42,7 @@ struct HiddenEdits {
     }
   }
 
-  /// The hidden rows that are living and have a row in their own key.
+  /// The hidden rows that exist and refer to a row by their own key.
   private func children(of parent: RowKey) throws -> [WorkingRow] {
     let table = session.schema[parent.table]
     let set = WorkingSet(session: session)
@@ -70,14 +70,14 @@ struct HiddenEdits {
     }
   }
 
-  /// Notes that a row goes with one that was deleted.
+  /// Notes that a row is deleted together with another row.
   mutating func addDeletion(of row: RowKey, at time: Double) {
     deletions.append((row, HybridTime(julianDay: time)))
   }
 
   // MARK: - Where they go
 
-  /// The values of a row that refers to where the rows of its key live on.
+  /// A row's values, with the new identities of the rows that its key refers to.
   private func movedValues(_ row: HiddenRow, _ seen: Set<RowKey> = []) throws -> [Value] {
     var values = row.values
     for reference in session.schema[row.key.table].foreignKeys
@@ -100,11 +100,11 @@ struct HiddenEdits {
     return try session.access(row.table).identity(of: positions.map { values[$0] })
   }
 
-  // MARK: - Saying it
+  // MARK: - Exporting
 
-  /// Adds it to what is sealed, and merges it. The edits have been exported.
+  /// Adds the changes to what is sealed, and merges them. The edits have been exported.
   func export(to builder: ChangeSetBuilder, into set: WorkingSet) throws {
-    // Another row may have the key of one by now.
+    // Another row may have taken the key of one by now.
     let moving = try Dictionary(
       uniqueKeysWithValues: rows.compactMap { row -> (RowKey, RowIdentity)? in
         guard let destination = try destination(of: row.key, []), destination != row.key.identity,
@@ -169,7 +169,7 @@ struct HiddenEdits {
     _ set: WorkingSet
   ) throws {
     let new = try set.row(key)
-    // As old as it was: what was shown in its place still is.
+    // The row keeps its age: a row that was shown in its place is still shown.
     let time = HybridTime(rawValue: row.state.greatestTime).raised(aboveAllOf: new.state)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     let values = try movedValues(row)

@@ -5,7 +5,7 @@ import SyncModel
 struct IdentifierWords: Hashable {
   private(set) var words: [String]
 
-  /// Words that say "this is a key", and not of what.
+  /// Words that mean "this is a key" without naming its table.
   private static let keyWords: Set<String> = [
     "id", "ids", "fk", "pk", "ref", "key", "row", "rowid", "uid", "oid",
   ]
@@ -34,7 +34,7 @@ struct IdentifierWords: Hashable {
 
   private init(words: [String]) { self.words = words }
 
-  /// Without the words before and after that say that it is a key.
+  /// The name without the words at its start and end that mark a key.
   var withoutKeyWords: IdentifierWords {
     var rest = words[...]
     while let last = rest.last, Self.keyWords.contains(last) { rest.removeLast() }
@@ -50,7 +50,7 @@ struct IdentifierWords: Hashable {
     return IdentifierWords(words: Array(rest))
   }
 
-  /// Whether one of the words says that it is a key.
+  /// Whether one of the words marks a key.
   var namesKey: Bool {
     if words.contains(where: Self.keyWords.contains) { return true }
     // `nid`, `chatid`; not `is_valid`.
@@ -60,7 +60,7 @@ struct IdentifierWords: Hashable {
     return last.count > 2 && last.hasSuffix("id") && !Self.otherWords.contains(last)
   }
 
-  /// Words that end like a key and are none.
+  /// Words that end like a key and are not keys.
   private static let otherWords: Set<String> = [
     "android", "grid", "hybrid", "invalid", "liquid", "paid", "pyramid", "solid", "valid", "void",
   ]

@@ -2,44 +2,43 @@ import SyncModel
 
 /// How a store came to be a new client.
 public struct Incarnation: Hashable, Sendable, Codable {
-  /// Why a store cannot go on as the client that it was.
+  /// Why a store cannot continue as its former client.
   public enum Reason: String, Hashable, Sendable, Codable {
-    /// It is somewhere else than before: a copy, or moved.
+    /// The store is in another place than before: it was copied or moved.
     case copied
-    /// It is an older state of itself.
+    /// The store was put back to an older state.
     case restored
     /// Another state of the same client has published.
     case forked
     /// The client was retired, or removed.
     case retired
-    /// The document was begun anew.
+    /// The document was begun again.
     case begunAnew
   }
 
-  /// What others have of a change set that the store has sealed as the client
-  /// that it was.
+  /// Whether other devices have a change set that the store sealed as its former client.
   public enum Standing: Hashable, Sendable {
-    /// Everybody has it, or will.
+    /// Every device has it, or will have it.
     case common
-    /// Some may have it. It is no longer one of the former client's.
+    /// Some devices may have it. It no longer belongs to the former client.
     case known
-    /// Nobody can have it: the former client's is another.
+    /// No other device can have it: the former client has another change set with its number.
     case unknown
   }
 
-  /// The client that it was.
+  /// The client that the store was.
   public var ancestor: ClientIdentifier
-  /// The client that it is.
+  /// The client that the store is.
   public var client: ClientIdentifier
-  /// Why.
+  /// Why it became another client.
   public var reason: Reason
-  /// Whether no other state of the ancestor can be in use: it was in the same
-  /// place, or nothing is there any more.
+  /// Whether no other state of the ancestor can be in use: the ancestor was in the same place, or
+  /// its place is empty now.
   public var isAncestorGone: Bool
-  /// By its own clock, in milliseconds since 1970.
+  /// The time by the store's own clock, in milliseconds since 1970.
   public var milliseconds: Int64
 
-  /// Joins the parts.
+  /// Creates an incarnation from its parts.
   public init(
     ancestor: ClientIdentifier, client: ClientIdentifier, reason: Reason, isAncestorGone: Bool,
     milliseconds: Int64

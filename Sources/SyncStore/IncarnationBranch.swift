@@ -2,18 +2,17 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Change sets that a store has sealed as a client of which another state has
-/// used their numbers: written anew as those of its new client.
+/// Rewrites change sets, whose numbers another state of their client has used, as change sets of
+/// the store's new client.
 ///
-/// Each row and cell keeps its stamp, as an exception, the former client
-/// included. So whoever has merged them in one form or the other, or in both,
-/// has the same state. What was added to counters becomes a sum of the new
-/// client's where nobody knows it yet: see ``CounterBranch``.
+/// Each row and cell keeps its stamp, with the former client, as an exception. So every device that
+/// has merged them in either form, or in both, has the same state. Additions to counters that no
+/// other device knows yet become a sum of the new client: see ``CounterBranch``.
 struct IncarnationBranch {
   /// One of the change sets.
   struct Part {
     var changeSet: SyncChangeSet
-    /// Whether others may have it.
+    /// Whether other devices may have it.
     var isKnown: Bool
   }
 
@@ -54,7 +53,7 @@ struct IncarnationBranch {
     try counters.settle()
   }
 
-  /// The numbers are the other state's.
+  /// Takes back the former client's change sets after `common`: the other state has their numbers.
   private func takeBack(to common: VersionVector.Entry?) throws {
     let author = try session.clients.number(of: former.client)
     let last = Int64(common?.number ?? 0)
@@ -70,8 +69,7 @@ struct IncarnationBranch {
 }
 
 extension TableChanges {
-  /// The same changes for another author: each stamp of their `author` is
-  /// named.
+  /// The same changes for another author: each stamp of `author` becomes an exception.
   func keepingStamps(of author: ClientIdentifier) -> TableChanges {
     var named: [Int: [Int?: Stamp]] = [:]
     for exception in exceptions {
@@ -84,7 +82,7 @@ extension TableChanges {
       func add(_ column: Int?, _ stamp: Stamp) {
         changes.exceptions.append(StampException(row: row, column: column, stamp: stamp))
       }
-      // An update says nothing of the row's existence.
+      // An update carries no stamp for the row's existence.
       let existence =
         named[row]?[nil] ?? (actions[row] == RowAction.update.rawValue ? nil : own)
       if let existence { add(nil, existence) }

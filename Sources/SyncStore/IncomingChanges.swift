@@ -6,22 +6,21 @@ import SyncModel
 final class IncomingChanges {
   let changes: TableChanges
   let table: TableSchema
-  /// For each of the change set's columns the column here; `nil` for one that
-  /// stays on this device.
+  /// For each column of the change set, the column here; `nil` for one that stays on this device.
   let columns: [Int?]
-  /// Those of the change set's columns that this store does not have, or that
-  /// refer to rows for the author and to none here.
+  /// The columns of the change set that this store does not have, or that refer to rows in the
+  /// author's schema and not in this one.
   let foreignColumns: [Int]
-  /// Whether an insertion says all cells that rows have here.
+  /// Whether an insertion contains all cells that rows have here.
   let isComplete: Bool
   let fingerprints: [RowFingerprint]
   /// The rows in order of fingerprint.
   let order: [Int]
-  /// Whether a row comes more than once: its author takes keys for different
-  /// that are one to this store's schema.
+  /// Whether a row occurs more than once: keys that differ for the author are one key in this
+  /// store's schema.
   let hasRepeatedRows: Bool
 
-  /// What their author had not seen.
+  /// What the author had not seen.
   let concurrency: Concurrency
 
   private let session: StoreSession
@@ -43,7 +42,7 @@ final class IncomingChanges {
     let positions = changes.columns.map { name in
       table.columns.firstIndex { $0.wireName == name }
     }
-    // A migration made them references: which number each is here is known when it comes.
+    // A migration made them references for the author. Their numbers here are known when it comes.
     let isReference = positions.indices.map { index in
       guard let position = positions[index] else { return false }
       let column = table.columns[position]
@@ -54,8 +53,8 @@ final class IncomingChanges {
       isReference[$0]
         || positions[$0] == nil && !table.excludedNames.contains(changes.columns[$0].folded)
     }
-    // A key column has cells only where values that differ can be one key;
-    // to an author with another schema that may be so of more columns.
+    // A key column has cells only where different values can be one key; if the author has another
+    // schema, it may have cells for more columns.
     let cellPositions = Set(table.cellPositions)
     let columns = positions.indices.map { index in
       isReference[index] ? nil : positions[index].flatMap { cellPositions.contains($0) ? $0 : nil }
@@ -106,7 +105,7 @@ final class IncomingChanges {
 
   func exceptionStamp(_ index: Int) -> LocalStamp { exceptionStamps[index] }
 
-  /// Where a row lives on, elsewhere than where it was.
+  /// The new identity of a row that moved; `nil` if it did not move.
   private func destination(of row: Int) -> RowIdentity? {
     destinations[row].flatMap { $0 == identity(row) ? nil : $0 }
   }
@@ -142,11 +141,10 @@ final class IncomingChanges {
 }
 
 extension IncomingChanges {
-  /// Where the parts of the rows are that follow one another: each row is read
-  /// once, in order.
+  /// Where the next row's parts are: each row is read once, in order.
   ///
-  /// A value of its own, kept in a variable of the loop: as a property of the
-  /// changes it would cost a check for exclusive access with every cell.
+  /// This is a value in a variable of the loop: as a property of the changes it would cost a check
+  /// for exclusive access with every cell.
   struct Cursor {
     /// For each column where the next value is.
     private var cells: [Int]
@@ -217,8 +215,7 @@ extension IncomingChanges {
 }
 
 extension TableChanges {
-  /// Has all values as the table keeps them: what is text to the author may be
-  /// a number here.
+  /// Converts all values to those that the table stores: the author's text may be a number here.
   fileprivate mutating func keepValues(in table: TableSchema, columns: [Int?]) {
     if table.identity != .surrogate {
       for (index, position) in table.identityPositions.enumerated() {
@@ -230,9 +227,8 @@ extension TableChanges {
     }
   }
 
-  /// Sees to it that no cell gives a row another key than its identity: of
-  /// two spellings of a key that this store does not hold for one, that of
-  /// the key counts.
+  /// Ensures that no cell gives a row another key than its identity. If this store does not take
+  /// two spellings of a key for one, the spelling in the key counts.
   fileprivate mutating func spellKeys(of table: TableSchema, columns: [Int?]) {
     guard table.identity != .surrogate else { return }
     for (index, position) in table.identityPositions.enumerated()
@@ -265,7 +261,7 @@ extension TableChanges {
 }
 
 extension ValueColumn {
-  /// Has the values as a column of a table keeps them.
+  /// Converts the values to those that a column of a table stores.
   fileprivate mutating func keep(in column: ColumnSchema) {
     guard mayChange(in: column) else { return }
     var kept = ValueColumn()
@@ -274,7 +270,7 @@ extension ValueColumn {
     self = kept
   }
 
-  /// Whether a column may keep one of the values otherwise.
+  /// Whether a column may store one of the values differently.
   private func mayChange(in column: ColumnSchema) -> Bool {
     let (integer, real) = (ValueKind.integer.rawValue, ValueKind.real.rawValue)
     let (text, identity) = (ValueKind.text.rawValue, ValueKind.identity.rawValue)

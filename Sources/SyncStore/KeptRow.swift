@@ -1,34 +1,31 @@
 import GRDB
 import SyncModel
 
-/// A row of which bookkeeping keeps cells, since its table does not show it
-/// as merging knows it.
+/// A row whose cells bookkeeping stores, since its table does not show it as it is in the merged
+/// state.
 struct KeptRow {
   enum Reason: Hashable {
-    /// It exists, or something was said of it, and it is not shown.
+    /// It exists, or changes of it are known, and it is not shown.
     case parked(ParkedRow.Reason)
-    /// It is deleted. Its cells are kept for the case that it has to come
-    /// back, or only where it lives on.
+    /// It is deleted. Bookkeeping stores its cells, in case it has to come back, or only its new
+    /// identity.
     case tombstone
-    /// It is deleted, and shown since others refer to it.
+    /// It is deleted, and shown since other rows refer to it.
     case rescued
-    /// It is shown, with other references than it has.
+    /// It is shown with other references than its own.
     case overlaid
-    /// It exists, and is shown under the identity that it has with the
-    /// stand-ins of the rows that it refers to.
+    /// It exists, and is shown under the identity that it has with the stand-ins of the rows that
+    /// it refers to.
     case elsewhere
-    /// It does not exist: what its table shows is a row that is shown under
-    /// this identity.
+    /// It does not exist: its table shows another row under this identity.
     case borrowed
   }
 
   var reason: Reason
-  /// Under which identity a deleted row lives on. Of a row that is living, and
-  /// refers by its identity to rows that have stand-ins, the identity under
-  /// which it is shown, or would be.
+  /// The new identity of a deleted row that moved. For a row that exists and refers by its identity
+  /// to rows that have stand-ins: the identity under which it is shown, or would be.
   var movedTo: RowIdentity?
-  /// The cells, in order of column. Those of a row that is shown are the ones
-  /// in which it differs.
+  /// The cells, in order of column. For a row that is shown, only those in which it differs.
   var cells: [(column: Int, value: Value)]
 }
 
@@ -72,7 +69,7 @@ extension KeptRow.Reason: RawRepresentable {
   }
 }
 
-/// Where a row's reference leads: what the parent is found by.
+/// The key by which a row's reference finds the parent.
 struct ReferenceKey: Hashable {
   var parent: Int
   var columns: String
@@ -80,7 +77,7 @@ struct ReferenceKey: Hashable {
 }
 
 extension StoreSession {
-  /// What is kept of a row.
+  /// What bookkeeping stores about a row; `nil` if it stores nothing.
   func kept(_ row: RowKey) throws -> KeptRow? {
     let statement = try access(row.table).statement(
       "SELECT reason, moved, cells FROM docsync_kept WHERE tbl = ? AND identity = ?")
@@ -101,7 +98,7 @@ extension StoreSession {
       cells: cells)
   }
 
-  /// Keeps a row that is not kept yet, with what it refers to and claims.
+  /// Stores a row that is not stored yet, with its references and claims.
   func keep(
     _ kept: KeptRow, of row: RowKey, references: Set<ReferenceKey> = [], claims: [ClaimKey] = []
   ) throws {
@@ -132,7 +129,7 @@ extension StoreSession {
     }
   }
 
-  /// Notes what a row that is kept refers to. Idempotent.
+  /// Notes what a stored row refers to. Idempotent.
   func noteReferences(_ references: Set<ReferenceKey>, of row: RowKey) throws {
     for reference in references {
       let statement = try access(row.table).statement(
@@ -147,7 +144,7 @@ extension StoreSession {
     }
   }
 
-  /// Keeps other values of a row that is kept, in order of column.
+  /// Replaces the stored cells of a row. They are in order of column.
   func replaceCells(of row: RowKey, with cells: [(column: Int, value: Value)]) throws {
     let replacing = try access(row.table).statement(
       "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?")
@@ -157,7 +154,7 @@ extension StoreSession {
     try replacing.run()
   }
 
-  /// Forgets what is kept of a row.
+  /// Removes what bookkeeping stores about a row.
   func forgetKept(_ row: RowKey) throws {
     remember(row, isUndead: false)
     for table in ["docsync_kept", "docsync_kept_reference", "docsync_claim"] {
@@ -169,7 +166,7 @@ extension StoreSession {
     }
   }
 
-  /// The kept rows that refer to one.
+  /// The stored rows that have a reference.
   func keptRows(referringBy reference: ReferenceKey) throws -> [RowKey] {
     let statement = try access(reference.parent).statement(
       "SELECT tbl, identity FROM docsync_kept_reference "
@@ -187,7 +184,7 @@ extension StoreSession {
     return found
   }
 
-  /// The unique values that a row claimed when it was kept.
+  /// The unique values that a row claimed when it was stored.
   func keptClaims(of row: RowKey) throws -> [ClaimKey] {
     let statement = try access(row.table).statement(
       "SELECT ix, key FROM docsync_claim WHERE tbl = ? AND identity = ?")
@@ -210,8 +207,8 @@ extension StoreSession {
     return found
   }
 
-  /// The rows that are living, and are shown under another identity, or would
-  /// be if nothing stood against it.
+  /// The rows that exist and are shown under the identity of `row`, or would be if nothing
+  /// prevented it.
   func rows(shownAs row: RowKey) throws -> [RowKey] {
     let statement = try access(row.table).statement(
       "SELECT c.identity FROM docsync_claim AS c JOIN docsync_kept AS k "
@@ -232,10 +229,10 @@ extension StoreSession {
     try rows(shownAs: row).lazy.compactMap { try self.kept($0) }.first { $0.reason == .elsewhere }
   }
 
-  /// The rows that are shown although they are deleted, or never were there.
+  /// The rows that are shown although they are deleted, or never existed.
   func undeadRows() throws -> Set<RowKey> {
     if let undead { return undead }
-    // Two, each of which has an index.
+    // Two queries, each of which has an index.
     let statement = try SQLStatement(
       "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued' UNION ALL "
         + "SELECT tbl, identity FROM docsync_kept WHERE reason = 'borrowed'", on: database)

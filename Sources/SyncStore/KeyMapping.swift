@@ -2,15 +2,15 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Under which keys the rows of an attached whole store are kept here, where
-/// rows have keys that differ from device to device.
+/// Maps the keys in an attached whole store to the keys here, for rows whose keys differ from
+/// device to device.
 ///
-/// A row that this store has keeps its key: the application, and tables that
-/// stay on this device, know it by that. A row that is new takes the one that
-/// it has in the whole store, if no other row has it here.
+/// A row that this store has keeps its key: the application, and tables that stay on this device,
+/// know it by that key. A new row takes its key from the whole store, unless another row has that
+/// key here.
 ///
-/// Only keys that differ are in the temporary tables, by the number that the
-/// table has in the whole store.
+/// The temporary tables contain only keys that differ. They are named by the number that the table
+/// has in the whole store.
 struct KeyMapping {
   /// The name under which the whole store is attached.
   static let attached = "docsync_whole"
@@ -32,13 +32,13 @@ struct KeyMapping {
   /// Whether keys of a table differ.
   func isMapped(_ table: TableSchema) -> Bool { mapped.contains(table.id) }
 
-  /// The temporary table with the keys of a table: `old` is the one in the
-  /// whole store, `new` the one here.
+  /// The temporary table with the keys of a table: `old` is the key in the whole store, `new` the
+  /// key here.
   static func keys(_ id: Int) -> String { "temp.docsync_keys_\(id)" }
 
   // MARK: - Terms
 
-  /// What a column of a row of the whole store holds here.
+  /// The value here of a column in a row of the whole store.
   func mapped(_ position: Int, of table: TableSchema, row: String) -> String {
     let term = "\(row).\(quoted(table.columns[position].name))"
     guard case .key(let parent) = table.columns[position].domain else { return term }
@@ -50,7 +50,7 @@ struct KeyMapping {
     mapped("\(row).\(quoted(table.localKey ?? "rowid"))", table.id)
   }
 
-  /// What a key column of a row here holds in the whole store.
+  /// The value in the whole store of a key column in a row here.
   func unmapped(_ term: String, _ table: Int) -> String {
     guard mapped.contains(table) else { return term }
     let keys = Self.keys(table)
@@ -105,8 +105,8 @@ struct KeyMapping {
     try body()
   }
 
-  /// Rows that were there before syncing began have an identity that is made
-  /// of their key: see ``TableAccess/identity(ofLocalKey:)``.
+  /// Rows that existed before syncing began have an identity that is made of their key: see
+  /// ``TableAccess/identity(ofLocalKey:)``.
   private static let firstIdentity = DatabaseFunction(
     "docsync_first_identity", argumentCount: 2, pure: true
   ) { values in
@@ -199,8 +199,8 @@ struct KeyMapping {
   /// A column that holds keys.
   private typealias Source = (table: String, column: String)
 
-  /// Takes over the pairs that differ, and gives rows that are new here, and
-  /// whose key another row has, keys of their own.
+  /// Takes over the pairs that differ, and gives free keys to new rows whose key another row has
+  /// here.
   private func fill(
     _ table: TableSchema, _ here: TableSchema, taken: String, sources: [Source]
   ) throws {
@@ -236,7 +236,7 @@ struct KeyMapping {
     try database.execute(sql: "DROP TABLE temp.docsync_pairs")
   }
 
-  /// What SQLite does when the greatest key is taken: try any other.
+  /// Tries any other key, as SQLite does when the greatest key is taken.
   private func freeKey(_ sources: [Source]) throws -> Int64 {
     while true {
       let candidate = Int64.random(in: 1..<(.max))

@@ -1,7 +1,6 @@
 import SyncModel
 
-/// The changes of keys that a table's log tells of, so that a deletion can
-/// say where the row lives on.
+/// The changes of keys in a table's log, so that a deletion can name the row's new identity.
 struct KeyMoves {
   private let access: TableAccess
   private let collations: [KeyCollation]
@@ -44,14 +43,14 @@ struct KeyMoves {
     !destinations.isEmpty && destinations[canonical(key)] != nil
   }
 
-  /// The identity under which the row lives on that had a key at first, which
-  /// is the one that other devices know; `nil` if it does not.
+  /// The new identity of the row that had a key first, which is the key that other devices know;
+  /// `nil` if the row did not move or is gone.
   func destination(of key: [Value]) throws -> RowIdentity? {
     guard !destinations.isEmpty else { return nil }
     var next = canonical(key)
     var found: [Value]?
     var sequence = Int64.min
-    // A key can pass to another row that is given another one as well.
+    // A key can pass to another row, whose key is then changed as well.
     while let change = destinations[next]?.first(where: { $0.sequence > sequence }) {
       found = change.key
       next = canonical(change.key)

@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Finds columns that seem to refer to rows by an integer key that is
-/// another on every device, without a foreign key that says so.
+/// Finds columns that seem to refer to rows by an integer key that differs on every device, without
+/// declaring a foreign key.
 ///
 /// A column is a candidate if it holds whole numbers, and nothing but 0, −1
 /// or an empty text beside them. It is taken for a reference to a table if
@@ -16,10 +16,10 @@ import SyncModel
 /// - all of its values are keys of a table that has few of the numbers
 ///   between its least and its greatest key.
 ///
-/// Where several tables would do, the one counts of whose keys the column
-/// names the greatest part.
+/// If several tables match, the column refers to the table of whose keys it contains the greatest
+/// part.
 struct LikelyReferences {
-  /// A table whose keys are others on other devices.
+  /// A table whose keys differ on other devices.
   private struct Target {
     var table: TableSchema
     var key: SQLName
@@ -27,7 +27,7 @@ struct LikelyReferences {
     var least: Int64
     var greatest: Int64
 
-    /// Whether numbers that are drawn otherwise would hardly be keys here.
+    /// Whether numbers from another source would hardly be keys here.
     var isSparse: Bool {
       let (width, overflows) = greatest.subtractingReportingOverflow(least)
       return overflows || width / 20 > count
@@ -37,11 +37,11 @@ struct LikelyReferences {
   /// What a column holds.
   private struct Sample {
     var values: [Int64]
-    /// Whether nothing else is in it but what stands for "none".
+    /// Whether it holds nothing else, apart from values that mean "none".
     var isWhole: Bool
   }
 
-  /// Values beyond these are not looked at: rows, and different numbers.
+  /// The limits of what is read: rows, and different numbers.
   private static let rowLimit = 100_000
   private static let valueLimit = 200
 
@@ -62,7 +62,7 @@ struct LikelyReferences {
     }
   }
 
-  /// The integer key of a table, if it may be another on another device.
+  /// The integer key of a table, if it may differ on another device.
   private static func sharedKey(of table: TableSchema) -> SQLName? {
     if let key = table.localKey { return key }
     guard let alias = table.rowidAlias,
@@ -72,7 +72,7 @@ struct LikelyReferences {
     return alias
   }
 
-  /// All that were found, in order of table and column.
+  /// All likely references, in order of table and column.
   func found() throws -> [LikelyReference] {
     var result: [LikelyReference] = []
     guard !targets.isEmpty else { return result }
@@ -88,7 +88,7 @@ struct LikelyReferences {
     return result.sorted { ($0.table, $0.column) < ($1.table, $1.column) }
   }
 
-  /// Whether nothing says what the values of a column stand for.
+  /// Whether the schema leaves open what the values of a column stand for.
   private func isOpen(_ position: Int, _ table: TableSchema) -> Bool {
     let column = table.columns[position]
     guard column.domain == .plain, column.affinity != .text, column.affinity != .real else {
@@ -122,7 +122,7 @@ struct LikelyReferences {
     for target in targets where looksLikeKey || isTelling && target.isSparse {
       if try matchCount(sample.values, target) == sample.values.count { candidates.append(target) }
     }
-    // Of several, the one most of whose rows are referred to.
+    // If there are several, the one whose rows are referred to most, in proportion.
     return candidates.min { ($0.count, $0.table.id) < ($1.count, $1.table.id) }
       .map { made($0, sample.values.count) }
   }
@@ -139,7 +139,7 @@ struct LikelyReferences {
     }
     let endings = bare.endings
     var found: [(rank: Int, target: Target)] = []
-    // The rating of a table of ratings is what a row is, not another row.
+    // In a table of ratings, a rating is the row's own value, not another row.
     let isOwnValue = words == bare && Self.isNamedLikeNumber(words)
     for target in targets where !isOwnValue || target.table.id != table.id {
       let own = IdentifierWords(target.table.name).endings
@@ -157,8 +157,8 @@ struct LikelyReferences {
       .map(\.target)
   }
 
-  /// Whether other tables begin with the same words: then these are no part
-  /// of what the table is called.
+  /// Whether other tables begin with the same words: then the words are no part of the table's own
+  /// name.
   private func hasPrefix(_ table: TableSchema, ofWords count: Int) -> Bool {
     let prefix = IdentifierWords(table.name).words.prefix(count)
     return schema.tables.contains {
@@ -224,7 +224,7 @@ struct LikelyReferences {
 
   // MARK: - Hints
 
-  /// Keys that devices draw for themselves, and columns that count them.
+  /// Finds keys that devices draw for themselves, and columns that count keys.
   func hints() throws -> [SchemaHint] {
     var result: [SchemaHint] = []
     for table in schema.tables {

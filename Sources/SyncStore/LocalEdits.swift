@@ -1,9 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Makes edits on the store's own connection, where the capture triggers do
-/// not fire, and logs them as these would: to everyone else they are edits
-/// like any others.
+/// Makes edits on the store's own connection, where the capture triggers do not fire, and logs them
+/// as the triggers would: to other devices they are edits like any others.
 ///
 /// The app's triggers do not run, apart from those that maintain what stays on
 /// this device. Each edit is made as a whole or not at all.
@@ -16,12 +15,12 @@ struct LocalEdits {
   struct Refusal: Error, Hashable {
     /// A sentence for the user.
     var message: String
-    /// What SQLite said.
+    /// The message of SQLite.
     var detail: String?
   }
 
-  /// Sets cells, by logical values, of a row that is shown. Cells that have
-  /// the value already are left alone.
+  /// Sets cells, by logical values, in a row that is shown. Leaves cells alone that have the value
+  /// already.
   func set(_ cells: [Cell], of row: RowKey) throws {
     let access = try session.access(row.table)
     guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
@@ -84,7 +83,7 @@ struct LocalEdits {
       }
       if let localKey { statement.bind(localKey, at: columns.count + 1) }
       try session.write(statement)
-      // Of a row that was never here nothing else tells its key yet.
+      // For a row that was never here, nothing else gives its key yet.
       let key =
         table.identity == .surrogate
         ? localKey.map { [.integer($0)] } : try access.key(of: row.identity)
@@ -100,7 +99,7 @@ struct LocalEdits {
     }
   }
 
-  /// Deletes a row that is shown, unless others refer to it.
+  /// Deletes a row that is shown, unless other rows refer to it.
   func delete(_ row: RowKey) throws {
     let access = try session.access(row.table)
     let table = access.table
@@ -134,9 +133,8 @@ struct LocalEdits {
     }
   }
 
-  /// Inserts a row by the values that its table holds, under an identity that
-  /// is new. Where its references lead is not asked. Gives what names the row
-  /// in statements.
+  /// Inserts a row by the values that its table holds, under a new identity. Does not check where
+  /// its references lead. Returns the key that names the row in statements.
   func insert(
     localValues values: [Value], as row: RowKey, preferring hint: Int64?
   ) throws -> [Value] {
@@ -167,7 +165,7 @@ struct LocalEdits {
 
   // MARK: - Parts
 
-  /// What a row is known by in the log.
+  /// The key that names a row in the log.
   func localKey(
     of row: (values: [Value], localKey: Int64?), _ table: TableSchema
   ) throws -> [Value] {

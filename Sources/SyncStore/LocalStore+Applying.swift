@@ -3,19 +3,18 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Applies what can be applied, in causal order, in one transaction per
-  /// bounded group, and keeps the rest until its dependencies have come.
-  /// A change set that was applied before is passed over.
+  /// Applies the change sets that can be applied, in causal order, in one transaction per bounded
+  /// group, and keeps the rest until their dependencies have come. Skips change sets that were
+  /// applied before.
   ///
   /// Local edits that are not sealed yet are sealed first, in the same
   /// transaction, so that they take part in merging.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called before each change set. What it throws is
-  ///     thrown; the groups that were committed by then stay applied, the
-  ///     others can be applied later.
-  ///   - onApplied: Told of each change set after it was merged, which is
-  ///     before its group is committed.
+  ///   - checkCancellation: Called before each change set. Its errors are passed on; the groups
+  ///     that were committed by then stay applied, the others can be applied later.
+  ///   - onApplied: Called for each change set after it was merged, which is before its group is
+  ///     committed.
   public func apply(
     _ received: [ReceivedChangeSet], checkCancellation: @escaping () throws -> Void = {},
     onApplied: (AppliedChangeSet) -> Void = { _ in }
@@ -30,8 +29,8 @@ extension LocalStore {
     return report
   }
 
-  /// Applies what was not applied before, and adds to a report what was
-  /// committed.
+  /// Applies change sets that were not applied before, and adds those that were committed to a
+  /// report.
   private func apply(
     _ received: [ReceivedChangeSet], into report: inout ApplyReport,
     _ checkCancellation: @escaping () throws -> Void, onApplied: (AppliedChangeSet) -> Void
@@ -70,16 +69,15 @@ extension LocalStore {
           pending.refuse(fault.item)
           report.refused.append(fault.refusal)
         } else {
-          // One at a time shows which one it was.
+          // Applying one at a time shows which one it was.
           rowsPerTransaction = 0
         }
       }
     }
   }
 
-  /// Applies change sets until there is none that can be applied, or there
-  /// were as many rows as a transaction is to have; the one at least. Returns
-  /// whether it was the former.
+  /// Applies change sets until none is left that can be applied, or a transaction has its full
+  /// number of rows; applies at least one. Returns whether none is left.
   private func applyGroup(
     of rowsPerTransaction: Int, _ pending: inout PendingChangeSets, _ session: StoreSession,
     _ report: inout ApplyReport, _ checkCancellation: @escaping () throws -> Void,
@@ -128,7 +126,7 @@ extension LocalStore {
     return isDone
   }
 
-  /// What was kept and is refused comes again from the directory.
+  /// Forgets kept change sets that are refused: they come again from the directory.
   private func forgetRefused(_ refused: [RefusedChangeSet], _ session: StoreSession) throws {
     for refusal in refused {
       try session.database.execute(
@@ -157,7 +155,7 @@ extension LocalStore {
     }
   }
 
-  /// The change sets that wait, without what they say.
+  /// The change sets that wait, without their changes.
   private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
     let statement = try SQLStatement(
       "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
@@ -174,7 +172,7 @@ extension LocalStore {
     return found
   }
 
-  /// What has been applied of the other clients.
+  /// The change sets of other clients that have been applied.
   public func appliedVector() throws -> VersionVector {
     try read { session in
       var vector = try session.clients.vector()
@@ -183,13 +181,13 @@ extension LocalStore {
     }
   }
 
-  /// What has been applied, change sets of this client among it.
+  /// The change sets that have been applied, those of this client included.
   public func vector() throws -> VersionVector {
     try read { try $0.clients.vector() }
   }
 
-  /// The hashes of a client's change sets that were applied or sealed here, by
-  /// their numbers, from `first` on; without those of too long ago.
+  /// The hashes of a client's change sets that were applied or sealed here, by their numbers, from
+  /// `first` on. Old ones are missing.
   public func hashes(
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
@@ -208,8 +206,8 @@ extension LocalStore {
     }
   }
 
-  /// Has another client's change sets after `entry` count as not applied, and
-  /// forgets those that wait; `nil` for all. What they changed stays.
+  /// Marks another client's change sets after `entry` as not applied, and forgets those that wait;
+  /// `nil` for all. Their changes stay.
   public func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
     try write { session in
       try session.clients.takeBack(client, to: entry)
@@ -219,7 +217,7 @@ extension LocalStore {
     }
   }
 
-  /// The last sealed change set of its own; `nil` for none.
+  /// The last change set that this client sealed; `nil` for none.
   public func head() throws -> VersionVector.Entry? {
     try read { try $0.ownHead() }
   }

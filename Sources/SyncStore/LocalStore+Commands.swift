@@ -7,14 +7,14 @@ import SyncModel
 public struct QueuedCommand: Hashable, Sendable {
   /// The order in which commands were asked for.
   public var sequence: Int64
-  /// What it says, for the layer above to make a file of.
+  /// Its content, from which the layer above makes a file.
   public var content: [UInt8]
   /// Its number and the hash of its file, once it is sealed.
   public var sealed: VersionVector.Entry?
   /// Whether it is known to be in the shared directory.
   public var isPublished: Bool
 
-  /// Joins the parts.
+  /// Creates a queued command from its parts.
   public init(
     sequence: Int64, content: [UInt8], sealed: VersionVector.Entry?, isPublished: Bool
   ) {
@@ -33,10 +33,10 @@ public struct CommandEvent: Hashable, Sendable {
   public var number: UInt64
   /// The command's name.
   public var name: String
-  /// What goes with it.
+  /// The data that the command carries.
   public var payload: [UInt8]
 
-  /// Joins the parts.
+  /// Creates an event from its parts.
   public init(client: ClientIdentifier, number: UInt64, name: String, payload: [UInt8]) {
     self.client = client
     self.number = number
@@ -45,13 +45,13 @@ public struct CommandEvent: Hashable, Sendable {
   }
 }
 
-/// Commands: those of this client until nobody needs them any more, the queue
-/// of those for the application, and what all clients' commands come to.
+/// Commands: this client's commands until no device needs them any more, the queue of commands for
+/// the application, and the result of all clients' commands.
 ///
-/// The last is a value of the layer above, the *command state*. It goes along
-/// with snapshots, where the others stay.
+/// The result is a value of the layer above, the *command state*. Snapshots contain it; the others
+/// stay here.
 extension LocalStore {
-  /// Statements that make the tables.
+  /// Statements that create the tables.
   static let commandTables = [
     """
     CREATE TABLE docsync_command (seq INTEGER PRIMARY KEY, content BLOB NOT NULL, \
@@ -67,7 +67,7 @@ extension LocalStore {
 
   // MARK: Own commands
 
-  /// Keeps a command to be sent, durably.
+  /// Stores a command to be sent, durably.
   public func enqueueCommand(_ content: [UInt8]) throws {
     try write { session in
       try session.database.execute(
@@ -140,9 +140,8 @@ extension LocalStore {
     }
   }
 
-  /// Takes the numbers from commands that are not published, when the store
-  /// becomes another client, which sends them anew. For use within a
-  /// transaction.
+  /// Takes the numbers from commands that are not published, when the store becomes another client,
+  /// which sends them again. For use within a transaction.
   static func unsealCommands(_ database: Database) throws {
     try database.execute(
       sql: "DELETE FROM docsync_command WHERE published = 1; "
@@ -151,16 +150,16 @@ extension LocalStore {
 
   // MARK: Processing
 
-  /// What all commands that were processed come to; `nil` before the first.
+  /// The result of all commands that were processed; `nil` before the first.
   public func commandState() throws -> [UInt8]? {
     try read { try Bookkeeping.meta(Self.stateKey, $0.database) }
   }
 
-  /// Notes what was processed, and queues what is for the application, in
-  /// one transaction. An event whose command was queued before is passed over.
+  /// Stores the new command state and queues events for the application, in one transaction. Skips
+  /// events whose command was queued before.
   ///
-  /// - Parameter limits: Clients of which no change set beyond the number is
-  ///   wanted: those that wait in the store are let go.
+  /// - Parameter limits: The last wanted change set of each client: those with a greater number
+  ///   that wait in the store are removed.
   public func process(
     state: [UInt8], events: [CommandEvent] = [], limits: [ClientIdentifier: UInt64] = [:]
   ) throws {
@@ -177,8 +176,7 @@ extension LocalStore {
 
   // MARK: The application's queue
 
-  /// Puts commands into the queue that were not put there before. For use
-  /// within a transaction.
+  /// Queues commands that were not queued before. For use within a transaction.
   static func queue(_ events: [CommandEvent], _ database: Database) throws {
     for event in events {
       try database.execute(
@@ -208,7 +206,7 @@ extension LocalStore {
     }
   }
 
-  /// Takes a command out of the queue, durably. Idempotent.
+  /// Removes a command from the queue, durably. Idempotent.
   public func acknowledgeEvent(of client: ClientIdentifier, number: UInt64) throws {
     try write { session in
       try session.database.execute(

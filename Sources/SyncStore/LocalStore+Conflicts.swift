@@ -2,15 +2,14 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The conflict journal and what decides conflicts.
+/// The conflict journal, and the decisions on conflicts.
 ///
-/// Each method is one transaction of SQLite. None needs the store to be free
-/// of a synchronization: an answer may come from another process while one
-/// waits for it.
+/// Each method is one transaction of SQLite. Each may run during a synchronization: another process
+/// may give an answer while the synchronization waits for it.
 extension LocalStore {
   /// The entries of the journal, the newest first.
   ///
-  /// - Parameter onlyOpen: Whether to leave out what is decided.
+  /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
   public func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
     try read { session in
       let names = ConflictNames(session: session)
@@ -31,7 +30,7 @@ extension LocalStore {
     try read { try $0.conflicts.journal.openCount }
   }
 
-  /// What the journal has dropped to stay within its bound.
+  /// The conflicts that the journal has dropped to stay within its bound.
   public func droppedConflicts() throws -> DroppedConflicts {
     try read { try $0.conflicts.journal.summary().dropped }
   }
@@ -47,7 +46,7 @@ extension LocalStore {
   /// nothing, if they name tables or columns that are not synchronized.
   public func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
-      // Of what was edited before, the log does not know what it held.
+      // The log does not contain the values that earlier edits replaced.
       _ = try seal(session, comparesRemade: false, checkCancellation: {})
       var policies = try SyncPolicies.read(session.database)
       try change(&policies)
@@ -62,7 +61,7 @@ extension LocalStore {
         arguments: [SyncPolicies.record, try encoder.encode(policies)])
     }
     forgetSchema()
-    // The triggers log what policies ask for.
+    // Renews the triggers: policies determine what they log.
     try write { _ in }
   }
 
@@ -85,13 +84,12 @@ extension LocalStore {
 
   // MARK: - Deciding
 
-  /// Answers an open question, by an ordinary edit; where what was chosen
-  /// stands already, none is needed. Where columns belong together, the
-  /// questions about the others are answered in the same way by one of the two
-  /// sides.
+  /// Answers an open question by an ordinary edit; none is needed if the chosen value is shown
+  /// already. If columns belong together and the answer is one of the two sides, it answers the
+  /// questions about the other columns too.
   ///
-  /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and
-  /// `editRefused`, with nothing changed, if a constraint is against it.
+  /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
+  /// nothing changed, if a constraint refuses the edit.
   public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
     try write { session in
       let entry = try entry(number, session)
@@ -123,15 +121,14 @@ extension LocalStore {
     }
   }
 
-  /// Puts back what lost, as an ordinary edit: the value of a cell, with those
-  /// of the columns that belong to it, or a row with all cells that are known.
+  /// Restores what lost, as an ordinary edit: the value of a cell, with those of the columns that
+  /// belong to it, or a row with all cells that are known.
   ///
-  /// - Parameter side: Which of the two, where neither stands; otherwise the
-  ///   one that lost.
+  /// - Parameter side: Which of the two sides, if neither is shown; otherwise the one that lost.
   ///
-  /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or
-  /// was restored, and `editRefused`, with nothing changed, if a constraint is
-  /// against it or nothing can be put back.
+  /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or was restored, and
+  /// `editRefused`, with nothing changed, if a constraint refuses the edit or nothing can be
+  /// restored.
   public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
     try write { session in
       let entry = try entry(number, session)
@@ -162,7 +159,7 @@ extension LocalStore {
       remedy: "See which there are with “docsync conflicts”.")
   }
 
-  /// Makes what one side said be so, and notes it.
+  /// Gives the row or its cells what one side wrote, by an edit, and notes it.
   private func put(
     _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status,
     _ session: StoreSession
@@ -182,7 +179,7 @@ extension LocalStore {
       }
       let isShown = try session.isShown(entry.row)
       if let cells = cells[0] {
-        // An open question may be answered by what stands.
+        // The answer to an open question may be what is shown already.
         if status == .answered, isShown { return }
         try edits.insert(cells, as: entry.row)
       } else if isShown || status == .restored {
@@ -197,8 +194,7 @@ extension LocalStore {
     }
   }
 
-  /// An entry, and those of the same two edits to columns that belong to its
-  /// own.
+  /// An entry, and the entries of the same two edits to columns that belong to its column.
   private func register(
     of entry: ConflictJournal.Entry, _ session: StoreSession
   ) throws -> [ConflictJournal.Entry] {

@@ -2,9 +2,8 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Decides by policy what the changes that were merged in this transaction
-  /// contradict, inserts the versions that live on as rows, and seals all of
-  /// it: ordinary changes.
+  /// Decides by policy the conflicts of the changes that were merged in this transaction, inserts
+  /// the versions that live on as rows, and seals all of it as ordinary changes.
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
     let recorder = session.conflicts
     guard
@@ -16,9 +15,9 @@ extension LocalStore {
       _ = try refusal(session, edit)
     }
     for (row, rebirths) in reborn(recorder.rebirths) {
-      // Others may have held it.
+      // It may be shown already.
       if try session.isShown(row) { continue }
-      // Of each cell the newest.
+      // The newest value of each cell.
       var cells: [Int: (value: Value, stamp: LocalStamp)] = [:]
       for cell in rebirths.flatMap(\.cells) {
         if let known = cells[cell.column], !session.clients.precedes(known.stamp, cell.stamp) {
@@ -44,8 +43,7 @@ extension LocalStore {
     session.forgetUnpublished()
   }
 
-  /// The rows that are to come back, each with what brings it back: several
-  /// changes may at once.
+  /// The rows that are to come back, each with what brings it back: there may be several changes.
   private func reborn(
     _ rebirths: [ConflictRecorder.Rebirth]
   ) -> [(row: RowKey, rebirths: [ConflictRecorder.Rebirth])] {
@@ -58,8 +56,8 @@ extension LocalStore {
     return rows.map { ($0, groups[$0, default: []]) }
   }
 
-  /// The decisions, those of one register together: only all of its columns
-  /// are sure to satisfy what binds them.
+  /// The decisions, those of one register together: only all of its columns together are sure to
+  /// satisfy the constraints on them.
   private func registers(
     _ decisions: [ConflictRecorder.CellDecision], _ session: StoreSession
   ) -> [[ConflictRecorder.CellDecision]] {
@@ -88,7 +86,7 @@ extension LocalStore {
     _ group: [ConflictRecorder.CellDecision], _ edits: LocalEdits, _ session: StoreSession
   ) throws {
     var outcomes: [(outcome: Conflict.Outcome, message: String?)] = []
-    // Where the row is not shown, that counts for more.
+    // If the row is not shown, that takes precedence.
     guard let row = group.first?.cell.row, try session.isShown(row) else { return }
     let refusal = try refusal(session) {
       var cells: [LocalEdits.Cell] = []
@@ -141,13 +139,13 @@ extension LocalStore {
         throw LocalEdits.Refusal(message: "The function “\(name)” failed: \(error)")
       }
     default:
-      // A change that came has won already; which, the stamps have said.
+      // If a change from another device has won already, it stays: the stamps decided which one.
       return current.stamp.client == session.own ? decision.remote.value : current.value
     }
   }
 
-  /// A function's value has to be one that the column keeps as it is, unless
-  /// one side is of that kind as well.
+  /// A function's value must be one that the column stores unchanged, unless one side is of that
+  /// kind as well.
   private func check(
     _ value: Value, for decision: ConflictRecorder.CellDecision, _ session: StoreSession
   ) throws {
@@ -164,7 +162,7 @@ extension LocalStore {
     }
   }
 
-  /// Runs `body` as a whole or not at all; gives why it was refused.
+  /// Runs `body` as a whole or not at all; returns why it was refused.
   private func refusal(
     _ session: StoreSession, _ body: () throws -> Void
   ) throws -> LocalEdits.Refusal? {
@@ -180,7 +178,7 @@ extension LocalStore {
     }
   }
 
-  /// Notes a decision; where it was refused, the conflict stays open.
+  /// Notes a decision; if it was refused, the conflict stays open.
   private func note(
     _ number: Int64, by policy: ConflictPolicy, _ refusal: LocalEdits.Refusal?,
     _ session: StoreSession, _ change: (inout ConflictJournal.Entry) -> Void
@@ -234,7 +232,7 @@ extension StoreSession {
       return nil
     }
     let state = try access.stamps.state(of: access.fingerprint(cell.row.identity))
-    // A reference may be shown otherwise than it is.
+    // A row may be shown with another reference than its own.
     let kept = state?.isKept == true ? try kept(cell.row) : nil
     return (
       try kept?.cells.first { $0.column == cell.column }?.value

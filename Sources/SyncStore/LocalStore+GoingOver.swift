@@ -6,27 +6,23 @@ extension LocalStore {
   /// How often a program may write while a copy is made.
   private static let copyAttempts = 5
 
-  /// Exchanges the store's content for that of a whole store of a document
-  /// that has nothing to do with its own, as
+  /// Exchanges the store's content for that of a whole store of an unrelated document, as
   /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``
-  /// does, and merges the rows that it had into it, as edits of now by a new
-  /// client, which are not published yet.
+  /// does, and merges the rows that the store had into it, as edits of now by a new client. They
+  /// are not published yet.
   ///
-  /// Rows are told by the identities of the document, as in
+  /// Rows are matched by the identities of the document, as in
   /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``,
-  /// and by those that they had; what contradicts the document, and what was
-  /// kept and not shown, is entered in the conflict journal. If both documents
-  /// stem from one, what was said later stands. What this device
-  /// had sealed and received of its former document is forgotten: the rows say
-  /// it. A copy of the file as it was is kept beside it.
+  /// and by those that they had. Values that contradict the document, and parked rows, are entered
+  /// in the conflict journal. If both documents stem from one, the later value is shown. The store
+  /// forgets what it had sealed and received of its former document: the rows contain it. A copy of
+  /// the former file is kept beside it.
   ///
-  /// The other parameters are those of the other function. Throws
-  /// `schemasDiffer` if the tables differ in their columns, or if what stays
-  /// on this device would be shared; `busy` if other programs write all the
-  /// time. The rows are as they were then.
+  /// The other parameters are those of the other function. Throws `schemasDiffer` if the tables
+  /// differ in their columns, or if data that stays on this device would be shared; `busy` if other
+  /// programs write all the time. The rows are as they were then.
   ///
-  /// - Parameter binding: What the store is bound to from then on, with the
-  ///   client that it has been.
+  /// - Parameter binding: The store's binding from then on, with the client that it has been.
   public func replaceContent(
     withSnapshotAt path: String, mergingInto binding: StoreBinding,
     records: [String: [UInt8]?] = [:],
@@ -38,7 +34,7 @@ extension LocalStore {
       path: path, busyTimeout: options.busyTimeout, checkCancellation: checkCancellation)
     var attempt = 1
     while true {
-      // What was edited is to have its identities before it is copied.
+      // Edited rows need their identities before they are copied.
       _ = try seal(checkCancellation: checkCancellation)
       try read { _ in }
       try checkCancellation()
@@ -92,17 +88,17 @@ extension LocalStore {
       let new = self.binding.client
       setIdentity(before.0, before.1)
       try detach()
-      // Nobody will be that client.
+      // No store will be that client.
       if new != before.0.client { _ = try options.places?.keep([], of: new.description) }
       throw error
     }
   }
 
-  // MARK: - Whether somebody writes meanwhile
+  // MARK: - Writes in between
 
   private struct EditedMeanwhile: Error {}
 
-  /// Two are equal if nobody wrote to the database in between.
+  /// Two are equal if no program wrote to the database in between.
   private struct WritingState: Equatable {
     /// Changes when another connection has written.
     var version: Int?

@@ -5,17 +5,15 @@ import SyncModel
 extension LocalStore {
   /// Makes the store a new client, in one transaction.
   ///
-  /// What was sealed before belongs to the client that it was, and is kept
-  /// until it is published for that one (``ancestralChangeSets()``), apart
-  /// from the change sets that are no longer that one's: they are written anew
-  /// as change sets of the new client, each value with the stamp that it had,
-  /// so that merging them where they are known changes nothing.
+  /// Change sets that were sealed before belong to the former client, and are kept until they are
+  /// published for that client (``ancestralChangeSets()``). Change sets that no longer belong to it
+  /// are rewritten as change sets of the new client. Each value keeps its stamp, so that merging
+  /// them where they are known changes nothing.
   ///
-  /// Small values of the layer above under keys that begin `client.` are
-  /// forgotten.
+  /// Forgets small values of the layer above under keys that begin with `client.`.
   ///
-  /// - Parameter standing: Asked of each change set of the present client, in
-  ///   order; from the first that is not common on, all are written anew.
+  /// - Parameter standing: Called with each change set of the present client, in order; all from
+  ///   the first that is not common on are rewritten.
   @discardableResult
   public func beginIncarnation(
     _ reason: Incarnation.Reason, isAncestorGone: Bool = false,
@@ -42,10 +40,9 @@ extension LocalStore {
     return incarnation
   }
 
-  /// Writes the change sets anew that the store has brought from another
-  /// generation (``returning()``), as those of the client that it is now, and
-  /// applies them. Each value keeps the stamp that it had, so what lost to them
-  /// before loses again, and what is newer stays. Idempotent.
+  /// Rewrites the change sets that the store has brought from another generation (``returning()``)
+  /// as change sets of its present client, and applies them. Each value keeps its stamp, so values
+  /// that lost to them before lose again, and newer values stay. Idempotent.
   ///
   /// Returns how many there were.
   public func writeReturningAnew(
@@ -62,14 +59,12 @@ extension LocalStore {
     }
   }
 
-  /// Writes change sets anew that nobody applies as they are, as those of this
-  /// client, and applies them: others' that were left behind in an earlier
-  /// generation, or former states' of this store. Each value keeps the stamp
-  /// that it had.
+  /// Rewrites change sets that no device applies as they are as change sets of this client, and
+  /// applies them: those of other clients that were left behind in an earlier generation, or those
+  /// of former states of this store. Each value keeps its stamp.
   ///
-  /// One of which everything is here already, in whichever way it came, is
-  /// passed over, so that of several devices that find the same files one
-  /// writes them anew.
+  /// A change set whose changes are all here already, in whichever way they came, is skipped: if
+  /// several devices find the same files, one of them rewrites them.
   ///
   /// - Parameters:
   ///   - changeSets: In causal order.
@@ -112,14 +107,14 @@ extension LocalStore {
       changeSet.tables = former.tables.map { $0.keepingStamps(of: former.header.client) }
       var concurrency: Concurrency?
       if isOwn {
-        // What was known when it was made, only the original says.
+        // Only the original records what its author knew when it was made.
         let author = try session.clients.number(of: former.header.client)
         concurrency = try Concurrency(
           author: author, dependencies: former.dependencies, session: session, countsOwn: false)
         conflicts.formerSelf = author
       }
       guard try !session.contains(changeSet) else {
-        // What of it has lost is entered in the journal.
+        // Values that have lost are entered in the journal.
         guard let concurrency else { continue }
         let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
         try apply.merge(changeSet, author: session.own, concurrency)
@@ -130,8 +125,7 @@ extension LocalStore {
       let entry = VersionVector.Entry(
         number: changeSet.header.number, hash: ContentHash(of: bytes))
       try ChangeSetBuilder.write(bytes, entry, rowCount: changeSet.rowCount, session.own, session)
-      // Settled one by one: what the next one is compared with is in the
-      // tables.
+      // Settled one by one: the next one is compared with what is in the tables.
       let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
       _ = try apply.apply(
         changeSet, hash: entry.hash, byteCount: bytes.count, concurrency: concurrency)
@@ -143,8 +137,8 @@ extension LocalStore {
     return count
   }
 
-  /// Makes the database that of a new client: the binding, and what is kept
-  /// for the present one.
+  /// Makes the database that of a new client: changes the binding, and what is stored for the
+  /// present client.
   static func begin(
     _ clients: ClientRegistry, _ binding: StoreBinding, _ reason: Incarnation.Reason,
     isAncestorGone: Bool, place: StorePlace?, _ options: Options, _ database: Database
@@ -163,8 +157,8 @@ extension LocalStore {
     try Bookkeeping.setMeta("incarnations", to: Array(encoder.encode(unannounced)), database)
     _ = try clients.number(of: after.client)
     try SharedLog.note(database)
-    // If nobody is the ancestor any more, its change sets are this store's to
-    // bring along into another generation.
+    // If no store is the ancestor any more, this store brings its change sets along into another
+    // generation.
     if !isAncestorGone {
       try database.execute(sql: "DELETE FROM docsync_outbox WHERE published = 1")
     }
@@ -180,10 +174,9 @@ extension LocalStore {
     return (incarnation, after)
   }
 
-  /// The clients that stores of a client have become on this machine, one
-  /// after the other, when nobody was left of it: what they have done is this
-  /// store's own, although it may be an older state that knows nothing of
-  /// them.
+  /// The clients that stores of `client` have become on this machine, one after the other, when no
+  /// store of it was left. Their changes are this store's own, although the store may be an older
+  /// state that does not know them.
   public func successors(of client: ClientIdentifier) throws -> [ClientIdentifier] {
     guard let places = options.places else { return [] }
     var found: [ClientIdentifier] = []
@@ -200,12 +193,12 @@ extension LocalStore {
 
   // MARK: - Announcing
 
-  /// The incarnations that nobody has been told of yet, in order.
+  /// The incarnations that were not announced yet, in order.
   public func unannouncedIncarnations() throws -> [Incarnation] {
     try read { try Self.incarnations($0.database) }
   }
 
-  /// Notes that all incarnations so far were made known.
+  /// Notes that all incarnations so far were announced.
   public func noteIncarnationsAnnounced() throws {
     try write { try Bookkeeping.setMeta("incarnations", to: Array("[]".utf8), $0.database) }
   }
@@ -217,12 +210,11 @@ extension LocalStore {
 
   // MARK: - The place
 
-  /// Finds out whether the store is still the only state of its client: makes
-  /// it a new one if it is somewhere else or older than it was. Gives the new
-  /// incarnation if there is one.
+  /// Finds out whether the store is still the only state of its client: makes it a new client if it
+  /// is in another place or older than it was. Returns the new incarnation if there is one.
   ///
-  /// It is done when a store is opened; a store that is kept open for long
-  /// does it before each synchronization.
+  /// Opening a store calls this; a store that stays open for long needs it before each
+  /// synchronization.
   @discardableResult
   public func checkPlace() throws -> Incarnation? {
     let before = binding
@@ -236,7 +228,7 @@ extension LocalStore {
     return began.incarnation
   }
 
-  /// As ``checkPlace()``, before there is a store. Gives the new binding too.
+  /// Like ``checkPlace()``, before there is a store. Returns the new binding too.
   static func checkPlace(
     _ database: Database, _ binding: StoreBinding, path: String, _ options: Options
   ) throws -> (incarnation: Incarnation, binding: StoreBinding)? {
@@ -269,8 +261,8 @@ extension LocalStore {
     return nil
   }
 
-  /// Draws a new token, so that an older state of the store shows. Done
-  /// before something is published.
+  /// Draws a new token, so that an older state of the store can be recognized. Done before
+  /// something is published.
   public func renewToken() throws {
     guard let places = options.places else { return }
     let client = binding.client
@@ -282,11 +274,10 @@ extension LocalStore {
     try Self.keep(token, of: client, options)
   }
 
-  /// Records the place and a new token, in the store and outside of it. The
-  /// former token goes on being good until ``keep(_:of:_:)``, which follows
-  /// the commit.
+  /// Records the place and a new token, in the store and outside of it. The former token stays
+  /// valid until ``keep(_:of:_:)``, which follows the commit.
   ///
-  /// - Parameter former: What was recorded of the same client.
+  /// - Parameter former: What was recorded for the same client.
   static func settle(
     _ place: StorePlace, of client: ClientIdentifier, former: PlaceRecord?, _ options: Options,
     _ database: Database
@@ -297,7 +288,7 @@ extension LocalStore {
     let held = try places.tokens(of: client.description) ?? []
     let isKept = try places.keep([known, token].compactMap(\.self), of: client.description)
     var record = former?.moved(to: place) ?? PlaceRecord(place: place)
-    // Where nothing can be kept, what was kept before goes on being good.
+    // If no token can be stored, the former ones stay valid.
     if isKept, let folder = places.folder { record.note(token, in: folder, held: held) }
     try Bookkeeping.setMeta("place", to: Array(JSONEncoder().encode(record)), database)
     return isKept ? token : nil

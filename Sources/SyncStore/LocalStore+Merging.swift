@@ -8,22 +8,20 @@ extension LocalStore {
   /// of a database that was not under sync, as edits of now that are not
   /// published yet. The database itself is only read.
   ///
-  /// Rows are told by the identities of the document. A row with a key that
-  /// means nothing elsewhere is the document's if it has the same key and the
-  /// same values, or if the document has its unique values already; otherwise
-  /// it is new, under a free key if its own is taken, and references follow
-  /// it. Where both have a row with different values, `prefer` says which
-  /// stand; the others are entered in the conflict journal. Tables and
-  /// columns that stay on the device are taken along. Tables that the document
-  /// does not have become part of it.
+  /// Rows are matched by the identities of the document. A row with a key that means nothing
+  /// elsewhere is the document's if it has the same key and the same values, or if the document has
+  /// its unique values already; otherwise it is new, under a free key if its own is taken, and
+  /// references follow it. If both have a row with different values, `prefer` decides which are
+  /// shown; the others are entered in the conflict journal. Tables and columns that stay on the
+  /// device are taken along. Tables that the document does not have become part of it.
   ///
-  /// Throws `schemasDiffer`, with the columns named, if tables that both have
-  /// differ in their columns, and `alreadyUnderSync` if the database is under
-  /// sync. The file at `path` is of no use then.
+  /// Throws `schemasDiffer`, with the columns named, if tables that both have differ in their
+  /// columns, and `alreadyUnderSync` if the database is under sync. The file at `path` cannot be
+  /// used then.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called now and then. What it throws is thrown.
-  ///   - onProgress: Told how many of the database's rows were looked at.
+  ///   - checkCancellation: Called now and then. Its errors are passed on.
+  ///   - onProgress: Called with the number of the database's rows that were looked at.
   ///   - catchUp: Applies what was published after the snapshot, so that the
   ///     rows are compared with the document as it is now.
   public static func adopt(
@@ -50,7 +48,7 @@ extension LocalStore {
       return (store, merged)
     } catch {
       try store.close()
-      // Nobody will be that client.
+      // No store will be that client.
       _ = try options.places?.keep([], of: binding.client.description)
       throw error
     }
@@ -99,9 +97,8 @@ extension LocalStore {
 
   /// Merges within a transaction; `session` is of no use afterwards.
   ///
-  /// - Parameter isInPlace: Whether the database is a copy of the store as it
-  ///   was before it took over the document, so that what stays on the device
-  ///   is here.
+  /// - Parameter isInPlace: Whether the database is a copy of the store as it was before it took
+  ///   over the document, so that the data that stays on the device is here.
   func merge(
     _ former: FormerDatabase, path other: String, prefer: MergePreference, isInPlace: Bool,
     _ session: StoreSession, _ work: WorkCount,
@@ -133,8 +130,8 @@ extension LocalStore {
     return report
   }
 
-  /// The tables are those of both by now, so that an application has nothing
-  /// to migrate that it has migrated in one of them.
+  /// The tables are those of both by now: an application need not migrate again what it has
+  /// migrated in one of them.
   private func raiseVersion(to former: FormerDatabase, _ database: Database) throws {
     let version = "PRAGMA main.user_version"
     let (here, there) = (

@@ -6,13 +6,13 @@ import SyncModel
 extension LocalStore {
   /// Whether the database at `path` is under sync.
   ///
-  /// Throws `missing` or `notADatabase`, and `damaged` if the bookkeeping is
-  /// there without the table by which it is known.
+  /// Throws `missing` or `notADatabase`, and `damaged` if the bookkeeping exists without the table
+  /// by which it is known.
   public static func isUnderSync(at path: String) throws -> Bool {
     try inspect(path) { try LocalStore.isUnderSync($0) }
   }
 
-  /// Likewise, of a database that is open.
+  /// The same for an open database.
   static func isUnderSync(_ database: Database) throws -> Bool {
     if try database.tableExists("docsync_meta") { return true }
     // A table of the application may have one of these names, hardly two.
@@ -27,9 +27,8 @@ extension LocalStore {
         + "--replace”, which keeps this file beside it, and copy over what was edited here.")
   }
 
-  /// What ``create(at:binding:configuration:options:)`` would do, without
-  /// writing: the tables with their identities, those left out and why.
-  /// Throws what that would throw.
+  /// What ``create(at:binding:configuration:options:)`` would do, without writing: the tables with
+  /// their identities, and those left out and why. Throws the same errors.
   public static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
     try inspect(path) { database in
       let schema = try checkedSchema(database, configuration: configuration, path: path)
@@ -40,12 +39,12 @@ extension LocalStore {
     }
   }
 
-  /// Puts the database at `path` under sync: writes the bookkeeping tables
-  /// and the capture triggers in one transaction. The rows that are there are
-  /// the document's beginning and are not sent as changes.
+  /// Puts the database at `path` under sync: writes the bookkeeping tables and the capture triggers
+  /// in one transaction. Rows that exist already are the document's beginning and are not sent as
+  /// changes.
   ///
-  /// Throws and changes nothing if the store is under sync, is no database,
-  /// or has a schema that cannot be synchronized.
+  /// Throws and changes nothing if the store is under sync, is not a database, or has a schema that
+  /// cannot be synchronized.
   public static func create(
     at path: String, binding: StoreBinding, configuration: StoreConfiguration,
     options: Options = Options()
@@ -83,7 +82,7 @@ extension LocalStore {
     if let place = try options.places.map({ try $0.place(of: path) }) {
       _ = try settle(place, of: binding.client, former: nil, options, database)
     }
-    // Here, so that no reader has to write it.
+    // Written here, so that no reader has to write it.
     _ = try ClientRegistry(database).number(of: binding.client)
     var originalKeys = OriginalKeys()
     for var table in schema.tables {
@@ -153,8 +152,8 @@ extension LocalStore {
     }
   }
 
-  /// What a store that is only looked at goes without: one that cannot be
-  /// written to can seal nothing either, and stays what it is.
+  /// Runs `body`, or returns `nil` if the store cannot be written to: such a store can seal nothing
+  /// either, and stays as it is.
   private static func ifWritable<Result>(_ body: () throws -> Result?) throws -> Result? {
     do {
       return try body()

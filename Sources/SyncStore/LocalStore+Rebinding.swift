@@ -6,19 +6,17 @@ extension LocalStore {
   /// Makes the store the beginning of another generation of its document, or
   /// of another document, as another client.
   ///
-  /// In one transaction: what was edited is sealed, so that it has its
-  /// stamps; then the change sets made and received so far are forgotten,
-  /// since they belong to the old generation. Rows, stamps, parked rows, the
-  /// conflict journal and the policies stay. Until a whole store of it is
-  /// uploaded nobody else has what was not published.
+  /// In one transaction: what was edited is sealed, so that it has its stamps; then the change sets
+  /// made and received so far are forgotten, since they belong to the old generation. Rows, stamps,
+  /// parked rows, the conflict journal and the policies stay. Until a whole store of the new
+  /// generation is uploaded, no other device has what was not published.
   ///
   /// - Parameters:
-  ///   - binding: What the store is bound to from now on. Its client must be
-  ///     new.
+  ///   - binding: The store's binding from now on. Its client must be new.
   ///   - records: The values of ``record(_:)`` that are forgotten.
-  ///   - keepsNumbers: Whether what was applied goes on counting as applied,
-  ///     so that whoever comes over from the old generation knows what of its
-  ///     own is here. Otherwise all begin with nothing.
+  ///   - keepsNumbers: Whether what was applied still counts as applied, so that a device that
+  ///     comes over from the old generation knows which of its change sets are here. Otherwise all
+  ///     clients begin with none.
   public func beginAnew(
     as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false
   ) throws {
@@ -50,9 +48,8 @@ extension LocalStore {
     _ = try options.places?.keep([], of: former.description)
   }
 
-  /// Knows the rows of tables whose key is a reference by the rows that they
-  /// refer to, where an earlier version gave them identities of their own. What is
-  /// here counts.
+  /// Identifies the rows of tables whose key is a reference by the rows that they refer to, where
+  /// an earlier version gave them identities of their own. The rows here count.
   private func identifyByKeys(_ session: StoreSession) throws -> StoreSession {
     let tables = session.schema.tables.filter { $0.misidentifiedParent != nil }
     guard !tables.isEmpty else { return session }
@@ -64,8 +61,8 @@ extension LocalStore {
     return try renewedSession(session.database)
   }
 
-  /// Throws if the store has tables of which other devices may show the rows
-  /// beside others than they belong to: see ``beginAnew(as:forgetting:keepsNumbers:)``.
+  /// Throws if the store has tables whose rows other devices may show beside rows to which they do
+  /// not belong: see ``beginAnew(as:forgetting:keepsNumbers:)``.
   public func checkIdentities() throws {
     let found = try read { session in
       session.schema.tables.compactMap { table in table.misidentifiedParent.map { (table.name, $0) }

@@ -3,15 +3,15 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// What would be gone if the store were taken out of sync.
+  /// What would be lost if the store were taken out of sync.
   public func removalLoss() throws -> RemovalLoss { try read { try $0.removalLoss() } }
 
   /// Takes the database out of sync, in one transaction: removes the capture
   /// triggers and all bookkeeping, and leaves the rest as it is. Only
   /// ``close()`` may be called afterwards.
   ///
-  /// - Parameter check: Told what will be gone, in the same transaction. What
-  ///   it throws is thrown, and nothing is changed then.
+  /// - Parameter check: Called with what will be lost, in the same transaction. If it throws,
+  ///   nothing is changed and the error is passed on.
   public func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
     try write { session in
       try check(try session.removalLoss())
@@ -20,8 +20,8 @@ extension LocalStore {
     _ = try options.places?.keep([], of: binding.client.description)
   }
 
-  /// As ``removeBookkeeping(_:)``, but changes nothing, and returns `false`,
-  /// if there are rows or change sets that bookkeeping alone holds.
+  /// Like ``removeBookkeeping(_:)``, but changes nothing and returns `false` if there are rows or
+  /// change sets that bookkeeping alone holds.
   public func removeBookkeeping() throws -> Bool {
     struct Refusal: Error {}
     do {
@@ -36,8 +36,8 @@ extension LocalStore {
 }
 
 extension Bookkeeping {
-  /// Removes what ``creation(upTo:)``, ``creation(for:)`` and capture have made, and
-  /// nothing of the same beginning that the application has.
+  /// Removes what ``creation(upTo:)``, ``creation(for:)`` and capture have made, and nothing that
+  /// the application has under a name with the same beginning.
   fileprivate static func remove(_ database: Database) throws {
     func names(_ type: SQLName) throws -> [SQLName] {
       try SQLName.fetchAll(
@@ -61,15 +61,14 @@ extension Bookkeeping {
     return tokens.first { $0.name.begins(with: "docsync_") }?.name
   }
 
-  /// Whether a name is one that a table's capture triggers have: a number and
-  /// two letters.
+  /// Whether a name is one of a table's capture triggers: a number and two letters.
   private static func isTrigger(_ name: SQLName) -> Bool {
     let parts = name.text.split(separator: "_", omittingEmptySubsequences: false)
     guard parts.count == 3, Int(parts[1]) != nil, parts[2].count == 2 else { return false }
     return parts[2].allSatisfy { $0.isASCII && $0.isLowercase }
   }
 
-  /// Whether a name is that of a table which keeps what concerns one table.
+  /// Whether a name is that of a bookkeeping table for one table.
   private static func isOfOneTable(_ name: SQLName) -> Bool {
     ["docsync_log_", "docsync_id_", "docsync_stamps_"].contains { prefix in
       name.begins(with: SQLName(prefix)) && Int(name.text.dropFirst(prefix.count)) != nil

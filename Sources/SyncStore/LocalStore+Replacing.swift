@@ -3,43 +3,38 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Exchanges the store's content for that of a whole store, in one
-  /// transaction: programs that have the file open see nothing but that.
+  /// Exchanges the store's content for that of a whole store, in one transaction: programs that
+  /// have the file open see nothing in between.
   ///
-  /// Edits in the log are sealed first. The synchronized tables, and all that
-  /// bookkeeping knows of the document, become those of the whole store,
-  /// which brings its schema along where that is another. What is this
-  /// device's own stays: excluded tables and columns, policies, the conflict
-  /// journal, records, the own change sets. Rows that the store had keep the
-  /// keys that they have here. The own change sets that the whole store does
-  /// not contain are applied again, as they were sealed; where others' are
-  /// missing that they depend on, they wait for these.
+  /// Edits in the log are sealed first. The synchronized tables, and all that bookkeeping knows of
+  /// the document, become those of the whole store, with its schema if that is another. The
+  /// device's own data stays: excluded tables and columns, policies, the conflict journal, records,
+  /// the own change sets. Rows that the store had keep the keys that they have here. Own change
+  /// sets that the whole store does not contain are applied again, as they were sealed; if change
+  /// sets of other clients are missing that they depend on, they wait for these.
   ///
-  /// A copy of the file as it was is kept beside it.
+  /// A copy of the former file is kept beside it.
   ///
   /// - Parameters:
   ///   - path: A whole store as ``adopt(snapshotAt:binding:options:checkCancellation:)`` takes
   ///     it. It is checked first, and not changed.
-  ///   - binding: What the store is bound to from then on, if that is
-  ///     another generation. The own change sets are not applied again then:
-  ///     the result has those that the whole store does not contain, and the
-  ///     store keeps them until ``writeReturningAnew(checkCancellation:)``.
-  ///   - ownBytes: The files of own change sets of which the store has given
-  ///     up the bytes, by their numbers.
-  ///   - records: Values of ``setRecord(_:to:)`` to set in the same
-  ///     transaction; `nil` removes one.
-  ///   - commandState: Makes one of what this store, and what the whole store,
-  ///     has processed of commands (``commandState()``).
-  ///   - events: Commands among these that are for the application, and that
-  ///     it has not been told of.
-  ///   - checkCancellation: Called between steps. What it throws is thrown,
-  ///     and nothing is changed then.
-  ///   - onProgress: Told how many steps are done: each table takes a few, and
+  ///   - binding: The store's binding from then on, if that is another generation. The own change
+  ///     sets are not applied again then: the result has those that the whole store does not
+  ///     contain, and the store keeps them until ``writeReturningAnew(checkCancellation:)``.
+  ///   - ownBytes: The files of own change sets whose bytes the store has given up, by their
+  ///     numbers.
+  ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
+  ///   - commandState: Combines the command states of this store and of the whole store
+  ///     (``commandState()``).
+  ///   - events: Commands among these that are for the application, and that it has not received.
+  ///   - checkCancellation: Called between steps. If it throws, nothing is changed and the error is
+  ///     passed on.
+  ///   - onProgress: Called with the number of steps that are done: each table takes a few, and
   ///     each own change set that is applied again takes one.
   ///
-  /// Throws `damaged` if the file is no sound whole store, `fork` if it has
-  /// own change sets that this store does not know, and `changeSetMissing` if
-  /// the bytes of one that has to be applied again are nowhere.
+  /// Throws `damaged` if the file is not a sound whole store, `fork` if it has own change sets that
+  /// this store does not know, and `changeSetMissing` if the bytes of one that has to be applied
+  /// again cannot be found.
   public func replaceContent(
     withSnapshotAt path: String, binding: StoreBinding? = nil,
     ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
@@ -80,22 +75,21 @@ extension LocalStore {
     }
   }
 
-  /// The own change sets of a generation that the store has left, which are
-  /// to be written anew, in order.
+  /// The own change sets of a generation that the store has left, in order. They are to be
+  /// rewritten.
   public func returning() throws -> [ContentReplacement.OwnChangeSet] {
     try read { try $0.returning() }
   }
 
-  /// Keeps files of change sets of another store of the document, to be
-  /// written anew after those that there are already.
+  /// Stores files of change sets of another store of the document. They are to be rewritten after
+  /// those that are stored already.
   public func keepReturning(_ changeSets: [[UInt8]]) throws {
     try write { session in try session.keepReturning(changeSets) }
   }
 
-  /// Seals, and gives the files of the change sets that were sealed here and
-  /// are not published, in the order in which they can be written anew: those
-  /// that it has brought along itself (``returning()``), those of former
-  /// clients, and its own.
+  /// Seals, and returns the files of the change sets that were sealed here and are not published,
+  /// in the order in which they can be rewritten: those that the store has brought along itself
+  /// (``returning()``), those of former clients, and its own.
   public func unsentChangeSets(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> [[UInt8]] {
@@ -132,8 +126,8 @@ extension LocalStore {
     }
   }
 
-  /// Copies the file as it is to `<store>.before-<date>`, for those only who
-  /// may read the store.
+  /// Copies the file as it is to `<store>.before-<date>`, readable only by those who may read the
+  /// store.
   func copyAside(_ checkCancellation: @escaping () throws -> Void) throws -> String {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")

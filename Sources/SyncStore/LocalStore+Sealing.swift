@@ -8,9 +8,9 @@ extension LocalStore {
   /// Without edits it writes nothing.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called between batches of rows. What it throws is
-  ///     thrown, and nothing is sealed then.
-  ///   - onProgress: Told how many entries of the log were read.
+  ///   - checkCancellation: Called between batches of rows. If it throws, nothing is sealed and the
+  ///     error is passed on.
+  ///   - onProgress: Called with the number of entries of the log that were read.
   public func seal(
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
@@ -32,9 +32,8 @@ extension LocalStore {
 
   /// Seals within a transaction.
   ///
-  /// - Parameter comparesRemade: Whether tables that were made anew are to be
-  ///   logged if nobody has compared them (``compare(_:with:checkCancellation:)``):
-  ///   what comes next must not overwrite what they hold.
+  /// - Parameter comparesRemade: Whether to log remade tables that were not compared
+  ///   (``compare(_:with:checkCancellation:)``): the next step must not overwrite their rows.
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
     comparesRemade: Bool = true, checkCancellation: @escaping () throws -> Void
@@ -70,7 +69,7 @@ extension LocalStore {
     }
     for freed in suspects.freedKeys {
       let access = try session.access(freed.table)
-      // It may have come back since others refer to it.
+      // The row may have come back since other rows refer to it.
       guard try access.row([.integer(freed.key)]) == nil,
         try !session.keepsKeyUntilCompared(freed.key, of: freed.identity, access),
         try !session.holdsKey(freed.key, of: RowKey(table: freed.table, identity: freed.identity))
@@ -86,9 +85,9 @@ extension LocalStore {
     return report
   }
 
-  /// Brings the tables to what every other device will show: a program with
-  /// foreign keys off may have left rows whose parent is gone, and a value
-  /// that was given up may let a parked row appear.
+  /// Makes the tables show what every other device will show: a program with foreign keys off may
+  /// have left rows whose parent is gone, and a value that was given up may let a parked row
+  /// appear.
   private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
     let session = set.session
     try set.setPlain(suspects.plainCells, except: suspects.followed.references)
@@ -101,7 +100,7 @@ extension LocalStore {
     }
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() { try loadClaimants(in: table, into: set) }
-    // Those that nothing refers to any more go.
+    // Rows that nothing refers to any more are removed.
     for row in try session.undeadRows() { try set.row(row) }
     return try Materializer(set: set).run().deleted
   }
@@ -124,7 +123,7 @@ extension LocalStore {
       var found: [[Value]] = []
       while try statement.step() {
         if !key.isEnforced {
-          // Most of them never led to a row.
+          // Most of these values never led to a row.
           let values = columns.indices.map { statement.value(at: $0) }
           guard try set.session.isKnown(values, by: key) else { continue }
         }
@@ -146,14 +145,14 @@ extension LocalStore {
 
   // MARK: - The outbox
 
-  /// The change sets that this store made as the client that it is, in order;
-  /// of those that everybody has it may have no more than this.
+  /// The change sets that this store made as its present client, in order. For those that every
+  /// member has, the store may have no more than this.
   public func sealedChangeSets() throws -> [SealedChangeSet] {
     try read { try Self.outbox($0, where: "client = \($0.own)") }
   }
 
-  /// Change sets that this store, or the one that it is a copy of, has sealed
-  /// as another client and that are not known to be published, in order.
+  /// Change sets that this store, or the store that it is a copy of, has sealed as another client
+  /// and that are not known to be published, in order.
   public func ancestralChangeSets() throws -> [SealedChangeSet] {
     try read { try Self.outbox($0, where: "client <> \($0.own) AND published = 0") }
   }
@@ -186,8 +185,7 @@ extension LocalStore {
 
   /// The bytes of a sealed change set, exactly as they are published.
   ///
-  /// - Parameter client: The client as which it was sealed; `nil` for the one
-  ///   that the store is.
+  /// - Parameter client: The client as which it was sealed; `nil` for the store's present one.
   public func sealedBytes(
     _ number: UInt64, of client: ClientIdentifier? = nil
   ) throws -> [UInt8] {
@@ -230,8 +228,8 @@ extension LocalStore {
     }
   }
 
-  /// Records that a sealed change set is in the shared directory. Idempotent.
-  /// One that was sealed as another client is not kept any longer.
+  /// Records that a sealed change set is in the shared directory. Idempotent. A change set that was
+  /// sealed as another client is removed.
   public func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {
     try write { session in
       let author = try client.map(session.clients.number) ?? session.own

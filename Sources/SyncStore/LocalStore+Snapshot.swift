@@ -6,15 +6,14 @@ extension LocalStore {
   /// Writes a consistent copy to `destination`, which must not exist, without
   /// client identity, binding, log, or excluded data.
   ///
-  /// Throws `unpublishedEdits` if there are edits that are not sealed and
-  /// published: synchronize first. Writers are not held up, since it is the
-  /// copy that is checked.
+  /// Throws `unpublishedEdits` if there are edits that are not sealed and published: synchronize
+  /// first. Writers need not wait, since the copy is checked and not the store.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called now and then. What it throws is thrown, and
-  ///     nothing is at `destination` then.
-  ///   - onProgress: Told how many bytes were written; there are twice as many
-  ///     as the copy has.
+  ///   - checkCancellation: Called now and then. If it throws, the error is passed on and nothing
+  ///     is left at `destination`.
+  ///   - onProgress: Called with the number of bytes that were written; there are twice as many as
+  ///     the copy has.
   public func snapshot(
     to destination: String, checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
@@ -24,7 +23,7 @@ extension LocalStore {
         .notWritable, path: destination, message: "There is a file already.",
         remedy: "Name a path that is free.")
     }
-    // The copy is to be in line with its schema.
+    // The bookkeeping in the copy must be in line with its schema.
     try read { _ in }
     do {
       // SQLite writes into a file that is there and empty.
@@ -52,7 +51,7 @@ extension LocalStore {
     }
   }
 
-  /// How long a copy will be that has no free pages.
+  /// The length that a copy without free pages will have.
   private static func byteCount(of database: Database) throws -> Int {
     func pragma(_ name: String) throws -> Int {
       try Int.fetchOne(database, sql: "PRAGMA main.\(name)") ?? 0
@@ -118,7 +117,7 @@ extension LocalStore {
     guard
       try unpublished == 0 && session.tablesWithEdits().isEmpty && session.remadeTables().isEmpty
     else { throw self.unpublished }
-    // What was sealed since is in the tables and would not be in the vector.
+    // Edits that were sealed since are in the tables and would not be in the vector.
     guard try !session.isAwaitingOthers() else {
       throw StoreError(
         .unpublishedEdits, path: path,
@@ -134,13 +133,13 @@ extension LocalStore {
       remedy: "Synchronize it first, then try again.")
   }
 
-  /// Makes the snapshot at `path` a store of its own for `binding.client`,
-  /// which must be new. What the snapshot contains counts as applied.
+  /// Makes the snapshot at `path` a store of its own for `binding.client`, which must be new.
+  /// Change sets that the snapshot contains count as applied.
   ///
   /// The snapshot is checked first, with `quick_check`.
   ///
-  /// - Parameter checkCancellation: Called now and then. What it throws is
-  ///   thrown, and the file is of no use then.
+  /// - Parameter checkCancellation: Called now and then. If it throws, the error is passed on and
+  ///   the file cannot be used.
   public static func adopt(
     snapshotAt path: String, binding: StoreBinding, options: Options = Options(),
     checkCancellation: @escaping () throws -> Void = {}

@@ -3,7 +3,7 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Where the store stands.
+  /// The state of the store: what waits, what is parked, what was applied.
   public func status() throws -> StoreStatus {
     let waiting = try waiting()
     return try read { session in
@@ -76,7 +76,7 @@ extension LocalStore {
   /// A value that the layer above keeps in the store; `nil` if unset.
   public func record(_ key: String) throws -> [UInt8]? {
     try StoreError.mapping(path) {
-      // Whatever the schema is by now.
+      // The schema does not matter here.
       try connection.queue.writeWithoutTransaction { database in
         try Data.fetchOne(
           database.cachedStatement(sql: "SELECT value FROM docsync_record WHERE key = ?"),
@@ -104,7 +104,7 @@ extension LocalStore {
 
   /// The digest of what the store shows and of the state beneath.
   ///
-  /// Edits that are not sealed yet are in the first and not in the second.
+  /// The first includes edits that are not sealed yet; the second does not.
   public func digest() throws -> StoreDigest {
     try read { try StoreDigester(session: $0).run() }
   }

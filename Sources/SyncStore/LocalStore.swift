@@ -3,13 +3,12 @@ import GRDB
 import Synchronization
 import SyncModel
 
-/// One whole store that is under sync: the way into this module.
+/// One database that is under sync: the entry to this module.
 ///
-/// All bookkeeping lives in the store itself, in tables that begin
-/// `docsync_`, so that it is atomic with the data. Other programs may read
-/// and write the file at any time; waiting for them is bounded by
-/// ``Options/busyTimeout``. Methods block, may be called from any thread,
-/// and run one at a time. All throw ``StoreError``.
+/// All bookkeeping is in the store itself, in tables whose names begin with `docsync_`, so that it
+/// is atomic with the data. Other programs may read and write the file at any time; waiting for
+/// them is bounded by ``Options/busyTimeout``. Methods block, may be called from any thread, and
+/// run one at a time. All throw ``StoreError``.
 public final class LocalStore: Sendable {
   /// How a store is opened.
   public struct Options: Sendable {
@@ -37,11 +36,11 @@ public final class LocalStore: Sendable {
     public var conflictEntries = 10_000
     /// The most bytes of values that the conflict journal keeps, likewise.
     public var conflictBytes = 16 << 20
-    /// Where stores are, by which a copy or an older state of one is noticed;
-    /// `nil` notices nothing.
+    /// The places of stores, by which a copy or an older state of a store is noticed; `nil` notices
+    /// nothing.
     public var places: StorePlaces?
-    /// How many milliseconds a change may be ahead of the clock here before
-    /// that is worth a warning: a day.
+    /// How many milliseconds a change may be ahead of the clock here before it causes a warning: a
+    /// day.
     public var clockTolerance: Int64 = 24 * 60 * 60 * 1000
 
     /// The defaults, with the system's clock and generator.
@@ -61,7 +60,7 @@ public final class LocalStore: Sendable {
   private struct State {
     var binding: StoreBinding
     var configuration: StoreConfiguration
-    /// The schema, and the version by which SQLite tells that it changed.
+    /// The schema, and the version by which SQLite shows that it changed.
     var schema: (version: Int, schema: StoreSchema)?
     /// The version that the connection's own triggers were made for.
     var triggersVersion: Int?
@@ -87,7 +86,7 @@ public final class LocalStore: Sendable {
   /// What is synchronized.
   public var configuration: StoreConfiguration { state.withLock { $0.configuration } }
 
-  /// Replaces the hint where the directory is.
+  /// Replaces the recorded place of the directory, which is a hint.
   public func setDirectory(_ directory: String) throws {
     var binding = binding
     guard binding.directory != directory else { return }
@@ -110,7 +109,7 @@ public final class LocalStore: Sendable {
     }
   }
 
-  /// Replaces what the user calls this device.
+  /// Replaces the user's name for this device.
   public func setClientDescription(_ description: String) throws {
     var binding = binding
     guard binding.clientDescription != description else { return }
@@ -134,8 +133,8 @@ public final class LocalStore: Sendable {
 
   // MARK: - Transactions
 
-  /// Runs `body` in a transaction that may write. Another program's writing
-  /// is waited for, within the bound.
+  /// Runs `body` in a transaction that may write. Waits for another program's write, within the
+  /// bound.
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
@@ -152,7 +151,7 @@ public final class LocalStore: Sendable {
             return .commit
           }
         } catch {
-          // What was made for the schema may have been rolled back.
+          // The triggers that were made for the schema may have been rolled back.
           state.withLock { $0.triggersVersion = nil }
           throw error
         }
@@ -161,9 +160,9 @@ public final class LocalStore: Sendable {
     }
   }
 
-  /// Runs `body`, which writes, once more without a trigger of the application
-  /// during which SQLite has ended the transaction: a full-text index that is
-  /// damaged must not keep the document from being synchronized.
+  /// Runs `body`, which writes. If SQLite ended the transaction during a trigger of the
+  /// application, runs it once more without that trigger: a damaged full-text index must not keep
+  /// the document from being synchronized.
   func passingOverTriggers<Result>(_ body: () throws -> Result) throws -> Result {
     let triggers = connection.appTriggers
     if triggers.endedCount > 0 {
@@ -206,8 +205,8 @@ public final class LocalStore: Sendable {
     }
   }
 
-  /// A session on the schema as it is by now, within the transaction of
-  /// another session, which is not used any more.
+  /// A session on the present schema, within the transaction of another session, which is not used
+  /// any more.
   func renewedSession(_ database: Database) throws -> StoreSession {
     forgetSchema()
     let renewed = try renewedSchema(database)
@@ -238,8 +237,8 @@ public final class LocalStore: Sendable {
     try Int.fetchOne(database.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
   }
 
-  /// Whenever the schema may have changed, so may what the store is bound to,
-  /// by another process.
+  /// Reads the binding and the configuration: whenever the schema may have changed, another process
+  /// may have changed these too.
   private func readIdentity(_ database: Database) throws {
     guard let binding = try Bookkeeping.meta("binding", database),
       let configuration = try Bookkeeping.meta("configuration", database)
@@ -256,7 +255,7 @@ public final class LocalStore: Sendable {
     try Self.schema(of: database, configuration: configuration, path: path)
   }
 
-  /// The schema, and what bookkeeping remembers of it.
+  /// The schema, with what bookkeeping records about it.
   static func schema(
     of database: Database, configuration: StoreConfiguration, path: String
   ) throws -> StoreSchema {
@@ -266,7 +265,7 @@ public final class LocalStore: Sendable {
     return try Self.addingPolicies(to: schema, database)
   }
 
-  /// The schema with what the triggers have to record for policies.
+  /// The schema with the columns that the triggers have to record for policies.
   static func addingPolicies(to schema: StoreSchema, _ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
     guard policies != SyncPolicies() else { return schema }
@@ -278,7 +277,7 @@ public final class LocalStore: Sendable {
     return StoreSchema(tables: tables, leftOut: schema.leftOut)
   }
 
-  /// Has the schema, and what depends on policies in it, read anew.
+  /// Makes the next transaction read the schema again, with what depends on policies in it.
   func forgetSchema() { state.withLock { $0.schema = nil } }
 
   /// The schema as it is now; `nil` if bookkeeping is not in line with it.
@@ -293,7 +292,7 @@ public final class LocalStore: Sendable {
   }
 
   /// The schema as it is now. If the application changed it, tables and columns are registered and
-  /// the triggers made again; `concerned` then says what that means for the edits until now.
+  /// the triggers made again; `concerned` then contains what that means for the edits until now.
   private func renewedSchema(
     _ database: Database
   ) throws -> (schema: StoreSchema, concerned: SchemaRenewal.Concerned?) {
@@ -312,12 +311,12 @@ public final class LocalStore: Sendable {
     return (renewed, concerned)
   }
 
-  /// Brings the rows in line with a changed schema. What was edited before
-  /// takes part in that as a change set of its own.
+  /// Brings the rows in line with a changed schema. Earlier edits take part in that as a change set
+  /// of their own.
   private func arrive(_ session: StoreSession, _ concerned: SchemaRenewal.Concerned) throws {
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
-    // What triggers have seen is sealed; what they have not has to be found.
+    // Edits that triggers have seen are sealed; the others have to be found.
     try RemadeTables.note(concerned.remade, session)
     for table in concerned.remade { try session.nameUnseenRows(of: table) }
     for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }

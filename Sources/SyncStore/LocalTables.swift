@@ -1,9 +1,9 @@
 import GRDB
 import SyncModel
 
-/// Takes along what stays on the device, where a database with rows becomes a
-/// store of a document: tables that are not synchronized, and views, triggers
-/// and virtual tables that the document does not have.
+/// Takes along what stays on the device when a database with rows becomes a store of a document:
+/// tables that are not synchronized, and views, triggers and virtual tables that the document does
+/// not have.
 struct LocalTables {
   let database: Database
   let former: FormerDatabase
@@ -43,7 +43,7 @@ struct LocalTables {
         + "with “docsync join --replace”.")
   }
 
-  /// The tables of which the document knows nothing.
+  /// The tables that the document does not know.
   var newTables: [FormerDatabase.Table] {
     let known = Set(
       (schema.tables.map(\.name) + Array(schema.leftOut.keys)).map { $0.folded })
@@ -52,7 +52,7 @@ struct LocalTables {
     }
   }
 
-  /// Makes the tables that the document gets with the rows.
+  /// Creates the tables that the document gets with the rows.
   func makeNewTables() throws {
     for table in newTables where try !exists(table.name) {
       try database.execute(sql: table.sql)
@@ -92,7 +92,7 @@ struct LocalTables {
       case "table":
         try database.execute(sql: entry.sql)
         try fill(entry)
-      // A trigger of a synchronized table is the document's matter.
+      // The document decides which triggers synchronized tables have.
       case "trigger" where try schema.table(named: entry.table) == nil && exists(entry.table):
         try database.execute(sql: entry.sql)
       default: continue
@@ -101,9 +101,8 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  /// Has tables that stay on the device, and are where they were, refer to the
-  /// rows that they referred to, which may have other keys by now. Returns
-  /// their names.
+  /// Makes tables that stay on the device, and are where they were, refer to the same rows as
+  /// before, which may have other keys by now. Returns their names.
   func follow(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
     -> [SQLName]
   {
@@ -141,8 +140,7 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  /// By what a row of a table that stays on the device is found; `nil` if by
-  /// nothing.
+  /// The columns that find a row of a table that stays on the device; `nil` if there are none.
   private func rowKey(of table: SQLName) throws -> [String]? {
     let columns = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
     let isWithoutRowID = try Bool.fetchOne(
@@ -165,8 +163,7 @@ struct LocalTables {
       arguments: [name]) ?? false
   }
 
-  /// A reference of a table that stays on the device to one that is
-  /// synchronized.
+  /// A reference from a table that stays on the device to a synchronized table.
   struct LocalReference {
     /// Positions of the referring columns.
     var columns: [Int]

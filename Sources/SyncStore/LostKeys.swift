@@ -4,11 +4,11 @@ import SyncModel
 /// Rows with NULL in their key, which SQLite allows outside of INTEGER PRIMARY
 /// KEY, WITHOUT ROWID and STRICT tables, in any number of rows.
 ///
-/// Nothing names such a row on other devices: it stays where it was written.
-/// A row that others know keeps its key.
+/// Such a row has no name on other devices: it stays where it was written. A row that other devices
+/// know keeps its key.
 extension StoreSession {
-  /// Gives rows whose key was set to NULL the key that they had, since taking
-  /// it away would delete them on every other device.
+  /// Gives rows whose key was set to NULL their former key: without it they would be deleted on
+  /// every other device.
   func restoreKeys() throws {
     for table in try tablesWithEdits() where try mayLackKeys(table) {
       guard let rowid = table.rowidName else { continue }
@@ -47,7 +47,7 @@ extension StoreSession {
     writing.bind(row, at: key.count + 1)
     try write(writing)
     guard database.changesCount > 0 else { return }
-    // What was edited since was logged without a key.
+    // Later edits were logged without a key.
     let columns = try columnsEditedWithoutKey(access)
     if columns == ColumnSet() {
       let removal = try access.statement("DELETE FROM \(table.logName) WHERE seq = ?")
@@ -71,9 +71,9 @@ extension StoreSession {
           + "would be deleted on all other devices"))
   }
 
-  /// The columns that were edited in rows without a key: which of them, the log
-  /// does not tell. All, if one of the rows went, since another may have its
-  /// place in the table.
+  /// The columns that were edited in rows without a key; the log does not tell in which of these
+  /// rows. All columns if one of the rows was deleted, since another may have its place in the
+  /// table.
   private func columnsEditedWithoutKey(_ access: TableAccess) throws -> ColumnSet {
     let table = access.table
     let missing = table.keyColumns.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
@@ -105,17 +105,17 @@ extension StoreSession {
     }
   }
 
-  /// Whether the edits of a table may have to do with rows without a key.
+  /// Whether the edits of a table may concern rows without a key.
   private func mayLackKeys(_ table: TableSchema) throws -> Bool {
     guard table.canLoseKeys else { return false }
-    // An index answers for one column; of several the log is shorter.
+    // An index answers for one column; for several columns the log is shorter.
     if table.keyColumns.count == 1 { return try rowsWithoutKey(table) > 0 }
     let missing = table.keyColumns.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
     return try Bool.fetchOne(
       database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) WHERE \(missing))") ?? false
   }
 
-  /// How many rows of a table nothing names.
+  /// How many rows of a table have NULL in their key.
   func rowsWithoutKey(_ table: TableSchema) throws -> Int {
     guard table.canLoseKeys else { return 0 }
     return try Int.fetchOne(
@@ -133,7 +133,7 @@ extension TableSchema {
     }
   }
 
-  /// That a row has NULL in its key, in SQL.
+  /// The SQL condition that a row has NULL in its key.
   func isWithoutKey(_ row: String) -> String {
     keyColumns.map { "\(row).\(quoted($0)) IS NULL" }.joined(separator: " OR ")
   }

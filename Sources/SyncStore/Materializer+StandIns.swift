@@ -2,9 +2,9 @@ import SyncModel
 
 /// Rows that stand in for those that lost a unique value to them.
 extension Materializer {
-  /// Repeats: who stands in for whom, what the rows that refer to them claim
-  /// by that, who still stands. Claims are only added, so that it ends. True if
-  /// something came up with which all is to be decided once more.
+  /// Repeats three steps: choose the stand-ins, add what the rows that refer to them claim by that,
+  /// decide which rows still stand. Claims are only added, so that it ends. Returns whether
+  /// something was found that requires deciding everything once more.
   func letStandIn() throws -> Bool {
     guard set.rows.contains(where: canLeaveReferences) else { return false }
     let before = set.count
@@ -30,7 +30,7 @@ extension Materializer {
           claimants[claim, default: []].append(row)
           isChanged = true
           if checkedClaims.insert(claim).inserted { try loadClaimants(claim) }
-          // One that its table refuses leaves its identity to others.
+          // A row that its table refuses leaves its identity to other rows.
           for owner in owner(of: claim) where !owner.isTried {
             owner.isTried = true
             owner.failure = try set.refusal(of: owner, with: owner.ownOverlays)
@@ -50,16 +50,15 @@ extension Materializer {
     return false
   }
 
-  /// Whether a row lost a value, and others can refer to it.
+  /// Whether a row lost a value, and other rows can refer to it.
   private func canLeaveReferences(_ row: WorkingRow) -> Bool {
     let table = session.schema[row.key.table]
     return losses[ObjectIdentifier(row)] != nil && table.hasStandIns
       && !session.schema.inbound(to: table).isEmpty
   }
 
-  /// Decides for each row that lost a value which one stands in for it: the one
-  /// that holds the value, or, if that does not stand, the one that stands in
-  /// for it in turn.
+  /// Chooses a stand-in for each row that lost a value: the row that holds the value, or, if that
+  /// row does not stand, the one that stands in for it in turn.
   private func chooseStandIns() {
     func holder(of row: WorkingRow) -> WorkingRow? {
       guard row.failure == nil, row.standInFailure == nil else { return nil }
@@ -79,8 +78,8 @@ extension Materializer {
     }
   }
 
-  /// Has a row shown under the identity that it has with stand-ins, by way of
-  /// the row that has that identity and does not exist.
+  /// Shows a row under the identity that it has with stand-ins, by way of the row that has that
+  /// identity and does not exist.
   func lend(to borrower: WorkingRow) throws {
     guard let identity = borrower.shownIdentity else { return }
     let row = try set.row(RowKey(table: borrower.key.table, identity: identity))

@@ -3,14 +3,14 @@ import SyncModel
 
 /// Decides which rows of a working set are shown, and writes the difference.
 ///
-/// What is shown is a function of the logical state alone, whatever the order
-/// in which it came about (Documentation/Merging.md):
+/// The shown rows are a function of the logical state alone, whatever the order in which the state
+/// came about (Documentation/Merging.md):
 ///
-/// 1. Which rows *exist* is decided by ``ExistenceRule``.
-/// 2. A row *stands* if it exists, its own table's conditions accept it, and
-///    it is the top claimant of every unique key that it claims. The one that
-///    holds a value stands in for those that lost it, where others refer to
-///    them; so these others may claim more, and the step goes on with them.
+/// 1. ``ExistenceRule`` decides which rows *exist*.
+/// 2. A row *stands* if it exists, its own table's conditions accept it, and it is the top claimant
+///    of every unique key that it claims. The row that holds a value stands in for those that lost
+///    it, where other rows refer to them; these may claim more by that, and the step goes on with
+///    their claims.
 /// 3. *Visible* is the greatest set of standing rows whose references all
 ///    lead to visible rows.
 ///
@@ -21,13 +21,13 @@ final class Materializer {
   let session: StoreSession
   let set: WorkingSet
   let existence: ExistenceRule
-  /// Where a row outside the set stands; asked once.
+  /// The state of rows outside the set; each is looked up once.
   private var outside: [RowKey: OutsideRow] = [:]
   var checkedClaims: Set<ClaimKey> = []
   var claimants: [ClaimKey: [WorkingRow]] = [:]
-  /// For each row the claims that it loses, and who holds the value.
+  /// For each row the claims that it loses, with the rows that hold the values.
   var losses: [ObjectIdentifier: [Claimant]] = [:]
-  /// The rows that stand and have another identity with stand-ins, by that.
+  /// The rows that stand and have another identity with stand-ins, by that identity.
   private var borrowers: [RowKey: WorkingRow] = [:]
 
   /// How many rows were written in which way.
@@ -82,9 +82,9 @@ final class Materializer {
     for row in borrowers.values where row.isVisible { try lend(to: row) }
   }
 
-  /// Tries the conditions of rows that are not written, since such a row must
-  /// not keep others from a value; true if one is refused. Those of the
-  /// others are tried when they are written.
+  /// Tries the conditions of rows that are not written, since such a row must not keep other rows
+  /// from a value; true if one is refused. The conditions of the other rows are tried when these
+  /// are written.
   private func refuseHidden() throws -> Bool {
     var isRefused = false
     for row in set.rows where row.exists && !row.isVisible && !row.claims.isEmpty {
@@ -98,8 +98,8 @@ final class Materializer {
 
   // MARK: - Unique values
 
-  /// Finds who claims what; true if rows came into the set of which it is
-  /// not decided yet whether they exist.
+  /// Finds the claimants of each value; true if rows came into the set whose existence is not
+  /// decided yet.
   private func expandClaims() throws -> Bool {
     let before = set.count
     claimants = [:]
@@ -173,7 +173,7 @@ final class Materializer {
     }
   }
 
-  /// The row that has an identity that others claim, if it exists.
+  /// The row that has an identity that other rows claim, if it exists.
   func owner(of claim: ClaimKey) -> [WorkingRow] {
     guard claim.index == ClaimKey.identityIndex else { return [] }
     let row = set[RowKey(table: claim.table, identity: claim.key)]
@@ -193,9 +193,8 @@ final class Materializer {
     return session.clients.precedes(leftStamp, rightStamp)
   }
 
-  /// Whether a row claims by itself, being neither rescued nor overlaid where
-  /// it matters. Stand-ins do not count: else who has the better claim would
-  /// change as the step goes on.
+  /// Whether a row claims by itself: it is neither rescued nor overlaid in a column that matters.
+  /// Stand-ins do not count: otherwise the better claim would change as the step goes on.
   private func isItself(_ row: WorkingRow, for claim: ClaimKey) -> Bool {
     if claim.index == ClaimKey.identityIndex { return row.key.identity == claim.key }
     guard row.isLiving else { return false }

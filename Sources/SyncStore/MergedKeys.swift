@@ -1,11 +1,11 @@
 import GRDB
 import SyncModel
 
-/// What became of the rows of a database that is merged: under which keys
-/// they are in the document. Kept in temporary tables, since there may be many.
+/// The keys in the document of the rows of a database that is merged. They are kept in temporary
+/// tables, since there may be many.
 ///
-/// Of tables that take part in no circle of references only rows are kept that
-/// are somewhere else now, or nowhere.
+/// In tables that take part in no circle of references, only rows are recorded that are somewhere
+/// else now, or nowhere.
 final class MergedKeys {
   /// Where a row is.
   enum Place: Equatable {
@@ -20,14 +20,14 @@ final class MergedKeys {
   private let database: Database
   private var writing: [Int: SQLStatement] = [:]
   private var reading: [Int: SQLStatement] = [:]
-  /// The tables of which anything is kept.
+  /// The tables for which anything is recorded.
   private var isUsed: Set<Int> = []
 
   init(_ database: Database) { self.database = database }
 
   private func name(_ id: Int) -> String { "temp.docsync_merged_\(id)" }
 
-  /// The columns by which rows are told: the local key, or the identity's.
+  /// The columns that identify rows: the local key, or the identity's.
   static func keyColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }

@@ -1,26 +1,25 @@
 import SyncModel
 
-/// Which values stand where a database with rows joins a document.
+/// Which values are shown when a database with rows joins a document.
 public enum MergePreference: String, Hashable, Sendable, Codable, CaseIterable {
-  /// Those of the document; the others go to the conflict journal.
+  /// The values of the document; the others go to the conflict journal.
   case document
-  /// Those of the database, as edits of now; the document's go to the journal.
+  /// The values of the database, as edits of now; the document's go to the journal.
   case local
 }
 
-/// What merging the rows of a database into a document did.
+/// The result of merging the rows of a database into a document.
 public struct MergedRows: Hashable, Sendable, Codable {
   /// Rows that the document did not have.
   public var insertedRows = 0
-  /// Rows that it had, with the same values.
+  /// Rows that the document had, with the same values.
   public var equalRows = 0
-  /// Rows that it had with other values.
+  /// Rows that the document had, with other values.
   public var differingRows = 0
-  /// The values in which these differ; those that do not stand are in the
-  /// conflict journal.
+  /// The values in which these rows differ; those that are not shown are in the conflict journal.
   public var differingCells = 0
-  /// Rows that cannot be in the document beside others, or refer to such
-  /// rows: they are in the conflict journal.
+  /// Rows that cannot be in the document beside other rows, or refer to such rows: they are in the
+  /// conflict journal.
   public var refusedRows = 0
   /// Rows that got another key than they had.
   public var movedRows = 0
@@ -29,6 +28,6 @@ public struct MergedRows: Hashable, Sendable, Codable {
   /// Tables that stay on the device and were taken along.
   public var localTables: [SQLName] = []
 
-  /// A report of nothing.
+  /// Creates an empty report.
   public init() {}
 }

@@ -14,9 +14,9 @@ struct MovedKeys {
   /// The temporary table with the local keys that stand for another row now.
   private static func name(_ table: TableSchema) -> String { "temp.docsync_moved_\(table.id)" }
 
-  /// What referred to rows that have another local key by now, and what only seemed to.
+  /// Cells that referred to rows with another local key now, and cells that only seemed to.
   struct Followed {
-    /// Cells that hold the new key, where that is a plain value in others.
+    /// Cells that hold the new key as a reference, where it is a plain value in other cells.
     var references: Set<CellKey> = []
     /// Cells that hold the old key as a plain value.
     var plain: [StoreSession.PlainCell] = []
@@ -52,13 +52,12 @@ struct MovedKeys {
 
   // MARK: - Other keys
 
-  /// Has references follow rows that have another local key by now, as a
-  /// foreign key does. With foreign keys off they are left behind, where one has
-  /// been changed, or a row was replaced by one of the same identity. To the
-  /// others nothing has changed.
+  /// Makes references follow rows that have another local key by now, as a foreign key does. With
+  /// foreign keys off they are left behind if a key was changed, or a row was replaced by one of
+  /// the same identity. For other devices nothing has changed.
   ///
-  /// Where a row is gone that had several keys, rows that have one of them in
-  /// their own keys get the one by which it is looked for.
+  /// If a row that had several keys is gone, rows that have one of these keys in their own keys get
+  /// the one by which it is looked for.
   private func follow(_ table: TableSchema) throws -> Followed {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
@@ -104,8 +103,8 @@ struct MovedKeys {
     return followed
   }
 
-  /// The cells of a column that the edits have not written, and that held keys of a table as plain
-  /// values before them.
+  /// The cells of a column that held keys of a table as plain values before the edits in the log.
+  /// The edits have not written these cells.
   private func plainCells(
     _ child: TableSchema, _ position: Int, holding keys: [Int64], of table: TableSchema
   ) throws -> [StoreSession.PlainCell] {
@@ -119,7 +118,7 @@ struct MovedKeys {
     }
   }
 
-  /// Has a cell hold the plain value again that a row had for its key.
+  /// Restores the plain value of a cell, which was the key of a row.
   private func restore(_ cell: StoreSession.PlainCell, _ table: TableSchema) throws {
     let keys = table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: " AND ")
     let writing = try session.access(table.id).statement(
@@ -141,7 +140,7 @@ struct MovedKeys {
       )
     }
     if let index {
-      // What the log says of such a row, it says of it under its new key.
+      // The log entries of such a row get its new key.
       let (value, condition) = terms("k\(index)")
       let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = k\($0)" }
       try database.execute(
@@ -151,7 +150,7 @@ struct MovedKeys {
     let (value, condition) = terms(quoted(table.columns[position].name))
     try database.execute(
       sql: "UPDATE OR IGNORE \(table.quotedName) SET \(value) WHERE \(condition)")
-    // A row of that key is there already: it is the same one.
+    // A row with that key is there already: it is the same row.
     if index != nil {
       try database.execute(sql: "DELETE FROM \(table.quotedName) WHERE \(condition)")
     }
@@ -159,7 +158,7 @@ struct MovedKeys {
 
   // MARK: - Other identities
 
-  /// Looks until no identity is found that changed since another did.
+  /// Repeats until no further identity is found that changed since another did.
   private func find(_ declared: [TableSchema]) throws {
     for table in declared {
       try note(
@@ -184,8 +183,7 @@ struct MovedKeys {
     }
   }
 
-  /// Notes those of the keys that a query gives that stand for another identity
-  /// now; true if there are any.
+  /// Notes the keys from a query that stand for another identity now; true if new ones were found.
   @discardableResult
   private func note(in table: TableSchema, among query: String) throws -> Bool {
     let access = try session.access(table.id)
@@ -208,7 +206,7 @@ struct MovedKeys {
     return isNew
   }
 
-  /// The columns of a table that stand for keys of some others.
+  /// The columns of a table that hold keys of some other tables.
   private func keyColumns(
     of table: TableSchema, in parents: [TableSchema]
   ) -> [(column: ColumnSchema, parent: TableSchema)] {
@@ -250,7 +248,7 @@ struct MovedKeys {
     try Int64.fetchAll(database, sql: "SELECT key FROM \(Self.name(table))")
   }
 
-  /// Takes back that a cell was edited: of one that no other edit has written.
+  /// Removes the log entry for the edit of a cell. No other edit has written the cell.
   private func forgetUpdate(of cell: StoreSession.PlainCell, _ table: TableSchema) throws {
     let keys = table.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
     let deleting = try session.access(table.id).statement(
@@ -262,8 +260,7 @@ struct MovedKeys {
 }
 
 extension StoreSession {
-  /// The value that a change set had for a value of a column before the edits
-  /// that are in the log.
+  /// The value that a change set had for a value of a column before the edits in the log.
   func earlierExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
     guard case .key(let table) = column.domain, let key = Self.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity) != nil
@@ -273,11 +270,11 @@ extension StoreSession {
     return .identity(try access(table).earlierIdentity(ofLocalKey: key))
   }
 
-  /// Likewise, for what a deleted row held: a number that is the key of no row,
-  /// and was of none, is a number, as it is where the row was not deleted.
+  /// Like ``earlierExported(_:_:)``, for the values of a deleted row: a number that is and was the
+  /// key of no row is a number, as in a row that was not deleted.
   ///
-  /// - Parameter isEdited: Whether the edits in the log have set it. Otherwise
-  ///   a row that has got the key since is not the one that is meant.
+  /// - Parameter isEdited: Whether the edits in the log have set the value. Otherwise a row that
+  ///   has got the key since is not the one that is meant.
   func lastExported(_ value: Value, _ column: ColumnSchema, isEdited: Bool) throws -> Value {
     guard case .key(let table) = column.domain, let key = Self.key(value) else {
       return try earlierExported(value, column)

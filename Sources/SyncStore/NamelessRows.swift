@@ -1,10 +1,9 @@
 import SyncModel
 
-/// Rows with NULL in their key, which nothing names on another device. An
-/// author keeps them to itself; what a file says of them all the same is
-/// passed over.
+/// Rows with NULL in their key, which have no name on another device. An author does not send them;
+/// if a file contains changes of them nevertheless, these are skipped.
 extension TableChanges {
-  /// Those of the rows that have NULL in their key.
+  /// The rows that have NULL in their key.
   var namelessRows: Set<Int> {
     guard identity != .surrogate else { return [] }
     let null = ValueKind.null.rawValue
@@ -12,7 +11,7 @@ extension TableChanges {
     return Set((0..<count).filter { row in keys.contains { $0.kinds[row] == null } })
   }
 
-  /// The changes to all rows but some.
+  /// The changes without those to some rows.
   func leavingOut(_ rows: Set<Int>) -> TableChanges {
     var rest = TableChanges(
       table: table, identity: identity, keyColumns: keyColumns, columns: columns)

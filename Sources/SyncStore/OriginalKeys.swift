@@ -2,23 +2,22 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The numbers of the rows with surrogate keys that were there when syncing began: of these nothing
-/// is noted until they are edited.
+/// The numbers of the rows with surrogate keys that existed when syncing began: nothing is noted
+/// about these rows until they are edited.
 ///
-/// Where a program makes a table again and inserts rows before triggers see it, this tells which rows
-/// are new. It is the same on every device of a document.
+/// If a program makes a table again and inserts rows before triggers see it, the numbers tell which
+/// rows are new. They are the same on every device of a document.
 struct OriginalKeys: Codable, Equatable {
   /// In ascending order, by the names of tables in change sets.
   private var ranges: [SQLName: [ClosedRange<Int64>]] = [:]
 
-  /// Where they are kept among what bookkeeping knows of the document. Absent in stores of earlier
-  /// builds.
+  /// Their key in `docsync_meta`. Stores of earlier builds do not have it.
   static let key = "originalKeys"
 
-  /// Numbers with more gaps than this are kept as if the last ranges were one.
+  /// If there are more gaps than this, the last ranges are stored as one.
   static let greatestCount = 1_000
 
-  /// Nothing is known of any table where it is absent.
+  /// Reads the numbers. If they are absent, nothing is known of any table.
   fileprivate static func read(_ database: Database) throws -> OriginalKeys {
     guard let bytes = try Bookkeeping.meta(key, database) else { return OriginalKeys() }
     do {
@@ -61,7 +60,7 @@ struct OriginalKeys: Codable, Equatable {
     return ranges.contains { $0.contains(number) }
   }
 
-  /// Whether a row of a table may have had a number from the beginning: also where nothing is known.
+  /// Whether a row of a table may have had a number from the beginning: true if nothing is known.
   func mayContain(_ number: Int64, of table: TableSchema) -> Bool {
     guard let ranges = ranges[table.wireName] else { return true }
     return ranges.contains { $0.contains(number) }

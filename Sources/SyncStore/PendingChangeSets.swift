@@ -3,19 +3,19 @@ import SyncModel
 
 /// Change sets that are to be applied, and the order in which they can be.
 struct PendingChangeSets {
-  /// One of them.
+  /// A change set that is to be applied.
   struct Item {
     let header: SyncChangeSet.Header
     let hash: ContentHash
     let dependencies: VersionVector
-    /// What was received; `nil` for one that the store keeps, which is read when its turn comes:
-    /// any number of them can wait.
+    /// What was received; `nil` for a change set that the store keeps. That one is read when its
+    /// turn comes: any number of them can wait.
     let received: ReceivedChangeSet?
     /// The length of its file.
     let byteCount: Int
     let rowCount: Int
 
-    /// What it says.
+    /// The change set itself.
     func changeSet(_ session: StoreSession) throws -> SyncChangeSet {
       if let received { return received.changeSet }
       let statement = try SQLStatement(
@@ -31,7 +31,8 @@ struct PendingChangeSets {
       return try ChangeSetCodec.decode(statement.bytes(at: 0))
     }
 
-    /// Throws if it does not belong where the store is.
+    /// Throws if it belongs to another document or generation, or does not follow its author's last
+    /// one here.
     func check(_ session: StoreSession, _ binding: StoreBinding) throws {
       guard header.root == binding.root, header.document == binding.document,
         header.generation == binding.generation
@@ -70,7 +71,7 @@ struct PendingChangeSets {
 
   private(set) var rest: [Item]
 
-  /// - Parameter kept: Those that the store keeps.
+  /// - Parameter kept: The change sets that the store keeps.
   init(_ received: [ReceivedChangeSet], kept: [Item]) {
     rest = received.map {
       Item(
@@ -94,7 +95,7 @@ struct PendingChangeSets {
     }
   }
 
-  /// Takes out the next one that can be applied; drops those that have been.
+  /// Takes out the next change set that can be applied; drops those that have been applied.
   mutating func takeNext(_ session: StoreSession, _ binding: StoreBinding) throws -> Item? {
     let vector = try session.clients.vector()
     rest.removeAll { $0.header.number <= vector.number(of: $0.header.client) }

@@ -36,7 +36,7 @@ struct PendingConflicts {
 }
 
 extension ConflictJournal.Entry {
-  /// The bytes of its values, or some less.
+  /// The bytes of its values, or somewhat less.
   fileprivate var contentCount: Int {
     func count(_ cells: [Cell]?) -> Int {
       (cells ?? []).reduce(0) { $0 + $1.value.contentCount }

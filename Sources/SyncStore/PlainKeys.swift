@@ -4,13 +4,12 @@ import SyncModel
 /// Plain values in columns that stand for keys: 0, '' or 7, where no row had
 /// that key when they were written.
 ///
-/// They are what they are on every device. Here a row can have such a key all
-/// the same: changes get none of them for their rows, but the application may
-/// give it to one. Then the value is kept, since the table does not tell it
-/// from a reference (``KeptRow/Reason/overlaid``).
+/// They have the same value on every device. A row here can have such a key all the same: changes
+/// never give one to their rows, but the application may. Then bookkeeping stores the value, since
+/// the table does not distinguish it from a reference (``KeptRow/Reason/overlaid``).
 extension StoreSession {
-  /// The integers that are plain values somewhere in columns that stand for
-  /// keys of a table, and maybe others.
+  /// The integers that are plain values somewhere in columns that stand for keys of a table, and
+  /// maybe other integers.
   func plainKeys(of table: Int) throws -> Set<Int64> {
     if let known = plainKeys[table] { return known }
     let found = try Int64.fetchSet(
@@ -19,7 +18,7 @@ extension StoreSession {
     return found
   }
 
-  /// Notes a plain value; others are passed over.
+  /// Notes a plain value; ignores others.
   func notePlain(_ value: Value, in column: ColumnSchema) throws {
     guard case .key(let table) = column.domain, let key = Self.key(value),
       try !plainKeys(of: table).contains(key)
@@ -29,14 +28,13 @@ extension StoreSession {
       sql: "INSERT OR IGNORE INTO docsync_plain (tbl, key) VALUES (?, ?)", arguments: [table, key])
   }
 
-  /// Whether a logical value is plain in a column here, where its table would
-  /// show it as a reference to a row.
+  /// Whether the table of a column would show a plain value as a reference to a row.
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Self.key(value) else { return false }
     return try access(table).hasRow(localKey: key)
   }
 
-  /// Whether anything was ever said of a row, or it is in its table.
+  /// Whether any change of a row is known, or it is in its table.
   func isKnown(_ row: RowKey) throws -> Bool {
     let access = try access(row.table)
     if let state = try access.stamps.state(of: access.fingerprint(row.identity)) {
@@ -45,7 +43,7 @@ extension StoreSession {
     return try access.shown(row.identity) != nil
   }
 
-  /// Whether a row is known that the local values of a reference name.
+  /// Whether the row is known to which the local values of a reference lead.
   func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
     let child = schema[key.child]
     let logical = try zip(values, key.columns).map { try exported($0, child.columns[$1]) }
@@ -53,7 +51,7 @@ extension StoreSession {
     return try isKnown(RowKey(table: key.parent, identity: identity))
   }
 
-  /// Notes the plain values of rows that are there before syncing begins.
+  /// Notes the plain values of rows that exist before syncing begins.
   func notePlainBeginning() throws {
     for table in schema.tables {
       for column in table.columns {
@@ -68,11 +66,10 @@ extension StoreSession {
     }
   }
 
-  /// The key of `docsync_meta` that says that plain values are noted.
+  /// The key in `docsync_meta` that records that plain values are noted.
   static let plainValuesKey = "plainValues"
 
-  /// Notes plain values once that earlier versions did not, and shows rows that
-  /// they hid.
+  /// Notes, once, plain values that earlier versions did not note, and shows rows that they hid.
   func settleEarlierPlainValues() throws {
     guard try Bookkeeping.meta(Self.plainValuesKey, database) == nil else { return }
     try notePlainBeginning()
@@ -89,7 +86,7 @@ extension StoreSession {
     try Bookkeeping.setMeta(Self.plainValuesKey, to: [1], database)
   }
 
-  /// The plain values that are kept of the rows of a table, by column.
+  /// The plain values that bookkeeping stores for the rows of a table, by column.
   func keptPlainValues(of table: TableSchema) throws -> [RowIdentity: [Int: Value]] {
     let columns = table.keyedPositions
     guard !columns.isEmpty else { return [:] }
@@ -122,7 +119,7 @@ extension TableSchema {
 // MARK: - Rows that get such a key
 
 extension StoreSession {
-  /// A cell that holds a key which a row has been given since.
+  /// A cell with a number that has become the key of a row.
   struct PlainCell {
     var table: Int
     var key: [Value]
@@ -130,7 +127,7 @@ extension StoreSession {
     var value: Value
   }
 
-  /// The cells of a column with a key that the edits in the log have not written.
+  /// The cells of a column that hold a key and that the edits in the log have not written.
   func plainCells(
     _ child: TableSchema, _ column: Int, holding key: Int64
   ) throws -> [PlainCell] {
@@ -150,7 +147,7 @@ extension StoreSession {
       var isEdited = false
       while try edits.step() {
         let kind = CaptureTriggers.Entry(rawValue: edits.integer(at: 0))
-        // Columns of one register are said together.
+        // Columns of one register are written together.
         let said = child.columns.indices.filter {
           $0 == column || child.registers[column]?.contains($0) == true
         }
@@ -172,7 +169,7 @@ extension StoreSession {
     return CellKey(row: RowKey(table: cell.table, identity: identity), column: cell.column)
   }
 
-  /// Whether a cell was plain before the edits in the log, although a row had its value for a key.
+  /// Whether a cell was plain before the edits in the log, although a row had its value as key.
   func isKeptPlain(_ cell: PlainCell) throws -> Bool {
     let kept = try kept(cellKey(cell).row)
     return kept?.reason.isShown == true
@@ -181,8 +178,7 @@ extension StoreSession {
 }
 
 extension ChangeExport {
-  /// The cells that refer to no row and hold a key that an edit in the log
-  /// gives to one.
+  /// The cells that refer to no row and hold a key that an edit in the log gives to a row.
   func plainCells() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
@@ -200,7 +196,7 @@ extension ChangeExport {
     return found
   }
 
-  /// The plain values that are keys of rows by the edits in the log.
+  /// The plain values that the edits in the log made keys of rows.
   private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
     let access = try session.access(parent.id)
     return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }
@@ -208,9 +204,9 @@ extension ChangeExport {
 }
 
 extension WorkingSet {
-  /// Has cells of rows that are shown count as plain values.
+  /// Makes cells of rows that are shown count as plain values.
   ///
-  /// - Parameter references: Cells that refer to the row with that key all the same.
+  /// - Parameter references: Cells that refer to the row with that key nevertheless.
   func setPlain(_ cells: [StoreSession.PlainCell], except references: Set<CellKey> = []) throws {
     for cell in cells {
       let key = try session.cellKey(cell)

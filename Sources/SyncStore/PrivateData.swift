@@ -1,9 +1,9 @@
 import GRDB
 import SyncModel
 
-/// Removes from a copy of a store what must not leave the device: what
-/// identifies the client, what it has not published, and excluded data, also
-/// where an index or a full-text table keeps words of it.
+/// Removes from a copy of a store what must not leave the device: the client's identity, what it
+/// has not published, and excluded data, also where an index or a full-text table contains words of
+/// it.
 ///
 /// The space that is freed still holds the data until the file is vacuumed.
 struct PrivateData {
@@ -16,7 +16,7 @@ struct PrivateData {
     "docsync_base", "docsync_command", "docsync_event", "docsync_aside",
   ]
 
-  /// What of `docsync_meta` is a device's own.
+  /// The keys of `docsync_meta` that are a device's own.
   static let metaKeys = [
     "binding", "conflictJournal", "place", "incarnations", FormerNames.key, ExcludedNames.key,
     RemadeTables.key, SharedLog.key,
@@ -71,8 +71,8 @@ struct PrivateData {
 
   // MARK: - Virtual tables
 
-  /// Virtual tables are not synchronized but go along, so that a search works
-  /// at once. Those with words of excluded data are made anew or emptied.
+  /// Virtual tables are not synchronized but go along, so that a search works at once. Those with
+  /// words of excluded data are rebuilt or emptied.
   private func removeDerivedText() throws {
     guard !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty else { return }
     let triggers = try String.fetchAll(
@@ -110,8 +110,8 @@ struct PrivateData {
       }
   }
 
-  /// The table of which a full-text table indexes the rows, by its option
-  /// `content`; empty if it keeps none, `nil` if it keeps its own.
+  /// The table whose rows a full-text table indexes, by its option `content`; empty if the
+  /// full-text table stores no content, `nil` if it stores its own.
   static func contentTable(_ sql: String) -> SQLName? {
     let tokens = SQLTokens(sql).tokens
     for position in tokens.indices.dropLast(2)

@@ -2,42 +2,41 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The tables that a program has made anew, and whose rows have not been
-/// compared yet with what they were: kept until they are.
+/// The tables that a program has remade, and whose rows have not been compared with their former
+/// state yet.
 ///
-/// A table that is dropped takes its triggers along, and nobody is told. What
-/// its rows were is not in the store any more. So it is looked up in the
-/// document: see ``RemakeComparison``.
+/// A dropped table takes its triggers along, and nothing reports that. The store no longer contains
+/// the former rows, so they are looked up in the document: see ``RemakeComparison``.
 struct RemadeTables: Codable, Equatable {
   /// What this store had sealed at a time.
   struct Sealed: Codable, Equatable {
-    /// The client that it was.
+    /// The client that the store was.
     var client: ClientIdentifier
     /// The number of the last change set; 0 for none.
     var number: UInt64
   }
 
-  /// When each was noticed, in milliseconds since 1970, by its number.
+  /// When the remake of each table was noticed, in milliseconds since 1970, by the table's number.
   var noticed: [Int: Int64] = [:]
-  /// What was sealed before each was noticed: what a program did since it made the table again
-  /// follows. Absent in stores of earlier builds.
+  /// What was sealed before each remake was noticed; a program's edits after the remake follow it.
+  /// Absent in stores of earlier builds.
   var sealed: [Int: Sealed]?
-  /// The key of a row that is gone, which a row of such a table has in its own key.
+  /// The key of a deleted row that a row of such a table has in its own key.
   struct HeldKey: Codable, Equatable {
     var table: Int
     var key: Int64
-    /// The identity of the row that is gone.
+    /// The identity of the deleted row.
     var identity: [UInt8]
   }
 
-  /// Keys that stand for the rows that had them until the tables are compared. Absent in stores of
+  /// Keys that lead to the rows that had them until the tables are compared. Absent in stores of
   /// earlier builds.
   var heldKeys: [HeldKey]?
-  /// Whether tables were compared, and what is shown was not decided since. Absent in stores of
-  /// earlier builds.
+  /// Whether tables were compared, and it has not been decided since which rows are shown. Absent
+  /// in stores of earlier builds.
   var isSettlingDue: Bool?
 
-  /// Where they are kept among what bookkeeping knows of the device.
+  /// Their key in `docsync_meta`.
   static let key = "remade"
 
   static func read(_ database: Database) throws -> RemadeTables {
@@ -53,14 +52,14 @@ struct RemadeTables: Codable, Equatable {
     try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
   }
 
-  /// Notes that the next sealing has to decide again what is shown of all rows.
+  /// Makes the next sealing decide again which rows are shown.
   static func noteSettlingDue(_ database: Database) throws {
     var remade = try read(database)
     remade.isSettlingDue = true
     try remade.write(database)
   }
 
-  /// Notes tables that were made anew.
+  /// Notes tables that were remade.
   static func note(_ tables: [Int], _ session: StoreSession) throws {
     guard !tables.isEmpty else { return }
     var remade = try read(session.database)
@@ -76,14 +75,13 @@ struct RemadeTables: Codable, Equatable {
 }
 
 extension StoreSession {
-  /// The tables that were made anew and are still there, and when that was
-  /// noticed.
+  /// The remade tables that still exist, and when the remake was noticed.
   func remadeTables() throws -> [(table: TableSchema, noticed: Int64)] {
     let remade = try RemadeTables.read(database).noticed
     return schema.tables.compactMap { table in remade[table.id].map { (table, $0) } }
   }
 
-  /// What the store contained when a table was noticed that a program had made again.
+  /// What the store contained when the remake of a table was noticed.
   func vector(beforeRemakeOf table: Int) throws -> VersionVector {
     var vector = try clients.vector()
     guard let sealed = try RemadeTables.read(database).sealed?[table],
@@ -106,10 +104,10 @@ extension StoreSession {
     uncomparedTables = nil
   }
 
-  /// Gives rows that were inserted unseen into a table that a program has made again the
-  /// identities that comparing will give them: what refers to them is sealed before that.
+  /// Gives rows that were inserted unseen into a remade table the identities that comparing will
+  /// give them: rows that refer to them are sealed before that.
   ///
-  /// Where rows are older than syncing, their numbers tell which are not new.
+  /// If rows are older than syncing, their numbers tell which rows are not new.
   func nameUnseenRows(of id: Int) throws {
     let table = schema[id]
     guard table.identity == .surrogate else { return }
@@ -132,8 +130,8 @@ extension StoreSession {
     }
   }
 
-  /// Has the rows found by their identities that ``nameUnseenRows(of:)`` has named: of them there is
-  /// no state, and what refers to them is looked at before they are sealed.
+  /// Makes the rows that ``nameUnseenRows(of:)`` has named findable by their identities: they have
+  /// no state, and rows that refer to them are looked at before they are sealed.
   func findUnseenRows(of id: Int) throws {
     let table = schema[id]
     guard table.identity == .surrogate else { return }
@@ -164,40 +162,39 @@ extension StoreSession {
     return try !wasShown(RowKey(table: access.table.id, identity: identity), state)
   }
 
-  /// Whether the next sealing decides again what is shown of all rows: the tables are compared,
+  /// Whether the next sealing has to decide again which rows are shown: the tables are compared,
   /// and ``isUncompared(_:_:)`` has kept rows out of every decision until now.
   func isSettlingDue() throws -> Bool {
     let remade = try RemadeTables.read(database)
     return remade.isSettlingDue == true && remade.noticed.isEmpty
   }
 
-  /// Notes that it is done.
+  /// Notes that this is done.
   func forgetSettling() throws { try RemadeTables().write(database) }
 
-  /// Whether a row that is in its table may be one that was inserted unseen into a table that a
-  /// program has made again.
+  /// Whether a row that is in its table may have been inserted unseen into a remade table.
   ///
-  /// Such a row takes no part in deciding what is shown, until the tables are compared and it is
+  /// Such a row takes no part in deciding what is shown until the tables are compared and it is
   /// sealed. If it were hidden before that, it would never be sent.
   ///
-  /// - Parameter state: What is known of the row.
+  /// - Parameter state: The known state of the row.
   func isUncompared(_ row: RowKey, _ state: RowState?) throws -> Bool {
     guard try tablesToCompare().contains(row.table) else { return false }
     return try state.map { try !wasShown(row, $0) } ?? true
   }
 
-  /// Whether a row that is not in its table was there before a program has made the table again.
+  /// Whether a row that is not in its table was there before a program remade the table.
   ///
-  /// Such a row is not written, until the tables are compared and its deletion is sealed. If it were,
-  /// nothing would tell any more that it went, and it would come back as something else than it was.
+  /// Such a row is not written until the tables are compared and its deletion is sealed. Otherwise
+  /// nothing would show any more that it was deleted, and it would come back changed.
   ///
-  /// - Parameter state: What is known of the row.
+  /// - Parameter state: The known state of the row.
   func wentUnseen(_ row: RowKey, _ state: RowState?) throws -> Bool {
     guard let state, try tablesToCompare().contains(row.table) else { return false }
     return try wasShown(row, state)
   }
 
-  /// Whether a row was shown when something was last decided of it.
+  /// Whether a row was shown after the last decision about it.
   func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
     if state.isKept {
       if let kept = try kept(row) { return kept.reason.isShown }
@@ -205,7 +202,7 @@ extension StoreSession {
     return state.existence != .deleted || isRevived(state, schema[row.table])
   }
 
-  /// The tables that are to be compared, by their numbers.
+  /// The numbers of the tables that are to be compared.
   func tablesToCompare() throws -> Set<Int> {
     if let known = uncomparedTables { return known }
     let tables = Set(try remadeTables().map(\.table.id))
@@ -213,11 +210,11 @@ extension StoreSession {
     return tables
   }
 
-  /// Notes the key that a deleted row had, where a program has made a table again that is not
-  /// compared yet; false if there is none, or nothing more is known of the row.
+  /// Notes the key that a deleted row had, if a remade table is not compared yet; false if there is
+  /// no such table, or nothing more is known of the row.
   ///
-  /// What was inserted unseen into that table, or went from it, may have the key in its own: it is
-  /// sealed after the deletion, and the key is still to mean the row.
+  /// A row that was inserted unseen into that table, or deleted unseen, may have the key in its
+  /// own: it is sealed after the deletion, and the key must still mean the deleted row.
   func keepsKeyUntilCompared(
     _ key: Int64, of identity: RowIdentity, _ access: TableAccess
   ) throws -> Bool {
@@ -232,7 +229,7 @@ extension StoreSession {
   /// Frees the keys of rows that were hidden or deleted while tables were to be compared: until
   /// then, a row that was inserted unseen may refer to them.
   ///
-  /// - Parameter onlyTaken: Whether only those are freed that a program has given to other rows.
+  /// - Parameter onlyTaken: Whether to free only keys that a program has given to other rows.
   func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
     let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }
     for table in schema.tables where table.identity == .surrogate {
@@ -253,8 +250,8 @@ extension StoreSession {
     }
   }
 
-  /// Keeps the key of a row that was deleted, if a row has it in its own key whose table is to be
-  /// compared: nothing else would tell as which row that was known.
+  /// Keeps the key of a deleted row, if a row has it in its own key and the table of that row is to
+  /// be compared: nothing else would tell the identity of that row.
   ///
   /// - Returns: Whether it is kept.
   func holdsKey(_ key: Int64, of row: RowKey) throws -> Bool {
@@ -283,9 +280,8 @@ extension StoreSession {
     return true
   }
 
-  /// Logs all rows of tables that were made anew, where nothing tells what
-  /// they were: as of 1970, since any edit that was captured is worth more, but rows of which a
-  /// deletion is known as of when the remake was noticed.
+  /// Logs all rows of remade tables whose former rows are unknown: as of 1970, so that any captured
+  /// edit takes precedence; but rows with a known deletion as of when the remake was noticed.
   func logRemadeTables() throws {
     let remade = try remadeTables()
     guard !remade.isEmpty else { return }
@@ -297,17 +293,17 @@ extension StoreSession {
   }
 }
 
-/// A table that a program has made anew, and whose rows have not been compared yet.
+/// A table that a program has remade, and whose rows have not been compared yet.
 public struct RemadeTable: Hashable, Sendable {
   /// Its name.
   public var name: SQLName
-  /// What the store contained before it sealed what was edited since.
+  /// What the store contained before it sealed the edits made since.
   public var vector: VersionVector
 }
 
 extension LocalStore {
-  /// The tables that a program has made anew, and whose rows have to be
-  /// compared with what they were before anything is applied.
+  /// The tables that a program has remade, and whose rows have to be compared with their former
+  /// state before anything is applied.
   public func remadeTables() throws -> [RemadeTable] {
     try read { session in
       try session.remadeTables().map {
@@ -316,19 +312,17 @@ extension LocalStore {
     }
   }
 
-  /// Logs all rows of ``remadeTables()`` as of 1970: nothing tells what they were.
+  /// Logs all rows of ``remadeTables()`` as of 1970: their former state is unknown.
   public func logRemadeTables() throws { try write { try $0.logRemadeTables() } }
 
-  /// Compares the rows of tables that a program has made anew with those of another store of
-  /// the document, and logs what is different: as an edit at the time when it
-  /// was noticed that the tables were made anew. The next sealing seals it.
+  /// Compares the rows of remade tables with those of another store of the document, and logs the
+  /// differences, as edits at the time when the remake was noticed. The next sealing seals them.
   ///
   /// - Parameters:
-  ///   - tables: Those of ``remadeTables()`` that have one vector.
-  ///   - base: A store of the document that has applied what that vector contains, and
-  ///     nothing else, as far as that can be had.
-  ///     What others have said that is not here yet counts for more than what
-  ///     is different; where it has less, that is left as it is.
+  ///   - tables: Tables of ``remadeTables()`` that have one vector.
+  ///   - base: A store of the document that has applied what that vector contains, and nothing
+  ///     else, as far as such a store can be made. Changes of other devices that are not here yet
+  ///     take precedence over differences; where `base` has less, that is left as it is.
   public func compare(
     _ tables: [RemadeTable], with base: LocalStore,
     checkCancellation: @escaping () throws -> Void = {}
@@ -359,7 +353,7 @@ extension LocalStore {
 }
 
 extension VersionVector {
-  /// Whether both contain the same.
+  /// Whether both contain the same change sets.
   fileprivate func matches(_ other: VersionVector) -> Bool {
     contains(other) && other.contains(self)
   }

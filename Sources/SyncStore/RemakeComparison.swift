@@ -1,13 +1,12 @@
 import GRDB
 import SyncModel
 
-/// Compares a table that a program has made anew with the same table in
-/// another store of the document, and logs what is different.
+/// Compares a table that a program has remade with the same table in another store of the document,
+/// and logs the differences.
 ///
-/// What one store knows of a cell, the other knows as well if it is of the
-/// same stamp: where the values differ, the cell was edited while there were
-/// no triggers. Likewise rows. Entries that triggers have written since come
-/// after those of the comparison.
+/// If a cell has the same stamp in both stores, both know the same of it: if the values differ, the
+/// cell was edited while there were no triggers. Likewise rows. Entries that triggers have written
+/// since come after those of the comparison.
 struct RemakeComparison {
   private let session: StoreSession
   private let table: TableSchema
@@ -22,9 +21,9 @@ struct RemakeComparison {
   private let absentValues: AbsentValues
   /// The cells that can be compared, by their positions here and there.
   private let cells: [(here: Int, there: Int)]
-  /// Those of which the other store says nothing.
+  /// The cells whose columns the other store does not have.
   private let unknown: [Int]
-  /// Those that refer to other rows than there, or are known to only here.
+  /// The cells that refer to rows of another table than there, or to rows only here.
   private let redirected: [Int]
 
   private static let rowsPerBatch = 20_000
@@ -116,8 +115,8 @@ struct RemakeComparison {
       && stamp(here.existenceStamp) == formerStamp(there.existenceStamp)
   }
 
-  /// Whether the row was shown here, as far as this store knows: it was if
-  /// the other one shows it and nothing was said here against that.
+  /// Whether the row was shown here, as far as this store knows: it was if the other store shows it
+  /// and nothing is known here that contradicts it.
   private func wasShown(_ row: Known) throws -> Bool {
     guard isSame(row) else { return false }
     return try row.here.map { try session.wasShown(key(row), $0) } ?? true
@@ -157,7 +156,7 @@ struct RemakeComparison {
     let before = try formerAccess.key(of: row.identity).flatMap { try formerAccess.row($0) }
     let wasShown = try before != nil && wasShown(row)
     if logged?.isInserted == true {
-      // It went unseen, and was inserted again under the eyes of the triggers.
+      // It was deleted unseen, and triggers have seen it inserted again.
       if let before, wasShown { try logDeletion(of: row, key: key, before.values) }
       return
     }
@@ -167,14 +166,14 @@ struct RemakeComparison {
           values, key: key, of: row, but: logged?.columns ?? ColumnSet(), keptThere: kept)
       }
       if row.here?.existence == .inserted, row.here?.isKept != true {
-        // Of what is shown here, and not there, the conditions are others; or
-        // the other store lacks what this one knows.
+        // If a row is shown here and not there, the conditions differ, or the other store lacks
+        // what this one knows.
         if row.there == nil, !isExact { try logUnknown(cells.map(\.here), key: key) }
         return
       }
       // Triggers saw the insertion, and it is sealed.
       if isExact, row.here?.existence == .inserted, !isSame(row) { return }
-      // Where others have deleted it meanwhile, that counts.
+      // If another device has deleted it meanwhile, that counts.
       let isGoneThere = row.there?.existence == .deleted && !isSame(row)
       if !isGoneThere { try logInsertion(values, key: key, of: row) }
       return
@@ -191,8 +190,8 @@ struct RemakeComparison {
     if !lacking.isEmpty { try logUnknown(lacking, key: key) }
   }
 
-  /// The cells of a row that were edited unseen, with what they were, and those of which the other
-  /// store knows too little.
+  /// The cells of a row that were edited unseen, with their former values, and the cells of which
+  /// the other store knows too little.
   ///
   /// - Parameter columns: The columns that triggers have seen updated.
   private func differences(
@@ -206,14 +205,14 @@ struct RemakeComparison {
       guard let value = values[here] else { continue }
       let column = table.columns[here]
       let beneath = kept?.cells.first { $0.column == here }?.value
-      // It adds to what is known, or is shown as something else than it is: the same on every device
-      // that knows the same.
+      // A counter adds to what is known; another such cell is shown as something else than it is.
+      // Both are the same on every device that knows the same.
       if column.domain == .counter || beneath != nil {
         guard isExact else { continue }
       }
       let known = stamp((row.here ?? .unstamped).stamp(of: here))
       let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
-      // What others have said since counts for more than what nobody knows.
+      // Known edits of other devices take precedence over unknown ones.
       if knownThere > known { continue }
       let beneathThere = keptThere?.cells.first { $0.column == there }?.value
       let was = try exported(
@@ -222,7 +221,7 @@ struct RemakeComparison {
       // A column of another type holds the same value in another form.
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
-        // What triggers saw before the remake is sealed as the table holds it.
+        // Edits that triggers saw before the remake are sealed with the values of the table.
         if !isExact { lacking.append(here) }
       } else {
         changed.append((here, before[there]))
@@ -232,7 +231,7 @@ struct RemakeComparison {
   }
 
   /// What the other store keeps of a row that was shown here and that it does not show, since it
-  /// knows what others have said and this one does not.
+  /// knows changes of other devices that this one does not.
   private func keptOfHidden(_ row: Known) throws -> KeptRow? {
     guard !isExact, row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
       try wasHere(row), let kept = try former.kept(keyThere(row)),
@@ -241,7 +240,7 @@ struct RemakeComparison {
     return kept
   }
 
-  /// Logs what was edited unseen of such a row.
+  /// Logs the unseen edits of such a row.
   ///
   /// - Parameters:
   ///   - columns: The columns that triggers have seen updated.
@@ -259,7 +258,7 @@ struct RemakeComparison {
       else { continue }
       let known = stamp((row.here ?? .unstamped).stamp(of: here))
       let knownThere = formerStamp((row.there ?? .unstamped).stamp(of: there))
-      // What others have said since counts for more than what nobody knows.
+      // Known edits of other devices take precedence over unknown ones.
       if knownThere > known { continue }
       let local = try exported(values[here], column, nil, session)
       guard local != was, local != was.applying(column.affinity) else { continue }
@@ -273,8 +272,8 @@ struct RemakeComparison {
     if !lacking.isEmpty { try logUnknown(lacking, key: key) }
   }
 
-  /// The logical value of a local one. It is plain if the row keeps the same plain value, which its
-  /// table does not tell from a reference.
+  /// The logical value of a local one. It is plain if bookkeeping stores the same plain value for
+  /// the row, which the table does not distinguish from a reference.
   private func exported(
     _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
   ) throws -> Value {
@@ -282,7 +281,7 @@ struct RemakeComparison {
     return try session.exported(value, column)
   }
 
-  /// Logs cells of which nothing tells whether they were edited.
+  /// Logs cells that may or may not have been edited.
   private func logUnknown(_ columns: [Int], key: [Value]) throws {
     let columns = columns.filter {
       table.columns[$0].domain != .counter && log.entry(key)?.columns.contains($0) != true
@@ -293,11 +292,11 @@ struct RemakeComparison {
 
   private func logInsertion(_ values: [Value], key: [Value], of row: Known) throws {
     guard table.identity == .surrogate else { return try log.addInsertion(key: key, nil) }
-    // Rows that a migration makes alike on every device are one row. What refers to them may be
+    // Rows that a migration makes alike on every device are one row. Rows that refer to them may be
     // sealed already.
     let named = try StoreSession.key(key[0]).flatMap(access.explicitIdentity)
-    // A row from before syncing began, which others have replaced: under another identity it would be
-    // another row.
+    // A row from before syncing began, which another device has replaced: under another identity it
+    // would be another row.
     if named == nil, row.here == nil, row.there != nil { return }
     try log.addInsertion(
       key: key, named ?? SchemaRenewal.identity(of: key + values, in: table))
@@ -305,8 +304,8 @@ struct RemakeComparison {
 
   // MARK: - Rows that are gone
 
-  /// Compares the rows whose deletion triggers have seen, as they were then: what was edited unseen
-  /// before is an edit, and a row that came unseen has come and gone.
+  /// Compares the rows whose deletion triggers have seen, as they were then: an unseen edit before
+  /// that is an edit, and a row that was inserted unseen has come and gone.
   private func compareDeleted() throws {
     var batch: [RemakeLog.Deletion] = []
     func flush() throws {
@@ -323,7 +322,7 @@ struct RemakeComparison {
   }
 
   private func compare(_ deletion: RemakeLog.Deletion, _ row: Known) throws {
-    // It may be there again, or under another key.
+    // The row may be there again, or under another key.
     if let key = try access.key(of: row.identity), try access.row(key) != nil { return }
     guard let before = try formerAccess.key(of: row.identity).flatMap(formerAccess.row) else {
       guard row.here == nil, row.there == nil else { return }
@@ -353,7 +352,7 @@ struct RemakeComparison {
       try checkCancellation()
       let rows = try states(try batch.map { try formerAccess.identity(ofKey: $0) })
       for (formerKey, row) in zip(batch, rows) {
-        // Of rows that are older than the document both know nothing.
+        // Both know nothing of rows that are older than the document.
         if row.here == nil, row.there == nil, !table.hasUnstampedRows { continue }
         guard let key = try keyIfGone(row), let before = try formerAccess.row(formerKey)
         else { continue }
@@ -368,8 +367,8 @@ struct RemakeComparison {
     try flush()
   }
 
-  /// Finds rows that are gone here and that the other store does not show, since it knows what
-  /// others have said and this one does not. What it keeps of them tells what they were.
+  /// Finds rows that are gone here and that the other store does not show, since it knows changes
+  /// of other devices that this one does not. It keeps their former values.
   private func findDeletedByOthers() throws {
     let reading = try SQLStatement(
       "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: former.database)
@@ -391,7 +390,7 @@ struct RemakeComparison {
     }
   }
 
-  /// The key of a row that was here and went unseen; `nil` if it is here, or was not.
+  /// The key of a row that was here and was deleted unseen; `nil` if it is here, or was not.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
     guard let key = try access.key(of: row.identity), try access.row(key) == nil,
       log.entry(key)?.isDeleted != true, try wasHere(row)
@@ -399,8 +398,7 @@ struct RemakeComparison {
     return key
   }
 
-  /// Whether the row was shown here, whatever others have said of it that only the other store
-  /// knows.
+  /// Whether the row was shown here, whatever changes of other devices only the other store knows.
   private func wasHere(_ row: Known) throws -> Bool {
     if let here = row.here { return try session.wasShown(key(row), here) }
     guard let there = row.there, there.existence == .deleted else { return isSame(row) }
@@ -416,7 +414,7 @@ struct RemakeComparison {
     }
   }
 
-  /// - Parameter before: What the row was in the other store.
+  /// - Parameter before: The values of the row in the other store.
   private func logDeletion(of row: Known, key: [Value], _ before: [Value]) throws {
     let there = formerAccess.table
     try logDeletion(of: row, key: key) { try former.exported(before[$0], there.columns[$0]) }
@@ -435,8 +433,8 @@ struct RemakeComparison {
     try log.addDeletion(key: key, olds)
   }
 
-  /// Finds rows that came unseen, of which an edit was sealed before any comparison, and that went
-  /// unseen when the table was made again once more. The other store knows that edit alone.
+  /// Finds rows that were inserted unseen, whose edit was sealed before any comparison, and that
+  /// were deleted unseen when the table was remade once more. The other store knows only that edit.
   private func findDeletedEdits() throws {
     let reading = try SQLStatement(
       "SELECT identity FROM docsync_kept WHERE tbl = ? AND reason = ?", on: former.database)
@@ -459,14 +457,14 @@ struct RemakeComparison {
         return try session.imported(cell.value, table.columns[position]) ?? .null
       }
       try log.addDeletion(key: key, olds)
-      // What it held besides nobody knows. The deletion says what is kept of it, of all its cells.
+      // Its other values are unknown. The deletion names all its cells, with what is kept of them.
       let columns = table.cellPositions.filter { table.columns[$0].domain != .counter }
       if table.keepsDeleted { try log.addUpdate(key: key, columns.map { ($0, .null) }) }
     }
   }
 
-  /// What a row held in a column that the other store does not have: the value that the other store
-  /// keeps until it has the column, or else the default.
+  /// The value of a row in a column that the other store does not have: the value that the other
+  /// store keeps until it has the column, or else the default.
   private func unknownValue(of position: Int, _ row: Known) throws -> Value {
     let column = table.columns[position]
     for foreign in try former.foreign.all()
@@ -480,7 +478,7 @@ struct RemakeComparison {
     return try absentValues.values(of: table)[position]
   }
 
-  // MARK: - Columns of which nothing tells
+  // MARK: - Columns of unknown history
 
   private func logUnknown() throws {
     guard !unknown.isEmpty || !redirected.isEmpty else { return }

@@ -1,12 +1,12 @@
 import GRDB
 import SyncModel
 
-/// The log of a table that was made anew: what triggers have written since,
-/// and what a comparison adds before that.
+/// The log of a remade table: what triggers have written since, and what a comparison adds before
+/// that.
 final class RemakeLog {
-  /// What the log says of one row.
+  /// What the log contains about one row.
   struct Entry {
-    /// Whether the first word of it, apart from updates, is an insertion.
+    /// Whether its first entry, apart from updates, is an insertion.
     var isInserted = false
     /// Whether it was deleted at any time.
     var isDeleted = false
@@ -18,7 +18,7 @@ final class RemakeLog {
   private let session: StoreSession
   private let time: Double
   private var entries: [RowIdentity: Entry] = [:]
-  /// The least number of an entry: those that are added come before it.
+  /// The least number of an entry: entries that are added come before it.
   private var first: Int64
   private let collations: [KeyCollation]
   private let insertion: SQLStatement
@@ -63,18 +63,18 @@ final class RemakeLog {
     }
   }
 
-  /// Keys that are one are named alike.
+  /// Spellings of one key have one identity.
   private func identity(_ key: [Value]) -> RowIdentity {
     IdentityEncoding.encode(key, collations: collations)
   }
 
-  /// What triggers have logged of the row with a key.
+  /// What triggers have logged about the row with a key.
   func entry(_ key: [Value]) -> Entry? { entries[identity(key)] }
 
-  /// The first deletion of a row, where the log begins with it, apart from updates.
+  /// The first deletion of a row, if the log begins with it, apart from updates.
   struct Deletion {
     var key: [Value]
-    /// What the row held, by column, as far as deletions record it.
+    /// The values of the row, by column, as far as deletions record them.
     var values: [Value?]
   }
 
@@ -118,8 +118,7 @@ final class RemakeLog {
     try insertion.run()
   }
 
-  /// - Parameter isOfUnknownTime: Whether any edit that was captured is worth
-  ///   more.
+  /// - Parameter isOfUnknownTime: Whether any captured edit takes precedence.
   func addUpdate(
     key: [Value], _ cells: [(column: Int, before: Value)], isOfUnknownTime: Bool = false
   ) throws {
@@ -136,7 +135,7 @@ final class RemakeLog {
     try update.run()
   }
 
-  /// - Parameter olds: What the recorded columns held, in their order.
+  /// - Parameter olds: The former values of the recorded columns, in their order.
   func addDeletion(key: [Value], _ olds: [Value]) throws {
     let position = begin(deletion, key, at: time)
     for (index, value) in olds.enumerated() { deletion.bind(value, at: position + index) }

@@ -2,17 +2,16 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What would be gone if a store were taken out of sync: it is in the
-/// bookkeeping alone.
+/// What would be lost if a store were taken out of sync: only the bookkeeping contains it.
 public struct RemovalLoss: Hashable, Sendable {
-  /// Rows that are kept and not shown.
+  /// The parked rows.
   public var parked: [ParkedRow] = []
-  /// How many rows others have in tables, and in columns as `table.column`,
-  /// that this store does not have.
+  /// How many rows other devices have in tables, and in columns as `table.column`, that this store
+  /// does not have.
   public var unknownRows: [SQLName: Int] = [:]
-  /// Change sets of others that came and could not be applied yet.
+  /// Change sets of other devices that were received and could not be applied yet.
   public var waitingChangeSets = 0
-  /// Questions that nobody has answered.
+  /// Questions without an answer.
   public var openConflicts = 0
   /// Entries of the conflict journal, open ones among them.
   public var conflicts = 0
@@ -21,11 +20,11 @@ public struct RemovalLoss: Hashable, Sendable {
   /// Change sets that were not published. The rows themselves stay.
   public var unpublishedChangeSets = 0
 
-  /// Nothing.
+  /// Creates a report of no loss.
   public init() {}
 
-  /// Whether there is anything that somebody should confirm: rows that no
-  /// table of this store shows, or a question. What lost long ago is not.
+  /// Whether there is anything that the user should confirm: rows that no table of this store
+  /// shows, or a question. Parked rows that were deleted do not count.
   public var needsConfirmation: Bool {
     parked.contains { $0.reason != .deleted } || !unknownRows.isEmpty || waitingChangeSets > 0
       || openConflicts > 0
@@ -34,7 +33,7 @@ public struct RemovalLoss: Hashable, Sendable {
   /// Whether rows or change sets are in the bookkeeping alone.
   var holdsRows: Bool { !parked.isEmpty || !unknownRows.isEmpty || waitingChangeSets > 0 }
 
-  /// Whether there is something that others have not got.
+  /// Whether there are edits that other devices do not have.
   public var hasUnpublishedEdits: Bool { unsealedEdits > 0 || unpublishedChangeSets > 0 }
 }
 
@@ -56,7 +55,7 @@ extension StoreSession {
     return loss
   }
 
-  /// The rows that are kept and not shown.
+  /// The parked rows.
   func parkedRows() throws -> [ParkedRow] {
     let rows = try StoredRow.fetchAll(
       database,
@@ -74,8 +73,8 @@ extension StoreSession {
 }
 
 extension ForeignRows {
-  /// Adds how many rows of a table, or cells of columns, are kept that exist
-  /// elsewhere, by the names that a schema does not have.
+  /// Adds how many rows of a table, or cells of columns, are stored that exist on other devices, by
+  /// the names that a schema does not have.
   fileprivate func count(
     _ table: Table, _ schema: StoreSchema, into counts: inout [SQLName: Int]
   ) throws {

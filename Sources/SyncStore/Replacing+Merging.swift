@@ -2,11 +2,10 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A store that goes over to a document that has nothing to do with its own,
-/// and takes its rows along.
+/// A store that goes over to an unrelated document and takes its rows along.
 extension Replacing {
-  /// Throws `schemasDiffer` unless the rows can be merged, and nothing is
-  /// shared by it that stays on this device.
+  /// Throws `schemasDiffer` unless the rows can be merged without sharing data that stays on this
+  /// device.
   func checkMerging(
     _ former: FormerDatabase, _ path: String, _ schema: StoreSchema, _ session: StoreSession
   ) throws {
@@ -38,8 +37,8 @@ extension Replacing {
         + "to stay here is elsewhere.")
   }
 
-  /// Enters rows in the journal that only bookkeeping holds: no table has
-  /// them, so that they are not among those that are merged.
+  /// Enters parked rows in the journal: no table has them, so they are not among the rows that are
+  /// merged.
   func enterParked(_ session: StoreSession) throws {
     for parked in try session.parkedRows() where parked.reason != .deleted {
       guard let table = session.schema.table(named: parked.table) else { continue }
@@ -59,7 +58,7 @@ extension Replacing {
     try session.conflicts.journal.finish()
   }
 
-  /// Merges the rows, as edits of a client that the store was not before.
+  /// Merges the rows, as edits of a new client.
   func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
     // They belong to a document that the store has left.
     for table in ["outbox", "inbox", "base"] {

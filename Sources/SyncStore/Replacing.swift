@@ -6,14 +6,14 @@ import SyncModel
 /// within one transaction: see
 /// ``LocalStore/replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``.
 struct Replacing {
-  /// What becomes of what this device has and the whole store does not.
+  /// What happens to this device's changes that the whole store does not contain.
   enum Own {
     /// The own change sets are applied again, as they were sealed.
     case appliedAgain
-    /// They are set aside, to be written anew for another generation.
+    /// They are set aside, to be rewritten for another generation.
     case setAside
-    /// The rows of a copy of the store at a path are merged, as edits of a
-    /// new client: the whole store has nothing to do with this one.
+    /// The rows of a copy of the store at a path are merged, as edits of a new client: the whole
+    /// store belongs to an unrelated document.
     case merged(FormerDatabase, path: String)
   }
 
@@ -28,7 +28,7 @@ struct Replacing {
   let work: WorkCount
   let checkCancellation: () throws -> Void
 
-  /// What has to be remembered of the store as it was.
+  /// What has to be remembered of the former store.
   private struct Former {
     var device: DeviceData
     /// The times of the own change sets, by number.
@@ -80,7 +80,7 @@ struct Replacing {
       result.pendingOwn = try session.setAsideOwn(beyond: snapshot.vector, bytes: ownBytes)
     case .merged: break
     }
-    // What is merged takes it along itself.
+    // A merge takes the rest along itself.
     let isMerged = if case .merged = own { true } else { false }
     try rows.putBack(session, keepsRest: !isMerged)
     try mapping.remove()
@@ -89,7 +89,7 @@ struct Replacing {
       result.merged = try merge(former, path, database)
     }
     work.finish()
-    // Others that have the store open read all of it anew.
+    // Makes other programs that have the store open read all of it again.
     try database.execute(
       sql: "CREATE TABLE docsync_renewed (n); DROP TABLE main.docsync_renewed")
     try session.conflicts.journal.finish()
@@ -98,8 +98,7 @@ struct Replacing {
       before.conflicts.warnings.all + session.conflicts.warnings.all)
   }
 
-  /// The tables of the whole store, with what the policies of this device
-  /// have to do with them.
+  /// The tables of the whole store, with the columns that this device's policies need.
   private func newSchema(_ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
     return StoreSchema(
@@ -110,8 +109,7 @@ struct Replacing {
       }, leftOut: snapshot.schema.leftOut)
   }
 
-  /// The tables are gone through three times; then comes what is the store's
-  /// own.
+  /// There are three steps for each table, and then those for the store's own change sets or rows.
   private func stepCount(_ schema: StoreSchema, _ session: StoreSession) throws -> Int {
     let own: Int
     switch self.own {
@@ -128,7 +126,7 @@ struct Replacing {
 
   // MARK: - Before
 
-  /// What the whole store has of this client has to be what this store knows.
+  /// Throws if the whole store contains change sets of this client that this store does not know.
   private func checkOwn(_ session: StoreSession) throws {
     guard let contained = snapshot.vector[session.ownClient] else { return }
     let known = try session.ownHead()
@@ -169,7 +167,7 @@ struct Replacing {
     let keys = try rows.declaredKeys()
     result.deletedRows += try rows.removeRows()
     for table in schema.leavingTables { result.deletedRows += try rows.removeAllRows(of: table) }
-    // The capture triggers are made anew where their tables are.
+    // The capture triggers are made again with their tables.
     result.changedSchema = schema.isNeeded
     if result.changedSchema {
       try schema.run()
@@ -227,7 +225,7 @@ struct Replacing {
     }
   }
 
-  /// Keeps the log and the triggers of a table that stays as it is.
+  /// Removes the bookkeeping of a table, unless its log and its triggers stay as they are.
   private func removeBookkeeping(
     of table: TableSchema, _ new: StoreSchema, _ database: Database
   ) throws {
@@ -244,8 +242,8 @@ struct Replacing {
     try Bookkeeping.remove(table.id, database)
   }
 
-  /// Replaces the rows of a table of bookkeeping, as far as both sides have
-  /// it: one of them may be older.
+  /// Replaces the rows of a bookkeeping table, in the columns that both sides have: one of them may
+  /// be older.
   private func copy(_ name: String, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM main.\(name)")
     guard try database.tableExists(name, in: KeyMapping.attached) else { return }
@@ -287,7 +285,7 @@ struct Replacing {
     }
   }
 
-  /// What is known of a row says under which key it is.
+  /// Replaces the keys in the states of rows.
   private func moveKeys(_ mapping: KeyMapping, _ session: StoreSession) throws {
     for table in mapping.new.tables where table.identity == .surrogate && mapping.isMapped(table) {
       let access = try session.access(table.id)
@@ -300,7 +298,7 @@ struct Replacing {
         state.localKey = lookup.integer(at: 0)
         lookup.reset()
       }
-      // Of rows that were there before syncing began nothing is known yet.
+      // Rows that were there before syncing began have no state yet.
       let first = try SQLStatement(
         "SELECT k.old, k.new FROM \(KeyMapping.keys(table.id)) AS k WHERE NOT EXISTS (SELECT 1 "
           + "FROM \(KeyMapping.attached).\(table.identityName) AS s WHERE s.key = k.old)",
@@ -324,7 +322,7 @@ struct Replacing {
     }
   }
 
-  /// Writes what is this device's own.
+  /// Writes the device's own data.
   private func writeOwn(_ former: Former, _ session: StoreSession) throws {
     let database = session.database
     try former.device.write(to: session)

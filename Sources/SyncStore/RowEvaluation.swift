@@ -52,8 +52,8 @@ final class RowEvaluation {
     try inserting.run()
   }
 
-  /// Why the table would refuse a row with these local values, in order of
-  /// column; `nil` if no NOT NULL and no CHECK does.
+  /// Why the table would refuse a row with these local values, in order of column; `nil` if no NOT
+  /// NULL and no CHECK refuses it.
   func refusal(of values: [Value]) throws -> ParkedRow.Reason? {
     for (column, value) in zip(table.columns, values) where column.isNotNull && value == .null {
       return .notNull

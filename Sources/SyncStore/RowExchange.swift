@@ -4,14 +4,14 @@ import SyncModel
 /// Exchanges the rows of the synchronized tables for those of an attached
 /// whole store.
 ///
-/// Rows that are the same are left alone, so that neither the application's
-/// triggers nor other programs hear of them. The others go, and come anew;
-/// what stays on this device of them is put aside, and put back.
+/// Rows that are the same are left alone, so that neither the application's triggers nor other
+/// programs notice them. The others are removed and inserted again; their values that stay on this
+/// device are put aside, and put back.
 struct RowExchange {
   let session: StoreSession
   let mapping: KeyMapping
-  /// The tables of the whole store, in their present form, that are in place
-  /// here; the others are made anew and hold nothing.
+  /// The tables of the whole store that are here in their present form; the others are made again
+  /// and are empty.
   let kept: Set<Int>
   let work: WorkCount
   let checkCancellation: () throws -> Void
@@ -28,13 +28,13 @@ struct RowExchange {
     table.localKey.map { [$0] } ?? table.keyColumns
   }
 
-  /// What those hold here of a row of the whole store.
+  /// The values of these columns here, for a row of the whole store.
   private func mappedMatch(_ table: TableSchema, row: String) -> [String] {
     if table.localKey != nil { return [mapping.mappedKey(of: table, row: row)] }
     return table.identityPositions.map { mapping.mapped($0, of: table, row: row) }
   }
 
-  /// That a row `s` of the whole store is the one that is here as `t`.
+  /// The SQL condition that a row `s` of the whole store is the row `t` here.
   private func match(_ table: TableSchema) -> String {
     if let key = table.localKey {
       return "s.\(quoted(key)) = \(mapping.unmapped("t.\(quoted(key))", table.id))"
@@ -48,7 +48,7 @@ struct RowExchange {
     }.joined(separator: " AND ")
   }
 
-  /// That a row here has a key, and no equal one in the whole store.
+  /// The SQL condition that a row here has a key, and no equal row in the whole store.
   private func isDoomed(_ table: TableSchema) -> String {
     let equal = table.columns.indices.map { position in
       let here = "t.\(quoted(table.columns[position].name))"
@@ -61,10 +61,9 @@ struct RowExchange {
       + ([match(table)] + equal).joined(separator: " AND ") + ")"
   }
 
-  // MARK: - Going
+  // MARK: - Removing rows
 
-  /// Takes out rows that are not in the whole store, or are otherwise there.
-  /// Returns how many.
+  /// Removes rows that are not in the whole store, or differ there. Returns how many.
   func removeRows() throws -> Int {
     var count = 0
     for table in tables.reversed() {
@@ -76,10 +75,9 @@ struct RowExchange {
     return count
   }
 
-  /// Takes all rows out of a table of this store that is about to be made
-  /// anew, or given up.
+  /// Removes all rows of a table of this store that will be made again or given up.
   func removeAllRows(of table: TableSchema) throws -> Int {
-    // A condition, so that triggers and counting are not passed over.
+    // With a condition, SQLite does not pass over triggers and counting.
     try removeRows(of: table, where: "1", key: matchColumns(table))
   }
 
@@ -123,8 +121,8 @@ struct RowExchange {
     return found.count
   }
 
-  /// The keys of rows that are known by declared columns and that will be
-  /// taken out: by table and identity.
+  /// The keys of rows that are known by declared columns and that will be removed, by table and
+  /// identity.
   func declaredKeys() throws -> [Int: [RowIdentity: Int64]] {
     var found: [Int: [RowIdentity: Int64]] = [:]
     for table in tables {
@@ -150,20 +148,20 @@ struct RowExchange {
 
   private func aside(_ table: TableSchema) -> String { "temp.docsync_own_\(table.id)" }
 
-  /// The excluded columns of a table of the whole store that are here, too,
-  /// by the name that they have in both.
+  /// The excluded columns of a table of the whole store that are excluded here too, by the name
+  /// that they have in both.
   private func excludedColumns(_ table: TableSchema) -> [SQLName] {
     guard let here = mapping.old.table(wireName: table.wireName) else { return [] }
     return table.excludedColumns.intersection(here.excludedColumns).sorted()
   }
 
-  /// Puts aside the values of excluded columns in rows that will be taken out.
+  /// Puts aside the values of excluded columns in rows that will be removed.
   func putAside() throws {
     for table in tables where !excludedColumns(table).isEmpty {
       guard let here = mapping.old.table(wireName: table.wireName),
         here.identityDescription == table.identityDescription,
         matchColumns(here).count == matchColumns(table).count,
-        // Only then a key says which row it is.
+        // Only then does a key identify the same row.
         table.identity != .surrogate || here.origin == table.origin
       else { continue }
       let keys = matchColumns(here).enumerated().map { "t.\(quoted($1)) AS k\($0)" }
@@ -178,7 +176,7 @@ struct RowExchange {
     }
   }
 
-  /// Notes which rows those are that were put aside.
+  /// Notes the identities of the rows whose values were put aside.
   private func nameRows(_ aside: String, _ here: TableSchema) throws {
     let access = try session.access(here.id)
     let names = here.keyColumns.indices.map { "i\($0)" }
@@ -201,7 +199,7 @@ struct RowExchange {
   /// Puts back what was put aside, as far as the rows are there again.
   ///
   /// - Parameters:
-  ///   - session: What works with the new schema.
+  ///   - session: The session with the new schema.
   ///   - keepsRest: Whether to keep the rest for rows that come back later
   ///     (``StoreSession/putBackAside(into:key:)``).
   func putBack(_ session: StoreSession, keepsRest: Bool) throws {
@@ -217,7 +215,7 @@ struct RowExchange {
         if keepsRest { try keep(table, where: "NOT \(isThere)") }
       } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
         try TransactionEnded.check(database, after: error)
-        // A condition is against one of them: row by row.
+        // A constraint refuses one of them: row by row.
         try keep(table, where: keepsRest ? "1" : isThere)
         try putBackKept(table, session)
       }
@@ -225,7 +223,7 @@ struct RowExchange {
     }
   }
 
-  /// That a row here, `t`, is one of which something was put aside, `o`.
+  /// The SQL condition that a row here, `t`, is the one of values that were put aside, `o`.
   private func isNamed(_ table: TableSchema) -> String {
     matchColumns(table).enumerated().map { "t.\(quoted($1)) = o.k\($0)" }
       .joined(separator: " AND ")
@@ -263,9 +261,9 @@ struct RowExchange {
     try database.tableExists("docsync_own_\(table.id)", in: "temp")
   }
 
-  // MARK: - Coming
+  // MARK: - Inserting rows
 
-  /// Puts in the rows that are not here. Returns how many.
+  /// Inserts the rows that are not here. Returns how many.
   func insertRows() throws -> Int {
     var count = 0
     for table in tables {
@@ -305,10 +303,9 @@ struct RowExchange {
 
   // MARK: - Plain values
 
-  /// What is a plain value in the whole store is one here, whichever keys its
-  /// rows have got.
+  /// Makes values that are plain in the whole store plain here, whichever keys its rows have got.
   ///
-  /// - Parameter session: What works with the new schema.
+  /// - Parameter session: The session with the new schema.
   func settlePlainValues(_ session: StoreSession) throws {
     let set = WorkingSet(session: session)
     for table in session.schema.tables {
@@ -324,8 +321,8 @@ struct RowExchange {
     _ = try Materializer(set: set).run()
   }
 
-  /// Where the whole store keeps a value apart from a row with that key, the
-  /// row may have another key here.
+  /// Where the whole store stores a value apart from a row with that key, the row may have another
+  /// key here.
   private func putBackPlainValues(of table: TableSchema, _ session: StoreSession) throws {
     let access = try session.access(table.id)
     for (identity, cells) in try session.keptPlainValues(of: table) {
@@ -344,8 +341,7 @@ struct RowExchange {
     }
   }
 
-  /// The rows here with a key of a row in a column, that refer to none in the
-  /// whole store.
+  /// The cells of a column here that hold the key of a row, and refer to no row in the whole store.
   private func plainCells(
     _ table: TableSchema, _ column: Int, holding key: Int64, _ parent: TableSchema
   ) throws -> [StoreSession.PlainCell] {
@@ -367,7 +363,7 @@ struct RowExchange {
     return found
   }
 
-  /// AUTOINCREMENT gives no key out twice, on no device.
+  /// AUTOINCREMENT never gives out a key twice, on any device.
   private func raiseSequence(of table: TableSchema) throws {
     guard try database.tableExists("sqlite_sequence", in: "main"),
       try database.tableExists("sqlite_sequence", in: KeyMapping.attached)

@@ -8,32 +8,32 @@ struct LocalStamp: Hashable {
   static let zero = LocalStamp(time: 0, client: 0)
 }
 
-/// What merging remembers of a row: whether it exists, and when everything
-/// about it was last said.
+/// What merging remembers of a row: whether it exists, and the stamps of its existence and its
+/// cells.
 ///
-/// A row without a state that is in its table was there before syncing
-/// began, and all its stamps are zero.
+/// A row that is in its table and has no state was there before syncing began, and all its stamps
+/// are zero.
 struct RowState: Hashable {
   enum Existence: UInt8 {
-    /// Nothing was said: an edit came for a row that was never seen, or the
-    /// row was there before syncing began.
+    /// No insertion or deletion is known: an edit came for a row that was never seen, or the row
+    /// was there before syncing began.
     case unsaid = 0
     case inserted = 1
     case deleted = 2
   }
 
   var existence: Existence
-  /// When the existence was said.
+  /// The stamp of the insertion or deletion.
   var existenceStamp: LocalStamp
   /// The stamp of every cell that has no exception.
   var cellStamp: LocalStamp
   /// Cells with another stamp, in order of column.
   var exceptions: [Cell] = []
-  /// The stamp of the newest deletion that took the cells along; zero for
-  /// none. Of all cells that are older it is as if nothing had been said, so
-  /// that an edit that the deletion has overtaken never returns.
+  /// The stamp of the newest deletion that took the cells along; zero for none. Cells with an older
+  /// stamp are dropped whenever they arrive, so that an edit that the deletion has overtaken never
+  /// returns.
   var silence = LocalStamp.zero
-  /// Whether more is known of the row than its table shows: see ``KeptRow``.
+  /// Whether bookkeeping stores more of the row than its table shows: see ``KeptRow``.
   var isKept = false
   /// The key under which the row is or was in its table, for surrogates.
   var localKey: Int64?
@@ -51,12 +51,12 @@ struct RowState: Hashable {
   /// bring it back.
   var isErased: Bool { existence == .deleted && silence == existenceStamp }
 
-  /// Whether nothing was said of the row since syncing began.
+  /// Whether no change of the row is known since syncing began.
   var isUnstamped: Bool {
     existence != .deleted && existenceStamp == .zero && cellStamp == .zero && exceptions.isEmpty
   }
 
-  /// The time at which something was said of it last.
+  /// The time of the latest change of the row.
   var greatestTime: UInt64 {
     exceptions.reduce(max(existenceStamp.time, cellStamp.time)) { max($0, $1.stamp.time) }
   }
@@ -86,15 +86,14 @@ extension HybridTime {
     rawValue > stamp.time ? self : HybridTime(rawValue: stamp.time).next
   }
 
-  /// Likewise, above all that is known of a row.
+  /// Likewise, later than all that is known of a row.
   func raised(aboveAllOf state: RowState) -> HybridTime {
     raised(above: LocalStamp(time: state.greatestTime, client: 0))
   }
 }
 
 extension StoreSession {
-  /// Whether a deleted row lives on since an edit of it, which the deletion
-  /// did not know of, wins.
+  /// Whether a deleted row lives on, since an edit wins that the deletion did not know of.
   func isRevived(_ state: RowState, _ table: TableSchema) -> Bool {
     guard table.mergeType == .editWins, state.existence == .deleted else { return false }
     return table.cellPositions.contains {
@@ -103,8 +102,7 @@ extension StoreSession {
   }
 }
 
-/// What a row is found by among the stamps: 79 bits of its identity, or of a
-/// keyed hash of it.
+/// The key of a row among the stamps: 79 bits of its identity, or of a keyed hash of it.
 struct RowFingerprint: Hashable, Comparable {
   /// 63 bits, so that it is positive as SQLite's integer.
   var high: UInt64

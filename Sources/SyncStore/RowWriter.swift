@@ -2,8 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Writes the rows of a working set as it was decided, and what bookkeeping
-/// has to remember of them.
+/// Writes the decided rows of a working set, and what bookkeeping has to remember of them.
 final class RowWriter {
   private let set: WorkingSet
   private let session: StoreSession
@@ -24,8 +23,7 @@ final class RowWriter {
   /// Writes the tables. Returns the rows that were refused; if there are any,
   /// the caller rolls back.
   func writeRows() throws -> [Refusal] {
-    /// Rows that are taken out and put back, with the values that are this
-    /// device's own.
+    /// Rows that are removed and inserted again, with the device's own values.
     var replaced: [ObjectIdentifier: [Value]] = [:]
     let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
     for row in set.rows {
@@ -62,7 +60,7 @@ final class RowWriter {
         refusals.append((row, reason))
       }
     }
-    // Without the rows that are refused for themselves, values may be free.
+    // Without the rows that are refused for their own values, unique values may be free.
     let ownFault = refusals.filter { $0.reason != .uniqueValueTaken }
     return ownFault.isEmpty ? Array(refusals.prefix(1)) : ownFault
   }
@@ -80,7 +78,7 @@ final class RowWriter {
     }
   }
 
-  /// The keys given in an attempt that was rolled back are given anew.
+  /// Forgets the keys given in an attempt that was rolled back: they are given again.
   func forgetAssignedKeys() throws {
     for row in assigned {
       row.localKey = nil
@@ -114,8 +112,9 @@ final class RowWriter {
     return result
   }
 
-  /// Likewise, where a reference and a plain value are the same number here: what one row gives up
-  /// and another takes are two values to merging, and one to SQLite.
+  /// Likewise, where a reference and a plain value are the same number here. If one row gives up
+  /// one of them and another row takes the other, these are two values to merging, and one to
+  /// SQLite.
   private func rowsGivingUpNumbers() throws -> Set<ObjectIdentifier> {
     let tables = Set(session.schema.tables.filter(\.hasUniqueReferences).map(\.id))
     guard !tables.isEmpty else { return [] }
@@ -157,7 +156,7 @@ final class RowWriter {
     try statement.withBound(values[...]) { try session.write(statement) }
   }
 
-  /// Writes the columns that differ, but those that are left alone; false if none does.
+  /// Writes the columns that differ, except those that are left alone; false if none differs.
   private func update(_ row: WorkingRow) throws -> Bool {
     guard let shown = row.shown else { return false }
     let access = try session.access(row.key.table)
@@ -177,9 +176,9 @@ final class RowWriter {
     return true
   }
 
-  /// Columns of a row in which its table shows something else than merging does, and that are not
-  /// written until the table is compared, since a program has made it again: only what was merged
-  /// is, since what differs besides may be an edit that nothing has seen yet.
+  /// The columns of a row in which its table differs from the merged state, and that are not
+  /// written until the table is compared, since a program has remade it. Only merged columns are
+  /// written: another difference may be an edit that was not seen yet.
   private func columnsLeftAlone(_ row: WorkingRow, _ table: TableSchema) throws -> Set<Int> {
     guard let shown = row.shown, try session.tablesToCompare().contains(table.id) else { return [] }
     return try Set(
@@ -193,7 +192,7 @@ final class RowWriter {
 
   // MARK: - Bookkeeping
 
-  /// Notes the plain values of the rows, before any row is given a key: none gets one of them.
+  /// Notes the plain values of the rows before any row is given a key: no row gets one of them.
   func notePlainValues() throws {
     for row in set.rows {
       let table = session.schema[row.key.table]
@@ -240,21 +239,20 @@ final class RowWriter {
     }
   }
 
-  /// Leaves what is kept of a row that went unseen as it was when the row was shown: its table does
-  /// not tell its cells any more, and the comparison has to find that it was shown.
+  /// Leaves what bookkeeping stores about a row that went unseen as it was when the row was shown:
+  /// its table no longer has its cells, and the comparison has to find that it was shown.
   private func writeUnseen(_ row: WorkingRow, _ table: TableSchema) throws {
     let kept = row.wasKept ? try session.kept(row.key) : nil
     if kept != nil { try session.noteReferences(try references(of: row, table), of: row.key) }
     try session.conflicts.settled(row, kept)
   }
 
-  /// The claims by which a row that is kept is to be found: its table tells
-  /// those of what it shows.
+  /// The claims by which a kept row is to be found: its table gives the claims of what it shows.
   func claimsToFind(_ row: WorkingRow) -> [ClaimKey] {
     row.isVisible ? row.formerClaims : row.claims + row.formerClaims
   }
 
-  /// What has to be kept of a row beyond what its table shows.
+  /// What bookkeeping has to store of a row beyond what its table shows.
   func kept(_ row: WorkingRow, _ table: TableSchema) throws -> KeptRow? {
     if row.borrower != nil {
       return KeptRow(
@@ -276,7 +274,7 @@ final class RowWriter {
     }
     switch row.state.existence {
     case _ where row.isLiving:
-      // Where it lived while it was deleted is of no account any more, in
+      // The identity under which it lived while it was deleted does not matter any more, in
       // whatever order its deletion and the edit that won came.
       return KeptRow(
         reason: row.isElsewhere ? .elsewhere : .parked(reason(row)), movedTo: row.shownIdentity,
@@ -284,7 +282,7 @@ final class RowWriter {
     case .inserted: return nil
     case .unsaid:
       let cells = cells(row, table.cellPositions)
-      // What the key of a row says is not said of it.
+      // Values that only the row's key contains do not count.
       let isSaid = cells.contains {
         !table.columns[$0.column].isIdentity || row.state.stamp(of: $0.column) != .zero
       }
@@ -307,8 +305,8 @@ final class RowWriter {
     positions.compactMap { position in row.values[position].map { (position, $0) } }
   }
 
-  /// Where the references lead that the row has, and, if a row lives on under
-  /// another identity, those too by which it is to be found.
+  /// The targets of the row's references, and, if a row lives on under another identity, also those
+  /// by which it is to be found.
   func references(of row: WorkingRow, _ table: TableSchema) throws
     -> Set<ReferenceKey>
   {
@@ -346,15 +344,15 @@ final class RowWriter {
 }
 
 extension WorkingRow {
-  /// The state to be stored; `nil` where nothing was ever said of the row and
-  /// it is in its table, as it was before syncing began.
+  /// The state to be stored; `nil` if no change of the row is known and it is in its table, as it
+  /// was before syncing began.
   fileprivate var storedState: RowState? {
     if isVisible, !state.isKept, state.existence == .inserted, state.isUnstamped,
       state.localKey == nil
     {
       return nil
     }
-    // It was asked for, and nothing is known of it.
+    // The row was asked for, and nothing is known of it.
     if !isVisible, !state.isKept, state.existence == .unsaid, state.isUnstamped,
       state.localKey == nil
     {

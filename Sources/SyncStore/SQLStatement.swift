@@ -60,8 +60,8 @@ final class SQLStatement {
   /// Steps once: true for a row, false at the end, after which the statement
   /// is reset.
   ///
-  /// Throws ``TransactionEnded`` if SQLite has ended the transaction because of
-  /// what failed, so that nobody goes on outside it.
+  /// Throws ``TransactionEnded`` if the failure made SQLite end the transaction, so that no caller
+  /// continues outside it.
   @inline(__always)
   func step() throws -> Bool {
     if !converted.isEmpty { forgetConverted() }
@@ -90,7 +90,7 @@ final class SQLStatement {
     converted = []
   }
 
-  /// Text as the bytes that travel, where they are others than SQLite's.
+  /// The bytes sent for text that SQLite cannot convert to UTF-8; `nil` for other text.
   private func convertedContent(at position: Int32) -> UnsafeRawBufferPointer? {
     guard let start = sqlite3_column_text16(handle, position) else { return nil }
     let units = UnsafeRawBufferPointer(
@@ -146,11 +146,10 @@ extension SQLStatement {
     }
   }
 
-  /// A value of so many bytes is not copied.
+  /// Values of at least this many bytes are not copied.
   private static let longByteCount = 1 << 20
 
-  /// Binds values, beginning with the first position, as long as the closure
-  /// runs; those that are long without a copy.
+  /// Binds values from the given position on while the closure runs; long ones without a copy.
   func withBound(
     _ values: ArraySlice<Value>, at position: Int = 1, _ body: () throws -> Void
   ) throws {
@@ -184,7 +183,7 @@ extension SQLStatement {
 
   /// Binds a copy of text or a blob.
   private func bind(_ kind: ValueKind, _ content: UnsafeRawBufferPointer, at position: Int) {
-    // A null pointer would bind NULL, so that empty content needs another.
+    // A null pointer would bind NULL, so empty content needs another pointer.
     let start = content.baseAddress ?? UnsafeRawPointer(handle)
     if kind == .text {
       if isWide, bind(broken: content, at: position) { return }
@@ -200,7 +199,7 @@ extension SQLStatement {
   /// not convert to UTF-16 as it is; false for other text.
   private func bind(broken content: UnsafeRawBufferPointer, at position: Int) -> Bool {
     guard let units = WideText.units(ifBroken: content) else { return false }
-    // SQLite takes a mark of the byte order away, and so not one of the text.
+    // SQLite removes a leading byte order mark: this one, and so none that belongs to the text.
     ([0xFEFF] + units).withUnsafeBytes { units in
       guard let start = units.baseAddress else { return }
       sqlite3_bind_text64(
@@ -247,7 +246,7 @@ extension SQLStatement {
   @inline(__always)
   func integer(at position: Int) -> Int64 { sqlite3_column_int64(handle, Int32(position)) }
 
-  /// A number that bookkeeping holds; throws if it is none, or does not fit.
+  /// A number of the bookkeeping; throws if the value is no integer, or does not fit.
   func number<Number: FixedWidthInteger>(at position: Int) throws -> Number {
     guard sqlite3_column_type(handle, Int32(position)) == SQLITE_INTEGER,
       let number = Number(exactly: integer(at: position))
@@ -331,8 +330,7 @@ func quoted(_ name: SQLName) -> String { name.quoted }
 
 /// Text as an SQL literal.
 func literal(_ text: String) -> String {
-  // Byte by byte: a combining mark makes another character of a quotation
-  // mark before it.
+  // Byte by byte: a quotation mark with a combining mark after it is a different character.
   var bytes: [UInt8] = [UInt8(ascii: "'")]
   for byte in text.utf8 {
     if byte == UInt8(ascii: "'") { bytes.append(byte) }

@@ -1,8 +1,7 @@
 import GRDB
 
-/// A statement, or a part of one, that is compared byte by byte: for `String`
-/// two statements are equal if their names are so for Unicode (see
-/// ``SQLName``).
+/// A statement, or a part of one, that is compared byte by byte: `String` takes two statements for
+/// equal if Unicode takes their names for equal (see ``SQLName``).
 struct SQLText: Hashable {
   let text: String
 

@@ -2,27 +2,25 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What follows once bookkeeping is in line with a changed schema: rows that
-/// could be edited unseen are logged, what was kept for new tables and
-/// columns comes in, and rows that were not shown are looked at again, since
-/// the conditions may be others.
+/// The work that follows once bookkeeping is in line with a changed schema: logs rows that could
+/// be edited without triggers, merges the values that were stored for new tables and columns, and
+/// looks again at rows that were not shown, since the conditions may have changed.
 struct SchemaArrival {
   let session: StoreSession
-  /// Rows that are settled at once.
+  /// The number of rows that are settled at once.
   private static let rowsPerBatch = 50_000
 
   // MARK: - Tables that were without triggers
 
-  /// Logs all rows of a table that a program made anew, where nothing tells what
-  /// they were before: what it holds now may be something else, and nobody saw
-  /// it happen.
+  /// Logs all rows of a table that a program made again and whose former rows are not recorded:
+  /// its content may differ from before, and no trigger saw the change.
   ///
-  /// A row that has gone meanwhile is not deleted elsewhere; if that can be
-  /// seen, the table counts as incomplete. The entries come before those that
-  /// triggers have written since.
+  /// A row that the table no longer has is not deleted on other devices; if the number of rows
+  /// shows the loss, the table counts as incomplete. The entries precede those that triggers have
+  /// written since.
   ///
-  /// - Parameter noticed: When it was noticed that the table was made anew, in milliseconds since
-  ///   1970: a row of which a deletion is known was inserted after that.
+  /// - Parameter noticed: The time at which the table was found to be made again, in milliseconds
+  ///   since 1970. A row whose deletion is known counts as inserted at that time.
   func logRows(of id: Int, noticed: Int64) throws {
     let access = try session.access(id)
     let table = access.table
@@ -75,7 +73,7 @@ struct SchemaArrival {
     let table: TableSchema
     let access: TableAccess
     let noticed: Int64
-    /// One millisecond after 1970: any edit that was captured is worth more.
+    /// One millisecond since 1970: every captured edit is later.
     private static let unknownTime: Int64 = 1
     let update: SQLStatement?
     let insert: SQLStatement
@@ -112,8 +110,8 @@ struct SchemaArrival {
       try update.run()
     }
 
-    /// - Parameter identity: The identity that the row has if it is as old as the table. `nil` if
-    ///   it is a later one, since what is known of that identity is not shown.
+    /// - Parameter identity: The identity of the row if the row is as old as the table; `nil` if
+    ///   the row is newer, since the row known by that identity is not shown.
     mutating func addInsertion(_ key: [Value], _ identity: RowIdentity?) throws {
       let next = begin(insert, key, at: identity == nil ? noticed : Self.unknownTime)
       if table.identity == .surrogate {
@@ -139,7 +137,7 @@ struct SchemaArrival {
       return key.count + 3
     }
 
-    /// One with the rows that the same migration makes on other devices.
+    /// An identity that is the same on all devices on which the same migration makes the row.
     private func newIdentity(_ key: [Value]) throws -> RowIdentity {
       SchemaRenewal.identity(of: key + (try access.row(key)?.values ?? []), in: table)
     }
@@ -147,8 +145,8 @@ struct SchemaArrival {
 
   // MARK: - What was kept
 
-  /// Merges what was kept of tables and columns that are there by now, as if
-  /// it came now.
+  /// Merges the values that were stored for tables and columns that exist by now, as if they
+  /// arrived now.
   func bringIn() throws {
     let set = WorkingSet(session: session)
     for foreign in try session.foreign.all() {
@@ -177,7 +175,7 @@ struct SchemaArrival {
     func place(_ cell: ForeignRow.Cell) -> Int? {
       guard cell.column < places.count, let place = places[cell.column] else { return nil }
       let column = table.columns[place]
-      // A later version may know what this one cannot read, and another device what a column
+      // A later version may be able to read the value, and another device may know what the column
       // refers to.
       let isReadable =
         switch (column.domain, cell.value) {
@@ -191,7 +189,7 @@ struct SchemaArrival {
       return
     }
     let access = try session.access(table.id)
-    // Which spellings of a key are one is known only now.
+    // The schema tells only now which spellings of a key are equal.
     guard let known = access.canonical(identity) else { return }
     let action: RowAction =
       switch row.existence {
@@ -213,17 +211,17 @@ struct SchemaArrival {
     try session.foreign.store(rest, known, of: foreign.id)
   }
 
-  /// Forgets what rows that are not shown claim: indexes may have other numbers by now.
-  /// ``settle()`` notes it anew.
+  /// Forgets the claims of rows that are not shown: indexes may have other numbers by now.
+  /// ``settle()`` notes the claims again.
   func forgetClaims() throws {
     try session.database.execute(
       sql: "DELETE FROM docsync_claim WHERE ix <> \(ClaimKey.identityIndex)")
   }
 
-  /// Forgets what rows that are not shown claim and refer to, and the identities under which they
-  /// would be shown: columns may have other names by now. ``settle()`` notes it anew.
+  /// Forgets the claims and references of rows that are not shown, and the identities under which
+  /// they would be shown: columns may have other names by now. ``settle()`` notes all of it again.
   ///
-  /// Until what was edited before is sealed, this tells which of them go with rows that were deleted.
+  /// Until the earlier edits are sealed, this tells which of these rows go with deleted rows.
   func forgetClaimsAndReferences() throws {
     try session.database.execute(
       sql: "DELETE FROM docsync_claim; DELETE FROM docsync_kept_reference")
@@ -231,8 +229,8 @@ struct SchemaArrival {
 
   /// Settles all rows that are not shown.
   ///
-  /// Counters of tables that a program made again stay as they are shown until
-  /// they are compared: what was added without triggers would be written over.
+  /// Counters of tables that a program made again stay as they are shown until they are compared:
+  /// otherwise increments made without triggers would be overwritten.
   func settle() throws {
     let remade = Set(try session.remadeTables().map(\.table.id))
     let rows = try StoredRow.fetchAll(

@@ -4,12 +4,11 @@ import SyncModel
 /// Gives the synchronized tables the schema that they have in an attached
 /// whole store, with their indexes and triggers, and the views.
 ///
-/// What stays on this device stays as it is. A virtual table that is not here
-/// is made, and so is a table that stays on the device and that the
-/// application has made elsewhere; one that has changed there takes the new
-/// form with its rows, if they fit.
+/// Data that stays on this device stays as it is. The exchange makes virtual tables that are
+/// missing here, and tables without synchronization that the application has made elsewhere; if
+/// such a table has changed there, it takes the new form with its rows, if they fit.
 struct SchemaExchange {
-  /// What is in a schema, without what SQLite and bookkeeping have made.
+  /// An object of a schema that neither SQLite nor bookkeeping has made.
   private struct Entry: Hashable {
     var type: String
     var name: SQLName
@@ -54,7 +53,7 @@ struct SchemaExchange {
     let virtualTables = there.filter {
       $0.type == "table" && $0.isVirtual && here[$0.key]?.text != $0.text
     }
-    // What a new virtual table holds comes from triggers, row by row.
+    // Triggers fill a new virtual table, row by row.
     let triggers = there.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
     let feeding = Set(
       triggers.filter { trigger in
@@ -105,9 +104,9 @@ struct SchemaExchange {
     new.table(named: table) != nil || old.table(named: table) != nil
   }
 
-  /// Indexes, triggers and views that are not in the whole store, or are
-  /// otherwise there. Those of tables and views that stay here stay as well,
-  /// if nothing there has their names.
+  /// Indexes, triggers and views that the whole store does not have, or has in another form. Those
+  /// of tables and views that stay here stay as well, if no object of the whole store has their
+  /// names.
   private var obsolete: [Entry] {
     let texts = Dictionary(there.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
     return here.values.filter { entry in
@@ -126,8 +125,8 @@ struct SchemaExchange {
 
   // MARK: - Doing it
 
-  /// Removes what is different, and makes what there is in the whole store,
-  /// apart from indexes. The rows of the tables that go have been taken out.
+  /// Drops what is different, and makes what the whole store has, except indexes. The rows of the
+  /// dropped tables have been taken out before.
   func run() throws {
     for entry in obsolete {
       try database.execute(sql: "DROP \(entry.type) IF EXISTS main.\(quoted(entry.name))")
@@ -173,8 +172,8 @@ struct SchemaExchange {
       ?? false
   }
 
-  /// A table that stays on this device, or a view, may have the name of one
-  /// that is synchronized elsewhere.
+  /// Drops a table that stays on this device, or a view, if a table that is synchronized elsewhere
+  /// has its name.
   private func removeNamesake(_ name: SQLName) throws {
     let type = try String.fetchOne(
       database,
@@ -188,8 +187,8 @@ struct SchemaExchange {
     try database.execute(sql: entry.sql)
   }
 
-  /// A table that stays on this device and has another form in the whole
-  /// store, or is not here: there it has no rows.
+  /// Makes a table that stays on this device, or gives it the form that it has in the whole store.
+  /// The whole store has no rows of it.
   private func adapt(_ entry: Entry) throws {
     guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
     guard former.type == "table", !former.isVirtual else { return }
@@ -210,7 +209,7 @@ struct SchemaExchange {
       try database.execute(sql: "DROP TABLE temp.docsync_adapted; RELEASE docsync_adapt")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       try TransactionEnded.check(database, after: error)
-      // Its rows count for more than its form.
+      // The rows of the table are more important than its form.
       try database.execute(sql: "ROLLBACK TO docsync_adapt; RELEASE docsync_adapt")
     }
   }
@@ -239,8 +238,8 @@ struct SchemaExchange {
       .contains { !$0.statements(writingTo: table).isEmpty }
   }
 
-  /// Has full-text tables that index the rows of a synchronized table, and
-  /// that no trigger maintains, read these anew.
+  /// Rebuilds full-text tables that index the rows of a synchronized table and that no trigger
+  /// maintains.
   func rebuildUnfed() throws {
     let entries = try Self.entries("main", database)
     for entry in entries where entry.type == "table" && entry.isFullText {

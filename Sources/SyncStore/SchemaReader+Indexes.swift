@@ -1,7 +1,7 @@
 import GRDB
 import SyncModel
 
-/// Unique indexes, and what of a schema depends on keys.
+/// Unique indexes, and the parts of a schema that depend on keys.
 extension SchemaReader {
   func uniqueIndexes(of table: TableSchema) throws -> [UniqueIndex] {
     var result: [UniqueIndex] = []
@@ -14,8 +14,8 @@ extension SchemaReader {
         .filter { ($0["key"] as Int) != 0 }
       let names = terms.map { $0["name"] as SQLName? }
       let isPartial = (row["partial"] as Int) != 0
-      // The primary key's own index, and any other over exactly the
-      // identity, says nothing that the identity does not.
+      // The primary key's own index, and any other over exactly the identity, adds nothing to the
+      // identity.
       let collations = terms.map { ($0["coll"] as String?)?.uppercased() ?? "BINARY" }
       let isIdentity =
         !isPartial && !names.contains(nil)
@@ -48,8 +48,8 @@ extension SchemaReader {
     return result
   }
 
-  /// Rows from other devices come without what is excluded, so that all would
-  /// claim the same value.
+  /// Refuses an excluded column in a unique index: rows from other devices come without its value,
+  /// so all of them would claim the same one.
   func checkExcluded(
     _ table: TableSchema, index: SQLName, terms: [Row], sql: String?
   ) throws {
@@ -89,8 +89,8 @@ extension SchemaReader {
     return (terms, tokens.text((close + 2)..<tokens.tokens.count))
   }
 
-  /// Keys differ from device to device, so that nothing the schema decides
-  /// may depend on them.
+  /// Refuses a CHECK, a generated column or an index expression that reads a local key: local keys
+  /// differ from device to device.
   func checkSurrogate(_ table: TableSchema) throws {
     let referring = table.rowidAlias.flatMap { alias in
       table.columns.first { $0.name == alias && $0.domain != .plain }?.name

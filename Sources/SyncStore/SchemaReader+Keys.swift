@@ -3,7 +3,7 @@ import SyncModel
 
 /// Integer keys that are references themselves, as in a one-to-one relation.
 extension SchemaReader {
-  /// What the keys of all tables refer to.
+  /// The tables to which integer keys refer.
   struct KeyReferences {
     /// The tables, by name in lower case, whose integer key is a reference
     /// that leads to a row of another table, with the name of that table.
@@ -28,9 +28,9 @@ extension SchemaReader {
 
   /// Finds the tables whose integer key is a reference.
   ///
-  /// A key that leads back to itself, through whatever tables, names a row by
-  /// nothing. One of the tables of such a circle, the one whose name comes first,
-  /// keeps identities of its own; the keys of the others lead to it.
+  /// A key that leads back to itself, through any number of tables, identifies no row. In such a
+  /// circle the table whose name comes first keeps identities of its own; the keys of the other
+  /// tables lead to it.
   func keyReferences(
     among names: [SQLName], registered: [SQLName: Registered]
   ) throws -> KeyReferences {
@@ -62,8 +62,8 @@ extension SchemaReader {
     return chosen(nodes, references)
   }
 
-  /// The columns to which each column refers, as far as a reference has no
-  /// other column that can be NULL.
+  /// The columns to which each column refers, without references of which another column can be
+  /// NULL.
   private func referredColumns(
     of names: [SQLName], keys: [SQLName: [SQLName]], required: Set<ColumnName>,
     registered: [SQLName: Registered]
@@ -106,7 +106,7 @@ extension SchemaReader {
   ) -> KeyReferences {
     // In an order that is the same on all devices.
     let order = nodes.sorted { $0.value.wireName < $1.value.wireName }
-    /// Keys at which a way ends: those of rows with identities of their own.
+    /// Keys at which a chain of references ends: those of rows with identities of their own.
     var ends: Set<ColumnName> = []
     func leadsBack(_ start: ColumnName) -> Bool {
       var next = references[start] ?? []

@@ -1,9 +1,9 @@
 import SyncModel
 
-/// How concurrent changes merge, as the document has it.
+/// Merge types: how concurrent changes merge.
 extension SchemaReader {
-  /// Notes the merge types of a table and its columns. Names that change sets
-  /// use are meant, as everywhere in the configuration.
+  /// Notes the merge types of a table and its columns. The configuration has the names that change
+  /// sets use, here as everywhere.
   func readMergeTypes(of table: inout TableSchema) throws {
     let wireName = table.wireName
     table.hasStandIns = !configuration.tablesWithoutStandIns.contains { $0.isSame(as: wireName) }
@@ -42,7 +42,7 @@ extension SchemaReader {
     }
   }
 
-  /// A copy needs a key of its own.
+  /// Checks that a copy of a row can have a key of its own.
   private func checkCopies(of table: TableSchema) throws {
     if table.identity == .surrogate { return }
     if case .primaryKey(let positions) = table.identity, positions.count == 1,

@@ -61,7 +61,7 @@ extension SchemaReader {
     return keys
   }
 
-  /// On another device a reference to rows that stay here would lead nowhere.
+  /// Refuses a reference to an excluded table: on another device it would lead nowhere.
   func checkReference(from table: TableSchema, _ terms: [Row], to parent: SQLName) throws {
     guard configuration.excludedTables.contains(where: { $0.folded == parent.folded }),
       !terms.contains(where: {
@@ -75,9 +75,9 @@ extension SchemaReader {
         + "--exclude \(table.name).\(terms[0]["from"] as SQLName).")
   }
 
-  /// A column stands for a row's key if it refers to a local key, or to a
-  /// column that itself does, through any number of tables. So does one that
-  /// such a column refers to: both hold the same.
+  /// A column stands for a row's key if it refers, through any number of tables, to a local key.
+  /// If such a column refers to another column, that column stands for the key too: both hold the
+  /// same values.
   func resolveDomains(_ tables: inout [TableSchema], _ registered: [SQLName: Registered]) throws {
     let positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
     /// Whether the column was synchronized with values that stand for themselves.
@@ -124,8 +124,8 @@ extension SchemaReader {
     }
   }
 
-  /// Keys of several tables differ from device to device, each for itself, so
-  /// that no value stands for rows of both everywhere.
+  /// The error for a column that refers to rows of several tables: each device has its own keys in
+  /// each of the tables, so no value stands for rows of two tables on every device.
   private func ambiguous(
     _ column: ColumnSchema, of table: TableSchema, _ tables: [TableSchema]
   ) -> StoreError {
@@ -143,10 +143,9 @@ extension SchemaReader {
         + "; else leave the table out with --exclude \(table.name).")
   }
 
-  /// A column that stands for a key only as a part of a reference, or since
-  /// others refer to it, refers to that row by itself as well, as a declared
-  /// one does: beside a NULL in another of the columns nothing else keeps the
-  /// key.
+  /// Adds a reference of its own, like a declared one, for a column that stands for a key only as
+  /// a part of a reference, or because other columns refer to it: if another column of the
+  /// reference is NULL, nothing else keeps the key.
   func addImpliedReferences(_ tables: inout [TableSchema], ordinal first: Int) {
     var ordinal = first
     let localKeys = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0.localKey) })
@@ -167,12 +166,12 @@ extension SchemaReader {
             parentColumns: [name], onDelete: .setNull, isEnforced: false))
         ordinal += 1
       }
-      // First, so that what is declared is laid over it.
+      // They come first, so that declared references are laid over them.
       tables[index].foreignKeys = implied + table.foreignKeys
     }
   }
 
-  /// Which tables are referred to, and which of them keep what is deleted.
+  /// Notes which tables are referred to, and which of them keep deleted rows.
   func resolveDeletions(_ tables: inout [TableSchema]) {
     let keys = tables.flatMap(\.foreignKeys)
     for index in tables.indices {
@@ -187,9 +186,8 @@ extension SchemaReader {
     }
   }
 
-  /// Notes the conditions, and joins the columns that one of them reads,
-  /// directly or by a generated column: an edit of each for itself could break
-  /// what both kept.
+  /// Notes the conditions, and joins the columns that one of them reads, directly or through a
+  /// generated column: two edits that each meet the condition could break it together.
   func readChecks(of table: inout TableSchema, sql: String) {
     let tokens = SQLTokens(sql)
     for position in tokens.tokens.indices.dropLast() {
@@ -239,8 +237,8 @@ extension ColumnSchema.Domain {
 }
 
 extension TableSchema {
-  /// What a column stands for that others name, and its position; `nil` for
-  /// the local key, and for one that is not synchronized.
+  /// The domain of a column that another column refers to, and its position; the position is `nil`
+  /// for the local key and for a column that is not synchronized.
   fileprivate func referred(_ name: SQLName) -> (position: Int?, domain: ColumnSchema.Domain) {
     if name.folded == localKey?.folded { return (nil, .key(of: id)) }
     let position = columns.firstIndex { $0.name.isSame(as: name) }

@@ -21,12 +21,12 @@ struct SchemaReader {
     var wireColumns: [SQLName] = []
     /// The tables whose keys the columns stand for, by bit.
     var references: [Int?] = []
-    /// Names of columns that stay on this device, where they are known to be
-    /// others than the configuration's.
+    /// Names of columns that stay on this device, if they are known to differ from the
+    /// configuration's.
     var excluded: [SQLName]
     /// Those when the table was last registered.
     var storedExcluded: [SQLName]
-    /// Whether the triggers are there that say what was renamed.
+    /// Whether the triggers that record renamings exist.
     var isWatched: Bool
     var hasUnstampedRows: Bool
     var origin: UInt64
@@ -35,8 +35,8 @@ struct SchemaReader {
   let database: Database
   let configuration: StoreConfiguration
   let path: String
-  /// Whether the store was under sync before, so that its schema may be
-  /// another than the configuration was made for.
+  /// Whether the store was under sync before, so that its schema may differ from the one that the
+  /// configuration was made for.
   private(set) var isUnderSync = false
 
   /// Reads the schema. Tables that are not registered get ids that follow.
@@ -59,7 +59,7 @@ struct SchemaReader {
       var draft = try draft(
         of: name, id: known?.id ?? nextID, keyParent: keyParent, registered: known)
       if let known, known.identity != draft.table.identityDescription {
-        // Its rows are known in another way: another table of the same name.
+        // Its rows are identified in another way: it is another table of the same name.
         draft = try self.draft(of: name, id: nextID, keyParent: keyParent, registered: nil)
       }
       if draft.id == nextID {
@@ -113,8 +113,8 @@ struct SchemaReader {
     return names.sorted()
   }
 
-  /// New tables get numbers by which nothing is known, so that nothing that is
-  /// left of one is taken for another's.
+  /// The first number for new tables: no record uses it or a later one, so that leftovers of one
+  /// table are not taken for another's.
   private func firstFreeID(_ registered: [SQLName: Registered]) throws -> Int {
     guard isUnderSync else { return 1 }
     var free = 1
@@ -142,8 +142,8 @@ struct SchemaReader {
     return candidate
   }
 
-  /// Once a store is under sync the application may drop tables; but one that
-  /// was excluded and is there under another name would be shared.
+  /// Checks that the tables of the configuration exist. Once a store is under sync the application
+  /// may drop tables; but if an excluded table had another name, it would be shared.
   private func checkConfiguration(
     against names: [SQLName]
   ) throws {
@@ -254,8 +254,8 @@ struct SchemaReader {
     return Draft(table: table, primaryKey: primaryKey)
   }
 
-  /// The column that is another name of the rowid. `INTEGER PRIMARY KEY DESC`
-  /// is none: SQLite makes an index for it, as for every other key.
+  /// The column that is another name of the rowid. `INTEGER PRIMARY KEY DESC` makes no such
+  /// column: SQLite makes an index for it, as for every other key.
   func rowidAlias(
     of name: SQLName, primaryKey: [SQLName], information: [Row], isWithoutRowid: Bool
   ) throws -> SQLName? {

@@ -3,10 +3,9 @@ import SyncModel
 
 /// Brings bookkeeping in line with a schema that the application changed.
 ///
-/// What was written to new tables and columns before there were triggers for
-/// them is logged as if it had been written at the beginning of time: any
-/// edit that was captured is worth more than what may be the default of a
-/// migration that every device makes.
+/// It logs values that were written to new tables and columns before these had triggers as if they
+/// had been written at the beginning of time: they may be the defaults of a migration that every
+/// device makes, so any captured edit wins over them.
 struct SchemaRenewal {
   let schema: StoreSchema
   let path: String
@@ -28,8 +27,8 @@ struct SchemaRenewal {
       || hasFormerReferences(database)
   }
 
-  /// Whether rows that are not shown are noted under a name by which no foreign key refers any more.
-  /// Nothing else tells that a surrogate key has another name.
+  /// Whether references of rows that are not shown are noted under a name that no foreign key has
+  /// any more. Nothing else shows that a surrogate key has another name.
   private func hasFormerReferences(_ database: Database) throws -> Bool {
     let keys = schema.tables.flatMap(\.foreignKeys)
     let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
@@ -41,16 +40,16 @@ struct SchemaRenewal {
     }
   }
 
-  /// The tables that what was captured before a change concerns.
+  /// The tables for which the edits captured before a change matter.
   struct Concerned {
-    /// Those that a program made again, which were without triggers for a while.
+    /// Tables that a program made again; they had no triggers for a while.
     var remade: [Int] = []
-    /// Those whose deleted rows are kept from now on: the log does not have their cells.
+    /// Tables whose deleted rows are kept from now on: the log lacks their cells.
     var lackingDeletedCells: Set<Int> = []
   }
 
-  /// Registers new tables and columns, gives up those that have gone, and
-  /// makes triggers anew that are missing or out of date. Idempotent.
+  /// Registers new tables and columns, forgets dropped ones, and makes missing or outdated
+  /// triggers again. Idempotent.
   func run(_ database: Database) throws -> Concerned {
     let registered = try Bookkeeping.registered(database)
     let gone = try Bookkeeping.registeredIDs(database).subtracting(schema.tables.map(\.id))
@@ -70,7 +69,7 @@ struct SchemaRenewal {
         try columns.run(database)
       }
       try Bookkeeping.record(table, database)
-      // Of a table that was made again a comparison tells which rows are not new.
+      // A comparison tells which rows of a table that was made again are not new.
       if known.isWatched {
         try logValues(of: columns.added, table, database)
         try logReferences(of: columns.redirected, table, database)
@@ -98,10 +97,10 @@ struct SchemaRenewal {
     for statement in CaptureTriggers(table: table).removal { try database.execute(sql: statement) }
   }
 
-  /// The columns of which the log records what deleted rows held, until the triggers are made again.
+  /// The columns whose values in deleted rows the log records, until the triggers are made again.
   ///
-  /// The trigger says it. The log itself may have columns from a time when it recorded more: since
-  /// a policy asked for them, also in the store of which this one is a copy.
+  /// The trigger lists them. The log itself may have more columns, from a time when a policy asked
+  /// for them, also in the store of which this one is a copy.
   private func recordedColumns(
     of table: TableSchema, _ change: ColumnChange, _ database: Database
   ) throws -> Set<Int> {
@@ -119,7 +118,7 @@ struct SchemaRenewal {
       })
   }
 
-  /// Makes triggers again that are missing or out of date.
+  /// Makes missing or outdated triggers again.
   private func renewTriggers(of table: TableSchema, _ database: Database) throws {
     let wanted = CaptureTriggers(table: table)
     guard try triggers(of: table, database) != Set(wanted.triggers.map(SQLText.init)) else {
@@ -133,7 +132,7 @@ struct SchemaRenewal {
     for statement in wanted.triggers { try database.execute(sql: statement) }
   }
 
-  /// What new columns held in rows that were deleted before.
+  /// Logs the values that new columns had in rows that were deleted before.
   private func fillLog(of columns: [Int], _ table: TableSchema, _ database: Database) throws {
     guard columns.contains(where: table.recordedColumns.contains) else { return }
     let absent = try AbsentValues.read(table, database)
@@ -145,7 +144,7 @@ struct SchemaRenewal {
     }
   }
 
-  /// Forgets what waits for columns that have gone, or are shared by now.
+  /// Forgets values set aside for columns that were dropped or are shared by now.
   private func forgetAside(of table: TableSchema, _ database: Database) throws {
     let excluded = table.excludedColumns.sorted()
     try database.execute(
@@ -156,7 +155,7 @@ struct SchemaRenewal {
 
   // MARK: - What was written before there were triggers
 
-  /// One millisecond after 1970, as a Julian day.
+  /// One millisecond after the start of 1970, as a Julian day.
   static let beginning = "2440587.5 + 1.0 / 86400000"
 
   private func logRows(of table: TableSchema, _ database: Database) throws {
@@ -211,8 +210,8 @@ struct SchemaRenewal {
     }
   }
 
-  /// Logs what refers to other rows than before, or is now known to: others
-  /// have the plain value.
+  /// Logs the values of columns that refer to other rows than before, or are now known to refer to
+  /// rows: other devices have the plain value.
   private func logReferences(
     of columns: [Int], _ table: TableSchema, _ database: Database
   ) throws {

@@ -1,7 +1,7 @@
 import GRDB
 import SyncModel
 
-/// What the rows of a database must fulfil before it is put under sync.
+/// Checks the rows of a database before it is put under sync.
 struct SetUpChecks {
   let table: TableSchema
   let path: String
@@ -11,7 +11,7 @@ struct SetUpChecks {
     if case .columns = table.identity { try checkUniqueness(database) }
   }
 
-  /// SQLite lets keys be NULL, and many rows at once.
+  /// Refuses NULL keys: SQLite allows them, in many rows at once.
   private func checkNulls(_ database: Database) throws {
     let condition = table.keyColumns.map { "\(quoted($0)) IS NULL" }.joined(separator: " OR ")
     let count =
@@ -45,8 +45,8 @@ struct SetUpChecks {
       remedy: "Create a unique index on exactly these columns first.")
   }
 
-  /// A name that is misspelt would share what was to stay here. Later the
-  /// application may drop a column, so this is not asked again.
+  /// Refuses excluded columns that do not exist: with a misspelt name, a column that is to stay
+  /// here would be shared. The application may drop a column later, so this is not checked again.
   static func checkExclusions(
     _ configuration: StoreConfiguration, _ database: Database, path: String
   ) throws {
@@ -64,7 +64,7 @@ struct SetUpChecks {
     }
   }
 
-  /// References that lead nowhere would hide their rows on other devices.
+  /// Refuses references that lead nowhere: they would hide their rows on other devices.
   static func checkForeignKeys(
     _ schema: StoreSchema, _ database: Database, path: String
   ) throws {

@@ -1,15 +1,15 @@
 import GRDB
 
-/// Whether another store may have the log as it is: this one became a client of its own, as a copy, while
-/// edits were not sealed.
+/// Whether another store may have the same log: this store became a client of its own, as a copy,
+/// while it had unsealed edits.
 ///
-/// Of a row that came and went before it was sealed nothing is said. Of such a store the other one
-/// may seal the insertion, so that the deletion has to be said.
+/// A row that was inserted and deleted before sealing is not sent. If the log is shared, the other
+/// store may seal the insertion, so the deletion has to be sent.
 enum SharedLog {
-  /// Where it is kept among what bookkeeping knows of the device.
+  /// The key under which bookkeeping keeps the note.
   static let key = "sharedLog"
 
-  /// Notes it where there are edits in the log.
+  /// Notes that the log may be shared, if it has edits.
   static func note(_ database: Database) throws {
     let hasEdits = try Bookkeeping.registeredIDs(database).contains { id in
       try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_log_\(id))") ?? false
@@ -21,7 +21,7 @@ enum SharedLog {
     try Bookkeeping.meta(key, database) != nil
   }
 
-  /// Once the log is sealed.
+  /// Removes the note, once the log is sealed.
   static func forget(_ database: Database) throws {
     try database.execute(sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [key])
   }

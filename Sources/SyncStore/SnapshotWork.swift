@@ -1,10 +1,9 @@
 import Foundation
 
-/// How far the making of a snapshot has come.
+/// The progress of making a snapshot.
 ///
-/// All of it is written twice: what is removed from the copy is not to stay in
-/// its free pages. The first time the growing file is the measure; how long
-/// the second takes is known by then.
+/// SQLite writes the whole snapshot twice, so that data removed from the copy does not stay in its
+/// free pages. The growing file measures the first time, and the first time measures the second.
 final class SnapshotWork {
   private enum Part {
     case copying
@@ -16,7 +15,7 @@ final class SnapshotWork {
   private let count: WorkCount
   private let checkCancellation: () throws -> Void
   private var part = Part.copying
-  /// How often SQLite has looked back in each part.
+  /// How often SQLite has called ``look()`` in each part.
   private var looks = (copying: 0, cleaning: 0)
 
   /// - Parameters:
@@ -50,12 +49,12 @@ final class SnapshotWork {
     }
   }
 
-  /// The copy is there.
+  /// Notes that the copy is complete.
   func beginCleaning() {
     part = .cleaning
     count.advance(to: byteCount)
   }
 
-  /// So is the snapshot.
+  /// Notes that the snapshot is complete.
   func finish() { count.finish() }
 }

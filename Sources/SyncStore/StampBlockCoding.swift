@@ -3,13 +3,12 @@ import SyncModel
 
 /// The bytes of a block of states.
 ///
-/// A version byte, then entry after entry: the gap to the previous
-/// fingerprint's upper part as a varint, two bytes of its lower part, a byte
-/// of flags, and what the flags announce. A stamp is 0 if it is zero, and
-/// else the client's number and 1, then the time as the difference from the
-/// last one written: times without a count, as most are, in milliseconds. The
-/// stamp before which there is silence is left out where it is the plain one:
-/// that of the deletion for a deleted row, else zero.
+/// A version byte, then entry after entry: the gap to the previous fingerprint's upper part as a
+/// varint, two bytes of its lower part, a byte of flags, and what the flags announce. A zero stamp
+/// is written as 0. Any other stamp is the client's number plus 1, then the difference to the time
+/// written before: in milliseconds if neither time has a count, as most have none. The stamp
+/// ``RowState/silence`` is left out if it is the plain one: that of the deletion for a deleted
+/// row, else zero.
 struct StampBlockCoding {
   private struct Flags {
     static let existence: UInt8 = 3
@@ -67,7 +66,7 @@ struct StampBlockCoding {
   private mutating func put(_ stamp: LocalStamp) {
     if stamp == .zero { return put(varint: 0) }
     put(varint: UInt64(stamp.client) + 1)
-    // The lowest bit tells what the difference is counted in.
+    // The lowest bit gives the unit of the difference.
     if (stamp.time | time) & Self.count == 0 {
       let difference = Int64(stamp.time >> 16) - Int64(time >> 16)
       put(varint: Self.zigzag(difference) << 1)

@@ -4,20 +4,19 @@ import SyncModel
 /// The states of the rows of one table, packed: entries in order of
 /// fingerprint, some two hundred to a block of less than a page.
 ///
-/// A row keyed by itself in a b-tree would cost its key again and a random
-/// page for each; here a row costs about fifteen bytes, and a batch that is
-/// sorted by fingerprint reads and writes each block once. A block covers
-/// the fingerprints from its key up to the key of the next one; the first
-/// block has the key 0.
+/// If each row had a key of its own in a b-tree, it would cost its key again and a random page;
+/// here a row costs about fifteen bytes, and a batch that is sorted by fingerprint reads and
+/// writes each block once. A block covers the fingerprints from its key up to the key of the next
+/// block; the first block has the key 0.
 final class StampBlocks {
   typealias Entry = (fingerprint: RowFingerprint, state: RowState)
 
   /// Blocks are cut so that they fit on a page of 4,096 bytes.
   static let standardCapacity = 3_900
-  /// The most bytes of a block, and of one that more are to follow.
+  /// The most bytes of a block, and of a block that another one is to follow.
   private let capacity: Int
   private let packed: Int
-  /// A state that says something of a column beyond these is damaged.
+  /// A state with a stamp for a column beyond this number is damaged.
   private let columnCount: Int
 
   private let covering: SQLStatement
@@ -72,13 +71,12 @@ final class StampBlocks {
     try states(of: [fingerprint])[0]
   }
 
-  /// Stores the states of rows, given in ascending order of fingerprint, each
-  /// once. `nil` forgets a row. Of two rows with identities of one fingerprint,
-  /// which only a forger makes, the last one's state is stored: twice in a
-  /// block it would damage that.
+  /// Stores the states of rows, given in ascending order of fingerprint, each row once. `nil`
+  /// forgets a row. If two rows have the same fingerprint, which only a forger makes, the state of
+  /// the last one is stored: twice in a block, a fingerprint would damage the block.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
     var index = 0
-    /// What did not fill a block and goes into the next one.
+    /// Entries that did not fill a block and go into the next one.
     var rest: [Entry] = []
     while index < changes.count {
       var block =
@@ -86,7 +84,7 @@ final class StampBlocks {
         ?? Block(first: 0, end: nil, entries: [])
       var merged = rest
       if let first = rest.first {
-        // The block begins with what came over from the one before.
+        // The block begins with the rest of the block before.
         try delete(block.first)
         block.first = first.fingerprint.high
         rest = []
@@ -125,7 +123,7 @@ final class StampBlocks {
     }
   }
 
-  /// Replaces every state by what `body` makes of it.
+  /// Lets `body` change every state.
   func rewrite(_ body: (inout RowState) throws -> Void) throws {
     var first: UInt64? = 0
     while let next = first, var block = try block(covering: next) {
@@ -189,8 +187,8 @@ final class StampBlocks {
     try deleting.run()
   }
 
-  /// Writes entries in place of a block. If the rest may be handed on, gives
-  /// the entries at the end that do not fill a block of their own.
+  /// Writes entries in place of a block. If the rest may be handed on, returns the last entries,
+  /// if they do not fill a block of their own.
   private func write(
     _ entries: [Entry], replacing block: Block, handsOnRest: Bool
   ) throws -> [Entry] {

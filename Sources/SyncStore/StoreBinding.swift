@@ -1,7 +1,7 @@
 import SyncModel
 
-/// What a store is bound to: an application, a directory, a document in one
-/// generation, and the client that this store is.
+/// The binding of a store: its application, its directory, its document in one generation, and its
+/// client.
 public struct StoreBinding: Hashable, Sendable, Codable {
   /// The application's identifier, as its developer chose it.
   public var application: String
@@ -19,12 +19,12 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   public var generationOrdinal: Int
   /// The client that this store is.
   public var client: ClientIdentifier
-  /// What the user calls this device.
+  /// The user's name for this device.
   public var clientDescription: String
   /// The client whose state this one continues, if it is not the first.
   public var ancestor: ClientIdentifier?
 
-  /// Joins the parts.
+  /// Creates a binding from its parts.
   public init(
     application: String, root: RootIdentifier, directory: String, documentIdentifier: String,
     document: DocumentName, generation: IntegrityKey, generationOrdinal: Int,
@@ -43,8 +43,7 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   }
 }
 
-/// What is synchronized, and how rows are identified, where the defaults do
-/// not suit.
+/// The choice of what is synchronized and how rows are identified, where the defaults do not suit.
 public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// How the rows of a table are identified.
   public enum Identity: Hashable, Sendable, Codable {

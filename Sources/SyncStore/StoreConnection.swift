@@ -3,18 +3,15 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The connection of a local store, set up so that nothing but what bookkeeping
-/// does itself takes effect.
+/// The connection of a local store, set up so that only the statements of bookkeeping take effect.
 ///
-/// What it commits is durable on return, in rollback mode as well, where that
-/// takes a flush of the folder once the journal is gone (`EXTRA`): others are
-/// told of it. A journal that came back would take back what they have, and
-/// the store would be an older state of itself.
+/// A commit is durable on return. In rollback mode, this takes a flush of the folder once the
+/// journal is gone (`EXTRA`). Other devices are told of the commit: if the journal came back, it
+/// would undo what they have, and the store would be an older state of itself.
 ///
-/// Foreign keys are off: their actions arrive as changes. The triggers of the
-/// database do not fire, neither those that capture nor the app's. What of the
-/// app's has to run all the same is copied to temporary triggers
-/// (``AppTrigger``), which SQLite fires even so.
+/// Foreign keys are off: their actions arrive as changes. The triggers of the database do not
+/// fire, neither the capture triggers nor the app's. The parts of the app's triggers that have to
+/// run are copied to temporary triggers (``AppTrigger``), which SQLite fires nevertheless.
 ///
 /// <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>, under
 /// `SQLITE_DBCONFIG_ENABLE_TRIGGER`
@@ -23,11 +20,11 @@ final class StoreConnection: Sendable {
   let queue: DatabaseQueue
   let appTriggers = AppTriggerRuns()
 
-  /// The schema is trusted, also that of a store that was downloaded and not checked yet: otherwise
-  /// SQLite 3.40 and older refuse every row of a table with JSON functions in a CHECK, an index or
-  /// a generated column, and `quick_check` with them, since they count these among what is not safe
-  /// (`pragma_function_list`). No view is read and no trigger fires here, so that only what is
-  /// deterministic is called.
+  /// The schema is trusted, also that of a store that was downloaded and not checked yet.
+  /// Otherwise SQLite 3.40 and older refuse every row of a table with JSON functions in a CHECK,
+  /// an index or a generated column, and `quick_check` with them, since they count these functions
+  /// as unsafe (`pragma_function_list`). No view is read and no trigger fires here, so only
+  /// deterministic functions are called.
   init(path: String, busyTimeout: Double) throws {
     self.path = path
     var configuration = Configuration()
@@ -108,12 +105,12 @@ extension StoreError {
     } catch let ended as TransactionEnded {
       throw StoreError(ended, path: path)
     } catch let error as RowDecodingError {
-      // What a query of one column found is not of the type that it is asked for.
+      // A query of one column found a value of another type than it asked for.
       throw StoreError(damagedIn: "\(error)", path: path, "\(error)")
     } catch let error as DecodingError {
       throw StoreError(damagedTable: "docsync_meta", path: path, "\(error)")
     } catch let error as CodecError {
-      // What change sets of others say is judged before: this is the store's own.
+      // Change sets of other devices were checked before: this is the store's own data.
       throw StoreError(damagedTable: "docsync_*", path: path, "\(error)")
     } catch var error as StoreError where error.path.isEmpty {
       error.path = path
@@ -121,8 +118,8 @@ extension StoreError {
     }
   }
 
-  /// The error of a transaction that SQLite has ended: what has become of it
-  /// is said beside what failed.
+  /// The error of a transaction that SQLite has ended: it contains the state of the transaction
+  /// beside what failed.
   init(_ ended: TransactionEnded, path: String) {
     self.init(ended.cause, path: path)
     if code == .sqlite {
@@ -175,14 +172,14 @@ extension StoreError {
     }
   }
 
-  /// Whether SQLite misses what only the bookkeeping has.
+  /// Whether SQLite misses a table of the bookkeeping.
   private static func lacksBookkeeping(_ message: String?) -> Bool {
     guard let message, message.hasPrefix("no such table: ") else { return false }
     let name = message.dropFirst("no such table: ".count).split(separator: ".").last ?? ""
     return name.hasPrefix("docsync_")
   }
 
-  /// The error of a database file that the file system does not let be read.
+  /// The error of a database file that the file system does not let this user read.
   init(reading path: String, _ error: CocoaError) {
     let isFull = error.code == .fileWriteOutOfSpace
     self.init(

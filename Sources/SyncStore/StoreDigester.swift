@@ -106,7 +106,7 @@ struct StoreDigester {
     try access.stamps.forEach { fingerprint, state in
       var state = state
       state.normalize(of: table, precedes: session.clients.precedes)
-      // Some devices remember a row of which nothing was ever said.
+      // Some devices remember a row that no change ever stamped.
       if state.isUnstamped { return }
       var bytes: [UInt8] = []
       append(fingerprint.high, to: &bytes)
@@ -131,7 +131,7 @@ struct StoreDigester {
       var cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
         $0.column < table.columns.count
       }.filter { cell in
-        // Which plain values a device keeps depends on the keys of its rows.
+        // The plain values that a device keeps depend on the keys of its rows.
         guard case .key = table.columns[cell.column].domain else { return true }
         return !isShown || StoreSession.key(cell.value) == nil
       }
@@ -151,9 +151,9 @@ struct StoreDigester {
     }
   }
 
-  /// Whether the cells that are kept of a deleted row all have the stamp zero and their columns'
-  /// defaults. A device whose table had only key columns when the row was deleted keeps no cells, and
-  /// another keeps the defaults of columns that were added.
+  /// Whether all cells that are kept of a deleted row have the stamp zero and their columns'
+  /// defaults. A device whose table had only key columns when the row was deleted keeps no cells,
+  /// and another device keeps the defaults of columns that were added.
   private func holdsOnlyDefaults(
     _ cells: [(column: Int, value: Value)], _ row: RowIdentity, _ access: TableAccess,
     _ defaults: [Value]

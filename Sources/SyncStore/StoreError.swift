@@ -26,7 +26,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A database with rows and the document that it is to join have tables
     /// with different columns.
     public static let schemasDiffer = Code(rawValue: "schemasDiffer")
-    /// The configuration names what is not there.
+    /// The configuration names something that does not exist.
     public static let badConfiguration = Code(rawValue: "badConfiguration")
     /// The rows break a foreign key already.
     public static let foreignKeysBroken = Code(rawValue: "foreignKeysBroken")
@@ -51,10 +51,10 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let badPolicy = Code(rawValue: "badPolicy")
     /// The journal has no conflict of that number.
     public static let noSuchConflict = Code(rawValue: "noSuchConflict")
-    /// A conflict was decided before, or is an open question, where it should
-    /// not be.
+    /// A conflict was decided before, or is an open question, and the operation requires the
+    /// opposite.
     public static let conflictNotOpen = Code(rawValue: "conflictNotOpen")
-    /// A constraint, or the state of a row, is against an edit.
+    /// A constraint, or the state of a row, forbids an edit.
     public static let editRefused = Code(rawValue: "editRefused")
     /// The disk is full.
     public static let noSpace = Code(rawValue: "noSpace")
@@ -73,7 +73,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The detail for the developer, such as the message of SQLite.
   public var detail: String?
 
-  /// Joins the parts.
+  /// Creates an error from its parts.
   public init(
     _ code: Code, path: String, message: String, remedy: String, detail: String? = nil
   ) {

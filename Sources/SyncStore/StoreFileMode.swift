@@ -8,17 +8,16 @@ import Foundation
   import Darwin
 #endif
 
-/// Who may read and write a store's file. What stands beside the store is
-/// for the same users, whatever the umask of the process that makes it, as
-/// SQLite's own companions of a database are.
+/// The users who may read and write a store's file. Files beside the store are for the same users,
+/// whatever the umask of the process that makes them, like the companion files that SQLite makes.
 public struct StoreFileMode: Hashable, Sendable {
   /// The permissions of owner, group and others, without execution.
   public let permissions: mode_t
-  /// The group that the middle ones are for.
+  /// The group that the group permissions are for.
   private let group: gid_t
 
-  /// Those of the file at a path, by way of links; `nil` if there is none, or
-  /// it cannot be looked at.
+  /// The mode of the file at a path, following links; `nil` if there is no file or its status
+  /// cannot be read.
   public init?(of path: String) {
     var information = stat()
     guard stat(path, &information) == 0 else { return nil }
@@ -26,9 +25,9 @@ public struct StoreFileMode: Hashable, Sendable {
     group = information.st_gid
   }
 
-  /// Opens a file that is to have the mode of a store, and makes it if it is
-  /// not there; -1 and `errno` if that fails. Of a store that is not there
-  /// yet the umask decides, as it will for the store.
+  /// Opens a file that is to have the mode of a store, and makes it if it does not exist. Returns
+  /// -1 and sets `errno` if that fails. If the store does not exist yet, the umask decides, as it
+  /// will for the store.
   public static func open(_ path: String, _ flags: Int32, like store: String) -> Int32 {
     let mode = StoreFileMode(of: store)
     #if canImport(Glibc)
@@ -56,14 +55,14 @@ public struct StoreFileMode: Hashable, Sendable {
     close(descriptor)
   }
 
-  /// Gives a file of this user's the mode. A file system that knows none
-  /// refuses, and the file stays as it is.
+  /// Gives the mode to a file of this user. A file system without modes refuses, and the file
+  /// stays as it is.
   private func give(to descriptor: Int32) {
     var information = stat()
     guard fstat(descriptor, &information) == 0, information.st_uid == geteuid() else { return }
     var permissions = permissions
     if information.st_gid != group, fchown(descriptor, uid_t.max, group) != 0 {
-      // What another group may do is not for the one that it has.
+      // The file keeps its own group, which must not get the permissions of the store's group.
       permissions &= ~0o060
     }
     if information.st_mode & 0o777 != permissions { _ = fchmod(descriptor, permissions) }

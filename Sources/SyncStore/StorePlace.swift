@@ -1,9 +1,8 @@
 import Foundation
 
-/// Where a store's file is: what tells a store from a copy of it.
+/// The place of a store's file, which tells a store from a copy of it.
 ///
-/// The number of the disk is not part of it: on many systems it is another
-/// one after the next start.
+/// The number of the disk is not part of it: on many systems it changes with the next start.
 public struct StorePlace: Hashable, Sendable, Codable {
   /// The machine, as `StorePlaces` names it.
   public var machine: String
@@ -12,29 +11,28 @@ public struct StorePlace: Hashable, Sendable, Codable {
   /// The absolute path.
   public var path: String
 
-  /// Joins the parts.
+  /// Creates a place from its parts.
   public init(machine: String, inode: UInt64, path: String) {
     self.machine = machine
     self.inode = inode
     self.path = path
   }
 
-  /// Whether two states of a store with these places can be one.
+  /// Whether two states of a store with these places can be the same file.
   func isSame(as other: StorePlace) -> Bool {
     machine == other.machine && inode == other.inode
   }
 }
 
-/// What a store remembers of its place, and the tokens that are kept outside
-/// the file as well, so that a file that was restored from a backup shows.
+/// A store's record of its place, and of the tokens that are also kept outside the file, so that a
+/// file restored from a backup is noticed.
 ///
-/// Who runs with another home has another folder for them, and a token of its
-/// own there.
+/// A process with another home has another folder for the tokens, and a token of its own there.
 struct PlaceRecord: Hashable, Codable {
   var place: StorePlace
-  /// By folder. Drawn anew before change sets are published.
+  /// The tokens by folder. A new one is drawn before change sets are published.
   private var tokens: [String: String]?
-  /// The only one of earlier versions, in whichever folder.
+  /// The only token of earlier versions, in any folder.
   private var token: String?
 
   init(place: StorePlace) { self.place = place }
@@ -51,19 +49,19 @@ struct PlaceRecord: Hashable, Codable {
 
   /// Notes the token that a folder keeps from now on.
   ///
-  /// - Parameter held: Those that it held before.
+  /// - Parameter held: The tokens that the folder held before.
   mutating func note(_ token: String, in folder: String, held: [String]) {
     tokens = tokens ?? [:]
     tokens?[folder] = token
-    // Another folder goes on being known by it.
+    // If this folder did not hold it, the former token still stands for another folder.
     if let former = self.token, held.contains(former) { self.token = nil }
   }
 
-  /// Whether the tokens that a folder holds of the store's client tell that
-  /// the store is an older state of itself; `nil` for none that are held.
+  /// Whether the tokens that a folder holds for the store's client show that the store is an older
+  /// state of itself; `held` is `nil` if the folder holds none.
   func isOlder(than held: [String]?, in folder: String?) -> Bool {
     guard let held else { return false }
-    // The folder knows a state that it was used for.
+    // Without a token for the folder, the store is older than the state that used the folder.
     return token(in: folder).map { !held.contains($0) } ?? true
   }
 }
@@ -139,16 +137,16 @@ public struct StorePlaces: Sendable {
     try lines(of: client)?.filter { !$0.hasPrefix(Self.successor) }
   }
 
-  /// The clients that stores of a client have become on this machine, when
-  /// nobody was left of it.
+  /// The clients that stores of a client have become on this machine when no store of that client
+  /// was left.
   func successors(of client: String) throws -> [String] {
     (try lines(of: client) ?? []).filter { $0.hasPrefix(Self.successor) }.map {
       String($0.dropFirst(Self.successor.count))
     }
   }
 
-  /// Keeps that the store of a client has become another one, so that an
-  /// older state of it knows that, and which.
+  /// Records that the store of a client has become another client, so that an older state of the
+  /// store finds out which one.
   func keep(successor: String, of client: String) throws {
     let known = try successors(of: client).filter { $0 != successor }
     _ = try keep((known + [successor]).map { Self.successor + $0 }, of: client)
@@ -168,9 +166,9 @@ public struct StorePlaces: Sendable {
     }
   }
 
-  /// Keeps the tokens that a client's store may have; none removes the file.
-  /// False where nothing can be kept. Should the disk forget them after a
-  /// power failure, the store becomes a new client, and nothing is lost.
+  /// Keeps the tokens that a client's store may have; an empty list removes the file. Returns
+  /// false if nothing can be kept. If the disk forgets the tokens after a power failure, the store
+  /// becomes a new client, and nothing is lost.
   func keep(_ tokens: [String], of client: String) throws -> Bool {
     guard let folder else { return false }
     let path = file(client, in: folder)
@@ -183,7 +181,7 @@ public struct StorePlaces: Sendable {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
-      // One that an earlier version made may be open to others.
+      // A folder that an earlier version made may be open to other users.
       try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
       let content = Data((tokens.joined(separator: "\n") + "\n").utf8)
       try content.write(to: URL(fileURLWithPath: path), options: .atomic)

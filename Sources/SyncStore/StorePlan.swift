@@ -9,11 +9,11 @@ public struct StorePlan: Hashable, Sendable {
   /// Columns that look like references and are not declared as such, in order
   /// of table and column.
   public var likelyReferences: [LikelyReference]
-  /// What cannot be synchronized as its application means it, though nothing
-  /// is refused.
+  /// Parts of the schema that cannot be synchronized as the application means them, although
+  /// nothing is refused.
   public var hints: [SchemaHint]
 
-  /// Joins the parts.
+  /// Creates a plan from its parts.
   public init(
     tables: [StoreStatus.TableStatus], leftOut: [SQLName: String],
     likelyReferences: [LikelyReference], hints: [SchemaHint] = []
@@ -28,9 +28,8 @@ public struct StorePlan: Hashable, Sendable {
 /// A column that seems to refer to rows of a table without a declared foreign
 /// key.
 ///
-/// The integer key of a row is another on every device, so an undeclared
-/// reference would lead to other rows there. Declare it with
-/// ``StoreConfiguration/references``.
+/// A row has another integer key on every device, so an undeclared reference would lead to other
+/// rows there. Declare it with ``StoreConfiguration/references``.
 public struct LikelyReference: Hashable, Sendable {
   /// The table that has the column.
   public var table: SQLName
@@ -43,7 +42,7 @@ public struct LikelyReference: Hashable, Sendable {
   /// How many of them are keys of `parent`.
   public var matchCount: Int
 
-  /// Joins the parts.
+  /// Creates a likely reference from its parts.
   public init(table: SQLName, column: SQLName, parent: SQLName, valueCount: Int, matchCount: Int) {
     self.table = table
     self.column = column
@@ -56,18 +55,17 @@ public struct LikelyReference: Hashable, Sendable {
 /// A part of a schema that works on one device, and may not mean the same on
 /// several.
 public struct SchemaHint: Hashable, Sendable {
-  /// What is to be looked at.
+  /// The kind of a hint.
   public enum Kind: String, Hashable, Sendable, Codable {
-    /// The rows of `table` are identified by the integers in `column`, which
-    /// SQLite does not draw: two devices that draw the next number make one
-    /// row of two.
+    /// The integers in `column` identify the rows of `table`, and SQLite does not draw them: two
+    /// devices that draw the next number make one row of two.
     case integerIdentity
     /// `column` holds the greatest key of another table, by which the
     /// application draws the next one.
     case keyCounter
   }
 
-  /// What is to be looked at.
+  /// The kind of the hint.
   public var kind: Kind
   /// The table that has the column.
   public var table: SQLName
@@ -76,7 +74,7 @@ public struct SchemaHint: Hashable, Sendable {
   /// The table whose greatest key `column` holds.
   public var counted: SQLName?
 
-  /// Joins the parts.
+  /// Creates a hint from its parts.
   public init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
     self.kind = kind
     self.table = table

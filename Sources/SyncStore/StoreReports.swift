@@ -17,7 +17,7 @@ public struct SealedChangeSet: Hashable, Sendable {
   /// Whether the store still has its bytes.
   public var isKept: Bool
 
-  /// Joins the parts.
+  /// Creates a sealed change set from its parts.
   public init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int,
     isPublished: Bool, isKept: Bool = true
@@ -41,7 +41,7 @@ public struct ReceivedChangeSet: Sendable {
   /// The bytes of its file, kept while it has to wait.
   public var bytes: [UInt8]
 
-  /// Joins the parts.
+  /// Creates a received change set from its parts.
   public init(changeSet: SyncChangeSet, hash: ContentHash, bytes: [UInt8]) {
     self.changeSet = changeSet
     self.hash = hash
@@ -60,7 +60,7 @@ public struct WaitingChangeSet: Hashable, Sendable {
   /// The change sets that have to be applied before it.
   public var missing: [ClientIdentifier: UInt64]
 
-  /// Joins the parts.
+  /// Creates a waiting change set from its parts.
   public init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash,
     missing: [ClientIdentifier: UInt64]
@@ -72,28 +72,28 @@ public struct WaitingChangeSet: Hashable, Sendable {
   }
 }
 
-/// What sealing did.
+/// The result of sealing.
 public struct SealReport: Hashable, Sendable {
   /// The change sets made, in order; none if there was nothing to send.
   public var changeSets: [SealedChangeSet] = []
   /// Rows that had to be taken out of the tables, since no other device
   /// would show them.
   public var parkedRows = 0
-  /// What was noticed of the edits.
+  /// Warnings about the edits.
   public var warnings: [SyncWarning] = []
 
-  /// A report of nothing.
+  /// Creates an empty report.
   public init() {}
 }
 
-/// What applying did.
+/// The result of applying.
 public struct ApplyReport: Hashable, Sendable {
   /// The change sets applied, in order.
   public var applied: [AppliedChangeSet] = []
   /// The change sets that wait, and for what.
   public var waiting: [WaitingChangeSet] = []
-  /// The change sets that cannot be applied, and why: nothing of them was,
-  /// nor of their authors' later ones.
+  /// The change sets that cannot be applied, and why. No part of them was applied, nor any later
+  /// change set of their authors.
   public var refused: [RefusedChangeSet] = []
   /// Rows inserted into tables.
   public var insertedRows = 0
@@ -103,33 +103,32 @@ public struct ApplyReport: Hashable, Sendable {
   public var deletedRows = 0
   /// Cells and rows for which two sides had concurrent changes.
   public var conflicts = 0
-  /// What people may want to know.
+  /// Warnings that people may want to know of.
   public var warnings: [SyncWarning] = []
   /// The questions that are new, or have a new side, by their numbers in the
   /// conflict journal.
   public var questions: [Int64] = []
-  /// How many questions are open after the whole.
+  /// The number of questions that are open afterwards.
   public var openConflicts = 0
-  /// Rows that are parked after the whole, not only those parked by it.
+  /// Rows that are parked afterwards, not only those that applying parked.
   public var parkedRows = 0
-  /// Tables, and columns as `table.column`, of which the change sets speak
-  /// and that this store does not have: what they say is kept until the
-  /// application makes them.
+  /// Tables, and columns as `table.column`, that the change sets name and this store does not
+  /// have: their values are kept until the application makes them.
   public var unknownNames: Set<SQLName> = []
 
-  /// A report of nothing.
+  /// Creates an empty report.
   public init() {}
 }
 
 /// A change set that cannot be applied.
 public struct RefusedChangeSet: Hashable, Sendable {
-  /// Why.
+  /// The reason why a change set is refused.
   public enum Reason: Hashable, Sendable {
     /// It belongs to another document, or generation.
     case foreign
     /// It does not follow the one that was applied before it.
     case fork
-    /// It says what no store can do.
+    /// It contains changes that no store can make.
     case contradictory
   }
 
@@ -139,7 +138,7 @@ public struct RefusedChangeSet: Hashable, Sendable {
   public var number: UInt64
   /// The hash of its file.
   public var hash: ContentHash
-  /// Why.
+  /// Why it is refused.
   public var reason: Reason
   /// The reason in words.
   public var message: String
@@ -158,7 +157,7 @@ public struct AppliedChangeSet: Hashable, Sendable {
   /// When it was sealed or applied here, in milliseconds since 1970.
   public var milliseconds: Int64
 
-  /// Joins the parts.
+  /// Creates an entry of the history from its parts.
   public init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
     milliseconds: Int64
@@ -171,7 +170,7 @@ public struct AppliedChangeSet: Hashable, Sendable {
   }
 }
 
-/// What a store's document contains, reduced to two hashes.
+/// The content of a store's document, reduced to two hashes.
 public struct StoreDigest: Hashable, Sendable {
   /// Over the visible synchronized rows, in order of identity, with
   /// surrogate keys replaced by identities.
@@ -181,7 +180,7 @@ public struct StoreDigest: Hashable, Sendable {
   /// The number of visible rows.
   public var rowCount: Int
 
-  /// Joins the parts.
+  /// Creates a digest from its parts.
   public init(visible: ContentHash, logical: ContentHash, rowCount: Int) {
     self.visible = visible
     self.logical = logical
@@ -189,7 +188,7 @@ public struct StoreDigest: Hashable, Sendable {
   }
 }
 
-/// Where a store stands.
+/// The status of a store.
 public struct StoreStatus: Hashable, Sendable {
   /// Edits in the log that are not sealed yet.
   public var unsealedEdits: Int
@@ -197,7 +196,7 @@ public struct StoreStatus: Hashable, Sendable {
   public var unpublishedChangeSets: Int
   /// The number of the last change set of its own; 0 for none.
   public var head: UInt64
-  /// What has been applied of the others.
+  /// The change sets of other clients that have been applied.
   public var vector: VersionVector
   /// Change sets that wait, and for what.
   public var waiting: [WaitingChangeSet]
@@ -207,11 +206,11 @@ public struct StoreStatus: Hashable, Sendable {
   public var tables: [TableStatus]
   /// Tables that are left out, and why.
   public var leftOut: [SQLName: String]
-  /// Tables, and columns as `table.column`, that this store does not have and
-  /// of which it keeps what others say, until the application makes them.
+  /// Tables, and columns as `table.column`, that this store does not have: it keeps what other
+  /// devices send for them until the application makes them.
   public var unknownNames: [SQLName] = []
-  /// Tables, and columns as `table.column`, that the application dropped and
-  /// made again: what they held before has to be fetched anew.
+  /// Tables, and columns as `table.column`, that the application dropped and made again: their
+  /// former content has to be fetched again.
   public var incompleteNames: [SQLName] = []
   /// How many rows have NULL in their key and stay on this device, by table.
   public var rowsWithoutKey: [SQLName: Int] = [:]
@@ -225,7 +224,7 @@ public struct StoreStatus: Hashable, Sendable {
     /// Columns that stay on this device.
     public var excludedColumns: [SQLName]
 
-    /// Joins the parts.
+    /// Creates a table's status from its parts.
     public init(
       name: SQLName, identity: StoreConfiguration.Identity, excludedColumns: [SQLName]
     ) {
@@ -235,7 +234,7 @@ public struct StoreStatus: Hashable, Sendable {
     }
   }
 
-  /// Joins the parts.
+  /// Creates a status from its parts.
   public init(
     unsealedEdits: Int, unpublishedChangeSets: Int, head: UInt64, vector: VersionVector,
     waiting: [WaitingChangeSet], parked: [ParkedRow], tables: [TableStatus],
@@ -258,7 +257,7 @@ public struct ParkedRow: Hashable, Sendable {
   public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
     /// A row that it refers to is not shown.
     case parentMissing
-    /// A row that it refers to was deleted, and it would have gone with it.
+    /// A row that it refers to was deleted, and the deletion would have included it.
     case parentDeleted
     /// Another row holds a value that must be unique.
     case uniqueValueTaken
@@ -279,7 +278,7 @@ public struct ParkedRow: Hashable, Sendable {
   /// Why it is parked.
   public var reason: Reason
 
-  /// Joins the parts.
+  /// Creates a parked row from its parts.
   public init(table: SQLName, identity: RowIdentity, reason: Reason) {
     self.table = table
     self.identity = identity
@@ -289,14 +288,14 @@ public struct ParkedRow: Hashable, Sendable {
 
 /// A consistent copy of a store, ready to be uploaded.
 public struct StoreSnapshot: Hashable, Sendable {
-  /// Where it is.
+  /// The path of the copy.
   public var path: String
-  /// The change sets that it contains, the own ones among them.
+  /// The change sets that it contains, including the store's own.
   public var vector: VersionVector
   /// The hash of the schema.
   public var schema: ContentHash
 
-  /// Joins the parts.
+  /// Creates a snapshot from its parts.
   public init(path: String, vector: VersionVector, schema: ContentHash) {
     self.path = path
     self.vector = vector

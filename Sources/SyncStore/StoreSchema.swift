@@ -33,7 +33,7 @@ struct StoreSchema {
     names[name.folded].map { tables[$0] }
   }
 
-  /// The table of which change sets speak by this name.
+  /// The table that change sets call by this name.
   func table(wireName: SQLName) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
 
   /// Foreign keys that point to a table.
@@ -56,8 +56,8 @@ struct StoreSchema {
     inbound(to: table).contains { !self[$0.child].uniqueIndexes.isEmpty }
   }
 
-  /// A text that is equal for stores between which changes can be exchanged
-  /// freely: tables, identities, columns with affinities and collations.
+  /// A hash that is equal for stores between which changes can be exchanged freely: over tables,
+  /// identities, columns with affinities and collations.
   var fingerprint: ContentHash {
     var text = ""
     for table in tables.sorted(by: { $0.wireName < $1.wireName }) {
@@ -101,8 +101,7 @@ struct TableSchema {
   var columns: [ColumnSchema]
   /// Names, in lower case, of columns that stay on this device.
   var excludedColumns: Set<SQLName> = []
-  /// The names, in lower case, that they have on devices that do not exclude
-  /// them.
+  /// The names, in lower case, of these columns on devices that do not exclude them.
   var excludedNames: Set<SQLName> = []
   /// The integer key where rows have one beside their identity: surrogate
   /// tables and those with declared identity columns.
@@ -110,25 +109,25 @@ struct TableSchema {
   /// The column that is another name of the rowid, whether it is the local
   /// key or, by choice, the identity.
   var rowidAlias: SQLName?
-  /// The table to which the local key refers, where an earlier version has
-  /// given the rows identities of their own all the same: on other devices
-  /// they may have the numbers of other rows of that table.
+  /// The table to which the local key refers, if an earlier version gave the rows identities of
+  /// their own nevertheless: on other devices the rows may have the numbers of other rows of that
+  /// table.
   var misidentifiedParent: SQLName?
   /// The names of all columns, generated and excluded ones and the local key
   /// included.
   var allColumns: [SQLName] = []
   var generatedColumns: [GeneratedColumn] = []
   var isWithoutRowid: Bool
-  /// Whether rows may be there that have no stamps, being older than syncing.
+  /// Whether the table may have rows without stamps, which are older than syncing.
   var hasUnstampedRows: Bool
-  /// The first half of the identities of rows with surrogate keys that were
-  /// there before syncing began.
+  /// The first half of the identities of rows with surrogate keys that existed before syncing
+  /// began.
   var origin: UInt64
   var foreignKeys: [ForeignKey]
   /// How concurrent changes to the rows merge.
   var mergeType = TableMergeType.latestWins
-  /// Whether the row that holds a unique value stands in for those that lost
-  /// it, where others refer to them.
+  /// Whether the row that holds a unique value stands in for rows that lost it and to which other
+  /// rows refer.
   var hasStandIns = true
   /// Positions of columns whose edits add up.
   var counters: [Int] { columns.indices.filter { columns[$0].domain == .counter } }
@@ -140,8 +139,8 @@ struct TableSchema {
   /// Columns that are one register with others, by position: those of a
   /// composite foreign key, and those that one CHECK names.
   var registers: [Int: ColumnSet] = [:]
-  /// The SQL of the conditions that a row is checked by, as far as they read
-  /// nothing that stays on this device.
+  /// The SQL of the conditions that a row is checked by, without those that read a column that
+  /// stays on this device.
   var checks: [String] = []
   /// Unique indexes apart from the one of the identity.
   var uniqueIndexes: [UniqueIndex]
@@ -161,12 +160,12 @@ struct TableSchema {
     }
   }
 
-  /// Their names in change sets.
+  /// The names of ``keyColumns`` in change sets.
   var wireKeyColumns: [SQLName] {
     identity == .surrogate ? keyColumns : identityPositions.map { columns[$0].wireName }
   }
 
-  /// Whether a change set knows the rows of the table as this store does.
+  /// Whether a change set identifies the rows of the table as this store does.
   func knowsRows(as changes: TableChanges) -> Bool {
     changes.identity == identity.kind
       && (identity == .surrogate || changes.keyColumns == wireKeyColumns)
@@ -180,7 +179,7 @@ struct TableSchema {
     }
   }
 
-  /// Whether rows are known by references, in whole or in part.
+  /// Whether rows are identified by references, in whole or in part.
   var isKnownByReferences: Bool {
     foreignKeys.contains { key in key.columns.contains { columns[$0].isIdentity } }
   }
@@ -199,15 +198,14 @@ struct TableSchema {
       || mergeType == .editWins || mergeType == .keepBoth
   }
 
-  /// The columns of which the log records what they held: of a row that goes,
-  /// and, for ``baseColumns``, before an update.
+  /// The columns whose values the log records: those of a deleted row, and, for ``baseColumns``,
+  /// those before an update.
   var recordedColumns: [Int] { keepsDeleted ? cellPositions : baseColumns }
 
-  /// Positions of the columns of which a policy of this device may want to
-  /// know the value before an edit.
+  /// Positions of the columns whose value before an edit a policy of this device may need.
   var policyColumns: [Int] = []
 
-  /// The columns of which the value before an edit is needed.
+  /// The columns whose value before an edit is needed.
   var baseColumns: [Int] {
     policyColumns.isEmpty ? counters : Set(counters).union(policyColumns).sorted()
   }
@@ -220,8 +218,7 @@ struct ColumnSchema: Hashable {
   enum Domain: Hashable {
     /// Themselves.
     case plain
-    /// The key of a row in the table with this id, which is another on every
-    /// device.
+    /// The key of a row in the table with this id; it differs from device to device.
     case key(of: Int)
     /// Numbers to which all edits add up (``CounterValue``).
     case counter
@@ -262,9 +259,9 @@ struct GeneratedColumn: Hashable {
 
 /// A declared reference from one table to another.
 struct ForeignKey: Hashable {
-  /// What becomes of a row when the one that it refers to is deleted.
+  /// The action on a row when the row that it refers to is deleted.
   enum DeleteAction: Hashable {
-    /// RESTRICT and NO ACTION: the other row must not go.
+    /// RESTRICT and NO ACTION: the other row must not be deleted.
     case refuse
     case cascade
     case setNull
@@ -280,12 +277,11 @@ struct ForeignKey: Hashable {
   /// The parent's columns, by name: its local key may be among them.
   var parentColumns: [SQLName]
   var onDelete: DeleteAction
-  /// Whether SQLite keeps it. If not, it follows from others, or was named when
-  /// syncing began; a value that leads to no row is what it is then.
+  /// Whether SQLite enforces it. If not, it follows from other references, or was declared when
+  /// syncing began; a value that leads to no row then stays as it is.
   var isEnforced = true
 
-  /// Whether a row that is referred to in this way is not to be deleted
-  /// alone.
+  /// Whether a row that this key refers to must not be deleted alone.
   var holds: Bool { onDelete == .refuse || onDelete == .cascade }
 }
 

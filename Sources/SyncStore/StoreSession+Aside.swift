@@ -1,15 +1,15 @@
 import GRDB
 import SyncModel
 
-/// What stays on this device of rows that were not there any more when the
-/// store's content was exchanged.
+/// Values that stay on this device, of rows that no longer existed when the store's content was
+/// exchanged.
 ///
-/// A row that comes back gets its values at once, in the transaction that
-/// brings it: what was typed since would be lost otherwise.
+/// A row that comes back gets its values at once, in the transaction that brings it: otherwise
+/// values typed since would be lost.
 extension StoreSession {
-  /// Puts back what waits for a row that has just been inserted.
+  /// Puts back the values that wait for a row that has just been inserted.
   ///
-  /// - Parameter key: What names the row in statements.
+  /// - Parameter key: The values that name the row in statements.
   func putBackAside(into row: RowKey, key: [Value]) throws {
     let access = try access(row.table)
     let table = access.table
@@ -33,7 +33,7 @@ extension StoreSession {
     }
   }
 
-  /// False if a condition of the table is against it: the value is kept then.
+  /// Returns false if a constraint of the table refuses the value, which is kept then.
   private func putBack(
     _ value: Value, _ column: SQLName, _ key: [Value], _ access: TableAccess
   ) throws -> Bool {
@@ -52,8 +52,8 @@ extension StoreSession {
     }
   }
 
-  /// Warns that values which stay on this device are against a condition of
-  /// their table, in rows that have come back.
+  /// Warns that a constraint of the table refuses values that stay on this device, in rows that
+  /// have come back.
   func warnOfRefusedValues(_ columns: [SQLName], of table: TableSchema, _ error: DatabaseError) {
     var warning = SyncWarning(
       .localValueRefused, table: table.name,

@@ -1,12 +1,12 @@
 import SyncModel
 
-/// Telling whether what a change set says is here already.
+/// Telling whether the store contains a change set already.
 extension StoreSession {
-  /// Whether each value of a change set is here under its stamp, or was
-  /// replaced: then merging it changes nothing.
+  /// Whether the store has each value of a change set under its stamp, or has replaced it: then
+  /// merging the change set changes nothing.
   ///
-  /// False where that is not plain, such as for tables and columns that are
-  /// not here. It may be merged once more then, which changes nothing either.
+  /// False if that is not plain, such as for tables and columns that this store does not have. The
+  /// change set may be merged once more then, which changes nothing either.
   func contains(_ changeSet: SyncChangeSet) throws -> Bool {
     let author = try clients.number(of: changeSet.header.client)
     for changes in changeSet.tables {
@@ -55,8 +55,8 @@ extension StoreSession {
     return CounterValue(cell.value)
   }
 
-  /// Whether what a client has added to a counter is in its sum, or void, or
-  /// kept until the counter is set.
+  /// Whether a client's additions to a counter are in its sum, or void, or kept until the counter
+  /// is set.
   private func contains(
     _ sum: Value, since: Stamp, _ column: Int, at stamp: LocalStamp, _ state: RowState,
     _ key: RowKey

@@ -1,14 +1,13 @@
 import GRDB
 import SyncModel
 
-/// What clients have added to counters before the value came that they were
-/// set to.
+/// Additions of clients to counters that arrived before the value that the counters were set to.
 ///
-/// Change sets come in causal order. One that is written anew in another
-/// generation, though, no longer says what its author had seen: it may come
-/// before what it adds to, which another device brings along.
+/// Change sets arrive in causal order. However, a change set that is written again in another
+/// generation no longer records what its author had seen: it may arrive before the value that it
+/// adds to, which another device sends.
 extension StoreSession {
-  /// Whether there are any, of whatever row.
+  /// Whether there are early additions to any row.
   func hasEarlyAdditions() throws -> Bool {
     if let known = knowsEarlyAdditions { return known }
     let found =
@@ -17,9 +16,9 @@ extension StoreSession {
     return found
   }
 
-  /// Keeps a client's sum, unless a later one of it is kept.
+  /// Keeps a client's sum, unless a later sum of that client is kept.
   ///
-  /// - Parameter stamp: That of the value that it adds to.
+  /// - Parameter stamp: The stamp of the value that the sum adds to.
   func keepEarly(
     _ sum: Counter.Sum, of client: Int32, since stamp: LocalStamp, _ column: Int, _ row: RowKey
   ) throws {
@@ -39,7 +38,7 @@ extension StoreSession {
     knowsEarlyAdditions = true
   }
 
-  /// The sum of a client that is kept; `nil` if there is none.
+  /// The sum that is kept for a client; `nil` if there is none.
   func earlySum(
     of client: Int32, since stamp: LocalStamp, _ column: Int, _ row: RowKey
   ) throws -> Counter.Sum? {
@@ -47,8 +46,8 @@ extension StoreSession {
     return try earlySums(since: stamp, column, row)[client]
   }
 
-  /// The sums of clients that add to a value which has come. They and those
-  /// that are void now are kept no longer.
+  /// The sums of clients that add to a value that has arrived. Removes them and the sums that are
+  /// void now.
   func takeEarlySums(
     since stamp: LocalStamp, _ column: Int, _ row: RowKey
   ) throws -> [Int32: Counter.Sum] {

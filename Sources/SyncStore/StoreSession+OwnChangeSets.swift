@@ -2,13 +2,12 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The change sets of this client, apart from what of them is applied.
+/// The change sets of this client, as distinct from those of them that are applied.
 ///
-/// Usually all of them are, from the moment of sealing. After the store's
-/// content was exchanged, some may wait for others', as anybody's do: they
-/// are in the inbox then, and what is sealed meanwhile is in the tables
-/// without being counted as applied. Once the last one that waited is
-/// applied, all are.
+/// Usually all of them are applied, from the moment of sealing. After the store's content was
+/// exchanged, some may wait for change sets of other clients, as any client's do: the waiting ones
+/// are in the inbox then, and change sets sealed meanwhile are in the tables without being counted
+/// as applied. Once the last waiting one is applied, all are.
 extension StoreSession {
   /// The last number that this client has given out; `nil` for none.
   func ownHead() throws -> VersionVector.Entry? {
@@ -22,26 +21,24 @@ extension StoreSession {
     return sealed.number > applied?.number ?? 0 ? sealed : applied
   }
 
-  /// Whether own change sets wait for those of others.
+  /// Whether own change sets wait for those of other clients.
   func isAwaitingOthers() throws -> Bool {
     try Bool.fetchOne(
       database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_inbox WHERE client = ?)",
       arguments: [Data(ownClient.bits.bytes)]) ?? false
   }
 
-  /// Counts what was sealed while others waited as applied, once none does.
+  /// Counts change sets that were sealed while others waited as applied, once none waits.
   func completeOwn() throws {
     guard try !isAwaitingOthers(), let head = try ownHead() else { return }
     guard try clients.vector().number(of: ownClient) < head.number else { return }
     try clients.advance(ownClient, to: head)
   }
 
-  /// The change sets that this store has sealed, as the client that it is or
-  /// as another, and that others' do not contain: those of former clients
-  /// first.
+  /// Calls `body` with the change sets that this store has sealed, as its present client or as
+  /// another one, and that a vector does not contain: those of former clients first.
   ///
-  /// - Parameter bytes: The files of own ones of which the store has given up
-  ///   the bytes.
+  /// - Parameter bytes: The files of own change sets whose bytes the store no longer has.
   func sealedChangeSets(
     beyond vector: VersionVector, bytes given: [UInt64: [UInt8]],
     _ body: (ReceivedChangeSet) throws -> Void
@@ -97,8 +94,7 @@ extension StoreSession {
       ])
   }
 
-  /// Removes entries of the journal, made after a number, that say what an
-  /// earlier one says.
+  /// Removes entries of the journal, made after a number, that repeat an earlier entry.
   func withdrawRepeated(after last: Int64) throws {
     let same = [
       "tbl", "identity", "col", "kind", "local_time", "local_client", "remote_time",
@@ -116,8 +112,8 @@ extension StoreSession {
 
   private static let returningKeys = "returning/"
 
-  /// Empties inbox and outbox, and keeps the change sets of the outbox that
-  /// are to be written anew, being beyond what a vector contains.
+  /// Empties inbox and outbox, and keeps the change sets of the outbox that a vector does not
+  /// contain: these are to be written again.
   func setAsideOwn(
     beyond vector: VersionVector, bytes: [UInt64: [UInt8]]
   ) throws -> [ContentReplacement.OwnChangeSet] {
@@ -126,8 +122,7 @@ extension StoreSession {
     return try returning()
   }
 
-  /// Keeps files of change sets that are to be written anew after those that
-  /// there are.
+  /// Keeps files of change sets that are to be written again, after those that are kept already.
   func keepReturning(_ changeSets: [[UInt8]]) throws {
     var count =
       try Int.fetchOne(
@@ -145,7 +140,7 @@ extension StoreSession {
     }
   }
 
-  /// The own change sets that are to be written anew, in order.
+  /// The own change sets that are to be written again, in order.
   func returning() throws -> [ContentReplacement.OwnChangeSet] {
     let rows = try StoredRow.fetchAll(
       database, sql: "SELECT value FROM docsync_record WHERE key GLOB ? ORDER BY key",

@@ -10,7 +10,7 @@ struct TablePolicies {
 }
 
 extension SyncPolicies {
-  /// The record that keeps them.
+  /// The key of the record that contains the policies.
   static let record = "conflictPolicies"
 
   /// The policies of the store.
@@ -26,8 +26,7 @@ extension SyncPolicies {
     }
   }
 
-  /// The columns of a table of which the value before an edit may be asked
-  /// for.
+  /// The columns of a table whose value before an edit may be asked for.
   func baseColumns(of table: TableSchema) -> [Int] {
     let columns = policies(of: table).columns
     return table.cellPositions.filter {
@@ -42,7 +41,7 @@ extension SyncPolicies {
   }
 }
 
-/// What deciding conflicts needs from the store, read when it is first asked.
+/// The data of the store that deciding conflicts needs, read when it is first asked for.
 final class PolicyCache {
   fileprivate var policies: SyncPolicies?
   fileprivate var tables: [Int: TablePolicies] = [:]
@@ -62,8 +61,7 @@ extension StoreSession {
     return found
   }
 
-  /// Whether something was said by this client in a change set that is not
-  /// published yet.
+  /// Whether a stamp belongs to a change set of this client that is not published yet.
   func isUnpublished(_ stamp: LocalStamp) throws -> Bool {
     guard stamp.client == own else { return false }
     let ranges = try policyCache.unpublished ?? unpublishedRanges()
@@ -71,7 +69,7 @@ extension StoreSession {
     return ranges.contains { $0.contains(stamp.time) }
   }
 
-  /// Has what is unpublished read anew, after a sealing.
+  /// Forgets the unpublished ranges, after a sealing, so that they are read again.
   func forgetUnpublished() { policyCache.unpublished = nil }
 
   /// The value of a cell before the edits that are not published; `nil` if it
@@ -87,8 +85,8 @@ extension StoreSession {
     return try KeptCells.decode(statement.bytes(at: 0)).first?.value
   }
 
-  /// Keeps what a cell held before an edit that is being sealed, unless an
-  /// earlier one that is not published has done so.
+  /// Keeps the value of a cell before an edit that is being sealed, unless the value before an
+  /// earlier unpublished edit is kept already.
   func keepBase(_ local: Value, of column: Int, _ row: RowKey) throws {
     let access = try access(row.table)
     let value = try exported(local, access.table.columns[column])
@@ -101,7 +99,7 @@ extension StoreSession {
     try statement.run()
   }
 
-  /// Forgets what cells held, once everything is published.
+  /// Forgets the earlier values of cells, once everything is published.
   func forgetBases() throws {
     try database.execute(
       sql: "DELETE FROM docsync_base WHERE NOT EXISTS "

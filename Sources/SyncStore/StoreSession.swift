@@ -1,8 +1,7 @@
 import GRDB
 import SyncModel
 
-/// What one transaction on a store works with: the schema, the clients, and
-/// prepared statements.
+/// The context of one transaction on a store: the schema, the clients, and prepared statements.
 final class StoreSession {
   let database: Database
   let schema: StoreSchema
@@ -15,19 +14,19 @@ final class StoreSession {
 
   /// The most bytes of one block of rows' states.
   var stampBlockBytes = StampBlocks.standardCapacity
-  /// See ``hasEarlyAdditions()``; `nil` as long as nobody has asked.
+  /// See ``hasEarlyAdditions()``; `nil` until it is first asked for.
   var knowsEarlyAdditions: Bool?
   /// Notices conflicts and keeps the journal.
   private(set) lazy var conflicts = ConflictRecorder(session: self)
   let policyCache = PolicyCache()
-  /// What is to become of versions in tables that keep both.
+  /// The versions that merging found in tables that keep both.
   var losingVersions = LosingVersions()
   /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
-  /// See ``tablesToCompare()``; `nil` as long as nothing has asked.
+  /// See ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?
-  /// The tables of which the log does not have the cells of deleted rows, since these were not kept
-  /// yet when it was written: such rows are erased.
+  /// The tables whose log lacks the cells of deleted rows, since these were not kept yet when it
+  /// was written: such rows are erased.
   var lackingDeletedCells: Set<Int> = []
   /// See ``plainKeys(of:)``, by table.
   var plainKeys: [Int: Set<Int64>] = [:]
@@ -70,14 +69,14 @@ final class StoreSession {
     return access
   }
 
-  /// Has what is remembered of keys beyond the tables read anew, after a
-  /// rollback.
+  /// Forgets what is remembered of keys outside the tables, after a rollback, so that it is read
+  /// again.
   func forgetKeyMemory() {
     plainKeys = [:]
     for access in accesses.values { access.forgetKeyMemory() }
   }
 
-  /// Forgets which keys rows had that are gone, after sealing.
+  /// Forgets the keys of rows that are gone, after sealing.
   func forgetGoneKeys() {
     for access in accesses.values { access.forgetGoneKeys() }
   }
@@ -91,7 +90,7 @@ final class StoreSession {
   /// A hash of a key, by a secret of the document.
   func hash(_ key: [UInt8]) -> Bits128 { sipHash.hash(key) }
 
-  /// What a row is found by among the stamps.
+  /// The fingerprint by which a row is found among the stamps.
   func fingerprint(_ identity: UnsafeRawBufferPointer, of kind: IdentityKind) -> RowFingerprint {
     if kind == .surrogate, identity.count == 16 {
       let word = UInt64(
@@ -109,13 +108,13 @@ final class StoreSession {
     identity.bytes.withUnsafeBytes { fingerprint($0, of: kind) }
   }
 
-  /// How many pages SQLite keeps in memory, by what is going on.
+  /// The size of SQLite's cache, in KiB, by the kind of work.
   enum Cache: Int {
     /// Sealing needs memory for the rows of a batch as well.
     case sealing = 15_000
-    /// Applying goes over the whole of a table and its index.
+    /// Applying goes over a whole table and its index.
     case applying = 36_000
-    /// A value as long as may be is in memory several times while it is applied.
+    /// A value of the greatest length is in memory several times while it is applied.
     case applyingLarge = 4_000
   }
 
@@ -126,8 +125,8 @@ final class StoreSession {
 
   // MARK: - References
 
-  /// The value that a change set carries for a value of a column here: where
-  /// that leads to no row, the value itself.
+  /// The value that a change set carries for a local value of a column; if the local value leads
+  /// to no row, that value itself.
   func exported(_ value: Value, _ column: ColumnSchema) throws -> Value {
     switch column.domain {
     case .plain: return value
@@ -139,8 +138,8 @@ final class StoreSession {
     }
   }
 
-  /// The value that a column here has for one that a change set carries;
-  /// `nil` for a reference to a row that has no key here.
+  /// The local value of a column for a value that a change set carries; `nil` for a reference to a
+  /// row that has no key here.
   func imported(_ value: Value, _ column: ColumnSchema) throws -> Value? {
     switch column.domain {
     case .plain: return value
@@ -151,8 +150,8 @@ final class StoreSession {
     }
   }
 
-  /// Likewise, for a column of an identity: `nil` also for a plain value that
-  /// is the key of a row here. What has that in its key is another row.
+  /// Likewise, for a column of an identity: `nil` also for a plain value that is the key of a row
+  /// here. The row with that value in its key is another row.
   func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
     if case .key(let table) = column.domain, let key = Self.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
@@ -162,8 +161,8 @@ final class StoreSession {
     return try imported(value, column)
   }
 
-  /// A reference to an integer key may be kept as text or as a double, where
-  /// the column's affinity is another.
+  /// The integer key in a value. A reference may be stored as text or as a double if its column
+  /// has another affinity.
   static func key(_ value: Value) -> Int64? {
     switch value {
     case .integer(let key): key

@@ -2,11 +2,11 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A row that was read from the store, whose values are checked when they are
-/// taken out of it: any program may have written to the tables of bookkeeping.
+/// A row that was read from the store. Its values are checked when they are taken out of it: any
+/// program may have written to the tables of bookkeeping.
 ///
-/// A value that is not what is asked for throws ``StoreError/Code/damaged``,
-/// with the name of the table, where GRDB's own rows end the process.
+/// A value of another type than asked for throws ``StoreError/Code/damaged``, with the name of the
+/// table, whereas GRDB's own rows end the process.
 struct StoredRow {
   private let row: Row
   private let sql: String
@@ -36,7 +36,7 @@ struct StoredRow {
     return value
   }
 
-  /// What all columns hold, by their names.
+  /// The values of all columns, by name.
   var values: [String: DatabaseValue] {
     Dictionary(row.map { ($0.0, $0.1) }) { first, _ in first }
   }
@@ -75,7 +75,7 @@ struct StoredRow {
 }
 
 extension StoreError {
-  /// The error of bookkeeping that holds what it should not, by its table.
+  /// The error of a bookkeeping table that contains invalid data.
   public init(damagedTable table: String, path: String = "", _ detail: String) {
     self.init(
       .damaged, path: path,
@@ -85,7 +85,7 @@ extension StoreError {
         + "copy over what was edited here.", detail: detail)
   }
 
-  /// Likewise, of the table that a text names first: a query, or an error with one in it.
+  /// Likewise, for the table that a text names first: a query, or an error with one in it.
   init(damagedIn text: String, path: String = "", _ detail: String) {
     let name = text.range(of: "docsync_").map { start in
       text[start.lowerBound...].prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }

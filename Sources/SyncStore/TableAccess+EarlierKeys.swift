@@ -1,13 +1,13 @@
 import GRDB
 import SyncModel
 
-/// The integer keys that rows with declared columns had before the edits in
-/// the log: what refers to them holds these.
+/// The integer keys that rows with declared columns had before the edits in the log: references to
+/// the rows contain these keys.
 extension TableAccess {
   private var earlierKeys: String { "temp.docsync_earlier_\(table.id)" }
 
-  /// Puts what the log says of declared columns that rows had into a table in
-  /// which it is found by their local keys.
+  /// Copies the declared columns that rows had, as the log records them, into a table in which
+  /// they are found by the rows' local keys.
   func rememberEarlierKeys() throws {
     let names = table.identityPositions.indices.map { "k\($0)" }.joined(separator: ", ")
     try session.database.execute(
@@ -23,15 +23,15 @@ extension TableAccess {
     remembersEarlierKeys = true
   }
 
-  /// The columns that hold declared values in the log, as the table's compare.
+  /// The log's columns for declared values, with the collations of the table's columns.
   private var collatedKeys: String {
     table.identityPositions.enumerated().map {
       "k\($0) COLLATE \(quoted(SQLName(table.columns[$1].collation)))"
     }.joined(separator: ", ")
   }
 
-  /// The local key that a row had which has gone with the edits in the log:
-  /// what still refers to it holds that key.
+  /// The local key that a row had until the edits in the log removed it: references that are left
+  /// contain that key.
   func earlierLocalKey(of identity: RowIdentity, _ values: [Value]) throws -> Int64? {
     guard remembersEarlierKeys else { return nil }
     let match = table.identityPositions.enumerated().map {

@@ -16,7 +16,7 @@ final class TableAccess {
   private var updating: [[Int]: SQLStatement] = [:]
   private var inserting: [[Int]: SQLStatement] = [:]
   private var greatestKey: Int64?
-  /// Whether rows are known by columns of which some stand for keys.
+  /// Whether some columns of the identity stand for keys.
   private let identityStandsForKeys: Bool
 
   init(table: TableSchema, session: StoreSession) throws {
@@ -66,8 +66,8 @@ final class TableAccess {
     }
   }
 
-  /// The identity that a row has had from the beginning. One that has another
-  /// key by now has taken it along: nothing has this key.
+  /// The identity that the row with a key has had from the beginning. If that row has another key
+  /// by now, it has kept its identity, and no row has this key.
   func originalIdentity(of key: Int64) throws -> RowIdentity {
     let isNobody = try movedOriginals().contains(key)
     return RowIdentity(
@@ -76,7 +76,7 @@ final class TableAccess {
       ).bytes)
   }
 
-  /// What the log says of local keys; `nil` until it is asked.
+  /// The local keys in the log; `nil` until they are first asked for.
   var loggedKeys: LoggedKeys?
 
   /// The identity that a row with a local key had before the edits that are
@@ -116,14 +116,14 @@ final class TableAccess {
   /// Whether ``rememberEarlierKeys()`` has been called for the log as it is.
   var remembersEarlierKeys = false
 
-  /// What a reference that leads nowhere has for an identity. No row can have
-  /// it where rows are known by declared columns.
+  /// The identity for a reference that leads nowhere. If declared columns identify the rows, no
+  /// row can have it.
   private func danglingIdentity(of key: Int64) -> RowIdentity {
     RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
   }
 
-  /// The identity of this table that another form of it means: numbers and
-  /// text as the columns keep them, text folded. `nil` for none.
+  /// The form that an identity has in this table: numbers and text as the columns store them, text
+  /// folded. `nil` if no row of the table can have it.
   func canonical(_ identity: RowIdentity) -> RowIdentity? {
     guard table.identity != .surrogate else {
       return identity.bytes.count == 16 ? identity : nil
@@ -141,9 +141,8 @@ final class TableAccess {
       values, collations: table.identityPositions.map { table.columns[$0].keyCollation })
   }
 
-  /// The key under which the row with an identity is in the table, will be, or
-  /// was until it went with the edits in the log: one that has been given to it
-  /// in this store. `nil` if it has none.
+  /// The key under which the row with an identity is in the table, will be, or was until the edits
+  /// in the log removed it: a key that it was given in this store. `nil` if it has none.
   func localKey(of identity: RowIdentity) throws -> Int64? {
     switch table.identity {
     case .surrogate:
@@ -154,8 +153,8 @@ final class TableAccess {
         return key
       }
       if let key = unseenKeys[identity], try explicitIdentity(of: key) == identity { return key }
-      // Also a reference that leads nowhere has the identity that its key
-      // would have had from the beginning.
+      // A reference that leads nowhere also has the identity that its key would have had from the
+      // beginning.
       guard bits.high == table.origin || bits.high == ~table.origin else { return nil }
       let key = Int64(bitPattern: bits.low)
       if bits.high == table.origin, try movedOriginals().contains(key) { return nil }
@@ -164,7 +163,7 @@ final class TableAccess {
       return present == identity ? key : nil
     case .columns(let positions):
       if let bits = Bits128(bytes: identity.bytes), bits.high == table.origin { return nil }
-      // What is no identity of this table leads nowhere.
+      // A value that is no identity of this table leads nowhere.
       guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
         return nil
       }
@@ -187,15 +186,15 @@ final class TableAccess {
     }
   }
 
-  /// The keys of rows that came and went within one sealing: of them there
-  /// is no state, and still others may be known by them.
+  /// The keys of rows that were inserted and deleted within one sealing: these rows have no state,
+  /// but the identities of other rows may contain the keys.
   private var unseenKeys: [RowIdentity: Int64] = [:]
 
   func rememberUnseen(_ key: Int64, of identity: RowIdentity) { unseenKeys[identity] = key }
 
   private var moved: Set<Int64>?
 
-  /// The former keys of rows from before syncing that have another one here.
+  /// The former keys of rows from before syncing that have another key here.
   private func movedOriginals() throws -> Set<Int64> {
     if let moved { return moved }
     var found: Set<Int64> = []
@@ -232,8 +231,8 @@ final class TableAccess {
     session.fingerprint(identity, of: table.identity.kind)
   }
 
-  /// Gives a row with a surrogate key a key that nobody else has: the one
-  /// that it has at its author's, if that is free here, or else the next.
+  /// Gives a row with a surrogate key a key that no other row has: the key that it has on its
+  /// author's device, if that is free here, or else the next one.
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
       let plain = try session.plainKeys(of: table.id)
@@ -264,8 +263,8 @@ final class TableAccess {
     return key
   }
 
-  /// Gives a row that is not in its table a key by which the log can name it:
-  /// none that the log names another row by, which may be gone as well.
+  /// Gives a row that is not in its table a key by which the log can name it: a key by which the
+  /// log names no other row, which may be gone as well.
   func assignLogKey(to identity: RowIdentity) throws -> Int64 {
     let logged =
       try Int64.fetchOne(session.database, sql: "SELECT max(k0) FROM \(table.logName)") ?? 0
@@ -279,8 +278,8 @@ final class TableAccess {
     return try !isTaken(key)
   }
 
-  /// The keys that rows had here before they went with the rest of the
-  /// store's content, where nothing else tells.
+  /// The keys that rows had here before they were removed with the rest of the store's content, if
+  /// no other record has these keys.
   var formerKeys: [RowIdentity: Int64] = [:]
 
   /// Keys of rows that are out of the table for a moment.
@@ -299,8 +298,8 @@ final class TableAccess {
     return try statement.step()
   }
 
-  /// One above all keys of the table, of bookkeeping, and, for AUTOINCREMENT,
-  /// above all that ever were.
+  /// One more than the greatest key of the table, of bookkeeping, and, for AUTOINCREMENT, of all
+  /// earlier rows.
   private func nextKey() throws -> Int64 {
     if let greatestKey { return greatestKey == .max ? Self.randomKey() : greatestKey + 1 }
     let key = quoted(table.localKey ?? "rowid")
@@ -324,7 +323,7 @@ final class TableAccess {
     return greatest == .max ? Self.randomKey() : greatest + 1
   }
 
-  /// What SQLite does when the greatest key is taken: try any other.
+  /// A random key: SQLite, too, tries one when the greatest key is taken.
   private static func randomKey() -> Int64 { .random(in: 1..<(.max)) }
 
   func setIdentity(_ identity: RowIdentity, of key: Int64) throws {
@@ -347,7 +346,7 @@ final class TableAccess {
 
   // MARK: - Rows
 
-  /// The local values that name a row in statements: of the key columns. `nil` also where no row of
+  /// The local values of the key columns, which name a row in statements. `nil` also if no row of
   /// the table can have the identity.
   func key(of identity: RowIdentity) throws -> [Value]? {
     guard table.identity != .surrogate else {
@@ -397,11 +396,11 @@ final class TableAccess {
     return (key, found.values, found.localKey)
   }
 
-  /// The local values of the key that names the row with an identity here, and no other one. `nil` if
-  /// there is none.
+  /// The local values of the key that names the row with an identity here, and no other row. `nil`
+  /// if there is none.
   func namingKey(of identity: RowIdentity) throws -> [Value]? {
     guard let key = try key(of: identity) else { return nil }
-    // A row that went may have left its number in the keys of others as a plain value.
+    // A deleted row may have left its number in the keys of other rows as a plain value.
     if identityStandsForKeys, try self.identity(ofKey: key) != identity { return nil }
     return key
   }
@@ -433,7 +432,7 @@ final class TableAccess {
     return names.indices.map { statement.value(at: $0) }
   }
 
-  /// Puts back what ``localValues(_:)`` gave.
+  /// Puts back the values that ``localValues(_:)`` returned.
   func setLocalValues(_ values: [Value], of key: [Value]) throws {
     guard !values.isEmpty else { return }
     let terms = table.excludedColumns.sorted().map { "\(quoted($0)) = ?" }
@@ -444,7 +443,7 @@ final class TableAccess {
     try session.write(statement)
   }
 
-  /// Forgets what is remembered of keys beyond the tables, after a rollback.
+  /// Forgets what is remembered of keys outside the tables, after a rollback.
   func forgetKeyMemory() {
     greatestKey = nil
     moved = nil
@@ -483,8 +482,7 @@ final class TableAccess {
 
   private var evaluation: RowEvaluation?
 
-  /// What evaluates indexes and conditions on rows that are not in the
-  /// table.
+  /// Evaluates indexes and conditions on rows that are not in the table.
   func rowEvaluation() throws -> RowEvaluation {
     if let evaluation { return evaluation }
     let made = try RowEvaluation(table: table, database: session.database)

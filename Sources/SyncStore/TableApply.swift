@@ -104,7 +104,7 @@ final class TableApply {
     case .insert:
       guard state == nil, !table.hasUnstampedRows,
         batch.shape(row).count == batch.changes.columns.count, batch.isComplete,
-        // A cell with that stamp says nothing.
+        // A cell with the stamp zero contains no edit.
         exceptions.allSatisfy({ batch.exceptionStamp($0) != .zero })
       else { return false }
       return try insert(row, exceptions, cells, &state)
@@ -220,7 +220,7 @@ final class TableApply {
         access.deletion.bind(key, row, content: keyContents[index], at: index + 1)
       }
       try session.write(access.deletion)
-      // Nothing was there; the slow way says so.
+      // The table had no such row: the slow way handles that.
       if state == nil, session.database.changesCount == 0 { return false }
     }
     state = RowState(
@@ -229,13 +229,13 @@ final class TableApply {
     return true
   }
 
-  /// Whether the author of the changes may not have seen what has the stamp.
+  /// Whether the author of the changes may not have seen the edit with the stamp.
   @inline(__always)
   private func mayConflict(_ stamp: LocalStamp) -> Bool {
     batch.concurrency.isPossible && batch.concurrency.isConcurrent(stamp)
   }
 
-  /// Runs a statement; false if a condition of the table refuses the row.
+  /// Runs a statement; returns false if a constraint of the table refuses the row.
   private func runUnlessRefused(_ statement: SQLStatement) throws -> Bool {
     do {
       try session.write(statement)

@@ -1,14 +1,13 @@
 import SyncModel
 
 extension TableExport {
-  /// The identities of a batch's rows, and what they are found by.
+  /// The identities of a batch's rows, and the fingerprints by which they are found.
   struct Identities {
     /// One for each row.
     var fingerprints: [RowFingerprint]
     /// The rows in order of fingerprint.
     var order: [Int]
-    /// The logical values of the key columns, where they are not the local
-    /// ones.
+    /// The logical values of the key columns, if they differ from the local ones.
     var logicalKeys: [ValueColumn]?
 
     private var bytes: [UInt8] = []
@@ -47,8 +46,8 @@ extension TableExport {
       order = (0..<count).sorted { fingerprints[$0] < fingerprints[$1] }
     }
 
-    /// A row that is gone is named as the others know it, whatever became of
-    /// the rows that its key refers to.
+    /// The logical values of the key columns. A row that is gone keeps the identity by which other
+    /// devices know it, whatever became of the rows that its key refers to.
     private static func logical(
       _ batch: EditLog.Batch, _ columns: [ColumnSchema], _ session: StoreSession
     ) throws -> [ValueColumn] {

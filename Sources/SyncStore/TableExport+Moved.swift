@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Rows whose key is as before and stands for another identity, since a row
-/// that it refers to is known in another way now (``MovedKeys``).
+/// Rows whose key is unchanged and stands for another identity, since a row that it refers to is
+/// identified in another way now (``MovedKeys``).
 extension TableExport {
   /// Whether that can happen to rows of a table.
   static func canMove(_ table: TableSchema, in schema: StoreSchema) -> Bool {
@@ -13,8 +13,8 @@ extension TableExport {
     }
   }
 
-  /// A batch in which each such row is inserted with all that it has, and
-  /// followed by one that is gone: the row as it was known before.
+  /// A batch in which each such row is inserted with all its cells. A row that is gone is added
+  /// for the identity that it had before.
   func addingFormerRows(to batch: EditLog.Batch) throws -> EditLog.Batch {
     var result = batch
     for row in batch.rows.indices where batch.rows[row].isPresent {
@@ -48,7 +48,7 @@ extension TableExport {
     return result
   }
 
-  /// Under which identity a row lives on that is known by another one now.
+  /// The identity under which a row with a former identity lives on.
   func formerDestination(of key: [Value]) throws -> RowIdentity? {
     table.isReferred ? try access.identity(ofKey: key) : nil
   }

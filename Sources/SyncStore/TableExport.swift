@@ -9,8 +9,8 @@ final class TableExport {
   private let canMove: Bool
   /// Whether the cells of deleted rows are kept.
   private let keepsDeleted: Bool
-  /// When it was noticed, in milliseconds since 1970, that a program has made the table again, where
-  /// it is not compared yet.
+  /// The time, in milliseconds since 1970, at which it was noticed that a program had made the
+  /// table again; `nil` if the table does not await a comparison.
   private let remakeNoticed: Int64?
   /// See ``SharedLog``.
   private let isLogShared: Bool
@@ -22,16 +22,16 @@ final class TableExport {
   private let moves: KeyMoves
 
   private var rows: ExportedRows
-  /// Of the row at hand, the counters to which something was added.
+  /// The counters of the current row to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
-  /// The rows whose insertion was exported, where a later batch may tell of additions to their
-  /// counters: the insertion has said them, since it says what the table holds.
+  /// The rows whose insertion was exported, if a later batch may contain additions to their
+  /// counters: the insertion includes these, since it has the values of the table.
   private var inserted: Set<RowFingerprint> = []
-  /// The rows of which nothing was known and an update was exported, where a later batch may tell
-  /// that they were inserted: what a foreign key does to a row whose key changes is logged first.
+  /// Formerly unknown rows whose update was exported, if a later batch may contain their
+  /// insertion: the action of a foreign key on a row whose key changes is logged first.
   private var updated: Set<RowFingerprint> = []
-  /// For the row at hand, by column, where its values are.
+  /// The positions of the current row's values, by column.
   private var cellRows: [Int]
 
   init(session: StoreSession, table: TableSchema) throws {
@@ -53,7 +53,7 @@ final class TableExport {
     cellRows = Array(repeating: 0, count: table.columns.count)
   }
 
-  /// Hands over what remains.
+  /// Hands over the remaining rows.
   func finish(_ builder: ChangeSetBuilder) throws { try rows.finish(builder) }
 
   func export(
@@ -72,7 +72,7 @@ final class TableExport {
     // b-trees grow at one end.
     for (count, row) in batch.keys.order().enumerated() {
       if canMove, !batch.rows[row].isPresent {
-        // It may be there under another key, or have had several.
+        // The row may be shown under another key, or may have had several keys.
         let identity = identities.identity(row)
         if try isShown(identity) || gone.contains(identity) { continue }
         if states[row] != nil || batch.rows[row].first != .insert { gone.insert(identity) }
@@ -110,7 +110,7 @@ final class TableExport {
       order.compactMap { isChanged[$0] ? (identities.fingerprints[$0], states[$0]) : nil })
   }
 
-  /// A row that came and went unseen leaves its key to others.
+  /// Frees the key of a row that was inserted and deleted within one sealing.
   private func forgetKey(
     _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
     _ suspects: inout ChangeExport.Suspects
@@ -122,8 +122,8 @@ final class TableExport {
     access.rememberUnseen(key, of: identities.identity(row))
   }
 
-  /// After an edit of a row of which more is known than is shown, keeps what
-  /// the edit does not replace.
+  /// After an edit of a row of which bookkeeping has more than is shown, keeps the cells that the
+  /// edit does not replace.
   private func keepRest(
     of kept: KeptRow?, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
     _ state: inout RowState?
@@ -137,7 +137,7 @@ final class TableExport {
     }
     rest += countersToKeep
     rest.sort { $0.column < $1.column }
-    // An insertion of the application's says all of the row.
+    // An insertion by the application contains the whole row.
     state?.isKept = log.insertTime == nil && !rest.isEmpty
     if state?.isKept == true {
       try session.keep(KeptRow(reason: .overlaid, cells: rest), of: key)
@@ -146,8 +146,8 @@ final class TableExport {
 
   // MARK: - One row
 
-  /// Appends what the log and the table say of a row, and brings its state
-  /// up to date. `nil` if there is nothing to say.
+  /// Appends a row's edits, as the log and the table contain them, and updates its state. Returns
+  /// `nil` if there is nothing to send.
   private func export(
     _ row: Int, of batch: EditLog.Batch, identities: Identities, kept: KeptRow?,
     state: inout RowState?
@@ -158,9 +158,9 @@ final class TableExport {
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
     guard log.isPresent else {
-      // What it was when it went unseen, the comparison finds.
+      // The comparison finds out what the row was when it went unseen.
       if remakeNoticed != nil, !log.mayBeGone { return nil }
-      // A later entry will say that it has gone.
+      // A later entry will record its deletion.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
       guard existed || isUndead || isLogShared && state == nil, log.mayBeGone || batch.isLast
       else { return nil }
@@ -174,7 +174,7 @@ final class TableExport {
     }
     if !existed {
       guard log.isReborn || !log.updates.isEmpty else { return nil }
-      // It is shown although it was thought to be gone: a rebirth.
+      // The row is shown although it counted as gone: a rebirth.
       guard let (values, _) = try access.row(batch.keys.map { $0[row] }) else { return nil }
       let key = RowKey(table: table.id, identity: identities.identity(row))
       var beneath: [Int: Value] = [:]
@@ -223,7 +223,7 @@ final class TableExport {
     _ kept: KeptRow?, _ state: inout RowState?
   ) throws {
     let old = state ?? .unstamped
-    // Where edits win, a deletion is just above what it knew of.
+    // If edits win, the stamp of a deletion is just above the stamps that it knew of.
     let time = (table.mergeType == .editWins ? .zero : log.lastTime).raised(aboveAllOf: old)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(
@@ -236,7 +236,8 @@ final class TableExport {
       new.exceptions = old.exceptions
       cells = try lastCells(log, batch, kept)
       if let kept, kept.reason == .borrowed {
-        // What was shown is another row's: others know of this one what its author says.
+        // The values that were shown are another row's: other devices have the values of this
+        // row's author.
         cells.removeAll { cell in
           !log.changed.contains(cell.column) && !kept.cells.contains { $0.column == cell.column }
         }
@@ -303,8 +304,8 @@ final class TableExport {
     }
   }
 
-  /// Appends a row with all its cells: the local values of columns, but for the logical ones that
-  /// are beneath what is shown.
+  /// Appends a row with all its cells: the local values of its columns, except for the logical
+  /// values that are beneath what is shown.
   private func appendInsertion(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ state: inout RowState?, _ cells: [ValueColumn], beneath: [Int: Value] = [:]
@@ -326,8 +327,7 @@ final class TableExport {
     state = new
   }
 
-  /// Appends the columns that an update changed; false if they are all as
-  /// they were.
+  /// Appends the columns that an update changed; returns false if there are none.
   private func appendUpdate(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ kept: KeptRow?, _ state: inout RowState?
@@ -358,7 +358,7 @@ final class TableExport {
         note(sum.time, of: index, &rowTime)
         continue
       }
-      // Where edits win, above a deletion by someone who knew as much.
+      // If edits win, the stamp is above that of a deletion by a device that knew as much.
       time = max(time.raised(above: old.stamp(of: position)), floor)
       if let register = table.registers[position] {
         for other in cellPositions where register.contains(other) {
@@ -383,7 +383,7 @@ final class TableExport {
     return true
   }
 
-  /// Notes when a cell of an update was edited: the first one says it for the
+  /// Notes the time at which a cell of an update was edited: the first one becomes the time of the
   /// row.
   private func note(_ time: HybridTime, of column: Int, _ rowTime: inout HybridTime?) {
     if let rowTime, rowTime != time {
@@ -393,9 +393,8 @@ final class TableExport {
     }
   }
 
-  /// The counter in a column with what was added to it since the last
-  /// sealing; `nil` if the column is none, or was set to or from something
-  /// else than a number.
+  /// The counter in a column with the additions since the last sealing; `nil` if the column is no
+  /// counter, or was set to or from something other than a number.
   private func counter(
     at position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?,
     at time: HybridTime
@@ -416,7 +415,7 @@ final class TableExport {
     return counter
   }
 
-  /// When a column was last updated, by the log.
+  /// The time at which a column was last updated, by the log.
   private func editTime(
     of position: Int, _ log: EditLog.Row
   ) -> HybridTime? {

@@ -1,8 +1,8 @@
-/// Told how much of a long call is done, and how much there is, in the units
-/// that the call names. Neither goes back.
+/// Receives how much of a long call is done, and how much there is, in the units that the call
+/// names. Neither number decreases.
 public typealias WorkProgress = (_ done: Int, _ total: Int) -> Void
 
-/// Counts the steps of a long call, and tells whoever wants to know.
+/// Counts the steps of a long call, and reports them.
 final class WorkCount {
   private var done = 0
   private var total = 0
@@ -10,16 +10,16 @@ final class WorkCount {
 
   init(_ report: @escaping WorkProgress) { self.report = report }
 
-  /// There is so much to do.
+  /// Sets the amount of work.
   func begin(_ total: Int) {
     self.total = total
     report(done, total)
   }
 
-  /// So much of it was done.
+  /// Adds to the work that is done.
   func advance(by count: Int = 1) { advance(to: done + count) }
 
-  /// So much of it is done by now, if it was not before.
+  /// Sets the work that is done, unless as much was done before.
   func advance(to count: Int) {
     let now = min(count, total)
     guard now > done else { return }
@@ -27,6 +27,6 @@ final class WorkCount {
     report(done, total)
   }
 
-  /// All of it is done.
+  /// Notes that all work is done.
   func finish() { advance(to: total) }
 }

@@ -39,18 +39,17 @@ final class WorkingRow {
   let wasElsewhere: Bool
   /// Whether another row was shown under its identity.
   let wasBorrowed: Bool
-  /// Under which identity a deleted row lives on.
+  /// The identity under which a deleted row lives on.
   var movedTo: RowIdentity?
   /// The same when it was loaded.
   let loadedMovedTo: RowIdentity?
   /// The unique keys that it claimed when it was read.
   var oldClaims: [ClaimKey] = []
-  /// Those that it claimed besides without being shown with them.
+  /// Further unique keys that it claimed, without being shown with them.
   var oldFormerClaims: [ClaimKey] = []
   /// The unique keys that it claims now.
   var claims: [ClaimKey] = []
-  /// The unique keys that it claims besides, by what would be shown of it
-  /// without stand-ins.
+  /// Further unique keys that it claims, with the values that would be shown without stand-ins.
   var formerClaims: [ClaimKey] = []
   /// The author's key, for a row that has none here yet.
   var keyHint: Int64?
@@ -62,30 +61,29 @@ final class WorkingRow {
   /// Whether its table's conditions were tried although it is not written.
   var isTried = false
 
-  /// Whether it was edited here since the last sealing: its table shows it
-  /// already, but what waits for it does not know yet.
+  /// Whether it was edited here since the last sealing: its table shows the edit already, but the
+  /// rows that wait for it are not up to date yet.
   var isEdited = false
 
   // MARK: - What is decided
 
   /// Its references to rows by their identities.
   var links: [Link] = []
-  /// Whether it comes back although it was deleted, or would go with a row
-  /// that was.
+  /// Whether it comes back although it was deleted, or would be deleted with a deleted row.
   var isRescued = false
-  /// Whether it goes with a row that was deleted.
+  /// Whether it is deleted with a row that was deleted.
   var isKilled = false
   /// Whether it exists, shown or not.
   var exists = false
-  /// References that are shown otherwise than they are, by column.
+  /// References that are shown with another value than their own, by column.
   var overlays: [Int: Value] = [:]
-  /// Those of them that have nothing to do with stand-ins.
+  /// The overlays that have nothing to do with stand-ins.
   var ownOverlays: [Int: Value] = [:]
-  /// The row that references to this one are shown to lead to, since this one
-  /// lost a unique value.
+  /// The row to which references to this one are shown to lead, since this one lost a unique
+  /// value.
   var standIn: WorkingRow?
-  /// The identity that it has with the stand-ins of the rows that its own
-  /// identity contains, where that is another one: it is shown under that.
+  /// The identity that it has with the stand-ins of the rows that its own identity contains, if
+  /// that differs: the row is shown under it.
   var shownIdentity: RowIdentity?
   /// The row that is shown under the identity of this one, which does not
   /// exist itself.
@@ -143,7 +141,7 @@ final class WorkingRow {
     wasBorrowed = reason == .borrowed
     var state = state ?? .unstamped
     if shown != nil, reason != .borrowed, state.existence == .unsaid {
-      // It was there before syncing began.
+      // The row existed before syncing began.
       state.existence = .inserted
     }
     self.state = state
@@ -167,8 +165,8 @@ final class WorkingRow {
 
 /// A value, or a combination of values, that one row at most can hold.
 struct ClaimKey: Hashable {
-  /// In place of an index, for the identity of a row: others claim it that
-  /// would be shown under it.
+  /// The index number for the identity of a row: other rows claim that if they would be shown
+  /// under it.
   static let identityIndex = -1
 
   var table: Int
@@ -188,8 +186,8 @@ struct ClaimKey: Hashable {
 }
 
 extension RowState {
-  /// Brings the state into its one form: the stamp that says most as the
-  /// common one.
+  /// Brings the state into its one form. The common stamp is that of the existence if a cell has
+  /// it, else the most frequent one.
   mutating func normalize(
     of table: TableSchema, precedes: (LocalStamp, LocalStamp) -> Bool
   ) {

@@ -2,11 +2,10 @@ import SyncModel
 
 /// Cells whose edits add up.
 extension WorkingSet {
-  /// Takes over what a client has added to a counter; false if the cell sets
-  /// it instead.
+  /// Merges a client's additions to a counter; returns false if the cell sets the counter instead.
   ///
-  /// What was added to a value that has been replaced since is void: who set
-  /// the counter said how much it is.
+  /// Additions to a value that has been replaced since are void: the edit that set the counter
+  /// determines its value.
   func add(
     _ cell: (column: Int, value: Value, stamp: LocalStamp), to row: WorkingRow
   ) throws -> Bool {
@@ -31,8 +30,8 @@ extension WorkingSet {
     return true
   }
 
-  /// Merges a counter that was set with the stamp that it has already, to a
-  /// value that may be another one; false if it has another stamp.
+  /// Merges a counter that was set with the stamp that it has already, to a value that may differ;
+  /// returns false if it has another stamp.
   func settle(
     _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow
   ) throws -> Bool {
@@ -47,7 +46,7 @@ extension WorkingSet {
       let isNumber = counter.sums.isEmpty
       row.values[cell.column] =
         isNumber ? counter.base : CounterValue.counter(counter).encoded
-    // What is no number, to which nothing adds, counts rather than a number.
+    // A value that is no number, to which nothing can be added, wins over a number.
     case (nil, .some): break
     case (.some, nil): row.values[cell.column] = cell.value
     case (nil, nil):
@@ -56,15 +55,14 @@ extension WorkingSet {
     return true
   }
 
-  /// Adds to a counter that was set what came before it.
+  /// Adds the early additions to a counter that was set.
   func addEarly(to column: Int, of row: WorkingRow) throws {
     merge(
       try session.takeEarlySums(since: row.state.stamp(of: column), column, row.key),
       into: column, of: row)
   }
 
-  /// Merges the sums of clients into a counter; nothing adds to what is no
-  /// number.
+  /// Merges the sums of clients into a counter; nothing is added to a value that is no number.
   private func merge(_ sums: [Int32: Counter.Sum], into column: Int, of row: WorkingRow) {
     guard !sums.isEmpty,
       var counter = row.values[column].flatMap(CounterValue.init)?.counter
@@ -75,7 +73,7 @@ extension WorkingSet {
 }
 
 extension ColumnSchema {
-  /// What a table shows of a counter's value.
+  /// The value that a table shows for a counter.
   func number(_ value: Value) -> Value {
     (CounterValue(value)?.shown ?? .null).stored(with: affinity)
   }

@@ -1,17 +1,17 @@
 import SyncModel
 
-/// What merging found out about versions of rows in tables that keep both.
+/// The versions of rows that merging found in tables that keep both.
 struct LosingVersions {
-  /// Which version of which row.
+  /// A version of a row.
   struct Version: Hashable {
     var row: RowKey
     var stamp: LocalStamp
   }
 
-  /// Those that live on as rows of their own, with their values, in the order
-  /// in which they were found.
+  /// Versions that live on as rows of their own, with their values, in the order in which they
+  /// were found.
   private(set) var lost: [(version: Version, values: [Value?])] = []
-  /// Those that a later version names as the one that it replaces.
+  /// Versions that a later version names as the one that it replaces.
   private(set) var replaced: [Version] = []
 
   var isEmpty: Bool { lost.isEmpty && replaced.isEmpty }
@@ -28,13 +28,12 @@ struct LosingVersions {
 
 /// Tables in which the version that loses lives on as a row of its own.
 extension WorkingSet {
-  /// Before a change is merged: notes the version that will lose against
-  /// another, and the one that the change replaces.
+  /// Notes, before a change is merged, the version that will lose against another, and the version
+  /// that the change replaces.
   ///
-  /// A change names the version that it replaces. If that is the one that is
-  /// here, nothing is lost. Otherwise the two were made without knowledge of
-  /// each other: since change sets are applied in causal order, the version
-  /// that is here is not older than the one that is named.
+  /// A change names the version that it replaces. If the row has that version, nothing is lost.
+  /// Otherwise the two were made without knowledge of each other: since change sets are applied in
+  /// causal order, the version of the row is not older than the one that is named.
   func noteVersions(_ change: Change, of row: WorkingRow) {
     let table = session.schema[row.key.table]
     guard !change.action.isDeletion, let first = table.cellPositions.first,
@@ -45,8 +44,8 @@ extension WorkingSet {
     }
     let present = row.state.stamp(of: first)
     guard row.isLiving, present != incoming else { return }
-    // By the times alone: several devices may have inserted the row in which
-    // a version lives on.
+    // Compares the times alone: several devices may have inserted the row in which a version lives
+    // on.
     if let replaced = change.replaces, replaced.time == present.time { return }
     if change.action == .insert {
       guard row.state.existence == .inserted,
@@ -62,10 +61,9 @@ extension WorkingSet {
   }
 }
 
-/// The rows in which versions live on are ordinary rows, which are inserted
-/// and published by each device that finds two versions, unless it has the
-/// row already. What they are called and when they were inserted is told by
-/// the version, so that all devices insert the same.
+/// The rows in which versions live on are ordinary rows. Each device that finds two versions
+/// inserts and publishes them, unless it has the row already. The version determines their
+/// identities and the time of their insertion, so that all devices insert the same.
 struct CopiedVersions {
   let session: StoreSession
   let edits: LocalEdits
@@ -104,9 +102,8 @@ struct CopiedVersions {
     try edits.delete(copy)
   }
 
-  /// Whether a change is the insertion of such a row, or the deletion of one,
-  /// that contradicts what another device did that knew less or more of
-  /// versions. People have edited neither.
+  /// Whether a change inserts or deletes such a row against the opposite change of another device,
+  /// which knew fewer or more versions. People have made neither edit.
   static func isMade(
     by change: WorkingSet.Change, _ row: WorkingRow, _ session: StoreSession
   ) throws -> Bool {
@@ -122,9 +119,8 @@ struct CopiedVersions {
     }
   }
 
-  /// Whether a row may be one in which a version lives on. The identity of a
-  /// row with a surrogate tells only of those from before syncing that they are
-  /// none.
+  /// Whether a row may be one in which a version lives on. In a table with surrogate identities,
+  /// only rows from before syncing are known to be none.
   private static func canBeCopy(_ row: RowKey, in table: TableSchema) throws -> Bool {
     guard table.identity != .surrogate else { return table.originalKey(of: row.identity) == nil }
     guard case .text(let key) = try IdentityEncoding.decode(row.identity, count: 1)[0] else {

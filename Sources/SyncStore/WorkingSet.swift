@@ -9,7 +9,7 @@ final class WorkingSet {
   private(set) var rows: [WorkingRow] = []
   private var index: [RowKey: WorkingRow] = [:]
 
-  /// What cells hold of which nothing was said.
+  /// The values of cells that no change has set.
   let absentValues: AbsentValues
 
   init(session: StoreSession) {
@@ -48,8 +48,8 @@ final class WorkingSet {
     try load(key, fingerprint: fingerprint, state: state)
   }
 
-  /// Loads a row of which the state is known already. One that was not shown and awaits a
-  /// comparison counts as absent from its table.
+  /// Loads a row whose state is known already. A row that was not shown and awaits a comparison
+  /// counts as absent from its table.
   @discardableResult
   func load(_ key: RowKey, fingerprint: RowFingerprint, state: RowState?) throws -> WorkingRow {
     let access = try session.access(key.table)
@@ -57,7 +57,7 @@ final class WorkingSet {
     var shown: WorkingRow.Shown?
     var localKey: Int64?
     var values = try keyValues(of: key, table)
-    // One of which nothing is known may be as old as its table.
+    // A row without a state may be as old as its table.
     let isAwaited = try state != nil && session.isUncompared(key, state)
     if !isAwaited, let found = try access.shown(key.identity) {
       shown = WorkingRow.Shown(key: found.key, values: found.values)
@@ -93,8 +93,8 @@ final class WorkingSet {
     return row
   }
 
-  /// What its identity alone says of a row, by column; nothing where no row of the table can have
-  /// it: what refers to it leads nowhere.
+  /// The values that a row's identity contains, by column; all `nil` if no row of the table can
+  /// have the identity: references to it lead nowhere.
   func keyValues(of key: RowKey, _ table: TableSchema) throws -> [Value?] {
     var values = [Value?](repeating: nil, count: table.columns.count)
     let positions = table.identityPositions
@@ -113,13 +113,13 @@ final class WorkingSet {
     var stamp: LocalStamp
     var cells: [(column: Int, value: Value, stamp: LocalStamp)]
     var keyHint: Int64?
-    /// Under which identity a deleted row lives on.
+    /// The identity under which a deleted row lives on.
     var movedTo: RowIdentity?
     /// The version that an update replaces, where versions are kept.
     var replaces: LocalStamp?
-    /// The deletion that took all older cells of the row along.
+    /// The stamp of the deletion that erased all older cells of the row.
     var silence: LocalStamp?
-    /// What its author had not seen.
+    /// The changes that its author had not seen.
     var concurrency = Concurrency.none
   }
 
@@ -161,13 +161,13 @@ final class WorkingSet {
     }
   }
 
-  /// Whether what is said of a cell takes the place of what is known of it.
+  /// Whether a cell of a change replaces the row's own.
   private func takesPlace(
     _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow, _ table: TableSchema
   ) -> Bool {
     let known = row.state.stamp(of: cell.column)
     guard known == cell.stamp else { return session.clients.precedes(known, cell.stamp) }
-    // Of honest authors both are the same.
+    // Honest authors give both the same value.
     guard known != .zero, known != row.state.silence, let value = row.values[cell.column],
       value != cell.value
     else { return false }
@@ -176,8 +176,8 @@ final class WorkingSet {
 
   // MARK: - Unique values
 
-  /// The unique keys that a row claims by what is to be shown of it, and the
-  /// identity of another row if it is to be shown under that.
+  /// The unique keys that a row claims with the values that are to be shown, and the identity of
+  /// another row if it is to be shown under that.
   func claims(of row: WorkingRow) throws -> [ClaimKey] {
     let table = session.schema[row.key.table]
     let identity = row.shownIdentity.map {
@@ -207,7 +207,7 @@ final class WorkingSet {
     }
   }
 
-  /// What a column holds as far as it must be unique: of a counter the number.
+  /// The value of a column that must be unique: for a counter, the number.
   private static func claimed(_ value: Value?, _ column: ColumnSchema) -> Value {
     guard let value, column.domain == .counter else { return value ?? .null }
     return column.number(value)

@@ -12,8 +12,8 @@ public enum DocumentSyncState: Hashable, Sendable {
   case waitingForDecision(SyncQuestion)
   /// The document was deleted. The store is as it was.
   case deleted(DocumentDeletion)
-  /// The document was deleted and created again by somebody else. The store
-  /// is as it was.
+  /// The document was deleted, and another device has created it again. The
+  /// store is as it was.
   case replaced
   /// This client was removed from the document. The store is as it was.
   case removed
@@ -21,17 +21,17 @@ public enum DocumentSyncState: Hashable, Sendable {
   case left
 }
 
-/// Who ended a document, and when.
+/// The client that deleted a document or removed a client, and when.
 public struct DocumentDeletion: Hashable, Sendable, Codable {
-  /// The client that deleted it.
+  /// The client that did so.
   public var client: ClientIdentifier
-  /// What that client is called; `nil` if it does not say.
+  /// The name of that client; `nil` if it is not known.
   public var clientDescription: String?
   /// When, by its clock, in milliseconds since 1970; `nil` as long as the
   /// tombstone cannot be read.
   public var milliseconds: Int64?
 
-  /// Joins the parts.
+  /// Creates a deletion from its parts.
   public init(
     client: ClientIdentifier, clientDescription: String? = nil, milliseconds: Int64? = nil
   ) {

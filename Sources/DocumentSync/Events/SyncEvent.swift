@@ -6,27 +6,27 @@ import Synchronization
 public enum SyncEvent: Sendable {
   /// An operation has begun.
   case activityBegan(SyncActivity)
-  /// An operation has ended; `error` is why it failed, if it did. Of each
-  /// activity that began this comes exactly once.
+  /// An operation has ended; `error` is why it failed, if it did. It is sent
+  /// exactly once for each activity that began.
   case activityEnded(SyncActivity, error: SyncError?)
   /// The document's state has changed.
   case stateChanged(DocumentSyncState)
-  /// A store was put under sync, or found to be.
+  /// A store was put under sync, or was under sync already.
   case registered(StoreBinding)
-  /// The store goes on as a new client.
+  /// The store continues as a new client.
   case newIncarnation(client: ClientIdentifier, ancestor: ClientIdentifier)
   /// The store's content was exchanged for that of a whole store.
   case rebootstrapped(SyncReport.Rebootstrap)
-  /// Somebody says that a client is no member of the document any more.
+  /// A command retires a client: it is no member of the document any more.
   case retired(ClientIdentifier, reason: RetirementReason)
   /// The document was deleted.
   case documentDeleted(identifier: String, DocumentDeletion)
-  /// A command for the application has come. It waits in
+  /// A command for the application has arrived. It waits in
   /// ``DocumentSyncManager/pendingCommands()`` until it is acknowledged.
   case commandReceived(CommandEvent)
   /// A whole store was uploaded.
   case wholeStoreUploaded(WholeStoreDescription)
-  /// Files that nobody needs any more were cleared away.
+  /// Files that no device needs any more were cleared away.
   case vacuumed(VacuumReport)
 }
 
@@ -39,7 +39,7 @@ public struct SyncActivity: Hashable, Sendable, Identifiable {
 
   private static let last = Mutex<UInt64>(0)
 
-  /// The next activity.
+  /// Creates the next activity.
   init(verb: String) {
     id = Self.last.withLock { last in
       last += 1

@@ -3,13 +3,13 @@ import Synchronization
 /// Tells any number of observers what happens.
 ///
 /// Each iteration is an observer of its own, which gets every event from the
-/// moment when its iterator was made, in order. One that does not keep up
-/// loses the oldest beyond ``capacity``. The sequence ends when the manager
-/// is closed.
+/// moment when its iterator was made, in order. An observer that does not keep
+/// up loses its oldest events beyond ``capacity``. The sequence ends when the
+/// manager is closed.
 public final class SyncEvents: AsyncSequence, Sendable {
-  /// What it is a sequence of.
+  /// The elements of the sequence.
   public typealias Element = SyncEvent
-  /// What an observer takes the events from.
+  /// The iterator of one observer.
   public typealias AsyncIterator = AsyncStream<SyncEvent>.Iterator
 
   /// How many events are kept for an observer that does not keep up.
@@ -23,10 +23,10 @@ public final class SyncEvents: AsyncSequence, Sendable {
 
   private let shared = Mutex(Shared())
 
-  /// Nobody observes yet.
+  /// Creates a sequence without observers.
   public init() {}
 
-  /// Where the document stands; that of an application never changes.
+  /// The state of the document; that of an application never changes.
   public var state: DocumentSyncState { shared.withLock { $0.state } }
 
   /// The events from now on.
@@ -40,10 +40,10 @@ public final class SyncEvents: AsyncSequence, Sendable {
     observe(\.states) { $0.state }
   }
 
-  /// Tells everybody.
+  /// Sends an event to all observers.
   func send(_ event: SyncEvent) { shared.withLock { $0.events.send(event) } }
 
-  /// Notes the document's state, and tells everybody if it is another.
+  /// Sets the document's state, and tells all observers if it has changed.
   func enter(_ state: DocumentSyncState) {
     shared.withLock { shared in
       guard shared.state != state else { return }
@@ -53,14 +53,14 @@ public final class SyncEvents: AsyncSequence, Sendable {
     }
   }
 
-  /// Ends every observer's sequence, and those to come.
+  /// Ends the sequences of all observers, and of those to come.
   func finish() {
-    // Outside the lock, which the observers' ends take.
+    // Outside the lock: ending an observer's sequence takes it.
     let ends = shared.withLock { [$0.events.close(), $0.states.close()] }
     for end in ends { end() }
   }
 
-  /// - Parameter first: What the observer is told at once.
+  /// - Parameter first: The element that the observer gets at once.
   private func observe<Element: Sendable>(
     _ list: WritableKeyPath<Shared, Observers<Element>> & Sendable,
     _ first: (Shared) -> Element?
@@ -82,7 +82,7 @@ public final class SyncEvents: AsyncSequence, Sendable {
   }
 }
 
-/// Those who are told of one kind of thing.
+/// The observers of one kind of element.
 fileprivate struct Observers<Element: Sendable> {
   private var continuations: [UInt64: AsyncStream<Element>.Continuation] = [:]
   private var next: UInt64 = 0
@@ -92,7 +92,7 @@ fileprivate struct Observers<Element: Sendable> {
     for continuation in continuations.values { continuation.yield(element) }
   }
 
-  /// Adds an observer; `nil` if there will be nothing to be told.
+  /// Adds an observer; `nil` if no elements will come any more.
   mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> UInt64? {
     guard !isClosed else { return nil }
     next += 1
@@ -102,7 +102,8 @@ fileprivate struct Observers<Element: Sendable> {
 
   mutating func remove(_ number: UInt64) { continuations[number] = nil }
 
-  /// Takes no more observers; what is returned ends those that there are.
+  /// Takes no more observers; the returned function ends the sequences of the
+  /// present ones.
   mutating func close() -> @Sendable () -> Void {
     isClosed = true
     defer { continuations = [:] }

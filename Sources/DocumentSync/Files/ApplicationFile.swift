@@ -1,6 +1,7 @@
 import SyncModel
 
-/// `application.<root id>.json`: what a shared directory belongs to.
+/// `application.<root id>.json`: the application that a shared directory
+/// belongs to.
 struct ApplicationFile: Hashable, Codable {
   var formatVersion = FormatVersion.current
   var application: String
@@ -15,7 +16,7 @@ struct ApplicationFile: Hashable, Codable {
   var userInfo: SyncUserInfo?
 }
 
-/// `ClientDevices/<client>.<revision>.json`: what a client says about itself.
+/// `ClientDevices/<client>.<revision>.json`: a client's description of itself.
 struct ClientFile: Hashable, Codable {
   var client: ClientIdentifier
   var description: String
@@ -30,11 +31,10 @@ struct ClientFile: Hashable, Codable {
   var leftMilliseconds: Int64?
 }
 
-/// `ClientDevices/<client>.removed.<hash>.json`: somebody has removed a
-/// client.
+/// `ClientDevices/<client>.removed.<hash>.json`: the removal of a client.
 struct ClientRemovalFile: Hashable, Codable {
   var client: ClientIdentifier
-  /// Who did it.
+  /// The client that removed it.
   var by: ClientIdentifier
   var byDescription: String
   var removedMilliseconds: Int64

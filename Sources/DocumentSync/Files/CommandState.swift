@@ -1,8 +1,8 @@
 import Foundation
 import SyncModel
 
-/// What all the commands that a store has processed come to. It is kept in
-/// the store, and goes along with its snapshots.
+/// The result of all commands that a store has processed. The store keeps it,
+/// and its snapshots contain it.
 struct CommandState: Hashable, Codable {
   /// A command that retires a client.
   struct Retirement: Hashable, Codable {
@@ -10,11 +10,12 @@ struct CommandState: Hashable, Codable {
     var reason: RetirementReason
     /// The revision of the client's newest marker that the author had seen.
     var lastRevision: UInt64
-    /// Who said so, and the number and the stamp of the command.
+    /// The author, the number and the stamp of the command.
     var author: ClientIdentifier
     var number: UInt64
     var stamp: HybridTime
-    /// The number of the client's last change set, where it said so itself.
+    /// The number of the client's last change set, if the command names it and
+    /// its author is the client itself or has taken its place.
     var changeHead: UInt64?
 
     /// The order in which retirements count.
@@ -23,7 +24,7 @@ struct CommandState: Hashable, Codable {
     }
   }
 
-  /// How far the commands of the client are whose state this is.
+  /// How far the commands of this store's own client are.
   struct Own: Hashable, Codable {
     var client: ClientIdentifier
     /// The last one that was given a number.
@@ -32,18 +33,18 @@ struct CommandState: Hashable, Codable {
     var published: VersionVector.Entry?
   }
 
-  /// The generation that all this is about: each numbers its commands anew.
+  /// The generation that all this is about: each numbers its commands from 1.
   var generation: IntegrityKey
   /// The last command of each other client that was processed.
   var processed = VersionVector()
-  /// The own ones.
+  /// The commands of the own client.
   var own: Own
   /// In order.
   var retirements: [Retirement] = []
-  /// The generation that takes this one's place, once a command said so.
+  /// The generation that takes this one's place, once a command has named it.
   var reset: SyncCommand.Reset?
-  /// The change sets of which others need a whole store that contains them.
-  /// A set; `nil` for none.
+  /// The change sets for which other clients need a whole store that contains
+  /// them; `nil` for none.
   var wanted: Set<SyncCommand.Upload>?
   /// The greatest stamp of a command that was processed.
   var latest = HybridTime.zero
@@ -60,7 +61,7 @@ struct CommandState: Hashable, Codable {
     return commands
   }
 
-  /// Whether the client whose state this is has said that it goes.
+  /// Whether the own client has announced that it leaves.
   var hasLeft: Bool { retirements.contains { $0.client == own.client && $0.author == own.client } }
 
   /// Takes in a command that is the next one of its author.
@@ -74,7 +75,7 @@ struct CommandState: Hashable, Codable {
         author: file.client, number: file.number, stamp: file.stamp,
         changeHead: retire.client == file.client || retire.reason == .replaced
           ? retire.changeHead : nil)
-      // A whole store that was taken over may have said so before.
+      // A whole store that was taken over may have contained it.
       if !retirements.contains(retirement) { retirements.append(retirement) }
       retirements.sort { $0.precedes($1) }
     }
@@ -89,9 +90,9 @@ struct CommandState: Hashable, Codable {
   /// Takes in what another store of the generation has processed.
   ///
   /// - Parameter lowestKept: The least number of a client's commands that was
-  ///   not cleared away. Where the next one to process is still there, or is
-  ///   about to come, it is left to be processed. `nil` if all that the other
-  ///   has processed counts.
+  ///   not cleared away. If the next command to process is still there, or is
+  ///   about to arrive, it is left to be processed. With `nil`, everything that
+  ///   the other store has processed counts.
   mutating func formUnion(
     _ other: CommandState, lowestKept: ((ClientIdentifier) -> UInt64)? = nil
   ) {
@@ -120,11 +121,11 @@ struct CommandState: Hashable, Codable {
     return Array(try encoder.encode(self))
   }
 
-  /// What a store keeps, or the beginning of a generation's.
+  /// The state that a store keeps, or the empty state of a new generation.
   ///
-  /// If it was that of another client, a snapshot's or that of a former
-  /// incarnation, what that one had published is one of the others' by now,
-  /// and what it had not is not to be.
+  /// If it is the state of another client, that of a snapshot or of a former
+  /// incarnation, the commands that this client had published count as those of
+  /// another client now, and those that it had not published are dropped.
   static func decoded(
     _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier
   ) throws -> CommandState {

@@ -1,5 +1,5 @@
-/// What this software can read, as files of the shared directory state what
-/// they need.
+/// What this software can read. Files of the shared directory state what a
+/// reader needs.
 enum FormatVersion {
   /// The version of the directory's format that is written.
   static let current = 1

@@ -1,7 +1,7 @@
 import SyncModel
 import SyncStore
 
-/// `generation.<ordinal>.<integrity key>.json`: one life of a document.
+/// `generation.<ordinal>.<integrity key>.json`: one generation of a document.
 struct GenerationFile: Hashable, Codable {
   /// The shared directory as its creator knew it; the headers of all files
   /// of this generation carry it.
@@ -20,11 +20,12 @@ struct GenerationFile: Hashable, Codable {
   var userInfo: SyncUserInfo?
 }
 
-/// `deleted.<ordinal>.<client>.json`: the end of a document.
+/// `deleted.<ordinal>.<client>.json`: the deletion of a document.
 struct TombstoneFile: Hashable, Codable {
   var root: RootIdentifier
   var document: DocumentName
-  /// The generation that was deleted; those before it are as well.
+  /// The ordinal of the generation that was deleted; those before it are
+  /// deleted as well.
   var ordinal: UInt64
   var client: ClientIdentifier
   /// What the client is called.
@@ -33,7 +34,7 @@ struct TombstoneFile: Hashable, Codable {
 }
 
 extension GenerationFile {
-  /// What a binding says of its generation.
+  /// Creates the file from what a binding contains about its generation.
   init(of binding: StoreBinding) {
     self.init(
       root: binding.root, document: binding.document, identifier: binding.documentIdentifier,

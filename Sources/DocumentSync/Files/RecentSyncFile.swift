@@ -24,11 +24,11 @@ struct RecentSyncFile: Hashable, Codable {
     var hash: ContentHash
   }
 
-  /// A client that is retired, and what is left of it.
+  /// A client that is retired, and which of its files are left.
   struct Retired: Hashable, Codable {
     var client: ClientIdentifier
-    /// Up to which number its change sets are applied; `nil` as long as not
-    /// everybody has stopped.
+    /// The number up to which its change sets are applied; `nil` as long as not
+    /// every member has stopped.
     var cut: UInt64?
     /// The least numbers of its change sets and of its commands that were
     /// not cleared away.
@@ -48,7 +48,7 @@ struct RecentSyncFile: Hashable, Codable {
   var changeHead: VersionVector.Entry?
   /// The last command of its own.
   var commandHead: VersionVector.Entry?
-  /// What it has durably applied of the others.
+  /// The change sets of others that it has durably applied.
   var applied: VersionVector
   /// The commands that it has processed, its own among them.
   var commandsApplied: VersionVector
@@ -67,17 +67,17 @@ struct RecentSyncFile: Hashable, Codable {
   /// What it is waiting for.
   var waiting: [SyncWait]
   var readerVersion = FormatVersion.reader
-  /// By its own clock; decides nothing.
+  /// By its own clock; it decides nothing.
   var milliseconds: Int64
 }
 
 extension RecentSyncFile {
-  /// The clients of whom a marker says that they are retired, unless another
-  /// one of which nothing is missing that the first knew of says nothing of it:
-  /// who was absent and has shown itself is back.
+  /// The clients that a marker lists as retired, unless the author of another
+  /// marker has processed at least the same commands and does not list them: a
+  /// client that was absent and has shown itself is back.
   ///
-  /// - Parameter countsOwn: Whether a client's own marker says that it is back;
-  ///   so does that of one that has left.
+  /// - Parameter countsOwn: Whether a client's own marker shows that it is
+  ///   back. So does that of a client that has left.
   static func retired(
     by markers: [RecentSyncFile], countsOwn: Bool = true
   ) -> Set<ClientIdentifier> {
@@ -86,7 +86,7 @@ extension RecentSyncFile {
     }
     var retired: Set<ClientIdentifier> = []
     for (marker, clients) in zip(markers, said) where !clients.isSubset(of: retired) {
-      // Looked for once for all that one marker says.
+      // Looked for once for all clients that one marker lists.
       let knowing = markers.indices.filter {
         markers[$0].commandsApplied.contains(marker.commandsApplied)
       }
@@ -101,11 +101,11 @@ extension RecentSyncFile {
   }
 }
 
-// What others have written may say anything: what is counted and added up is
-// within bounds once it is read.
+// Files of other devices may contain any numbers: those that are counted and
+// added up are within bounds once they are read.
 
 extension RecentSyncFile.WholeStore {
-  /// The longest file that one may be.
+  /// The greatest length of a whole store's file.
   static let greatestByteCount = 1 << 40
 
   init(from decoder: any Decoder) throws {

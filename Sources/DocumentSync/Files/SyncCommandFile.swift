@@ -7,7 +7,7 @@ struct SyncCommandFile: Hashable, Codable {
   var document: DocumentName
   var generation: IntegrityKey
   var client: ClientIdentifier
-  /// Among the client's commands, from 1.
+  /// Its number among the client's commands, from 1.
   var number: UInt64
   /// The hash of the client's previous command.
   var previous: ContentHash?
@@ -16,17 +16,17 @@ struct SyncCommandFile: Hashable, Codable {
   var command: SyncCommand
 }
 
-/// What a command says. Exactly one of the parts is there, the one of its
-/// kind; a kind that is not known has none.
+/// The content of a command. It has exactly one of the parts, the one of its
+/// kind; a command of an unknown kind has none.
 struct SyncCommand: Hashable, Codable {
-  /// A client need not be waited for any more.
+  /// The members need not wait for a client any more.
   struct Retire: Hashable, Codable {
     var client: ClientIdentifier
     var reason: RetirementReason
     /// The revision of its newest marker that the author has seen.
     var lastRevision: UInt64
-    /// The number of its last change set, if it says so itself: everything
-    /// up to there is applied.
+    /// The number of its last change set, if the author is the client itself or
+    /// has taken its place: everything up to there is applied.
     var changeHead: UInt64?
   }
 
@@ -37,16 +37,17 @@ struct SyncCommand: Hashable, Codable {
   }
 
   /// The author needs a change set that was cleared away, and no whole store
-  /// gives it. Who has all that was cleared away uploads one.
+  /// contains it. A client that has everything that was cleared away uploads
+  /// one.
   struct Upload: Hashable, Codable {
     /// The client whose change set it is.
     var client: ClientIdentifier
     var number: UInt64
   }
 
-  /// Something that means something to the application.
+  /// A command for the application.
   struct Application: Hashable, Codable {
-    /// The most bytes that go with one.
+    /// The most bytes of a payload.
     static let payloadLimit = 1 << 20
     /// The most bytes of a name.
     static let nameLimit = 1 << 10
@@ -108,20 +109,20 @@ struct SyncCommand: Hashable, Codable {
   }
 }
 
-/// Why a client need not be waited for any more. Open: later versions may
-/// add their own.
+/// Why the members need not wait for a client any more. Open: later versions
+/// may add their own.
 public struct RetirementReason: RawRepresentable, Hashable, Sendable, Codable {
   /// The reason's name.
   public let rawValue: String
   /// A reason of the given name.
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// It was not seen for long. A marker of it that is newer than the command
-  /// knew of shows that it is there, and nothing comes of the command.
+  /// It was not seen for long. A marker of it that is newer than the one that
+  /// the command names shows that it is there, and the command has no effect.
   public static let absent = RetirementReason(rawValue: "absent")
   /// A user removed it.
   public static let removed = RetirementReason(rawValue: "removed")
-  /// It went by itself.
+  /// It left by itself.
   public static let left = RetirementReason(rawValue: "left")
   /// A new incarnation of its store took its place.
   public static let replaced = RetirementReason(rawValue: "replaced")

@@ -5,12 +5,12 @@ import SyncModel
 /// What one application keeps in one shared directory: its clients and its
 /// documents.
 ///
-/// A thin way in: each method runs one operation on the manager's queue and
-/// throws ``SyncError``. Cancelling the calling task cancels the operation.
+/// Each method runs one operation on the manager's queue and throws
+/// ``SyncError``. Cancelling the calling task cancels the operation.
 public final class ApplicationSyncManager: Sendable {
   /// The shared directory.
   public let directory: any SharedDirectory
-  /// The application; `nil` accepts whichever the directory belongs to.
+  /// The application; `nil` accepts any that the directory belongs to.
   public let applicationIdentifier: String?
   /// What operations need from the world.
   public let environment: SyncEnvironment
@@ -18,7 +18,8 @@ public final class ApplicationSyncManager: Sendable {
   public let events: SyncEvents
   private let queue = OperationQueue()
 
-  /// Names the directory and the application; touches nothing.
+  /// Creates a manager of a directory and an application; reads and writes
+  /// nothing.
   public init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     events: SyncEvents = SyncEvents(), environment: SyncEnvironment = SyncEnvironment()
@@ -35,8 +36,8 @@ public final class ApplicationSyncManager: Sendable {
   /// With `createIfMissing`, a directory that holds no application yet gets
   /// one; otherwise that is the error `applicationMissing`.
   ///
-  /// - Parameter descriptions: What else to note of the client, and of the
-  ///   application if it is created.
+  /// - Parameter descriptions: What else to note about the client, and about
+  ///   the application if it is created.
   @discardableResult
   public func register(
     _ client: ClientIdentifier, description: String, ancestor: ClientIdentifier? = nil,
@@ -106,17 +107,17 @@ public final class ApplicationSyncManager: Sendable {
       ListClientsOperation(directory: directory, environment: environment), onProgress)
   }
 
-  /// Deletes a document: first a tombstone, by which the others are told,
-  /// then its files. Their stores stay as they are, with all edits.
+  /// Deletes a document: first publishes a tombstone, which tells the others,
+  /// then removes its files. Their stores stay as they are, with all edits.
   ///
   /// A call that was interrupted is completed by repeating it. Errors:
   /// `documentMissing`.
   ///
   /// - Parameters:
-  ///   - client: Who deletes it.
+  ///   - client: The client that deletes it.
   ///   - description: What that client is called; its host's name if `nil`.
-  ///   - preview: Whether nothing is changed, and the report says what would
-  ///     be.
+  ///   - preview: Whether to change nothing, and to report what would be
+  ///     removed.
   @discardableResult
   public func deleteDocument(
     _ identifier: String, by client: ClientIdentifier, described description: String? = nil,
@@ -130,9 +131,9 @@ public final class ApplicationSyncManager: Sendable {
       onProgress)
   }
 
-  /// Removes all that the application keeps in the directory. Only the
-  /// tombstones of the documents stay, by which others are told, and files
-  /// that are none of ours, which the report names.
+  /// Removes everything that the application keeps in the directory. Only the
+  /// tombstones of the documents stay, which tell the others, and files that do
+  /// not belong to DocumentSync, which the report names.
   ///
   /// A call that was interrupted is completed by repeating it. The parameters
   /// are those of ``deleteDocument(_:by:described:preview:onProgress:)``.
@@ -152,7 +153,7 @@ public final class ApplicationSyncManager: Sendable {
   /// Checks every file of the shared directory against every rule, and
   /// changes nothing in it.
   ///
-  /// What is wrong is in the report and is not thrown.
+  /// The report contains what is wrong; it is not thrown.
   public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
     try await run(
       VerifyDirectoryOperation(

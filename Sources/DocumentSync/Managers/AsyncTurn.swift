@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets one task at a time go on, in the order in which they came.
+/// Lets one task at a time continue, in the order in which the tasks came.
 final class AsyncTurn: Sendable {
   private struct Waiter {
     var number: UInt64
@@ -10,7 +10,7 @@ final class AsyncTurn: Sendable {
   private struct State {
     var isTaken = false
     var waiting: [Waiter] = []
-    /// Those that were cancelled before they had begun to wait.
+    /// The tasks that were cancelled before they had begun to wait.
     var cancelled: Set<UInt64> = []
     var next: UInt64 = 0
   }
@@ -20,7 +20,7 @@ final class AsyncTurn: Sendable {
   /// How many wait for their turn.
   var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-  /// Waits for the turn, has `body` run, and gives the turn on.
+  /// Waits for the turn, runs `body`, and passes the turn on.
   ///
   /// Throws `CancellationError` at once if the task is cancelled while it
   /// waits; `body` is not called then.
@@ -35,7 +35,7 @@ final class AsyncTurn: Sendable {
       defer { state.next += 1 }
       return state.next
     }
-    // Of one that came too late nothing is to stay.
+    // A cancellation that came too late must leave nothing behind.
     defer { state.withLock { _ = $0.cancelled.remove(number) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

@@ -2,8 +2,8 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// Commands that mean something to the application: an instruction to the
-/// same application on all other devices of the document.
+/// Commands for the application: instructions to the same application on all
+/// other devices of the document.
 ///
 /// None of these waits for a synchronization that is under way.
 extension DocumentSyncManager {
@@ -39,8 +39,7 @@ extension DocumentSyncManager {
   /// The commands of others that the application has not acknowledged, in
   /// the order in which they are to be carried out.
   ///
-  /// They stay, also when the application ends, until
-  /// ``acknowledgeCommand(_:)``.
+  /// They stay, even if the application ends, until ``acknowledgeCommand(_:)``.
   public func pendingCommands() async throws -> [CommandEvent] {
     try await use("list the commands") { try $0.pendingEvents() }
   }

@@ -2,10 +2,11 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// The conflict journal of the store, and what decides conflicts.
+/// The conflict journal of the store, and the answers and policies that decide
+/// conflicts.
 ///
 /// None of these waits for a synchronization that is under way, not even for
-/// one that waits for an answer. Answers and what is put back are ordinary
+/// one that waits for an answer. Answers and restored values are ordinary
 /// edits: the next step or the next synchronization sends them.
 extension DocumentSyncManager {
   /// The entries of the journal, the newest first.
@@ -26,16 +27,16 @@ extension DocumentSyncManager {
   /// Answers an open question.
   ///
   /// Errors: `noSuchConflict`; `conflictNotOpen` if it was decided before;
-  /// `editRefused`, with nothing changed, if a constraint is against it.
+  /// `editRefused`, with nothing changed, if a constraint refuses the edit.
   public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) async throws {
     try await use("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
   }
 
-  /// Puts back what lost.
+  /// Restores the side that lost.
   ///
   /// Errors as for ``resolveConflict(_:by:)``.
   ///
-  /// - Parameter side: Which of the two, where neither stands.
+  /// - Parameter side: Which of the two sides, if neither is shown.
   public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) async throws {
     try await use("restore the conflict") { try $0.restoreConflict(number, side: side) }
   }
@@ -57,13 +58,13 @@ extension DocumentSyncManager {
   /// store is open; `nil` removes it.
   ///
   /// It is called within the transaction that merges, and must not use the
-  /// store. Where it throws, or gives what the column refuses, the conflict
-  /// stays open in the journal and the synchronization goes on.
+  /// store. If it throws, or returns a value that the column refuses, the
+  /// conflict stays open in the journal and the synchronization goes on.
   public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
     store.setResolver(name, resolver)
   }
 
-  /// Does something with the store that waits for no synchronization.
+  /// Runs work on the store that does not wait for a synchronization.
   func use<Output: Sendable>(
     _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {

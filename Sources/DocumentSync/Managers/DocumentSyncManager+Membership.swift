@@ -1,20 +1,21 @@
 import SyncModel
 import SyncStore
 
-/// Who takes part in the document.
+/// Leaving the document, and removing and describing its clients.
 extension DocumentSyncManager {
   /// Takes the store out of sync: it becomes an ordinary database again, with
   /// all rows that it shows. The manager can only be closed afterwards.
   ///
-  /// What was not published is published first, and the others are told, so
-  /// that nobody waits for this client. Errors: `directoryAway` and others of
-  /// a directory that is not there, unless it is abandoned;
-  /// `confirmationNeeded` if something would be gone that only bookkeeping
-  /// holds, which ``LocalStore/removalLoss()`` names. Nothing is changed then.
+  /// It first publishes unpublished edits, and tells the others that they need
+  /// not wait for this client. Errors: `directoryAway` and others of a
+  /// directory that is not there, unless it is abandoned; `confirmationNeeded`
+  /// if something would be lost that only the bookkeeping contains, which
+  /// ``LocalStore/removalLoss()`` lists. Nothing is changed then.
   ///
   /// - Parameters:
-  ///   - abandoning: Whether to go without publishing and without a word.
-  ///   - isConfirmed: Whether somebody has agreed to the loss.
+  ///   - abandoning: Whether to leave without publishing and without telling
+  ///     the others.
+  ///   - isConfirmed: Whether the loss was agreed to.
   @discardableResult
   public func leave(
     abandoning: Bool = false, isConfirmed: Bool = false,
@@ -29,9 +30,9 @@ extension DocumentSyncManager {
     return report
   }
 
-  /// Removes another client from the document, so that nobody waits for it
-  /// any more. What it has published stays; should it return, it goes on as a
-  /// new client. Errors: `clientMissing`.
+  /// Removes another client from the document, so that the other members stop
+  /// waiting for it. Everything that it has published stays; if it returns, it
+  /// continues as a new client. Errors: `clientMissing`.
   @discardableResult
   public func removeClient(
     _ client: ClientIdentifier, onProgress: SyncProgressHandler? = nil
@@ -45,8 +46,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// Says something else about this client: what it is called, or what is
-  /// noted of it. What is `nil` stays.
+  /// Changes what this client is called, or what is noted about it. A part that
+  /// is `nil` stays as it is.
   public func describeClient(
     _ description: String? = nil, userInfo: SyncUserInfo? = nil,
     onProgress: SyncProgressHandler? = nil

@@ -1,9 +1,10 @@
 import SyncModel
 
-/// What is asked when the document is not what it was.
+/// The questions to the delegate, if the document was deleted or replaced, or
+/// this client was removed.
 extension DocumentSyncManager {
-  /// Runs `body`, and once more after a question was answered so that it can
-  /// go on.
+  /// Runs `body`, and once more if the answer to a question allows it to
+  /// continue.
   func asking<Output>(_ body: () async throws -> Output) async throws -> Output {
     do {
       let output = try await body()
@@ -21,7 +22,7 @@ extension DocumentSyncManager {
     }
   }
 
-  /// What became of the document; nobody is asked, and nothing is changed.
+  /// What became of the document; it asks no delegate and changes nothing.
   /// Errors: those of a directory or a document that is not there.
   public func findStanding(
     onProgress: SyncProgressHandler? = nil
@@ -31,7 +32,7 @@ extension DocumentSyncManager {
       onProgress: onProgress)
   }
 
-  /// Looks after the document, and asks if it is not what it was.
+  /// Checks the document, and asks the delegate if it was deleted or replaced.
   func askAfterDocument() async throws {
     try await asking {
       try await run(
@@ -40,8 +41,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// Returns if there is a point in trying again; otherwise throws what the
-  /// caller is to be told.
+  /// Returns if the call should be tried again; otherwise throws the error for
+  /// the caller.
   private func answer(_ error: SyncError) async throws {
     switch error.code {
     case .documentDeleted, .documentReplaced:
@@ -50,7 +51,7 @@ extension DocumentSyncManager {
       events.enter(.removed)
       try await answer(error, to: .clientRemoved(identifier: binding.documentIdentifier))
     case .setUpUnfinished:
-      // What was decided the last time was interrupted.
+      // An interruption stopped what was decided the last time.
       try await createAgain()
     default: throw error
     }
@@ -60,7 +61,7 @@ extension DocumentSyncManager {
     let identifier = binding.documentIdentifier
     switch standing {
     case .current:
-      // Somebody else's question was answered meanwhile.
+      // Another call's question was answered meanwhile.
       return
     case .deleted(let deletion):
       if events.state != .deleted(deletion) {
@@ -78,8 +79,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// - Parameter generation: What takes the place of the store's generation,
-  ///   if anything does.
+  /// - Parameter generation: The generation that takes the place of the
+  ///   store's, if there is one.
   private func answer(
     _ error: SyncError, to question: SyncQuestion, about generation: IntegrityKey? = nil
   ) async throws {
@@ -99,7 +100,7 @@ extension DocumentSyncManager {
       try await use("go on as a new device") { try StoreRecords($0).noteRejoins() }
     case .merge:
       guard let generation else { throw error }
-      // The synchronization does it, and tells of it.
+      // The synchronization merges, and reports it.
       try await use("merge into the other document") {
         try StoreRecords($0).noteMerging(into: generation)
       }
@@ -115,8 +116,8 @@ extension DocumentSyncManager {
 }
 
 extension SyncEvents {
-  /// Asks the delegate; without one the usual decision is taken. What is not
-  /// possible counts as ``SyncDecision/stop``.
+  /// Asks the delegate; without one, takes the usual decision. An impossible
+  /// decision counts as ``SyncDecision/stop``.
   func decision(
     of delegate: (any SyncDelegate)?, on question: SyncQuestion, before: DocumentSyncState
   ) async -> SyncDecision {

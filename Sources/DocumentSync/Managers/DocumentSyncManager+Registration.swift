@@ -4,28 +4,31 @@ import SyncModel
 import SyncStore
 
 extension DocumentSyncManager {
-  /// Has the database at `path` be the document, whatever that takes: opens
-  /// it if it is under sync; otherwise joins the document that is in the
-  /// directory, or creates it from the database that is at `path`.
+  /// Makes the database at `path` the document: opens it if it is under sync;
+  /// otherwise joins the document that is in the directory, or creates it from
+  /// the database at `path`.
   ///
-  /// The delegate is asked where there is something to decide; see
-  /// ``SyncQuestion`` for what is done without one. Of two devices that create
-  /// the document at the same moment one finds the other's, and is asked as if
-  /// it had been there before; if neither does, the next synchronization of one
-  /// takes over the other's, with the rows. A store that is under sync is opened also while
-  /// the directory is away. Errors, besides those of
+  /// It asks the delegate if there is something to decide; see ``SyncQuestion``
+  /// for the decision without one. If two devices create the document at the
+  /// same moment, one finds the other's document, and its delegate is asked as
+  /// if that had been there before; if neither finds the other's, the next
+  /// synchronization of one device takes over the other's document, with the
+  /// rows. A store that is under sync is opened even while the directory is
+  /// away. Errors, besides those of
   /// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``
-  /// and ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``:
+  /// and
+  /// ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``:
   /// `applicationMissing`, `documentMissing`, `documentDeleted`, `fileExists`
-  /// for what was not to be; nothing is changed then.
+  /// if the document is neither created nor joined; nothing is changed then.
   ///
   /// - Parameters:
   ///   - application: The application's identifier.
   ///   - document: The identifier by which others find the document.
-  ///   - descriptions: What to note of client, document and application.
+  ///   - descriptions: What to note about client, document and application.
   ///   - configuration: How the document is synchronized if it is created.
-  ///   - delegate: Who decides, now and from now on.
-  ///   - events: Whom to tell, also of the states before there is a manager.
+  ///   - delegate: The delegate that decides, now and later.
+  ///   - events: Where to send the events, also the states before there is a
+  ///     manager.
   public static func register(
     storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
     document: String, descriptions: SyncDescriptions = SyncDescriptions(),
@@ -47,7 +50,7 @@ extension DocumentSyncManager {
   }
 }
 
-/// One registration, from what is there to a manager.
+/// One registration: finds out what exists, and makes a manager.
 private struct DocumentRegistration {
   let path: String
   let directory: any SharedDirectory
@@ -117,9 +120,9 @@ private struct DocumentRegistration {
     return manager
   }
 
-  /// Looks after the document of a store that is under sync. What is not
-  /// there may be there the next time; what was asked and stopped is told by
-  /// the next synchronization.
+  /// Checks the document of a store that is under sync. A directory that is
+  /// away may be back the next time; a question that was answered with
+  /// ``SyncDecision/stop`` is an error of the next synchronization again.
   private func check(_ manager: DocumentSyncManager) async throws {
     let binding = manager.binding
     guard binding.documentIdentifier == document, binding.application == application else {
@@ -151,14 +154,14 @@ private struct DocumentRegistration {
         descriptions: descriptions, configuration: configuration, delegate: delegate,
         events: events, environment: environment, onProgress: onProgress)
     } catch let error as SyncError where error.code == .documentExists {
-      // Somebody else was faster. Both meant the same document.
+      // Another device was faster. Both meant the same document.
       return try await join(afterLosing: true)
     }
   }
 
-  /// - Parameter hasLost: Whether the database was to become the document,
-  ///   and somebody else's has at the same moment: then it is merged, unless
-  ///   there is somebody who decides.
+  /// - Parameter hasLost: Whether the database was to become the document, and
+  ///   another device's has become it at the same moment: then it is merged,
+  ///   unless a delegate decides.
   private func join(afterLosing hasLost: Bool = false) async throws -> DocumentSyncManager {
     var existing = ExistingFile.refuse
     if isFileThere {
@@ -186,7 +189,7 @@ private struct DocumentRegistration {
     return decision
   }
 
-  // MARK: What was not to be
+  // MARK: Errors
 
   private var applicationMissing: SyncError {
     SyncError(

@@ -7,21 +7,22 @@ extension DocumentSyncManager {
   /// Puts the database at `path` under sync as a new document, and uploads
   /// it for others to join.
   ///
-  /// The directory's application is created if it holds none. A call that
-  /// stopped half-way is completed by repeating it. Refused, with nothing
+  /// If the directory holds no application, it creates one. A call that stopped
+  /// half-way is completed by repeating it. It is refused, with nothing
   /// changed, if the store is under sync (`alreadyUnderSync`), cannot be
   /// synchronized (`storeUnsuitable`), or the document is there already
-  /// (`documentExists`: join it instead). That also holds if another device
-  /// creates it at the same time and its document counts: then the database
-  /// is as it was before.
+  /// (`documentExists`: join it instead). It is also refused if another device
+  /// creates the document at the same time and that one counts: then the
+  /// database is as it was before.
   ///
   /// - Parameters:
   ///   - application: The application's identifier.
   ///   - document: The identifier by which others find the document.
   ///   - client: What to call this device; its host name if `nil`.
-  ///   - descriptions: What else to note of client, document and application.
-  ///   - delegate: Who decides from now on.
-  ///   - events: Whom to tell from now on.
+  ///   - descriptions: What else to note about client, document and
+  ///     application.
+  ///   - delegate: The delegate that decides from now on.
+  ///   - events: Where to send the events from now on.
   public static func create(
     storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
     document: String, client: String? = nil, descriptions: SyncDescriptions = SyncDescriptions(),
@@ -45,21 +46,21 @@ extension DocumentSyncManager {
   /// Gets the whole store of a document that is in the directory, and puts
   /// it at `path` under sync.
   ///
-  /// Then it is synchronized for the first time; should that fail, the store
-  /// is there, and can be opened and synchronized again.
+  /// Then it synchronizes the store for the first time; if that fails, the
+  /// store exists, and can be opened and synchronized again.
   ///
-  /// Nothing half-done is ever at `path`. A file that stands there is left
-  /// alone (`fileExists`) unless `existing` says otherwise; then
-  /// ``backup`` tells where it is, ``merged`` what became of its rows if these
-  /// were to be taken along, and ``replaced`` what it had not sent.
+  /// An incomplete store is never at `path`. A file that exists there is left
+  /// alone (`fileExists`) unless `existing` permits to replace it; then
+  /// ``backup`` is its new path, ``merged`` is what became of its rows if these
+  /// were to be merged, and ``replaced`` is what it had not sent.
   ///
   /// - Parameters:
   ///   - document: The identifier; `nil` takes the only document there is.
   ///   - application: The application; `nil` accepts any.
   ///   - client: What to call this device; its host name if `nil`.
-  ///   - descriptions: What else to note of the client.
-  ///   - delegate: Who decides from now on.
-  ///   - events: Whom to tell from now on.
+  ///   - descriptions: What else to note about the client.
+  ///   - delegate: The delegate that decides from now on.
+  ///   - events: Where to send the events from now on.
   public static func join(
     storeAt path: String, directory: any SharedDirectory, document: String? = nil,
     application: String? = nil, client: String? = nil,
@@ -89,8 +90,8 @@ extension DocumentSyncManager {
   /// - Parameters:
   ///   - directory: Where the shared directory is now; `nil` takes the place
   ///     where it was last.
-  ///   - delegate: Who decides from now on.
-  ///   - events: Whom to tell from now on.
+  ///   - delegate: The delegate that decides from now on.
+  ///   - events: Where to send the events from now on.
   public static func open(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
@@ -112,7 +113,7 @@ extension DocumentSyncManager {
 }
 
 extension SyncDescriptions {
-  /// The same, with a name for the client where one is given.
+  /// The same, with a name for the client if one is given.
   fileprivate func naming(_ client: String?) -> Self {
     var descriptions = self
     descriptions.client = client ?? descriptions.client

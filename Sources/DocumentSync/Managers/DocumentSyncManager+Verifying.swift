@@ -6,20 +6,20 @@ extension DocumentSyncManager {
   /// Checks the store and every file of the shared directory against every
   /// rule, and both against each other; changes nothing in either.
   ///
-  /// What is wrong is in the report and is not thrown.
+  /// The report contains what is wrong; it is not thrown.
   public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
     try await run(
       VerifyStoreOperation(storeAt: store.path, directory: directory, environment: environment),
       onProgress: onProgress)
   }
 
-  /// As ``verify(onProgress:)``, for a store that need not be opened before,
-  /// which would need permission to write to it.
+  /// Like ``verify(onProgress:)``, for a store that is not open: opening it
+  /// would need permission to write to it.
   ///
   /// - Parameters:
   ///   - directory: Where the shared directory is now; `nil` takes the place
   ///     where it was last.
-  ///   - events: Whom to tell that it began and ended.
+  ///   - events: Where to send the events of its beginning and its end.
   public static func verify(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     events: SyncEvents = SyncEvents(), environment: SyncEnvironment = SyncEnvironment(),

@@ -21,7 +21,8 @@ public final class DocumentSyncManager: Sendable {
   public let directory: any SharedDirectory
   /// What operations need from the world.
   public let environment: SyncEnvironment
-  /// Where the file is that joining has replaced; `nil` if there was none.
+  /// The path of the backup of a file that joining has replaced; `nil` if there
+  /// was none.
   public let backup: String?
   /// What became of that file's rows, if joining has merged them.
   public let merged: MergedRows?
@@ -31,7 +32,7 @@ public final class DocumentSyncManager: Sendable {
   public let events: SyncEvents
   private let queue: OperationQueue
   let turns: SyncTurns
-  /// For what must not wait for a synchronization.
+  /// For operations that must not wait for a synchronization.
   let journalQueue: OperationQueue
   private let decider = Mutex<ConflictDecider?>(nil)
   let delegate: Mutex<(any SyncDelegate)?>
@@ -71,31 +72,33 @@ public final class DocumentSyncManager: Sendable {
   /// Where the document stands, and each state that it takes from now on.
   public var states: AsyncStream<DocumentSyncState> { events.states() }
 
-  /// Attaches who is asked about conflicts where the policy is `ask`; `nil`
-  /// detaches. It counts from the next synchronization on.
+  /// Sets the decider that is asked about conflicts where the policy is `ask`;
+  /// `nil` removes it. It counts from the next synchronization on.
   public func setDecider(_ decider: ConflictDecider?) {
     self.decider.withLock { $0 = decider }
   }
 
-  /// Attaches who is asked what to do about the document; `nil` detaches.
+  /// Sets the delegate that is asked what to do about the document; `nil`
+  /// removes it.
   public func setDelegate(_ delegate: (any SyncDelegate)?) {
     self.delegate.withLock { $0 = delegate }
   }
 
   /// Sends what was edited here and applies what was edited elsewhere.
   ///
-  /// Without anything to do it lists three folders, now and then asks for the
-  /// lengths of a few files of its own, and reads and writes nothing. If the store or the directory fails half-way, the next call
-  /// continues. What cannot be applied yet is in ``SyncReport/waiting``. If
-  /// the document was deleted, or created again, or this client was removed,
-  /// the delegate decides; see ``SyncQuestion``.
+  /// If there is nothing to do, it lists three folders, now and then asks for
+  /// the lengths of a few files of its own, and reads and writes nothing. If
+  /// the store or the directory fails half-way, the next call continues.
+  /// ``SyncReport/waiting`` lists what cannot be applied yet. If the document
+  /// was deleted, or created again, or this client was removed, the delegate
+  /// decides; see ``SyncQuestion``.
   @discardableResult
   public func synchronize(onProgress: SyncProgressHandler? = nil) async throws -> SyncReport {
     try await synchronize(checksOwnFiles: false, onProgress)
   }
 
-  /// Synchronizes, and checks every file of this client in the directory
-  /// byte for byte; what is missing or damaged is put back.
+  /// Synchronizes, checks every file of this client in the directory byte for
+  /// byte, and puts back those that are missing or damaged.
   @discardableResult
   public func synchronizeThoroughly(
     onProgress: SyncProgressHandler? = nil
@@ -147,8 +150,8 @@ public final class DocumentSyncManager: Sendable {
       onProgress: onProgress)
   }
 
-  /// Clears away at once what nobody needs any more. A synchronization does
-  /// so by itself now and then.
+  /// Clears away at once the files that no device needs any more. A
+  /// synchronization does so by itself now and then.
   @discardableResult
   public func vacuum(onProgress: SyncProgressHandler? = nil) async throws -> VacuumReport {
     try await asking {
@@ -158,12 +161,12 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// Retires clients, so that nobody waits for them any more; gives those for
-  /// whom a command was sent.
+  /// Retires clients, so that the other members stop waiting for them; returns
+  /// those for which a command was sent.
   ///
-  /// A client that is there all the same goes on if it was retired as absent,
-  /// and becomes a new client otherwise; its edits arrive either way. Throws
-  /// `clientUnknown`.
+  /// A client that is in use all the same continues if it was retired as
+  /// absent, and becomes a new client otherwise; its edits arrive either way.
+  /// Throws `clientUnknown`.
   @discardableResult
   public func retire(
     _ selection: RetireOperation.Selection, onProgress: SyncProgressHandler? = nil
@@ -176,10 +179,11 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// Begins the document anew from this store: all others take over what it
-  /// has, and bring along what they have edited and it does not have.
+  /// Begins a new generation of the document from this store: all others take
+  /// over its content, and keep those of their edits that it does not have.
   ///
-  /// The store becomes a new client. Interrupted, the next call completes it.
+  /// The store becomes a new client. If the call is interrupted, the next one
+  /// completes it.
   @discardableResult
   public func reset(onProgress: SyncProgressHandler? = nil) async throws -> StoreBinding {
     try await asking {
@@ -189,15 +193,15 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// Whether the document is complete in the directory. It is not while a
-  /// reset, or its creation from a store that shared it, was begun and
-  /// interrupted; the next synchronization, or reset, completes that.
+  /// Whether the document is complete in the directory. It is not after an
+  /// interrupted reset, or an interrupted creation from a store that shared it;
+  /// the next synchronization, or reset, completes that.
   public func isSetUp() async throws -> Bool {
     try await use("look after the document") { try StoreRecords($0).isSetUp() }
   }
 
   /// Closes the store, after the operations that were begun, and ends the
-  /// events. The manager is of no use afterwards.
+  /// events. The manager cannot be used afterwards.
   public func close() async throws {
     try await run(CloseStoreOperation(store: store, environment: environment))
     events.finish()

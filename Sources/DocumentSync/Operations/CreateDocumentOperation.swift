@@ -6,12 +6,11 @@ import SyncStore
 /// Puts a database under sync as a new document, uploads it, and tells the
 /// others.
 ///
-/// Everything that can be refused is refused before anything is written
-/// anywhere. Then come the application, the store, and only then what others
-/// can see of the document. Interrupted in between, the same call completes
-/// it: the store knows which document it is to be. If another device turns
-/// out to have begun the document at the same time, the store is taken out
-/// of sync again.
+/// It refuses before it writes anything anywhere. Then it writes the
+/// application, then the store, and only then the files by which others see the
+/// document. If it is interrupted in between, the same call completes it: the
+/// store knows which document it is to be. If another device turns out to have
+/// begun the document at the same time, the store is taken out of sync again.
 public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecked Sendable {
   private let path: String
   private let directory: any SharedDirectory
@@ -59,7 +58,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
           : try begin(files)
         let beginning = DocumentBeginning(
           store: store, files: files, turns: turns, descriptions: descriptions)
-        // One that has shared the document takes part in it, whoever begins it.
+        // A store that has shared the document takes part in it, even if
+        // another device begins it.
         let hasShared = store.binding.ancestor != nil
         do {
           try hasShared ? beginning.completeOrYield() : beginning.complete()
@@ -113,7 +113,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
 
   /// Takes the store out of sync, after another device has begun the document
   /// at the same time and its generation counts, or has deleted what was begun:
-  /// then this one's set-up can never be completed. Returns what to throw.
+  /// then this store's set-up can never be completed. Returns the error to
+  /// throw.
   private func undo(_ store: LocalStore, after error: SyncError) throws -> SyncError {
     let isUndone = Result { try store.removeBookkeeping() }
     try store.close()
@@ -125,8 +126,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
       remedy: "Join it, or choose another identifier.", detail: error.detail, underlying: error)
   }
 
-  /// Throws unless the store's set-up was begun by such a call as this one
-  /// and is not complete.
+  /// Throws unless the store's set-up was begun by a call like this one and is
+  /// not complete.
   private func checkInterrupted() throws {
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
     let (binding, isSetUp) = (store.binding, Result { try StoreRecords(store).isSetUp() })

@@ -3,10 +3,10 @@ import SyncModel
 
 /// Deletes a document from a shared directory.
 ///
-/// The tombstone comes first, by which the others are told; then the files of
-/// the document are removed, whoever wrote them. Their stores stay as they
-/// are, with all edits. Interrupted in between, the next call completes it;
-/// repeated, it clears away what has arrived since.
+/// It first publishes the tombstone, which tells the others, then removes the
+/// document's files of all devices. Their stores stay as they are, with all
+/// edits. If it is interrupted in between, the next call completes it; a
+/// repeated call clears away what has arrived since.
 public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let applicationIdentifier: String?
@@ -15,7 +15,7 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
   private let clientDescription: String
   private let isPreview: Bool
 
-  /// Names the document, and who deletes it.
+  /// Names the document, and the client that deletes it.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.

@@ -2,14 +2,14 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Lets the client that a store is say something else about itself, unless
-/// it has said just that before.
+/// Publishes another description of a store's client, unless the present one is
+/// the same.
 public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Sendable {
   private let store: LocalStore
   private let directory: any SharedDirectory
   private let descriptions: SyncDescriptions
 
-  /// Names the store, the directory, and what is said of the client.
+  /// Names the store, the directory, and the description of the client.
   public init(
     store: LocalStore, directory: any SharedDirectory, descriptions: SyncDescriptions,
     environment: SyncEnvironment = SyncEnvironment()

@@ -10,12 +10,12 @@ import SyncStore
 public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchecked Sendable {
   /// The store that belongs to the document.
   final let store: LocalStore
-  /// The shared directory, tried again as the environment says.
+  /// The shared directory, with the environment's retries.
   final let directory: any SharedDirectory
   /// Kept from one operation on the store to the next.
   final let turns: SyncTurns
 
-  /// An operation that does `verb`.
+  /// Creates an operation that does `verb`.
   init(
     _ verb: String, store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment
@@ -47,9 +47,9 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
 }
 
 extension DocumentOperation<StoreBinding> {
-  /// Binds the store to another generation by `goOver`, unless that was done
-  /// and interrupted, and begins the generation in the directory. If another
-  /// one counts by then, the store goes over to that.
+  /// Binds the store to another generation by `goOver`, unless an interrupted
+  /// call has done that, and begins the generation in the directory. If another
+  /// one counts by then, the store goes over to that one.
   final func begin(
     described descriptions: SyncDescriptions, _ files: SharedFiles, goOver: () throws -> Void
   ) throws -> StoreBinding {

@@ -3,17 +3,18 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// What came of getting a whole store.
+/// The result of downloading a whole store.
 public struct DownloadedStore: Sendable {
   /// The store, under sync, at its place.
   public var store: LocalStore
   /// What it was made from.
   public var wholeStore: WholeStoreDescription
-  /// Where the file is that stood in its place, if there was one.
+  /// The path of the backup of the file that was in its place, if there was
+  /// one.
   public var backup: String?
-  /// What became of its rows, if they were merged.
+  /// What became of that file's rows, if they were merged.
   public var merged: MergedRows?
-  /// What it was, if it was under sync and was replaced.
+  /// What that file was, if it was under sync and was replaced.
   public var replaced: ReplacedStore?
 }
 
@@ -21,10 +22,10 @@ public struct DownloadedStore: Sendable {
 /// for a client of its own.
 ///
 /// Takes the one that contains most, checks it, merges the rows of a database
-/// that stands there if that is wanted, and gives it its name in one
-/// step at the very end: nothing half-done is ever at the path, and nothing
-/// stays beside it. What changed since it was uploaded comes with the next
-/// synchronization.
+/// that exists there if that is wanted, and gives it its name in one step at
+/// the very end: an incomplete store is never at the path, and no temporary
+/// file stays beside it. The next synchronization brings what changed since it
+/// was uploaded.
 public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   @unchecked Sendable
 {

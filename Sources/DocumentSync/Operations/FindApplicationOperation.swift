@@ -7,9 +7,9 @@ public struct ApplicationDescription: Hashable, Sendable, Codable {
   public var identifier: String
   /// The identifier of the shared directory.
   public var root: RootIdentifier
-  /// What it is called; `nil` if it does not say.
+  /// What it is called; `nil` if its file does not contain that.
   public var description: String?
-  /// What was noted of it.
+  /// What was noted about it.
   public var userInfo: SyncUserInfo
   /// The client that created it.
   public var creator: ClientIdentifier

@@ -13,8 +13,8 @@ enum DocumentPresence: Sendable {
   case present(DocumentDescription)
 }
 
-/// Looks what a directory has of a document, without taking anything for an
-/// error that an application may decide about.
+/// Finds out what a directory has of a document. A case that an application may
+/// decide about is a result, not an error.
 final class FindDocumentOperation: SyncOperation<DocumentPresence>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let applicationIdentifier: String

@@ -5,12 +5,12 @@ import SyncStore
 /// Takes a store out of sync: it becomes an ordinary database again, with
 /// the schema and the rows that it shows.
 ///
-/// What was not published is published first, and the others are told that
-/// nobody need wait for this client. Then everything of ours goes in one
-/// transaction. Interrupted before that, the store is under sync as before,
-/// and the next call completes it.
+/// It first publishes unpublished edits, and tells the others that they need
+/// not wait for this client. Then it removes everything of DocumentSync in one
+/// transaction. If it is interrupted before that, the store is under sync as
+/// before, and the next call completes it.
 public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Sendable {
-  /// How often edits that are made meanwhile may come in between.
+  /// How many attempts it makes if the store is edited meanwhile.
   private static let attempts = 5
 
   private let abandons: Bool
@@ -19,11 +19,11 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   /// Names the store and the directory.
   ///
   /// - Parameters:
-  ///   - abandons: Whether to go without publishing and without a word, as
-  ///     when the directory is away or the document was deleted.
-  ///   - isConfirmed: Whether somebody has agreed that rows which no table
-  ///     shows, and open questions, go. Otherwise that is refused
-  ///     (`confirmationNeeded`), before anybody is told.
+  ///   - abandons: Whether to leave without publishing and without telling the
+  ///     others, as when the directory is away or the document was deleted.
+  ///   - isConfirmed: Whether the loss of rows that no table shows, and of open
+  ///     questions, was agreed to. Otherwise the operation refuses it
+  ///     (`confirmationNeeded`) before it tells the others.
   public init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, abandons: Bool = false,
     isConfirmed: Bool = false, environment: SyncEnvironment = SyncEnvironment()
@@ -62,27 +62,29 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
     }
   }
 
-  /// Publishes what is not, and tells the others.
+  /// Publishes unpublished edits, and tells the others.
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
     let commands = CommandSteps(files: files, store: store)
     let pass = SyncPass(store: store, files: files, turns: turns, looksBehind: true)
     if try commands.state().hasLeft {
-      // An earlier attempt has said so and came no further.
+      // An earlier attempt has announced it and came no further.
       try pass.tellWithoutFetching()
       guard try store.removalLoss().hasUnpublishedEdits else {
         return try describe(files, &report)
       }
-      // Nobody takes anything more from who has left.
+      // The others take nothing more from a client that has left.
       try store.beginIncarnation(.retired) { $0.isPublished ? .common : .known }
     }
     let synchronization = try pass.run()
-    // What came may have left something that only bookkeeping holds.
+    // The arrived changes may have left something that only the bookkeeping
+    // contains.
     try confirm(try store.removalLoss())
     report.synchronization = synchronization
-    // What an earlier attempt had only kept went out with that.
+    // The pass also sent the farewell if an earlier attempt had only enqueued
+    // it.
     if try !commands.state().hasLeft {
-      // What is noted from here on goes out with the next synchronization.
+      // The next synchronization sends what is enqueued from here on.
       try files.confirmRoot()
       try CommandSteps.enqueueFarewell(of: store)
       report.synchronization?.sent += try pass.run().sent
@@ -116,7 +118,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
 }
 
 extension RemovalLoss {
-  /// What would be gone, as a list of nouns.
+  /// What would be lost, as a list of nouns.
   var sentence: String {
     func counted(_ count: Int, _ noun: String) -> String {
       "\(count) \(noun)\(count == 1 ? "" : "s")"

@@ -20,7 +20,8 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       directory: directory, binding: binding, retirements: [], environment: environment)
   }
 
-  /// - Parameter retirements: What is known of who is a member no more.
+  /// - Parameter retirements: The known retirements, which show which clients
+  ///   are members no more.
   init(
     directory: any SharedDirectory, binding: StoreBinding?,
     retirements: [CommandState.Retirement], environment: SyncEnvironment
@@ -58,8 +59,8 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
     }
   }
 
-  /// Marks those who have a marker in a document that lives, and those who
-  /// are retired there by what the others' markers say.
+  /// Marks the clients that have a marker in a document that was not deleted,
+  /// and those that the others' markers there list as retired.
   private func withMembership(
     _ registered: [ClientDescription], _ files: SharedFiles
   ) throws -> [ClientDescription] {
@@ -83,8 +84,8 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
     }
   }
 
-  /// Whose state another client has continued, and who has no marker, is a
-  /// client no more.
+  /// Marks the clients without a marker whose state another client has
+  /// continued: they are clients no more.
   private static func withoutFormerStates(
     _ clients: [ClientDescription]
   ) -> [ClientDescription] {
@@ -106,7 +107,7 @@ extension ClientDescription {
     if status == .neverSynced { status = .member }
   }
 
-  /// Notes that nobody waits for it.
+  /// Notes that the members do not wait for it any more.
   fileprivate mutating func retire(_ reason: RetirementReason) {
     guard status == .neverSynced || status == .member else { return }
     status = reason == .removed ? .removed : reason == .left ? .left : .retired

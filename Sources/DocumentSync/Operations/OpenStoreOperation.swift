@@ -1,7 +1,8 @@
 import SyncStore
 
-/// Opens a store that is under sync. One that never was is refused; one that
-/// was, and whose document begins anew, is completed when it synchronizes.
+/// Opens a store that is under sync. It refuses a store whose set-up was never
+/// completed. If the interrupted set-up is that of a later generation, the next
+/// synchronization completes it.
 final class OpenStoreOperation: SyncOperation<LocalStore>, @unchecked Sendable {
   private let path: String
 

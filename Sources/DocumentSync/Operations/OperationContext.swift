@@ -1,11 +1,11 @@
-/// What an operation lends to the steps that it is made of: the world, a
-/// way to notice cancellation, and a way to tell how far they have come.
+/// What an operation lends to its steps: its environment, a way to notice
+/// cancellation, and a way to report progress.
 struct OperationContext: Sendable {
   let verb: String
   let environment: SyncEnvironment
   /// Throws once the operation is cancelled.
   let checkCancellation: @Sendable () throws -> Void
-  /// Tells everybody who observes the manager what happened.
+  /// Tells all observers of the manager what happened.
   private(set) var send: @Sendable (SyncEvent) -> Void
   private var changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
 
@@ -18,14 +18,14 @@ struct OperationContext: Sendable {
     changeProgress = { [unowned operation] in operation.report($0) }
   }
 
-  /// The same, without telling how far the work has come.
+  /// The same, without reporting progress.
   var silent: OperationContext {
     var silent = self
     silent.changeProgress = { _ in }
     return silent
   }
 
-  /// The same, without telling what happens.
+  /// The same, without sending events.
   var unheard: OperationContext {
     var unheard = self
     unheard.send = { _ in }
@@ -45,7 +45,7 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// All of the phase is done. How much it was is known by now.
+  /// Reports that all of the phase is done. Its total is known by now.
   func endPhase() {
     report {
       $0.totalCount = max($0.totalCount, $0.completedCount)
@@ -55,7 +55,7 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// Takes the count of something that the store does.
+  /// Reports the count of something that the store does.
   func count(_ done: Int, of total: Int) {
     report {
       $0.completedCount = done
@@ -63,7 +63,7 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// Takes the bytes of something that is written or moved.
+  /// Reports the bytes of something that is written or moved.
   func count(bytes done: Int, of total: Int) {
     report {
       $0.completedBytes = done

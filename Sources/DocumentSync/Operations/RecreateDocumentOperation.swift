@@ -2,12 +2,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Creates a document that was deleted once more, from a store that belonged
-/// to it, with all that this store has.
+/// Creates a deleted document again, from a store that belonged to it, with all
+/// that this store has.
 ///
-/// The store becomes a new client in a generation with the next ordinal.
-/// Interrupted, the next call completes it. Throws `documentReplaced` if
-/// somebody else has created it again, and nothing is changed then.
+/// The store becomes a new client in a generation with the next ordinal. If it
+/// is interrupted, the next call completes it. Throws `documentReplaced` if
+/// another device has created it again; nothing is changed then.
 public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   private let descriptions: SyncDescriptions
 
@@ -35,7 +35,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   private func beginAnew(_ files: SharedFiles) throws {
     var binding = store.binding
     let (applications, documents) = (ApplicationSteps(files), DocumentSteps(files))
-    // The tombstone is what allows it; where it is missing, nothing is.
+    // Only a tombstone allows this.
     guard case .deleted = try documents.standing(of: binding) else {
       try documents.check(binding)
       return

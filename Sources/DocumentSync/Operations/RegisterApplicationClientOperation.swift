@@ -4,9 +4,8 @@ import SyncModel
 /// Registers a client with the application of a shared directory: finds the
 /// application, or creates it, and lets the client describe itself.
 ///
-/// Two clients that create the application unseen by each other both
-/// succeed; the one with the lowest root counts. Repeating it changes
-/// nothing.
+/// Two clients that create the application unseen by each other both succeed;
+/// the one with the lowest root counts. A repeated call changes nothing.
 public final class RegisterApplicationClientOperation: SyncOperation<ApplicationRegistration>,
   @unchecked Sendable
 {
@@ -18,7 +17,7 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   private let createIfMissing: Bool
   private let descriptions: SyncDescriptions
 
-  /// Names what to register where.
+  /// Names the client, and the directory to register it in.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.

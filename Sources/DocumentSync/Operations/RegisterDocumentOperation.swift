@@ -13,8 +13,8 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
     /// Errors: `documentMissing`, which lists those that are there,
     /// `documentAmbiguous`, `documentDeleted`.
     case join(identifier: String?)
-    /// It is not there: begin it as the binding says. Repeating it changes
-    /// nothing. Errors: `documentExists`, `generationReplaced`.
+    /// It is not there: begin it as the binding defines. A repeated call
+    /// changes nothing. Errors: `documentExists`, `generationReplaced`.
     case create(StoreBinding, description: String)
   }
 

@@ -1,12 +1,13 @@
 import SyncDirectory
 import SyncModel
 
-/// Removes all that an application keeps in a shared directory: its
-/// documents, what its clients say of themselves, and last its own file.
+/// Removes everything that an application keeps in a shared directory: its
+/// documents, the descriptions of its clients, and last its own file.
 ///
-/// What stays is what others are told by: the tombstones of the documents,
-/// with the files that say what they were called. Files that are none of ours
-/// stay as well, and are named. Interrupted, the next call completes it.
+/// The tombstones of the documents stay, which tell the others, and with them
+/// the files that contain the documents' names. Files that do not belong to
+/// DocumentSync stay as well, and the report names them. If it is interrupted,
+/// the next call completes it.
 public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let applicationIdentifier: String?
@@ -14,7 +15,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   private let clientDescription: String
   private let isPreview: Bool
 
-  /// Names the directory, and who removes all.
+  /// Names the directory, and the client that removes everything.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
@@ -63,7 +64,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
         let inventory = try steps.bury(
           name, root: root, by: client, described: clientDescription, isPreview: isPreview)
       else {
-        // Nothing by which it could be told what this is.
+        // No file shows what this is.
         report.remaining.append(DirectoryLayout.Document(name).folder.description)
         continue
       }
@@ -77,8 +78,8 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
     report.documents.sort { $0.identifier < $1.identifier }
   }
 
-  /// Removes the rest, the application's file at the very end, so that the
-  /// next call finds what is to be completed.
+  /// Removes the rest, and the application's file at the very end, so that the
+  /// next call can complete an interrupted one.
   private func removeApplication(
     _ files: SharedFiles, _ report: inout RemovalReport
   ) throws {

@@ -2,12 +2,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Removes another client from the document of a store: nobody waits for it
-/// any more.
+/// Removes another client from the document of a store: the other members stop
+/// waiting for it.
 ///
-/// What it has published stays. Should it return, it is told, and goes on as
-/// a new client, with what it had not published. Repeating it changes
-/// nothing.
+/// Everything that it has published stays. If it returns, it is told, and
+/// continues as a new client, with its unpublished edits. A repeated call
+/// changes nothing.
 public final class RemoveClientOperation: DocumentOperation<ClientDescription>, @unchecked Sendable
 {
   private let client: ClientIdentifier
@@ -32,7 +32,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       do {
         try DocumentSteps(files).check(store.binding)
       } catch let error as SyncError where error.code == .generationReplaced {
-        // It goes over first, as with every synchronization.
+        // The store goes over first, as with every synchronization.
         _ = try pass.run()
       }
       let binding = store.binding
@@ -54,7 +54,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
           "There is no client \(client) in the shared directory.",
           remedy: "List the clients, and name one of them.")
       }
-      // Somebody else may have said so before.
+      // Another client may have removed it before.
       _ = try pass.run()
       let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
       if try retire(lastRevision: lastRevision) { _ = try pass.run() }
@@ -67,9 +67,8 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
     }
   }
 
-  /// Keeps the command to be sent, unless somebody has removed the client
-  /// before; says whether it was kept. A client that has no marker is no
-  /// member.
+  /// Enqueues the command, unless the client was removed before; returns
+  /// whether it was enqueued. A client that has no marker is no member.
   private func retire(lastRevision: UInt64?) throws -> Bool {
     guard let lastRevision else { return false }
     let binding = store.binding

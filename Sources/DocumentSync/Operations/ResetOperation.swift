@@ -2,12 +2,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Begins the document anew from this store: another generation takes the
-/// place of the present one, with what this store has.
+/// Resets the document to the content of this store: another generation takes
+/// the place of the present one.
 ///
-/// Publishes what was edited here first, and says in the present generation
-/// which one takes its place. The others go over to it with what they have
-/// edited. Interrupted, the next call completes it.
+/// It first publishes what was edited here, and announces in the present
+/// generation which one takes its place. The others go over to it with their
+/// edits. If it is interrupted, the next call completes it.
 public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   /// Names the store and the directory.
   public init(
@@ -19,24 +19,24 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
       environment: environment)
   }
 
-  /// Begins the document anew.
+  /// Resets.
   public override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }
   }
 
-  /// Says which generation takes the place of the present one, and binds the
-  /// store to it, as a new client.
+  /// Announces which generation takes the place of the present one, and binds
+  /// the store to it, as a new client.
   ///
-  /// The word comes first, since its author is no more once the store is
-  /// bound to the other. Should it end there, the others wait for a
-  /// generation that has not arrived, and go on meanwhile.
+  /// The announcement comes first, since its author exists no more once the
+  /// store is bound to the other. If the operation ends there, the others wait
+  /// for a generation that has not arrived, and go on meanwhile.
   private func goOver(_ files: SharedFiles) throws {
     let pass = SyncPass(store: store, files: files, turns: turns, checksIdentities: false)
     _ = try pass.run()
     let fetched = try pass.fetch()
-    // What is noted from here on goes out with the next synchronization.
+    // The next synchronization sends what is enqueued from here on.
     try files.confirmRoot()
     var generator = environment.generator
     let records = StoreRecords(store)

@@ -2,23 +2,23 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Retires clients of a document: nobody waits for them any more.
+/// Retires clients of a document: the other members stop waiting for them.
 ///
-/// Synchronizes before, so that it knows who is there, and after. It takes
-/// effect when all other members have synchronized.
+/// It synchronizes before, so that it knows the present members, and after. It
+/// takes effect when all other members have synchronized.
 public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unchecked Sendable {
-  /// Whom to retire.
+  /// The clients to retire.
   public enum Selection: Hashable, Sendable {
     /// One client, for a reason.
     case client(ClientIdentifier, RetirementReason)
-    /// Those whose marker has not changed for so many milliseconds, by the
-    /// clock of this device, summed over its own synchronizations.
+    /// Those clients whose marker has not changed for so many milliseconds, by
+    /// the clock of this device, summed over its own synchronizations.
     case notSeen(milliseconds: Int64)
   }
 
   private let selection: Selection
 
-  /// Names the store, the directory and whom to retire.
+  /// Names the store, the directory and the clients to retire.
   public init(
     _ selection: Selection, store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
@@ -29,31 +29,31 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
       environment: environment)
   }
 
-  /// Retires; gives those for whom a command was sent.
+  /// Retires; returns the clients for which a command was sent.
   ///
   /// Throws `clientUnknown` if there is no such member, or if it is this one.
   public override func perform() async throws -> [ClientIdentifier] {
     try await holdingStore { [self] files in
       let pass = SyncPass(store: store, files: files, turns: turns)
       let fetched = try pass.fetch()
-      // What is noted from here on goes out with the next synchronization.
+      // The next synchronization sends what is enqueued from here on.
       try files.confirmRoot()
       let retirement = Retirement(store: store, context: files.context)
       let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
       _ = try pass.send(fetched)
-      // What it means is worked out at once, with a fresh look.
+      // Another pass works out at once what the commands mean.
       if !chosen.isEmpty { _ = try SyncPass(store: store, files: files, turns: turns).run() }
       return chosen
     }
   }
 }
 
-/// Deciding whom to retire, and saying so.
+/// Chooses the clients to retire, and enqueues the commands.
 struct Retirement {
   let store: LocalStore
   let context: OperationContext
 
-  /// Keeps the commands to be sent; gives whom they retire.
+  /// Enqueues the commands; returns the clients that they retire.
   func enqueue(
     _ selection: RetireOperation.Selection, _ members: Members,
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]

@@ -4,11 +4,11 @@ import SyncModel
 
 /// The base of all operations: one way to finish, cancellable at every step.
 ///
-/// A subclass overrides ``perform()`` and nothing else. What that returns or
-/// throws becomes ``result``, exactly once, whatever happens in between;
-/// every error becomes a ``SyncError``. An operation runs once, on an
-/// `OperationQueue` or by calling `start()`; one that was cancelled before
-/// it began never calls ``perform()``.
+/// A subclass overrides ``perform()`` and nothing else. Its value or its error
+/// becomes ``result``, exactly once, whatever happens in between; every error
+/// becomes a ``SyncError``. An operation runs once, on an `OperationQueue` or
+/// by calling `start()`; one that was cancelled before it began never calls
+/// ``perform()``.
 ///
 /// Properties may be read, and `cancel()` called, from any thread.
 open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
@@ -23,7 +23,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     case finished(Result<Output, SyncError>)
   }
 
-  /// Who is told at the end.
+  /// The handlers that wait for the end, and those that observe the progress.
   private struct Audience {
     var completions: [@Sendable (Result<Output, SyncError>) -> Void] = []
     var observers: [SyncProgressHandler] = []
@@ -59,7 +59,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   /// Does the work. Called once, and not if the operation was cancelled
   /// before it began.
   ///
-  /// Work that blocks belongs into ``blocking(_:)``. Long work calls
+  /// Work that blocks belongs in ``blocking(_:)``. Long work calls
   /// ``checkCancellation()`` between its steps.
   open func perform() async throws -> Output {
     throw SyncError(
@@ -80,7 +80,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     try checkCancellation()
     return try await withCheckedThrowingContinuation { continuation in
       thread.async { [self] in
-        // Also while a call on the directory does not come back.
+        // Cancelling works even while a call on the directory does not return.
         let result = DirectoryPatience.result(
           with: { [self] in try checkCancellation() }, of: work)
         continuation.resume(with: result)
@@ -107,13 +107,13 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     }
   }
 
-  /// Tells everybody who observes the manager what happened.
+  /// Tells all observers of the manager what happened.
   public final func send(_ event: SyncEvent) { events?.send(event) }
 
   // MARK: For callers
 
-  /// Whom to tell of the activity and of what happens in it; to be set before
-  /// the operation is started.
+  /// Where to send the activity and what happens in it; to be set before the
+  /// operation is started.
   public final var events: SyncEvents? {
     get { lock.withLock { observersOfAll } }
     set { lock.withLock { observersOfAll = newValue } }
@@ -122,7 +122,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   /// How far the operation has come.
   public final var snapshot: SyncProgress { lock.withLock { current } }
 
-  /// What came of the operation; `nil` until it has finished.
+  /// The result of the operation; `nil` until it has finished.
   public final var result: Result<Output, SyncError>? {
     lock.withLock {
       if case .finished(let result) = state { result } else { nil }
@@ -134,14 +134,14 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     if case .failure(let error) = result { error } else { nil }
   }
 
-  /// Calls `handler` whenever the operation comes further, for the last time
+  /// Calls `handler` whenever the operation makes progress, for the last time
   /// with ``SyncProgress/Phase/finished``.
   public final func observe(_ handler: @escaping SyncProgressHandler) {
     lock.withLock { audience.observers.append(handler) }
   }
 
-  /// The progress as a sequence that ends with the operation. Snapshots that
-  /// nobody has taken yet are replaced by newer ones.
+  /// The progress as a sequence that ends with the operation. A newer snapshot
+  /// replaces one that was not taken yet.
   public final func progressUpdates() -> AsyncStream<SyncProgress> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -227,7 +227,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     task?.cancel()
   }
 
-  /// The one way to finish; what comes after the first time is ignored.
+  /// The one way to finish; calls after the first one are ignored.
   private func finish(with outcome: Result<Output, any Error>) {
     let result = outcome.mapError { SyncError.wrapping($0, operation: verb) }
     let told: (Audience, SyncProgress)? = lock.withLock {
@@ -244,7 +244,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     progress.cancellationHandler = nil
     publish(snapshot, to: audience.observers)
     // Outside the lock: the queue reads our properties in answer. Before the
-    // handlers: whoever they wake finds the queue done with this operation.
+    // handlers: code that they wake finds the queue done with this operation.
     announce("isExecuting")
     announce("isFinished")
     if let activity = lock.withLock({ activity }) {
@@ -264,12 +264,12 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     let total = inBytes ? snapshot.totalBytes : snapshot.totalCount
     if total > 0 {
       // Foundation on Linux multiplies all totals that it is ever given, and
-      // does not survive a product that is too great: the first one stays.
+      // crashes if the product is too great: the first total stays.
       if progress.totalUnitCount == 0 {
         progress.totalUnitCount = Int64(total < 10 ? total * 1_000 : min(total, 1 << 40))
       }
       let completed = inBytes ? snapshot.completedBytes : snapshot.completedCount
-      // What files of others announce may be more than there can be.
+      // Files of other devices may announce impossible lengths.
       let share = min(Double(completed) / Double(total), 1)
       progress.completedUnitCount = Int64((Double(progress.totalUnitCount) * share).rounded())
     }

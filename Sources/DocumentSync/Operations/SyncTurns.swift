@@ -1,10 +1,10 @@
 import Foundation
 
-/// Whose folder is looked at without being asked for: one in turn at each
-/// synchronization.
+/// Chooses the folder that is listed although no marker asks for it: one in
+/// turn at each synchronization.
 ///
 /// Kept in memory. The first turn is drawn at random, so that a program that
-/// synchronizes once and ends comes round to everyone as well.
+/// synchronizes once and ends reaches every folder in time as well.
 public final class SyncTurns: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var next: UInt64
@@ -17,8 +17,8 @@ public final class SyncTurns: Sendable {
     nextFile = Int(next >> 33)
   }
 
-  /// Whether nothing was published before in this process: then what an
-  /// earlier one left unfinished may be cleared away.
+  /// Whether nothing was published before in this process: then unfinished
+  /// files of an earlier process may be cleared away.
   func isFirstPublication() -> Bool {
     lock.withLock {
       defer { hasPublished = true }
@@ -26,9 +26,9 @@ public final class SyncTurns: Sendable {
     }
   }
 
-  /// Which of `total` files are looked at: the last few, which a power cut
-  /// would have struck, and as many others in turn; the following call goes on
-  /// after these.
+  /// Which of `total` files are looked at: the last ``newest``, which a power
+  /// cut would have damaged, and ``inTurn`` others in turn; the following call
+  /// goes on after these.
   func files(of total: Int) -> [Int] {
     let older = max(0, total - Self.newest)
     return lock.withLock {

@@ -4,10 +4,10 @@ import SyncStore
 
 /// Sends what was edited here and applies what was edited elsewhere.
 ///
-/// Checks the binding, lists, reads, checks and applies what is new, seals
-/// and publishes local edits, and tells the others; see ``SyncReport``. One
-/// at a time per store (`storeInUse`). Interrupted at any point, the next
-/// one continues.
+/// Checks the binding, lists, reads, checks and applies what is new, seals and
+/// publishes local edits, and tells the others; see ``SyncReport``. Only one
+/// runs on a store at a time (`storeInUse`). If it is interrupted at any point,
+/// the next one continues.
 public final class SynchronizeOperation: DocumentOperation<SyncReport>, @unchecked Sendable {
   private let checksOwnFiles: Bool
   private let decider: ConflictDecider?
@@ -18,10 +18,10 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///   - turns: Kept from one synchronization of the store to the next.
   ///   - checksOwnFiles: Whether to read every file of this client in the
   ///     directory, and put back those that are damaged.
-  ///   - decider: Who is asked where a policy says so. The operation pauses
-  ///     meanwhile, before anything is published, for no longer than
-  ///     ``SyncEnvironment/decisionTimeLimit`` in all. Without one, or without
-  ///     an answer, the question stays open.
+  ///   - decider: The decider that is asked if a policy requires it. The
+  ///     operation pauses meanwhile, before anything is published, for no
+  ///     longer than ``SyncEnvironment/decisionTimeLimit`` in all. Without one,
+  ///     or without an answer, the question stays open.
   public init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     checksOwnFiles: Bool = false, decider: ConflictDecider? = nil,
@@ -56,8 +56,8 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     SyncPass(store: store, files: files, turns: turns, checksOwnFiles: checksOwnFiles)
   }
 
-  /// Asks what the first half has left to be decided. It is in the journal,
-  /// durably, before.
+  /// Asks the questions that the first half has left to be decided. The journal
+  /// contains them durably before.
   private func ask(
     _ fetched: SyncPass.Fetched, _ context: OperationContext
   ) async throws -> SyncPass.Fetched {

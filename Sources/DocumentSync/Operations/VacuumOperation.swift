@@ -2,11 +2,11 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Clears away what nobody needs any more, at once, and says what is kept for
-/// whose sake.
+/// Clears away at once the files that no device needs any more, and reports
+/// what is kept for which member.
 ///
-/// Synchronizes before. A client clears away its own files only, and what
-/// retired clients left; see ``VacuumReport``.
+/// It synchronizes before. A client clears away only its own files and those
+/// that retired clients left; see ``VacuumReport``.
 public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked Sendable {
   /// Names the store and the directory.
   public init(

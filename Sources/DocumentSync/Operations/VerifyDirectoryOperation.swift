@@ -4,10 +4,10 @@ import SyncModel
 /// Checks every file of a shared directory against every rule, and changes
 /// nothing in it.
 ///
-/// It never stops at what it finds: the result is a ``VerifyReport`` with a
-/// finding for each thing that is wrong. Whole stores are unpacked, one at a
-/// time, in the system's folder for temporary files. It throws if the
-/// directory is away, or if it is cancelled.
+/// It never stops at a finding: the result is a ``VerifyReport`` with a finding
+/// for each thing that is wrong. Whole stores are unpacked, one at a time, in
+/// the system's folder for temporary files. It throws if the directory is away,
+/// or if it is cancelled.
 public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let application: String?

@@ -8,7 +8,7 @@ import SyncStore
 ///
 /// A store and a directory that may only be read are enough. Nothing
 /// synchronizes the store meanwhile (`storeInUse`); a directory that is away is
-/// a finding. Otherwise as ``VerifyDirectoryOperation``.
+/// a finding. Otherwise it works like ``VerifyDirectoryOperation``.
 public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked Sendable {
   private let path: String
   private let directory: (any SharedDirectory)?

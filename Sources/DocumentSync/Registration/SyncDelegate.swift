@@ -1,8 +1,8 @@
-/// Decides what an application alone can decide.
+/// Decides what only an application can decide.
 ///
-/// One function, awaited: it may ask a person and take its time. Nothing was
-/// changed when it is called, nothing is changed meanwhile, and the store may
-/// be edited. Without a delegate, ``SyncQuestion/usualDecision`` is taken.
+/// One function, awaited: it may ask a person and take its time. Nothing is
+/// changed before it is called or meanwhile, and the store may be edited.
+/// Without a delegate, ``SyncQuestion/usualDecision`` counts.
 public protocol SyncDelegate: Sendable {
   /// Answers a question with one of its ``SyncQuestion/possibleDecisions``.
   /// Anything else counts as ``SyncDecision/stop``.
@@ -20,8 +20,8 @@ public enum SyncQuestion: Hashable, Sendable {
   /// The document was deleted: is it to be created again, from the store that
   /// is here? For a store under sync it can be left as well.
   case documentDeleted(identifier: String, DocumentDeletion, isUnderSync: Bool)
-  /// The document is in the directory, and a database of this device's own is
-  /// in the place where it is to be.
+  /// The document is in the directory, and another database of this device is
+  /// at the path where it is to be.
   case databaseInTheWay(identifier: String, path: String)
   /// The document that the store belongs to was deleted and created again
   /// under the same name: are the rows that are here to be merged into it?
@@ -29,7 +29,7 @@ public enum SyncQuestion: Hashable, Sendable {
   /// This client was removed from the document.
   case clientRemoved(identifier: String)
 
-  /// What can be answered, the usual one first.
+  /// The possible answers, the usual one first.
   public var possibleDecisions: [SyncDecision] {
     switch self {
     case .applicationMissing, .documentMissing: [.create, .stop]
@@ -41,15 +41,15 @@ public enum SyncQuestion: Hashable, Sendable {
     }
   }
 
-  /// What is done where nobody decides: what was asked for begins, and
-  /// nothing that is there is given up.
+  /// The decision without a delegate: create what was asked for, never discard
+  /// what exists.
   public var usualDecision: SyncDecision { possibleDecisions[0] }
 }
 
 /// What a delegate answers.
 public enum SyncDecision: String, Hashable, Sendable, Codable, CaseIterable {
-  /// Do nothing: the call throws the error that stands for the question, and
-  /// the next one asks again.
+  /// Do nothing: the call throws the error that the question is about, and the
+  /// next call asks again.
   case stop
   /// Create the application or the document from what is on this device.
   case create
@@ -57,7 +57,7 @@ public enum SyncDecision: String, Hashable, Sendable, Codable, CaseIterable {
   case merge
   /// Take over the document; the file that is there is kept as a backup.
   case replace
-  /// Go on as a new client.
+  /// Continue as a new client.
   case rejoin
   /// Take the store out of sync; it stays as an ordinary database, with all
   /// rows.

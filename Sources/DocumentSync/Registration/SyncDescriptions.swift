@@ -1,22 +1,22 @@
-/// What an application says of itself, of this client and of a document, for
-/// people and for its own use. What is `nil` is left as it is.
+/// What an application notes about itself, this client and a document, for
+/// people and for its own use. A part that is `nil` is left as it is.
 public struct SyncDescriptions: Hashable, Sendable, Codable {
   /// What to call this device; its host name if `nil` at the first time. At
-  /// most 200 characters, none of which is a control character or a line's
-  /// end (`nameUnsuitable`).
+  /// most 200 characters, none of which is a control character or a line break
+  /// (`nameUnsuitable`).
   public var client: String?
-  /// What to note of the client.
+  /// What to note about the client.
   public var clientInfo: SyncUserInfo?
   /// What to call a document that is created; its identifier if `nil`.
   public var document: String?
-  /// What to note of a document that is created.
+  /// What to note about a document that is created.
   public var documentInfo: SyncUserInfo?
   /// What to call an application that is created.
   public var application: String?
-  /// What to note of an application that is created.
+  /// What to note about an application that is created.
   public var applicationInfo: SyncUserInfo?
 
-  /// Joins the parts.
+  /// Creates descriptions from their parts.
   public init(
     client: String? = nil, clientInfo: SyncUserInfo? = nil, document: String? = nil,
     documentInfo: SyncUserInfo? = nil, application: String? = nil,

@@ -1,8 +1,8 @@
-/// What an application notes about itself, a client or a document, for its
-/// own use: names with values that JSON can say.
+/// What an application notes about itself, a client or a document, for its own
+/// use: names with JSON values.
 public typealias SyncUserInfo = [String: SyncUserInfoValue]
 
-/// A value that JSON can say.
+/// A JSON value.
 public enum SyncUserInfoValue: Hashable, Sendable {
   /// Nothing.
   case null
@@ -48,7 +48,7 @@ extension SyncUserInfoValue: Codable {
     do {
       return try container.decode(type)
     } catch {
-      // Of another type, as the following attempts find out.
+      // It is of another type; the following attempts find out which.
       return nil
     }
   }

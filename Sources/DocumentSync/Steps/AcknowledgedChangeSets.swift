@@ -5,18 +5,18 @@ import SyncStore
 /// Own change sets that every member of the document has applied: the store
 /// need not keep their bytes.
 ///
-/// Nobody who is a member will read their files again. A device that joins
-/// from a whole store may, and if a file is missing or damaged by then the
-/// author puts a newer whole store in its place, which contains it.
+/// No member will read their files again. A device that joins from a whole
+/// store may; if a file is missing or damaged by then, the author publishes a
+/// newer whole store, which contains it.
 struct AcknowledgedChangeSets: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
-  /// Gives up the bytes of what every member has applied, once there are so
-  /// many that it is worth reading markers for.
+  /// Drops the bytes of change sets that every member has applied, once there
+  /// are so many that it is worth reading the markers.
   ///
-  /// Without another member everything stays: the files in the directory are
-  /// all that a first one to join could read.
+  /// Without another member it drops nothing: the first device to join could
+  /// read only the files in the directory.
   func forget(_ sealed: [SealedChangeSet], _ listing: MarkerSteps.Listing) throws {
     let published = sealed.filter { $0.isPublished && $0.isKept }
     let bytes = published.reduce(0) { $0 + $1.byteCount }
@@ -40,9 +40,9 @@ struct AcknowledgedChangeSets: StoreSteps {
     try store.forgetSealedBytes(through: reached)
   }
 
-  /// Uploads the whole store if change sets cannot be put back and no whole
-  /// store that was found whole, and is there, contains them. They count as
-  /// cleared away then: who waits for one of them takes the whole store.
+  /// Uploads the whole store if change sets cannot be put back, unless a whole
+  /// store that is there and was found whole contains them. They count as
+  /// vacuumed then: a device that waits for one of them takes the whole store.
   func replace(_ lost: [SealedChangeSet], _ report: inout SyncReport) throws {
     guard let last = lost.map(\.number).max() else { return }
     let client = client

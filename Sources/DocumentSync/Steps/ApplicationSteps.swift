@@ -10,9 +10,9 @@ struct ApplicationSteps {
 
   /// The application that the directory belongs to; `nil` if there is none.
   ///
-  /// Of several files, which two clients made unseen by each other, the one
-  /// of the lowest root counts, on every client alike. So one that cannot be
-  /// read is an error, never passed over.
+  /// If clients made several files, unseen by each other, every client takes
+  /// the one with the lowest root. So a file that cannot be read is an error,
+  /// never passed over.
   func find() throws -> ApplicationFile? {
     let roots = try files.list(.root, as: RootName.self).compactMap { name in
       if case .application(let name) = name { name.root } else { nil }
@@ -63,17 +63,18 @@ struct ApplicationSteps {
     try files.publish(
       mine, as: .application, at: DirectoryLayout.path(of: ApplicationName(root: mine.root)),
       by: client)
-    // Someone else may have done the same in the meantime.
+    // Another client may have done the same in the meantime.
     guard let counts = try find(), counts.root != mine.root else { return (mine, true) }
     try check(counts, is: identifier)
     return (counts, false)
   }
 
-  /// Lets a client say what it is, unless it has said just that before.
+  /// Publishes the description of a client, unless its newest file contains
+  /// just that.
   ///
   /// - Parameters:
-  ///   - userInfo: `nil` for what it said before.
-  ///   - document: The document of its store; `nil` for what it said before.
+  ///   - userInfo: `nil` keeps the earlier one.
+  ///   - document: The document of its store; `nil` keeps the earlier one.
   ///   - hasLeft: Whether its store is taken out of sync.
   func describe(
     _ client: ClientIdentifier, as description: String, ancestor: ClientIdentifier?,
@@ -99,7 +100,8 @@ struct ApplicationSteps {
         if said == file, revision == revisions.max() { return }
         break
       } catch let error where error.concernsOneFile {
-        // It is said anew: what the file was to say, an earlier one may.
+        // The file is published again; an earlier revision may contain its
+        // values.
         context.environment.logger.notice("client \(client): \(error)")
       }
     }
@@ -110,7 +112,8 @@ struct ApplicationSteps {
       by: client)
   }
 
-  /// Notes for everybody that a client was removed, unless somebody has.
+  /// Records for all clients that a client was removed, unless that is recorded
+  /// already.
   func noteRemoval(
     of client: ClientIdentifier, by remover: ClientIdentifier, described description: String
   ) throws {
@@ -126,8 +129,8 @@ struct ApplicationSteps {
     try files.publish(bytes, at: DirectoryLayout.path(of: name), by: remover)
   }
 
-  /// What the clients say about themselves, and what is said of them, in
-  /// order. One whose file cannot be read is listed without a description.
+  /// The descriptions of the clients, with their removals, in order. A client
+  /// whose file cannot be read is listed without a description.
   func clients() throws -> [ClientDescription] {
     var latest: [ClientIdentifier: ClientDeviceName] = [:]
     var removals: [ClientIdentifier: ClientRemovalName] = [:]

@@ -2,32 +2,33 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Files that are missing or damaged and that somebody waits for.
+/// Files that are missing or damaged and that another device waits for.
 ///
-/// Who waits says so in its marker, once it has waited in two synchronizations;
-/// the revision in the marker's name tells that it does
-/// (``MarkerName/saysWaiting``), so that the others read such markers alone,
+/// A device that waits names the files in its marker, once it has waited in two
+/// synchronizations; the revision in the marker's name shows that it waits
+/// (``MarkerName/saysWaiting``), so that the others read only such markers,
 /// each once. The author of a file puts it back, byte for byte.
 struct AwaitedFiles: StoreSteps {
-  /// What others wait for of this client's files.
+  /// The files of this client that others wait for.
   struct Asked {
     /// The least number of a change set.
     var changeSet: UInt64?
     /// Whether there is a command among them.
     var hasCommand = false
-    /// The markers that say so.
+    /// The markers that name them.
     fileprivate var markers: [ClientIdentifier: UInt64] = [:]
   }
 
   let files: SharedFiles
   let store: LocalStore
 
-  /// So many waits are said: a marker is a small file, and a forger can
-  /// make this client wait for anything.
+  /// The most waits that a marker names: a marker is a small file, and a forger
+  /// can make this client wait for anything.
   private static let greatestCount = 1_000
 
-  /// What of that is said to the others: of all if they are few, else first of
-  /// those of whom something was applied, then of those that show themselves.
+  /// The waits to name in the marker: all if they are few, else first those for
+  /// clients of which something was applied, then those for clients that have a
+  /// marker.
   func worthSaying(
     _ waiting: [SyncWait], _ listing: MarkerSteps.Listing
   ) throws -> [SyncWait] {
@@ -41,8 +42,8 @@ struct AwaitedFiles: StoreSteps {
     return chosen.map { waiting[$0] }
   }
 
-  /// Notes what this client waits for. Gives what of that has lasted since the
-  /// last synchronization.
+  /// Records what this client waits for. Returns the waits that have lasted
+  /// since the last synchronization.
   func note(_ waiting: [SyncWait]) throws -> Set<StoreRecords.Awaited> {
     let client = client
     let awaited = Set(waiting.compactMap(StoreRecords.Awaited.init)).filter { $0.client != client }
@@ -55,7 +56,7 @@ struct AwaitedFiles: StoreSteps {
     return lasting
   }
 
-  /// What others wait for, by those of their markers that were not answered.
+  /// What others wait for, from those of their markers that were not answered.
   func asked(_ listing: MarkerSteps.Listing) throws -> Asked {
     var asked = Asked()
     let new = listing.newest.filter(\.value.saysWaiting)
@@ -76,7 +77,7 @@ struct AwaitedFiles: StoreSteps {
     return asked
   }
 
-  /// Notes that what was asked for was looked after.
+  /// Records that these markers were answered.
   func note(answered asked: Asked) throws {
     guard !asked.markers.isEmpty else { return }
     try records.keep(answered: records.answered().merging(asked.markers) { max($0, $1) })

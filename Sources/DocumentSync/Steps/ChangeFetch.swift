@@ -5,7 +5,7 @@ import SyncStore
 /// Finding, reading, checking and applying the others' change sets.
 ///
 /// A file that does not check out is pending: that client's later files wait
-/// for it, the others' go on, and the report says why.
+/// for it, the others' do not, and the report gives the reason.
 final class ChangeFetch {
   /// What this store has of a client, and what it knows to be there.
   private struct Author {
@@ -17,14 +17,14 @@ final class ChangeFetch {
     var applied: VersionVector.Entry?
     /// The last number that it has announced.
     var announced: UInt64 = 0
-    /// Beyond which nothing of it is applied, since it is retired.
+    /// The last number to apply, if it is retired.
     var limit = UInt64.max
     /// Its folder, once it was listed.
     var listed: [ChangeFileName]?
   }
 
   /// How many numbers are read, and how many there are to read; how many bytes
-  /// that was, of all that the operation reads.
+  /// the operation had read before.
   private struct Reading {
     var done = 0
     var total = 0
@@ -45,18 +45,18 @@ final class ChangeFetch {
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
-  /// Of each client the first number that waits, and why.
+  /// The first number of each client that waits, and why.
   private var waits: [ClientIdentifier: SyncWait] = [:]
   /// Clients of which a file did not check out: what follows it waits.
   private var blocked: Set<ClientIdentifier> = []
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
-  /// Clients whose change sets those that wait need.
+  /// Clients whose change sets the waiting ones need.
   private let missing: [ClientIdentifier]
-  /// Clients of which a file went while it was to be read.
+  /// Clients of which a file disappeared before it was read.
   private var vanished: Set<ClientIdentifier> = []
-  /// The first number of a client that is needed and was cleared away.
+  /// The first number of a client that is needed and was vacuumed.
   private(set) var gap: (client: ClientIdentifier, number: UInt64)?
   private let segments: SegmentReader
   private let lowestKept: (ClientIdentifier) throws -> UInt64
@@ -66,9 +66,9 @@ final class ChangeFetch {
 
   /// - Parameters:
   ///   - heads: The last change set that each client has announced.
-  ///   - cuts: How far those are applied who are retired.
-  ///   - lowestKept: The least number of a client that was not cleared away,
-  ///     as far as markers say.
+  ///   - cuts: How far the change sets of retired clients are applied.
+  ///   - lowestKept: The least number of a client that was not vacuumed, as far
+  ///     as the markers show.
   init(
     _ files: SharedFiles, store: LocalStore, heads: [ClientIdentifier: UInt64],
     cuts: [ClientIdentifier: Members.Cut],
@@ -90,8 +90,9 @@ final class ChangeFetch {
       authors[client, default: Author()].lastHash = entry.hash
     }
     let waiting = try store.waiting()
-    // One that waits for an earlier one of its author does not make that one
-    // known: the store's content may have been exchanged since.
+    // A change set that waits for an earlier one of its author does not prove
+    // that the store has the earlier one: the store's content may have been
+    // exchanged since.
     for waiting in waiting.sorted(by: { $0.number < $1.number })
     where waiting.number == (authors[waiting.client]?.has ?? 0) + 1 {
       authors[waiting.client, default: Author()].has = waiting.number
@@ -103,7 +104,7 @@ final class ChangeFetch {
     limit(cuts)
   }
 
-  /// The others, as far as they are known and something may come of them.
+  /// The known other clients of which more change sets may be applied.
   var knownClients: [ClientIdentifier] {
     authors.filter { $0.value.has < $0.value.limit }.map(\.key)
   }
@@ -121,8 +122,8 @@ final class ChangeFetch {
           "its author is being retired, and not everybody has said how much of it they have"
             + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
       case .settled(let number):
-        // What is beyond is not waited for: it comes anew from the client that
-        // its author becomes, or has become.
+        // The store does not wait for later ones: the client that the author
+        // becomes, or has become, publishes them again.
         authors[client, default: author].limit = number
         authors[client]?.announced = number
       }
@@ -139,7 +140,7 @@ final class ChangeFetch {
     } catch let error as DirectoryError
       where error.code == .notADirectory || error.code == .notReadable
     {
-      // That folder's own trouble; the others go on.
+      // This concerns that folder alone; the others go on.
       authors[client, default: Author()].listed = []
       wait(
         client, (authors[client]?.has ?? 0) + 1, .unreadable,
@@ -147,8 +148,8 @@ final class ChangeFetch {
     }
   }
 
-  /// Lists the folder of all clients, and those of clients that nothing else
-  /// told of.
+  /// Lists the folder of all clients, and the folders of clients that are not
+  /// known yet.
   func lookForClients() throws {
     let clients = try files.listIfPresent(layout.syncChanges, as: ClientIdentifier.self)
     for client in clients where client != header.client && authors[client] == nil {
@@ -173,8 +174,8 @@ final class ChangeFetch {
     for client in authors.keys.sorted() { try takeBackFork(of: client) }
     try applyKept(&report)
     try fetch(authors.keys.sorted(), &report)
-    // What was cleared away while it was read is in a segment by now, or has
-    // become a gap.
+    // If a file was vacuumed while it was read, a segment contains its change
+    // set by now, or there is a gap.
     for _ in 0..<Self.relistings where !vanished.isEmpty {
       let clients = vanished.sorted()
       vanished = []
@@ -260,10 +261,10 @@ final class ChangeFetch {
     return items
   }
 
-  /// Goes back to before a number that was applied from one file and that
-  /// another file claims which counts rather: two states of one client have
-  /// published. What was applied stays; it comes again from the client that
-  /// the author of the file has become.
+  /// Goes back to before a number that was applied from one file, if another
+  /// file with a lower hash claims it: two states of one client have published.
+  /// The applied content stays; it comes again from the client that the author
+  /// of the file has become.
   private func takeBackFork(of client: ClientIdentifier) throws {
     guard let author = authors[client], let listed = author.listed, author.has > 0 else { return }
     var claims: [UInt64: [ChangeSetName]] = [:]
@@ -296,8 +297,7 @@ final class ChangeFetch {
     }
   }
 
-  /// Notes a number of which no file is there: it has not arrived, or was
-  /// cleared away.
+  /// Records that a number has no file: it has not arrived, or was vacuumed.
   private func noteMissing(
     _ client: ClientIdentifier, _ number: UInt64, isNext: Bool
   ) throws {
@@ -330,7 +330,7 @@ final class ChangeFetch {
         files, header: header, layout: layout, segments: segments)
       let outcomes = try reader.read(items, isAlone: window.isEmpty)
       queue.giveBack(items[outcomes.count...])
-      // What does not fit comes after what is there.
+      // What does not fit comes in the next window.
       let isFull = outcomes.count < items.count
       for (item, outcome) in zip(items, outcomes) {
         // One of the same client may have failed a moment ago.
@@ -360,7 +360,7 @@ final class ChangeFetch {
     let intact = outcome.intact.filter { received in
       previous == nil || received.changeSet.header.previous == previous
     }
-    // Of several that continue the chain the one of the lower hash counts.
+    // If several continue the chain, the one with the lowest hash counts.
     guard let received = intact.min(by: { $0.fragment < $1.fragment }) else {
       blocked.insert(item.client)
       if outcome.intact.isEmpty, outcome.hasVanished { vanished.insert(item.client) }
@@ -394,7 +394,7 @@ final class ChangeFetch {
     try context.checkCancellation()
     beginApplying(received)
     add(try applyToStore(received), to: &report)
-    // What waits for others is done with as well.
+    // Change sets that wait for others are done with as well.
     context.endPhase()
     showReading()
   }
@@ -412,7 +412,8 @@ final class ChangeFetch {
   }
 
   private func applyToStore(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
-    // Some that the store kept may come with those that were received.
+    // The store may apply change sets that it kept, together with those
+    // received.
     let byteCounts = Dictionary(
       received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
     return try store.apply(received, checkCancellation: context.checkCancellation) {

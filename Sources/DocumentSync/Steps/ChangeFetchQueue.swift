@@ -1,8 +1,8 @@
 import SyncDirectory
 import SyncModel
 
-/// The files to read, one client after the other in turn, so that what
-/// depends on each other arrives about together.
+/// The files to read, by turns from each client, so that change sets that
+/// depend on each other arrive at about the same time.
 struct ChangeFetchQueue {
   /// One change set, the names that claim to be it, and the segments that
   /// claim to contain it.
@@ -27,7 +27,7 @@ struct ChangeFetchQueue {
   init(_ clients: [(client: ClientIdentifier, files: [Item])]) {
     var keyed: [(Int, Int, Item)] = []
     for (rank, client) in clients.enumerated() {
-      // What is in one segment is read in one go.
+      // The change sets of one segment are read in one go.
       var turn = 0
       var last: (isInSegment: Bool, segment: SegmentName?)?
       for (index, item) in client.files.enumerated() {

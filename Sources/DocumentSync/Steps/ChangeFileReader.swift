@@ -6,7 +6,7 @@ import SyncStore
 
 /// Reads and checks files of change sets, several at a time.
 struct ChangeFileReader: Sendable {
-  /// What the names that claim one number hold.
+  /// What the files that claim one number contain.
   struct Outcome: Sendable {
     /// The files that are whole and belong where they are.
     var intact: [ReceivedChangeSet] = []
@@ -14,14 +14,15 @@ struct ChangeFileReader: Sendable {
     var failure: SyncWait?
     /// Whether a file that was listed is not there any more.
     var hasVanished = false
-    /// Whether one takes more than is to be taken for several at once.
+    /// Whether one takes more memory than is allowed while several are read at
+    /// once.
     fileprivate var isLarge = false
     /// The memory that the intact ones take.
     fileprivate var memory = 0
   }
 
-  /// What the files that claim one number may take together, beyond the first
-  /// that is intact: any number of files can claim it.
+  /// The most memory that the files that claim one number take together, beyond
+  /// the first intact one: any number of files can claim it.
   private static let memoryForOneNumber = 32 << 20
 
   private let files: SharedFiles
@@ -40,15 +41,16 @@ struct ChangeFileReader: Sendable {
     self.segments = segments
   }
 
-  /// The outcomes in the order of `items`, as far as they fit in memory together, and of one at
-  /// least if they are alone in it. Throws what is no single file's fault.
+  /// Reads the items in order, as many as fit in memory together, and at least one if nothing else
+  /// is in it. Throws errors that do not concern a single file.
   ///
-  /// One that is large is read while nothing else is there: the outcomes end before it.
+  /// A large file is read only while nothing else is in memory: the outcomes end before it.
   ///
   /// - Parameter isAlone: Whether nothing was read before that is still in memory.
   func read(_ items: [ChangeFetchQueue.Item], isAlone: Bool = true) throws -> [Outcome] {
     let results = Results(count: items.count)
-    // Reading is waiting, mostly: a thread for each, whatever the cores.
+    // Reading mostly waits: each item has a thread, whatever the number of
+    // cores.
     let queue = DispatchQueue(label: "DocumentSync: read", attributes: .concurrent)
     let group = DispatchGroup()
     for (index, item) in items.enumerated() {
@@ -66,7 +68,7 @@ struct ChangeFileReader: Sendable {
     return [try outcome(of: first, limits: .default)]
   }
 
-  /// Looks into segments only where no file of its own gives the change set.
+  /// Looks into segments only if the change set has no intact file of its own.
   private func outcome(
     of item: ChangeFetchQueue.Item, limits: CodecLimits
   ) throws -> Outcome {
@@ -170,7 +172,7 @@ struct ChangeFileReader: Sendable {
       lock.withLock { values[index] = value }
     }
 
-    /// All of them, which are here no longer.
+    /// Removes all of them and returns them.
     func takeAll() throws -> [Outcome] {
       try lock.withLock {
         defer { values = [] }

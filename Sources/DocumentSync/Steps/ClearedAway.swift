@@ -1,16 +1,16 @@
 import SyncModel
 
-/// What was cleared away from a generation, as far as markers say: whoever
-/// lacks it can only get it from a whole store.
+/// What was vacuumed from a generation, as far as the markers show: a device
+/// that lacks it can get it only from a whole store.
 struct ClearedAway: Hashable {
-  /// By client, the number of its last change set that was.
+  /// The number of each client's last vacuumed change set.
   private(set) var changeSets: [ClientIdentifier: UInt64] = [:]
-  /// The same of commands.
+  /// The same for commands.
   private(set) var commands: [ClientIdentifier: UInt64] = [:]
-  /// Beyond which change sets of retired clients nobody needs any.
+  /// The last change set of each retired client that devices need.
   private var cuts: [ClientIdentifier: UInt64] = [:]
 
-  /// What markers say of their clients, and of those that are retired.
+  /// Collects what markers record about their clients, and about retired ones.
   init(_ markers: some Sequence<RecentSyncFile>) {
     for marker in markers {
       add(marker.client, marker.lowestKept, marker.lowestKeptCommand)
@@ -21,7 +21,7 @@ struct ClearedAway: Hashable {
     }
   }
 
-  /// Adds the least numbers of a client that were not cleared away.
+  /// Adds the least numbers of a client that were not vacuumed.
   mutating func add(
     _ client: ClientIdentifier, _ lowestChangeSet: UInt64, _ lowestCommand: UInt64
   ) {
@@ -31,12 +31,13 @@ struct ClearedAway: Hashable {
     if lowestCommand > 1 { commands[client] = max(commands[client] ?? 0, lowestCommand - 1) }
   }
 
-  /// Nobody needs what a client has published after a change set.
+  /// Records that no device needs what a client has published after a change
+  /// set.
   mutating func cut(_ client: ClientIdentifier, after number: UInt64) {
     cuts[client] = min(cuts[client] ?? .max, number)
   }
 
-  /// The clients of which change sets were cleared away that a vector lacks.
+  /// The clients of which a vector lacks vacuumed change sets.
   func clients(lackedBy vector: VersionVector) -> Set<ClientIdentifier> {
     Set(
       changeSets.filter { client, number in
@@ -44,7 +45,7 @@ struct ClearedAway: Hashable {
       }.keys)
   }
 
-  /// Whether everything that was cleared away is in one place.
+  /// Whether the two vectors contain everything that was vacuumed.
   func isContained(in vector: VersionVector, commands processed: VersionVector) -> Bool {
     clients(lackedBy: vector).isEmpty
       && commands.allSatisfy { processed.number(of: $0.key) >= $0.value }

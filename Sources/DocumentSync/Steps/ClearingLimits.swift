@@ -1,9 +1,9 @@
 import SyncModel
 
-/// Up to which number the files of a client may be cleared away, and who
+/// Up to which number the files of a client may be vacuumed, and which member
 /// holds up the rest: a pure function of markers.
 struct ClearingLimits {
-  /// What one member says.
+  /// One member, with its marker.
   struct Word {
     var member: ClientIdentifier
     /// `nil` if its marker could not be read.
@@ -29,15 +29,16 @@ struct ClearingLimits {
     }
   }
 
-  /// What the members say, this store among them.
+  /// The members with their markers, this store among them.
   let words: [Word]
 
-  /// For change sets of `owner`, whose last is `head`: what every member has
-  /// durably applied, as the file of the hash that counts, and every whole
-  /// store that a member lists contains. There has to be one.
+  /// The limit for change sets of `owner`, whose last is `head`: every member
+  /// has durably applied them, as the file of the hash that counts, and every
+  /// whole store that a member lists contains them. There has to be a whole
+  /// store.
   ///
-  /// - Parameter hash: The hash that counts of a number; `nil` if it is not
-  ///   known, and then the member's word is no proof.
+  /// - Parameter hash: The hash that counts for a number; `nil` if it is
+  ///   unknown: then a member's marker proves nothing.
   func changeSets(
     of owner: ClientIdentifier, head: UInt64, hash: (UInt64) -> ContentHash?
   ) -> Limit {

@@ -2,28 +2,27 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Commands that were cleared away while nobody waited for this client.
+/// Commands that were vacuumed while no member waited for this client.
 extension CommandSteps {
   /// What becomes of commands that a whole store had processed and that this
   /// store has not.
   struct Missed {
     /// Those for the application whose files are still there, in order.
     var events: [CommandEvent] = []
-    /// Tell of those that are not.
+    /// Warnings about those whose files are gone.
     var warnings: [SyncWarning] = []
   }
 
   /// Looks for what is left of commands that this store will not process one
   /// by one.
   ///
-  /// From the last one that the whole store had processed each says which one
-  /// it continues, so that those are found, and no others, that it had
-  /// processed.
+  /// Each command contains the hash of the one that it continues. So the search
+  /// begins at the last one that the whole store had processed, and finds those
+  /// that it had processed, and no others.
   ///
   /// - Parameters:
   ///   - commands: What the whole store had processed.
-  ///   - kept: The least number of a client's commands that was not cleared
-  ///     away.
+  ///   - kept: The least number of a client's commands that was not vacuumed.
   func missed(
     until commands: VersionVector, kept: [ClientIdentifier: UInt64]
   ) throws -> Missed {
@@ -46,8 +45,8 @@ extension CommandSteps {
     return missed
   }
 
-  /// The commands for the application among those that are still there, and
-  /// the least number that is.
+  /// The commands for the application among those that are still there, and the
+  /// least number that is still there.
   private func left(
     of client: ClientIdentifier, from last: VersionVector.Entry, downTo first: UInt64
   ) throws -> (events: [CommandEvent], lowest: UInt64) {

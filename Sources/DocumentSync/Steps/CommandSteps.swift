@@ -5,8 +5,8 @@ import SyncStore
 
 /// Sending this client's commands, and processing the others'.
 ///
-/// Commands are numbered and chained like change sets. What they come to is
-/// a ``CommandState``, in the store.
+/// Commands are numbered and chained like change sets. The store holds their
+/// result, a ``CommandState``.
 struct CommandSteps: StoreSteps {
   /// About how many bytes of payloads are kept in memory.
   private static let windowBytes = 8 << 20
@@ -14,7 +14,7 @@ struct CommandSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
-  /// What all commands that were processed come to.
+  /// The result of all commands that were processed.
   func state() throws -> CommandState {
     try CommandState.decoded(
       store.commandState(), generation: binding.generation, client: binding.client)
@@ -29,8 +29,8 @@ struct CommandSteps: StoreSteps {
     try store.enqueueCommand(Array(encoder.encode(command)))
   }
 
-  /// Keeps the command by which a store's client goes, unless it waits to be
-  /// sent already.
+  /// Enqueues the command by which a store's client leaves, unless it is
+  /// waiting to be sent already.
   static func enqueueFarewell(of store: LocalStore) throws {
     let client = store.binding.client
     let isQueued = try store.queuedCommands().contains { command in
@@ -44,12 +44,11 @@ struct CommandSteps: StoreSteps {
         SyncCommand.Retire(client: client, reason: .left, lastRevision: revision)), in: store)
   }
 
-  /// Gives the commands that wait their numbers, publishes them, and puts
-  /// back those that are missing in `listed`, a listing of the own folder of
-  /// those that are whole.
+  /// Numbers and publishes the commands that wait, and puts back those that are
+  /// missing in `listed`, a listing of the intact ones in the own folder.
   ///
-  /// Interrupted after a file was published and before that was noted, the
-  /// next run publishes the same bytes under the same name.
+  /// If it is interrupted after it published a file and before it recorded
+  /// that, the next run publishes the same bytes under the same name.
   func publish(listed: [CommandName]? = nil, _ report: inout SyncReport) throws {
     for command in try store.queuedCommands() {
       try context.checkCancellation()
@@ -78,8 +77,8 @@ struct CommandSteps: StoreSteps {
     try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
   }
 
-  /// Those of a listing that have the length with which they were published, as
-  /// far as they are looked at, which are the last.
+  /// The names of a listing, without files whose length differs from the
+  /// published one. Only the last files are measured.
   func leavingOutShort(_ names: [CommandName]) throws -> [CommandName] {
     let names = names.sorted()
     let published = Set(
@@ -117,12 +116,12 @@ struct CommandSteps: StoreSteps {
 
   // MARK: Processing
 
-  /// Processes the commands that others have announced and this store has
-  /// not processed. Gives what all come to.
+  /// Processes the commands that others have announced and this store has not
+  /// processed. Returns the state after them.
   ///
   /// A file that is missing or does not check out holds up its author's later
-  /// commands, and nothing else; the report says so. One that was cleared away
-  /// takes a whole store (`clearedAway`).
+  /// commands, and nothing else; the report names it. If one was vacuumed, the
+  /// store needs a whole store (`clearedAway`).
   func fetch(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ lowest: LowestKept,
     _ report: inout SyncReport
@@ -132,7 +131,7 @@ struct CommandSteps: StoreSteps {
       client != binding.client && head > state.processed.number(of: client)
     }
     guard !new.isEmpty else { return state }
-    // Markers say how many; what they say may be anything.
+    // The heads come from markers, which can contain any number.
     let count = new.reduce(0) { sum, head in
       let (count, overflows) = sum.addingReportingOverflow(
         Int(clamping: head.value - state.processed.number(of: head.key)))
@@ -150,8 +149,8 @@ struct CommandSteps: StoreSteps {
     return state
   }
 
-  /// The last command of each client that is known to be there: by its own
-  /// marker, or since another has processed it.
+  /// The last known command of each client, from its own marker or from that of
+  /// a client that has processed it.
   func heads(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {

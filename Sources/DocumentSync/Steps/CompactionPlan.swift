@@ -9,7 +9,7 @@ import SyncModel
 struct CompactionPlan {
   /// So many loose files begin a compaction.
   static let leastLooseCount = 32
-  /// So many of the last stay loose, since they are what others read next.
+  /// So many of the last stay loose, since others read them next.
   static let tailCount = 8
   /// So many neighbours of a size become one.
   static let mergeCount = 8
@@ -48,7 +48,7 @@ struct CompactionPlan {
   private mutating func merge(
     _ existing: [ClosedRange<UInt64>], _ mergeCount: Int, _ byteCount: (UInt64) -> Int
   ) {
-    // A smaller one that a greater contains is about to go.
+    // A segment that a greater one contains is about to be removed.
     let sorted = existing.filter { one in
       !existing.contains { $0 != one && $0.contains(one.lowerBound) && $0.contains(one.upperBound) }
     }.map { range in
@@ -71,7 +71,7 @@ struct CompactionPlan {
         if size <= limit { run.append(range) }
       }
       found += close()
-      // Greater ones are for another time, when these are there.
+      // Greater ones are merged another time, when these are there.
       if !found.isEmpty {
         segments += found
         return

@@ -2,11 +2,12 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// Decides an open question; `nil` leaves it open. It is told again only if
+/// Decides an open question; `nil` leaves it open. It is asked again only if
 /// another change concerns the same cell.
 ///
 /// It may take its time, and is cancelled with the synchronization that waits
-/// for it. What it throws leaves the question open, with a warning.
+/// for it. If it throws an error, the question stays open, and there is a
+/// warning.
 public typealias ConflictDecider = @Sendable (Conflict) async throws -> ConflictAnswer?
 
 /// Asks the questions of one synchronization, one after the other.
@@ -19,8 +20,7 @@ struct ConflictQuestions {
   /// Answers a question in the store.
   let resolve: (Int64, ConflictAnswer) async throws -> Void
 
-  /// Asks until all are answered or the time is over; gives what there is to
-  /// warn of.
+  /// Asks until all are answered or the time is over; returns the warnings.
   func ask() async throws -> [SyncWarning] {
     let deadline = Deadline(environment: context.environment)
     defer { deadline.cancel() }
@@ -34,7 +34,7 @@ struct ConflictQuestions {
         do {
           try await resolve(number, answer)
         } catch let error as StoreError where error.code == .conflictNotOpen {
-          // Somebody else was faster.
+          // Another answer was faster.
         } catch let error as StoreError where error.code == .editRefused {
           warnings.append(Self.warning(conflict, error.message))
         }
@@ -69,7 +69,7 @@ private final class Deadline: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var isOver = false
   nonisolated(unsafe) private var waiting: CheckedContinuation<ConflictQuestions.Reply, Never>?
-  /// A reply that came before anybody waited for it.
+  /// A reply that came before ``reply(from:to:)`` waited for it.
   nonisolated(unsafe) private var early: ConflictQuestions.Reply?
   nonisolated(unsafe) private var timer: Task<Void, Never>?
 
@@ -80,7 +80,7 @@ private final class Deadline: Sendable {
         try await environment.sleep(limit)
         self?.end(with: .timeOver)
       } catch {
-        // It was cancelled: nobody is waited for any more.
+        // It was cancelled: no reply is awaited any more.
       }
     }
     lock.withLock { timer = task }

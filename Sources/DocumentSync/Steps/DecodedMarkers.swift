@@ -1,8 +1,8 @@
 import SyncModel
 import Synchronization
 
-/// What the markers say that were read, decoded: that takes long where they say
-/// much, and one synchronization asks for it several times.
+/// The decoded content of the markers that were read: decoding takes long if
+/// they contain much, and one synchronization asks for it several times.
 final class DecodedMarkers: Sendable {
   private let last = Mutex<(bytes: [UInt8], value: [ClientIdentifier: RecentSyncFile])?>(nil)
 

@@ -2,21 +2,21 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The beginning of a document, or of another life of it, from a store that
-/// knows from its binding which one it is to be.
+/// The beginning of a document, or of another generation of it, from a store
+/// whose binding names the one to begin.
 struct DocumentBeginning {
   let store: LocalStore
   let files: SharedFiles
   let turns: SyncTurns
   let descriptions: SyncDescriptions
 
-  /// Completes the beginning, or ends it if it has lost: what was begun by a
-  /// store that shared the document before can always go on.
+  /// Completes the beginning, or ends it if it has lost: a store that shared
+  /// the document before can always complete what it began.
   ///
-  /// If another generation of the document counts by now, the store goes over
-  /// to that one, with its rows. If what was begun is deleted by now, the store
-  /// is one whose document was deleted, and `documentDeleted` is thrown, so that
-  /// somebody decides.
+  /// If another generation of the document counts by now, the store moves to
+  /// that one, with its rows. If the generation that was begun is deleted by
+  /// now, the store counts as one whose document was deleted, and
+  /// `documentDeleted` is thrown, so that the caller decides.
   func completeOrYield() throws {
     if try yield() { return }
     do {
@@ -25,12 +25,12 @@ struct DocumentBeginning {
       where [.documentExists, .generationReplaced, .documentDeleted, .documentReplaced]
       .contains(error.code)
     {
-      // That has come about meanwhile.
+      // That has happened in the meantime.
       guard try yield() else { throw error }
     }
   }
 
-  /// Goes over to the generation that counts rather than the store's. Says
+  /// Moves the store to the generation that counts instead of its own. Returns
   /// whether there was one.
   private func yield() throws -> Bool {
     let (documents, records) = (DocumentSteps(files), StoreRecords(store))
@@ -47,7 +47,7 @@ struct DocumentBeginning {
       try FormerLives(files: files, store: store).noteLeaving()
       let rebootstrap = try RebootstrapStep(files: files, store: store).run(
         .createdTwice, into: generation, isStranger: true)
-      // The next synchronization tells of it.
+      // The next synchronization reports it.
       try records.keep(rebootstrap)
       try records.noteSetUp()
       return true

@@ -1,7 +1,7 @@
 import SyncDirectory
 import SyncModel
 
-/// What the folder of a document holds: to measure it, and to clear it away.
+/// What the folder of a document holds: to measure it, and to remove it.
 struct DocumentFiles {
   /// What there is.
   struct Inventory {
@@ -15,7 +15,7 @@ struct DocumentFiles {
     var files: [File] = []
     /// Folders of ours, those within others first.
     var folders: [RelativePath] = []
-    /// What is none of ours.
+    /// Files that are not ours.
     var foreign: [RelativePath] = []
 
     var byteCount: Int { files.reduce(0) { $0 + $1.byteCount } }
@@ -34,7 +34,7 @@ struct DocumentFiles {
 
   init(_ files: SharedFiles) { self.files = files }
 
-  /// What lives of a document hold. Nothing is left out that a slow
+  /// The content of generations of a document, with everything that a slow
   /// synchronizer may have brought in the meantime.
   func inventory(
     of lives: some Sequence<IntegrityKey>, in document: DocumentName

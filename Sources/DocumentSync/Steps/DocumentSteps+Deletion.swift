@@ -3,7 +3,7 @@ import SyncModel
 
 /// Ending a document, and looking at what it holds.
 extension DocumentSteps {
-  /// What a document's folder holds: the life that counts, with what is left
+  /// What a document's folder holds: the generation that counts, what is left
   /// of earlier ones, and the files that describe them.
   func contents(of name: DocumentName) throws -> DocumentDescription.Contents {
     let layout = DirectoryLayout.Document(name)
@@ -26,15 +26,15 @@ extension DocumentSteps {
     return contents
   }
 
-  /// Publishes a tombstone, unless the document was deleted before, and gives
+  /// Publishes a tombstone, unless the document was deleted before, and returns
   /// what is to be removed then.
   ///
-  /// The file of the generation stays with the tombstone: it says what the
-  /// document was called, and how the next life has to be numbered.
+  /// The file of the generation stays with the tombstone: it contains the
+  /// document's name, and the ordinal that the next generation goes on from.
   ///
   /// - Parameter root: The directory's identifier.
-  /// - Returns: `nil` if nothing of the document has arrived by which a
-  ///   generation could be told.
+  /// - Returns: `nil` if no file of the document has arrived that names a
+  ///   generation.
   func bury(
     _ name: DocumentName, root: RootIdentifier, by client: ClientIdentifier,
     described description: String, isPreview: Bool

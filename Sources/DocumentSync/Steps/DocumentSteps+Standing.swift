@@ -10,13 +10,14 @@ public enum DocumentStanding: Hashable, Sendable {
   case deleted(DocumentDeletion)
   /// It was deleted and created again.
   case createdAgain(DocumentDescription)
-  /// Another generation counts: it was begun on two devices at once, or anew.
+  /// Another generation counts: two devices began the document at once, or it
+  /// was reset.
   case outnumbered(DocumentDescription)
 }
 
 extension DocumentSteps {
-  /// What became of the document. Throws as ``check(_:)`` where that cannot
-  /// be told.
+  /// Returns what became of the document. Throws as ``check(_:)`` if that
+  /// cannot be told.
   func standing(of binding: StoreBinding) throws -> DocumentStanding {
     do {
       try check(binding)
@@ -40,8 +41,8 @@ extension DocumentSteps {
     }
   }
 
-  /// Who has deleted a document, and when, as far as the tombstone can be
-  /// read.
+  /// The client that has deleted a document, and the time, as far as the
+  /// tombstone can be read.
   func deletion(_ name: DeletedName, of document: DocumentName) throws -> DocumentDeletion {
     var deletion = DocumentDeletion(client: name.client)
     do {
@@ -71,7 +72,7 @@ extension DocumentSteps {
     case none
     /// It was deleted.
     case deleted
-    /// Another one counts, and lives.
+    /// Another one counts, and is not deleted.
     case counting(GenerationFile)
   }
 
@@ -82,8 +83,8 @@ extension DocumentSteps {
     let own = GenerationName(ordinal: ordinal, key: binding.generation)
     let folder = DirectoryLayout.Document(binding.document).folder
     let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
-    // One that nobody has seen gives way to one of its ordinal, whatever the
-    // keys.
+    // An unpublished generation gives way to one of the same ordinal, whatever
+    // the keys.
     let isPublished = listing.generations.contains(own)
     let living = try all().first {
       $0.file.identifier == binding.documentIdentifier && !$0.isDeleted
@@ -99,18 +100,18 @@ extension DocumentSteps {
 }
 
 extension DocumentSteps {
-  /// What the generation that counts has to do with that of a store.
+  /// How the generation that counts is related to that of a store.
   enum Lineage {
     /// Its line of predecessors leads there: the document was reset.
     case successor(GenerationFile)
-    /// It does not: somebody else has created the document.
+    /// It does not: another device has created the document.
     case stranger(GenerationFile)
     /// A file of the line has not arrived.
     case unknown
   }
 
-  /// What the generation that counts has to do with that of a binding, which
-  /// is another.
+  /// How the generation that counts is related to that of a binding, which is
+  /// another.
   func lineage(of binding: StoreBinding) throws -> Lineage {
     let layout = DirectoryLayout.Document(binding.document)
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))

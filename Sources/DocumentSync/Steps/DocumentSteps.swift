@@ -43,7 +43,7 @@ struct DocumentSteps {
   /// A document and the file that describes its generation.
   struct Found {
     var file: GenerationFile
-    /// Who has deleted it; `nil` if nobody has.
+    /// Which client has deleted it; `nil` if the document was not deleted.
     var deletion: DocumentDeletion?
     /// The ordinal that the next generation would have.
     var nextOrdinal: UInt64
@@ -67,24 +67,24 @@ struct DocumentSteps {
 
   /// The folder's name for a document that is created.
   ///
-  /// Drawn from the identifiers, so that two clients that create the same
-  /// document unseen by each other meet in one folder. It tells nothing by
-  /// itself, and readers go by what the generation's file says.
+  /// It is a hash of the identifiers, so that two clients that create the same
+  /// document unseen by each other meet in one folder. It has no other meaning,
+  /// and readers go by the content of the generation's file.
   static func name(application: String, identifier: String) -> DocumentName {
     let hash = ContentHash(
       of: Array("document\0\(application)\0\(identifier)".utf8))
     return DocumentName(bits: Bits128(bytes: hash.bytes.prefix(16)) ?? Bits128(high: 0, low: 0))
   }
 
-  /// Every document, in order of identifier. Of several with one identifier
+  /// Every document, in order of identifier. If several have one identifier,
   /// the one whose generation counts is listed.
   ///
-  /// A document whose file cannot be read yet is left out; it is of no use
-  /// to anyone until it has arrived.
+  /// A document whose file cannot be read yet is left out; no device can use it
+  /// until it has arrived.
   func all() throws -> [Found] { try look().found }
 
-  /// What is in the folder of documents: as ``all()``, and those that cannot
-  /// be told.
+  /// The content of the folder of documents: as ``all()``, and the documents
+  /// whose file is missing or cannot be read.
   func look() throws -> (found: [Found], unreadable: [UnreadableDocument]) {
     var documents: [String: Found] = [:]
     var unreadable: [UnreadableDocument] = []
@@ -102,7 +102,8 @@ struct DocumentSteps {
   /// The document in a folder, by the generation that counts; `nil` if it
   /// has not arrived.
   ///
-  /// - Parameter unreadable: Told of a file that is there and says nothing.
+  /// - Parameter unreadable: Called for a document whose file is missing or
+  ///   cannot be read.
   func find(
     _ name: DocumentName, unreadable: (UnreadableDocument) -> Void = { _ in }
   ) throws -> Found? {
@@ -160,8 +161,8 @@ struct DocumentSteps {
   }
 
   /// Throws if the document of an identifier is there, and the file that
-  /// describes it is damaged: its folder is known all the same. One that is
-  /// missing is about to arrive, which is looked after then.
+  /// describes it is damaged: its folder is known all the same. A missing file
+  /// is about to arrive, and is checked then.
   func checkReadable(_ identifier: String, of application: String) throws {
     let name = Self.name(application: application, identifier: identifier)
     guard
@@ -220,7 +221,8 @@ struct DocumentSteps {
     }
     let found = try find(binding.document)
     if let found, found.file.generation == binding.generation { return found }
-    // What was just published may not be listed yet; that is no defeat.
+    // The listing may not contain yet what was just published: then no other
+    // generation has won.
     if let found,
       name < GenerationName(ordinal: found.file.ordinal, key: found.file.generation)
     {
@@ -261,7 +263,7 @@ struct DocumentSteps {
   /// Throws unless the generation that a store is bound to is there and
   /// counts. Costs one listing while it does.
   ///
-  /// The root is looked for before a file is touched then.
+  /// The root is checked then before a file is touched.
   func check(_ binding: StoreBinding) throws {
     let folder = DirectoryLayout.Document(binding.document).folder
     let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
@@ -281,8 +283,8 @@ struct DocumentSteps {
     guard counting.key == binding.generation else { throw replaced(binding) }
   }
 
-  /// Throws if the directory is another's. That it is nobody's any more says
-  /// nothing: so it is once everything was removed.
+  /// Throws if the directory belongs to another application. It belongs to none
+  /// once everything was removed, which is no error here.
   private func checkIsNoOther(_ binding: StoreBinding) throws {
     let roots = try files.roots()
     guard roots.isEmpty || roots.contains(binding.root) else {
@@ -377,8 +379,8 @@ struct DocumentSteps {
 }
 
 extension DocumentSteps.Found {
-  /// Whether this one counts rather than `other`: one that lives over one
-  /// that was deleted, then as generations do.
+  /// Whether this one counts rather than `other`: a document that is not
+  /// deleted counts over a deleted one, then generations decide.
   func counts(over other: Self) -> Bool {
     if isDeleted != other.isDeleted { return !isDeleted }
     return GenerationName(ordinal: other.file.ordinal, key: other.file.generation)

@@ -2,16 +2,16 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// What a store has left in generations in which it is no more: each client
-/// clears its own files away, once everybody has gone over.
+/// The files that a store has left in its former generations: each client
+/// vacuums its own, once every member has moved to the later generation.
 struct FormerLives: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
   // MARK: Leaving one
 
-  /// Notes that the store is about to leave its generation, and who was a
-  /// member of it. Repeating it changes nothing.
+  /// Records that the store is about to leave its generation, and which clients
+  /// were members of it. Repeating it changes nothing.
   func noteLeaving() throws {
     let binding = store.binding
     let seen = try records.seenMarkers()
@@ -32,8 +32,8 @@ struct FormerLives: StoreSteps {
     if others + [life] != lives { try records.keep(others + [life]) }
   }
 
-  /// Members of a former generation who have gone over with all that they had
-  /// published, and have cleared it away.
+  /// Members of a former generation that have moved on with all that they had
+  /// published, and have vacuumed it.
   func departed(from generation: IntegrityKey) throws -> Set<ClientIdentifier> {
     guard let life = try records.formerLives().first(where: { $0.generation == generation }) else {
       return []
@@ -52,11 +52,11 @@ struct FormerLives: StoreSteps {
   /// Files that a store has left in one generation.
   struct Leftovers {
     var life: StoreRecords.FormerLife
-    /// Of each kind, by whom.
+    /// By kind and client.
     var files: [(files: VacuumReport.Files, paths: [RelativePath])] = []
     /// The folders that they are in, those within others first.
     var folders: [RelativePath] = []
-    /// Somebody who has not gone over, as far as can be seen.
+    /// A member that has not moved on, as far as this store can see.
     var missing: ClientIdentifier?
     /// Whether nothing is left once these have gone.
     var isLast = true
@@ -67,7 +67,7 @@ struct FormerLives: StoreSteps {
   /// - Parameter current: The clients that are, or were, in the store's
   ///   generation.
   func leftovers(_ current: Set<ClientIdentifier>) throws -> [Leftovers] {
-    // It is noted before the store goes over.
+    // A generation is recorded before the store leaves it.
     let lives = try records.formerLives().filter { $0.generation != store.binding.generation }
     guard !lives.isEmpty else { return [] }
     let clients = try ApplicationSteps(files).clients()
@@ -98,9 +98,10 @@ struct FormerLives: StoreSteps {
     }
   }
 
-  /// Those of the members of a former generation who have gone over: somebody
-  /// who is, or was, in the store's stems from them, in a line without another
-  /// member, who may be a copy. Who has left or was removed has gone, too.
+  /// The members of a former generation that have moved on: a client that is,
+  /// or was, in the store's generation stems from them, in a line without
+  /// another member, which may be a copy. A member that has left or was removed
+  /// has gone, too.
   static func arrived(
     _ current: Set<ClientIdentifier>, _ members: Set<ClientIdentifier>,
     _ clients: [ClientDescription]
@@ -124,8 +125,8 @@ struct FormerLives: StoreSteps {
     return arrived
   }
 
-  /// - Parameter last: The number up to which all that the client has
-  ///   published is in the present generation.
+  /// - Parameter last: The number up to which the present generation contains
+  ///   all that the client has published.
   private func add(
     _ client: ClientIdentifier, _ layout: DirectoryLayout.Generation, _ markers: [MarkerName],
     through last: UInt64, to leftovers: inout Leftovers
@@ -187,16 +188,16 @@ struct FormerLives: StoreSteps {
 }
 
 extension Members {
-  /// Who clears up after a client that is retired: who has carried that out,
-  /// or the first of the members if that one is none.
+  /// The member that clears up after a retired client: the author of the
+  /// retirement, or the first member if the author is no member.
   func responsible(for retirement: CommandState.Retirement) -> ClientIdentifier? {
     remaining.contains(retirement.author) ? retirement.author : remaining.min()
   }
 }
 
 extension Housekeeping {
-  /// Notes what this store has left in generations in which it is no more, and
-  /// that may go.
+  /// Collects what this store has left in its former generations and that may
+  /// go.
   func clearFormerLives(_ findings: inout Findings) throws {
     let lives = FormerLives(files: files, store: store)
     let current = Set(listing.newest.keys).union(members.retirements.keys).union([client])

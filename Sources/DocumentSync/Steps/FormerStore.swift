@@ -2,23 +2,24 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// A store under sync that stands where another is to be, and what of it has
-/// to go on in that one.
+/// A store under sync whose place a new one takes, and what the new one carries
+/// on.
 struct FormerStore {
-  /// What is told of it.
+  /// What is reported of it.
   var replaced: ReplacedStore
   /// What it had not sent, in order.
   private var unsent: [[UInt8]] = []
-  /// Clients that it was, whose files may hold what nobody has.
+  /// Clients that it was, whose files may hold content that no device has.
   private var ancestors = StoreRecords.Ancestors()
-  /// Clients of which nobody is a store any more.
+  /// Clients of which no store exists any more.
   private var gone: [ClientIdentifier] = []
 
-  /// Looks at the file at `path`, and seals its edits. Gives `nil` if it is
+  /// Looks at the file at `path`, and seals its edits. Returns `nil` if it is
   /// not under sync.
   ///
-  /// One that cannot be read any more says why: it is what is replaced. Thrown
-  /// is what may pass, such as `storeBusy`, and `newerVersionNeeded`.
+  /// If the file cannot be read any more, ``replaced`` contains the reason:
+  /// that file is replaced. Throws errors that may pass, such as `storeBusy`,
+  /// and `newerVersionNeeded`.
   ///
   /// - Parameter binding: What the new one is bound to.
   init?(at path: String, replacedBy binding: StoreBinding, _ context: OperationContext) throws {
@@ -40,7 +41,7 @@ struct FormerStore {
       }
       try store.close()
     } catch let error as StoreError where Self.isOfTheStore(error.code) {
-      // What is no database was never under sync, as far as can be seen.
+      // A file that is no database was never under sync, as far as can be seen.
       guard error.code != .notADatabase else { return nil }
       context.environment.logger.notice("\(path): \(error)")
       replaced = ReplacedStore(unreadable: error.message)
@@ -68,7 +69,7 @@ struct FormerStore {
       + [store.binding.client]
   }
 
-  /// Gives a new store of the same document what goes on in it: its first
+  /// Hands a new store of the same document what it has to carry on: its first
   /// synchronization sends what was not sent, and retires the client.
   func hand(on store: LocalStore) throws {
     guard replaced.isSameDocument else { return }

@@ -2,17 +2,17 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// A change set or a command that a store needs and that was cleared away.
+/// A change set or a command that a store needs and that was vacuumed.
 struct Gap: Error, Hashable {
   var client: ClientIdentifier
   var number: UInt64
   var isCommand = false
-  /// The least numbers of the others' commands that were not cleared away.
+  /// The least numbers of the others' commands that were not vacuumed.
   var keptCommands: [ClientIdentifier: UInt64] = [:]
 
-  /// Whether a whole store contains it, and opens no other gap: of two that
-  /// each lack what the other has, and that was cleared away, none would do
-  /// for long.
+  /// Whether a whole store contains it, and opens no other gap: if two each
+  /// lack something vacuumed that the other contains, neither would do for
+  /// long.
   ///
   /// - Parameter vector: What the store has.
   func isClosed(by candidate: WholeStoreSteps.Candidate, for vector: VersionVector) -> Bool {
@@ -23,8 +23,8 @@ struct Gap: Error, Hashable {
   }
 }
 
-/// Closing gaps: this store's, by a whole store, and others', for which
-/// there is none.
+/// Closes gaps: this store's with a whole store, and others' by an upload of
+/// one.
 struct GapSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
@@ -47,7 +47,8 @@ struct GapSteps: StoreSteps {
     }
   }
 
-  /// A gap with what is left of the others' commands, as far as markers say.
+  /// A gap with what is left of the others' commands, as far as the markers
+  /// show.
   func noting(
     _ lowest: LowestKept, of seen: [ClientIdentifier: StoreRecords.SeenMarker], _ gap: Gap
   ) throws -> Gap {
@@ -70,8 +71,8 @@ struct GapSteps: StoreSteps {
     try records.keep(asked: asked)
   }
 
-  /// Uploads a whole store if others have asked for one and none that is
-  /// there has all that was cleared away, as this store does.
+  /// Uploads a whole store if others have asked for one, none that is there
+  /// contains everything that was vacuumed, and this store does.
   func uploadIfAsked(_ listing: MarkerSteps.Listing, _ report: inout SyncReport) throws {
     let commands = CommandSteps(files: files, store: store)
     var state = try commands.state()

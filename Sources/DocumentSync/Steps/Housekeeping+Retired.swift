@@ -3,9 +3,9 @@ import SyncModel
 import SyncStore
 
 extension Housekeeping {
-  /// Clears away what retired clients left, as far as this client is the one
-  /// to do it: who carried the retirement out, or the first of the members
-  /// if that one is none.
+  /// Vacuums what retired clients left, where this client is responsible: it is
+  /// the author of the retirement, or the first member if the author is no
+  /// member.
   func clearAfterRetired(_ findings: inout Findings) throws {
     try forgetMarkers()
     for (retired, retirement) in members.retirements.sorted(by: { $0.key < $1.key }) {
@@ -18,7 +18,7 @@ extension Housekeeping {
     }
   }
 
-  /// Forgets the markers of retired clients that have gone.
+  /// Forgets the markers of retired clients whose files are gone.
   private func forgetMarkers() throws {
     let seen = try records.seenMarkers()
     let left = seen.filter { client, _ in
@@ -49,7 +49,7 @@ extension Housekeeping {
     guard cut > 0 else { return }
     let applied = try store.appliedVector()[retired]
     let limit = findings.limits.changeSets(of: retired, head: cut) { number in
-      // Nobody goes beyond the cut, where all are to meet.
+      // No member goes beyond the cut, where all are to meet.
       number == applied?.number ? applied?.hash : nil
     }
     var kept = try records.retiredKept()

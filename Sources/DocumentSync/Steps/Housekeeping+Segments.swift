@@ -8,7 +8,7 @@ extension Housekeeping {
     layout.path(of: segment.name, by: segment.client)
   }
 
-  /// The segments that somebody other than their author has found whole.
+  /// The segments that a member other than their author has found whole.
   private func verified(_ findings: Findings) throws -> Set<RecentSyncFile.Segment> {
     var verified = Set(try records.segments().filter { $0.client != client })
     for (member, marker) in findings.known where members.all.contains(member) {
@@ -19,11 +19,11 @@ extension Housekeeping {
 
   // MARK: Verifying
 
-  /// Reads segments of others that nobody has verified, and notes those that
-  /// are whole.
+  /// Reads segments of others that no member has verified, and records those
+  /// that are whole.
   ///
-  /// The first to come is the member after the author, then the next, so that
-  /// not everybody reads everything.
+  /// The member after the author comes first, then the next, so that not every
+  /// member reads everything.
   func verifySegments(_ findings: inout Findings, isThorough: Bool) throws {
     let offered = findings.known.filter { members.all.contains($0.key) }.flatMap { author, marker in
       marker.segments.filter { $0.client == author }
@@ -31,7 +31,8 @@ extension Housekeeping {
     var mine = try records.segments()
     let before = mine
     let isOffered = Set(offered)
-    // What its author has dropped is in another by now, or needed by nobody.
+    // If its author has dropped a segment, another contains it by now, or no
+    // device needs it.
     mine.removeAll { $0.client != client && !isOffered.contains($0) }
     let verified = try verified(findings)
     var counts = try records.unverified()
@@ -78,8 +79,8 @@ extension Housekeeping {
 
   // MARK: Compaction
 
-  /// Makes segments where there are many files, and lets go of files that are
-  /// in a segment that another member has verified.
+  /// Makes segments where there are many files, and drops files that are in a
+  /// segment that another member has verified.
   func compact(_ findings: inout Findings) throws {
     var own = try records.segments().filter { $0.client == client }
     let others = try records.segments().filter { $0.client != client }
@@ -88,7 +89,7 @@ extension Housekeeping {
       findings.own.compactMap { name in
         if case .segment(let name) = name { name } else { nil }
       })
-    // Of one that has gone from the folder the loose files are put back.
+    // If a segment is gone from the folder, its loose files are put back.
     own.removeAll { $0.last < lowest || !there.contains($0.name) }
 
     let sealed = try store.sealedChangeSets().filter(\.isPublished)
@@ -121,7 +122,7 @@ extension Housekeeping {
     try dropContained(own, byNumber, &findings)
   }
 
-  /// How much is to be made one is known beforehand.
+  /// Begins the phase, whose amount is known beforehand.
   private func beginCompacting(_ plan: CompactionPlan, _ sealed: [UInt64: SealedChangeSet]) {
     guard !plan.segments.isEmpty else { return }
     let bytes = plan.segments.reduce(0) { sum, range in
@@ -130,8 +131,8 @@ extension Housekeeping {
     context.begin(.compacting, count: plan.segments.count, bytes: bytes)
   }
 
-  /// Publishes the segment of a range of change sets; `nil` if one of them
-  /// is nowhere to be had.
+  /// Publishes the segment of a range of change sets; `nil` if one of them is
+  /// not available.
   private func make(
     _ range: ClosedRange<UInt64>, _ sealed: [UInt64: SealedChangeSet],
     _ existing: [RecentSyncFile.Segment]
@@ -191,8 +192,8 @@ extension Housekeeping {
     }
   }
 
-  /// Notes loose files, and smaller segments, that are in one which another
-  /// member has found whole, or which nobody else has to read.
+  /// Collects loose files, and smaller segments, that are in a segment that
+  /// another member has found whole, or that no other member has to read.
   private func dropContained(
     _ own: [RecentSyncFile.Segment], _ sealed: [UInt64: SealedChangeSet],
     _ findings: inout Findings
@@ -208,8 +209,8 @@ extension Housekeeping {
             && name != .segment(segment.name)
         })
       else { continue }
-      // A file that claims a number of this store with another content is
-      // somebody's evidence.
+      // A file that claims a number of this store with other content is
+      // evidence: it stays.
       if case .changeSet(let name) = name {
         guard let known = sealed[name.number], name.hash.matches(known.hash) else { continue }
       } else if case .segment(let name) = name {

@@ -3,7 +3,7 @@ import SyncModel
 import SyncStore
 
 extension Housekeeping {
-  /// A whole store that a marker lists, and that is in the directory.
+  /// The whole stores that markers list and that are in the directory.
   private func listed(_ findings: Findings) throws -> [RecentSyncFile.WholeStore] {
     let said =
       try records.wholeStores()
@@ -19,7 +19,7 @@ extension Housekeeping {
     }
   }
 
-  /// Drops from what this store lists what is gone and superseded.
+  /// Drops whole stores that are gone and superseded from this store's list.
   func updateVerified(_ findings: inout Findings) throws {
     let before = try records.wholeStores()
     let there = try listed(findings)
@@ -32,7 +32,7 @@ extension Housekeeping {
 
   // MARK: Uploading
 
-  /// What was cleared away, as far as is known here.
+  /// What was vacuumed, as far as is known here.
   private func clearedAway(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> ClearedAway {
@@ -48,11 +48,11 @@ extension Housekeeping {
     return cleared
   }
 
-  /// Whether none of the whole stores that are listed has all that was cleared
-  /// away, as this store does.
+  /// Whether no listed whole store contains everything that was vacuumed, and
+  /// this store does.
   ///
-  /// Two members that have not heard of one another clear away each what a
-  /// whole store of its own contains. Who has cleared nothing away leaves it to
+  /// Two members that do not know of each other each vacuum what a whole store
+  /// of their own contains. A member that has vacuumed nothing leaves it to
   /// them, and reads no markers.
   func nobodyCanJoin() throws -> Bool {
     let kept = try records.kept()
@@ -72,8 +72,8 @@ extension Housekeeping {
   }
 
   /// Uploads a whole store if the next device that joins would have to fetch
-  /// too much beyond the best that is there, or could not join, since each
-  /// that is there lacks something that was cleared away.
+  /// too much beyond the best that is there, or could not join, since each that
+  /// is there lacks something that was vacuumed.
   func uploadIfWorthIt(_ findings: inout Findings) throws {
     let cleared = try clearedAway(findings.known)
     func isComplete(_ store: RecentSyncFile.WholeStore) -> Bool {
@@ -105,8 +105,8 @@ extension Housekeeping {
 
   // MARK: Removing
 
-  /// Notes own whole stores that another contains which somebody has found
-  /// whole. The one that contains most is never among them.
+  /// Collects own whole stores that are contained in another one that a member
+  /// has found whole. The one that contains most is never among them.
   func vacuumWholeStores(_ findings: inout Findings) throws {
     try removeSuperseded(of: client, &findings)
     var mine = try records.wholeStores()
@@ -128,7 +128,8 @@ extension Housekeeping {
       try records.wholeStores()
       + findings.known.values.flatMap(\.wholeStores)
     for name in findings.wholeStores[owner, default: []].sorted() {
-      // What nobody lists may be whole: by its number it is then older.
+      // A whole store that no marker lists may be whole: its number shows then
+      // that it is older.
       let own = said.first {
         $0.client == owner && $0.number == name.number && name.hash.matches($0.hash)
       }
@@ -161,7 +162,7 @@ extension Housekeeping {
 struct WholeStoreDecision {
   /// So many change sets are too many, whatever their size.
   static let greatestCount: UInt64 = 1_000
-  /// So few bytes are nothing.
+  /// Fewer bytes than these do not matter.
   static let leastByteCount = 1 << 20
 
   /// What the best that is there contains, and its length; `nil` if there is
@@ -169,14 +170,14 @@ struct WholeStoreDecision {
   var best: (vector: VersionVector, byteCount: Int)?
   /// What the new one would contain.
   var vector: VersionVector
-  /// How many members go before: the threshold grows with it, so that not
-  /// everybody uploads at once.
+  /// How many members go before: the threshold grows with it, so that the
+  /// members do not all upload at once.
   var rank: Int
   var thresholds = SyncThresholds()
 
   /// - Parameter byteCount: The length of the change sets beyond a vector.
   func isWorthIt(_ byteCount: (VersionVector) throws -> Int) rethrows -> Bool {
-    // Without any nobody can join.
+    // Without any whole store no device can join.
     guard let best else { return rank == 0 }
     let count = vector.entries.reduce(UInt64(0)) { sum, entry in
       let has = best.vector.number(of: entry.key)
@@ -192,14 +193,14 @@ struct WholeStoreDecision {
 }
 
 extension VersionVector {
-  /// The sum of its numbers. Of two of which one contains the other, that one
-  /// has the greater.
+  /// The sum of its numbers. If one vector contains another, its sum is
+  /// greater.
   var sum: UInt64 { entries.values.reduce(0) { $0 &+ $1.number } }
 }
 
 extension RecentSyncFile.WholeStore {
-  /// Whether this one contains all that another does. Of two with the same
-  /// content exactly one supersedes the other, so that one always stays.
+  /// Whether this one contains all that another does. If two have the same
+  /// content, exactly one supersedes the other, so that one always stays.
   func supersedes(_ other: Self) -> Bool {
     guard hash != other.hash, vector.contains(other.vector), commands.contains(other.commands)
     else { return false }
@@ -209,7 +210,7 @@ extension RecentSyncFile.WholeStore {
 }
 
 extension ClearingLimits {
-  /// The same, with other whole stores in the word of one member.
+  /// The same, with other whole stores for one member.
   func replacing(
     _ wholeStores: [RecentSyncFile.WholeStore], of member: ClientIdentifier
   ) -> ClearingLimits {

@@ -2,13 +2,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Clearing away what nobody needs any more: vacuum, compaction, whole
-/// stores, what retired clients left, and what this client left in former
-/// generations.
+/// Removes what no device needs any more: vacuum, compaction, whole stores,
+/// what retired clients left, and what this client left in former generations.
 ///
-/// It reads the newest marker of each member, and removes nothing on the word
-/// of a name alone. What it is about to remove is in its own marker before
-/// it goes.
+/// It reads the newest marker of each member, and removes nothing because of a
+/// name alone. Its own marker shows what it is about to remove before the files
+/// go.
 struct Housekeeping: StoreSteps {
   /// So many own change sets make it due.
   static let ownInterval: UInt64 = 32
@@ -20,11 +19,11 @@ struct Housekeeping: StoreSteps {
   let listing: MarkerSteps.Listing
   let members: Members
   let commands: CommandState
-  /// Publishes a marker, if there is something new to say.
+  /// Publishes a marker, if it would contain something new.
   let tell: () throws -> Bool
 
-  /// Whether enough has come together since the last time. The first time of
-  /// a store only notes where it stands.
+  /// Whether enough has come together since the last time. The first call for a
+  /// store only records where it stands.
   static func isDue(
     _ store: LocalStore, _ thresholds: SyncThresholds = SyncThresholds()
   ) throws -> Bool {
@@ -53,7 +52,7 @@ struct Housekeeping: StoreSteps {
     var own: [ChangeFileName]
     /// What can be removed once the marker is out.
     var removals: [Removal] = []
-    /// Generations of which all that this store has left is among these.
+    /// Generations whose last files of this store are among the removals.
     var formerLives: [FormerLives.Leftovers] = []
     var report = VacuumReport()
     var warnings: [SyncWarning] = []
@@ -67,10 +66,10 @@ struct Housekeeping: StoreSteps {
     var byteCounts: [RelativePath: Int] = [:]
   }
 
-  /// Does it.
+  /// Runs all steps.
   ///
-  /// - Parameter isThorough: Whether to check every segment of others that
-  ///   nobody has verified, rather than the own share of them.
+  /// - Parameter isThorough: Whether to check every segment of others that no
+  ///   member has verified, rather than the own share of them.
   func run(isThorough: Bool = false, _ warnings: inout [SyncWarning]) throws -> VacuumReport {
     context.begin(.listing)
     let known = try KnownMarkers(files: files, store: store).update(listing)
@@ -135,7 +134,7 @@ struct Housekeeping: StoreSteps {
     if limit.number >= kept.changeSets {
       kept.changeSets = limit.number + 1
       try records.keep(kept)
-      // The last one tells whether a member's word is about the same.
+      // The last one stays: it shows whether a member has applied the same one.
       try store.forgetSealed(below: limit.number)
     }
     if limit.number < head, kept.changeSets <= head {
@@ -226,7 +225,7 @@ struct Housekeeping: StoreSteps {
       removal.paths.map { removal.byteCounts[$0] }
     }
     let known = lengths.compactMap(\.self)
-    // Of some a total would be none.
+    // If some lengths are unknown, there is no total.
     let isMeasured = known.count == lengths.count
     context.begin(
       .removing, count: lengths.count, bytes: isMeasured ? known.reduce(0, +) : 0)

@@ -2,14 +2,14 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// What the others' newest markers say. Each is read once; one that cannot
-/// be read yet leaves what an earlier one said.
+/// The content of the others' newest markers. Each is read once; while one
+/// cannot be read, the content of an earlier one stays.
 struct KnownMarkers: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
-  /// Reads the markers of a listing that are newer than what is known, of
-  /// all clients or of those that are wanted, and gives all that is known.
+  /// Reads the markers of a listing that are newer than the known ones, of all
+  /// clients or of those that are wanted, and returns all known markers.
   @discardableResult
   func update(
     _ listing: MarkerSteps.Listing, where isWanted: (ClientIdentifier) -> Bool = { _ in true }
@@ -29,7 +29,7 @@ struct KnownMarkers: StoreSteps {
     return known.markers
   }
 
-  /// What a marker says; `nil` if it cannot be read, or belongs elsewhere.
+  /// The content of a marker; `nil` if it cannot be read, or belongs elsewhere.
   func read(_ name: MarkerName) throws -> RecentSyncFile? {
     let binding = binding
     let path = layout.path(of: name)

@@ -2,15 +2,15 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Change sets in the directory that nobody applies as they are: what clients
-/// have published in a generation of which another has taken the place,
-/// without its containing them, and what this store, as a former client, has
-/// published before it knew that it was retired.
+/// Change sets in the directory that no device applies as they are: those that
+/// clients have published in a replaced generation and that its successor does
+/// not contain, and those that this store published as a former client, before
+/// it knew that it was retired.
 ///
-/// Whoever was in the former generation writes them anew in the present one,
-/// each value with the stamp that it had: their authors may be gone. Files
-/// may arrive at any time, so the folders are looked through in turn, as
-/// those of the present generation are.
+/// A device that was in the former generation writes them again in the present
+/// one, each value with the stamp that it had: their authors may be gone. Files
+/// may arrive at any time, so the folders are looked through in turn, as those
+/// of the present generation are.
 struct LeftBehind: StoreSteps {
   /// The most change sets that are written at once.
   private static let windowCount = 64
@@ -20,17 +20,17 @@ struct LeftBehind: StoreSteps {
 
   // MARK: Going over
 
-  /// The generations that a store was in that goes over to another.
+  /// The generations that a store was in when it moves to another.
   func formerGenerations(
     beside present: StoreRecords.FormerGeneration
   ) throws -> [StoreRecords.FormerGeneration] {
     try records.formerGenerations().filter { $0.generation != present.generation } + [present]
   }
 
-  /// What is known of the generation that the store is in, of which another
-  /// takes the place that contains the change sets of `vector`.
+  /// What is known of the store's generation, when another that contains the
+  /// change sets of `vector` takes its place.
   ///
-  /// What the store itself has made is set aside when it goes over.
+  /// The store's own change sets are set aside when it moves.
   func present(containing vector: VersionVector) throws -> StoreRecords.FormerGeneration {
     let listing = MarkerSteps.Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
@@ -47,8 +47,8 @@ struct LeftBehind: StoreSteps {
       lowestKept: Self.byText(lowest), cuts: Self.byText(try cuts(known)))
   }
 
-  /// Beyond which numbers nothing is taken of those who were removed. What is
-  /// this store's own it takes all the same.
+  /// The last numbers to take from clients that were removed. The store takes
+  /// its own change sets all the same.
   private func cuts(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> [ClientIdentifier: UInt64] {
@@ -67,7 +67,7 @@ struct LeftBehind: StoreSteps {
     return cuts
   }
 
-  /// Notes that the store was another client in this generation.
+  /// Records that the store was another client in this generation.
   func note(_ incarnations: [Incarnation]) throws {
     // Another state of a store that was copied goes on by itself.
     let clients = incarnations.filter {
@@ -89,8 +89,8 @@ struct LeftBehind: StoreSteps {
     try !records.formerGenerations().isEmpty || !retired(records.ancestors(), members).isEmpty
   }
 
-  /// Writes anew what is there. Does nothing if it is not `isTurn`, but for
-  /// folders that were never looked through.
+  /// Writes again what is there. Unless `isTurn`, it reads only folders that
+  /// were never looked through.
   func bring(_ members: Members, isTurn: Bool, _ report: inout SyncReport) throws {
     try bringOfFormerGenerations(isTurn: isTurn, &report)
     try bringOfAncestors(members, isTurn: isTurn, &report)
@@ -117,7 +117,7 @@ struct LeftBehind: StoreSteps {
       }
       try write()
       if reader.waiting.contains(where: { $0.reason == .dependencies }) {
-        // What its author has brought along itself comes from there.
+        // What an author has brought along itself comes from that author.
         reader.departed = try FormerLives(files: files, store: store).departed(
           from: former.generation)
         if !reader.departed.isEmpty { try write() }

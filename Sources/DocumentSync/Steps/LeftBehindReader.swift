@@ -25,13 +25,13 @@ final class LeftBehindReader {
 
   /// By client, the number up to which everything was read or known before.
   private(set) var contained: [ClientIdentifier: UInt64]
-  /// Clients of whom nothing is waited for any more.
+  /// Clients whose change sets are not waited for any more.
   var departed: Set<ClientIdentifier> = []
 
   /// - Parameters:
-  ///   - lowestKept: The least number of a client that was not cleared away.
-  ///     What was is not waited for.
-  ///   - limits: Beyond which number nothing is read.
+  ///   - lowestKept: The least number of a client that was not vacuumed. Lower
+  ///     ones are not waited for.
+  ///   - limits: The last number to read of a client.
   init(
     _ files: SharedFiles, binding: StoreBinding, generation: IntegrityKey,
     contained: [ClientIdentifier: UInt64], lowestKept: [ClientIdentifier: UInt64],
@@ -110,7 +110,7 @@ final class LeftBehindReader {
     return found
   }
 
-  /// What is there and cannot be taken yet.
+  /// The first change set of each client that is there and cannot be taken yet.
   var waiting: [SyncWait] {
     folders.sorted { $0.key < $1.key }.compactMap { client, folder in
       guard let next = folder.next else { return folder.wait }
@@ -156,7 +156,7 @@ final class LeftBehindReader {
     let intact = (outcome?.intact ?? []).filter { received in
       folder.last == nil || received.changeSet.header.previous == folder.last
     }
-    // Of several the one of the lower hash counts, as anywhere.
+    // If there are several, the one with the lowest hash counts, as anywhere.
     folder.next = intact.min {
       HashFragment($0.hash).description < HashFragment($1.hash).description
     }

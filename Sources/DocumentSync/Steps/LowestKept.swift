@@ -2,19 +2,19 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The least numbers of the clients' files that were not cleared away, by
-/// their own newest markers, or by those that say what is left of them: for
-/// one listing.
+/// The least numbers of the clients' files that were not vacuumed, from the
+/// clients' own newest markers, or from those that record what is left of
+/// retired clients: for one listing.
 ///
-/// A few lines of a marker can name thousands of clients. So what is known is
-/// taken from the store once, and not once for each.
+/// A few lines of a marker can name thousands of clients. So the known markers
+/// are read from the store once, and not once for each client.
 final class LowestKept {
   private let markers: KnownMarkers
   private let listing: MarkerSteps.Listing
   private var known: [ClientIdentifier: RecentSyncFile] = [:]
-  /// What the markers in `known` say of those who are retired.
+  /// What the markers in `known` record of retired clients.
   private var left: [ClientIdentifier: StoreRecords.Kept] = [:]
-  /// The clients of which alone markers were read.
+  /// The clients whose marker was read alone.
   private var single: Set<ClientIdentifier> = []
   private var isComplete = false
 
@@ -26,7 +26,7 @@ final class LowestKept {
     self.listing = listing
   }
 
-  /// What is kept of a client.
+  /// The least numbers of a client's files that were not vacuumed.
   func kept(of client: ClientIdentifier) throws -> StoreRecords.Kept {
     try read(for: client)
     let (own, others) = (known[client], left[client])
@@ -37,7 +37,7 @@ final class LowestKept {
 
   private func read(for client: ClientIdentifier) throws {
     guard !isComplete, !single.contains(client) else { return }
-    // What is left of one that has no marker any others may say.
+    // If a client has no marker, any marker may record what is left of it.
     isComplete = listing.newest[client] == nil || single.count >= Self.singleCount
     single.insert(client)
     known =

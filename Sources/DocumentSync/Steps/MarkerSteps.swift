@@ -5,13 +5,13 @@ import SyncStore
 
 /// Reading the others' RecentSync markers, and publishing the own one.
 struct MarkerSteps: StoreSteps {
-  /// What the markers' names say.
+  /// The names of the markers.
   struct Listing {
     /// The own markers.
     var own: [MarkerName] = []
-    /// Of every other client the newest.
+    /// The newest one of every other client.
     var newest: [ClientIdentifier: MarkerName] = [:]
-    /// Of every other client those that are older.
+    /// The older ones of every other client.
     var older: [ClientIdentifier: [MarkerName]] = [:]
 
     init(_ names: [MarkerName], own client: ClientIdentifier) {
@@ -30,7 +30,8 @@ struct MarkerSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
-  /// So many members are named in a marker: names alone can make any number.
+  /// The most members that a marker names: file names alone can claim any
+  /// number.
   private static let greatestMembers = 10_000
 
   /// Lists the markers. Throws ``Fork`` if they show more of this client than
@@ -42,8 +43,8 @@ struct MarkerSteps: StoreSteps {
     return listing
   }
 
-  /// The newest markers of the others that were seen, now or before; keeps
-  /// what is new of them.
+  /// The newest markers of the others that were seen, now or before; records
+  /// the new ones.
   func seen(_ listing: Listing) throws -> [ClientIdentifier: StoreRecords.SeenMarker] {
     let before = try records.seenMarkers()
     var seen = before
@@ -59,26 +60,27 @@ struct MarkerSteps: StoreSteps {
     return seen
   }
 
-  /// What a marker of this store says beyond what its records hold.
+  /// The content of this store's marker beyond its records.
   struct Statement {
     var changeHead: VersionVector.Entry?
     var applied: VersionVector
     var commands: VersionVector
     var retired: [RecentSyncFile.Retired] = []
     var waiting: [SyncWait] = []
-    /// What of that has lasted, and is for their authors to put back.
+    /// Those of the waits that have lasted: the authors are to put the files
+    /// back.
     var awaited: Set<StoreRecords.Awaited> = []
   }
 
-  /// Publishes a new marker if this store has something new to say, or the
-  /// last one again if it is missing. Says whether there was a new one.
+  /// Publishes a new marker if this store has something new to announce, or the
+  /// last one again if it is missing. Returns whether there was a new one.
   ///
-  /// That others have acknowledged something is nothing to say: else nobody
-  /// would ever be done. That it waits for files is, once that has lasted: their
-  /// authors read it, and put them back.
+  /// Acknowledgements by others never trigger a marker; otherwise devices would
+  /// acknowledge one another for ever. A wait for files triggers one, once it
+  /// has lasted: the authors read the marker, and put the files back.
   ///
-  /// - Parameter isForced: Whether a new one is to be published all the same,
-  ///   to show that this client is there.
+  /// - Parameter isForced: Whether to publish a new one all the same, to show
+  ///   that this client is there.
   func publishIfNeeded(
     _ listing: Listing, _ statement: Statement, isForced: Bool = false
   ) throws -> Bool {
@@ -139,8 +141,8 @@ struct MarkerSteps: StoreSteps {
     try records.ownMarker().flatMap { MarkerName($0.name) }.map { layout.path(of: $0) }
   }
 
-  /// Where the members of a document stand, by their newest markers that can
-  /// be read.
+  /// How far the members of a document are, by their newest markers that can be
+  /// read.
   static func states(
     _ files: SharedFiles, layout: DirectoryLayout.Generation
   ) throws -> [ClientIdentifier: ClientDescription.State] {
@@ -179,7 +181,7 @@ struct MarkerSteps: StoreSteps {
         files.context.environment.logger.notice("marker \(name): \(error)")
         return (name, nil)
       } catch let error as SyncError where error.code == .newerVersionNeeded {
-        // That its client is there is in the name.
+        // The name alone shows that its client is there.
         files.context.environment.logger.notice("marker \(name): \(error)")
         return (name, nil)
       }
@@ -217,7 +219,7 @@ struct MarkerSteps: StoreSteps {
   }
 }
 
-/// The directory knows more of this client than its store does: the store is
+/// The directory contains more of this client than its store does: the store is
 /// an older state of itself, or another state of it is in use.
 struct Fork: Error {
   /// The file that shows it.

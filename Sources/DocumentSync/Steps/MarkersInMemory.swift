@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Markers that are in memory together, which is bounded: any number of them
-/// can be in the directory, each as long as a file may be.
+/// Markers that are in memory together, up to a limit: the directory can
+/// contain any number of them, each as long as a file may be.
 struct MarkersInMemory<Key: Hashable> {
   /// The most entries of lists and vectors that all have together; some 100
   /// bytes each.
@@ -19,7 +19,7 @@ struct MarkersInMemory<Key: Hashable> {
     bound()
   }
 
-  /// Adds a marker, or has it take the place of another.
+  /// Adds a marker, or replaces the earlier one.
   mutating func add(_ marker: RecentSyncFile, for key: Key) {
     weight += marker.weight - (markers.updateValue(marker, forKey: key)?.weight ?? 0)
     bound()
@@ -38,7 +38,7 @@ struct MarkersInMemory<Key: Hashable> {
 }
 
 extension RecentSyncFile {
-  /// How many entries its lists and vectors have, and one.
+  /// The number of entries of its lists and vectors, plus one.
   fileprivate var weight: Int {
     wholeStores.reduce(
       1 + applied.entries.count + commandsApplied.entries.count + members.count + segments.count

@@ -2,14 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finding out who the members are, from what the directory and the store
-/// show.
+/// Finds the members, from what the directory and the store show.
 struct MemberSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
 
-  /// The members. Markers are read only while somebody is being retired, or
-  /// somebody new came since.
+  /// The members. Markers are read only while a client is being retired, or if
+  /// a new member has come since.
   func find(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing,
     _ state: CommandState
@@ -27,7 +26,7 @@ struct MemberSteps: StoreSteps {
     return read == known ? members : try self.members(seen, read, state, needs: needs)
   }
 
-  /// The members by what is known already, and the markers that say so.
+  /// The members, from what is known already and from the markers in `known`.
   func members(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker],
     _ known: [ClientIdentifier: RecentSyncFile], _ state: CommandState, needs: [Members.Need]
@@ -44,7 +43,7 @@ struct MemberSteps: StoreSteps {
       }, retirements: state.retirements, needs: needs)
   }
 
-  /// What the next marker says of those who are retired.
+  /// The retired clients, as the next marker lists them.
   func retired(_ members: Members) throws -> [RecentSyncFile.Retired] {
     let kept = try records.retiredKept()
     return members.cuts.sorted { $0.key < $1.key }.map { client, cut in
@@ -55,8 +54,8 @@ struct MemberSteps: StoreSteps {
     }
   }
 
-  /// Lets go of change sets that wait in the store and are not wanted: they
-  /// are beyond what is applied of a client that is retired.
+  /// Drops change sets that wait in the store and are not wanted: they are
+  /// beyond what is applied of a retired client.
   func forgetUnwanted(_ members: Members, _ state: CommandState) throws {
     guard !members.cuts.isEmpty else { return }
     let applied = try store.appliedVector()
@@ -71,15 +70,15 @@ struct MemberSteps: StoreSteps {
 
   // MARK: Absence
 
-  /// Time counts at most a day between two synchronizations: a device that
-  /// was off itself has not been waiting for anybody.
+  /// The time between two synchronizations counts as a day at most: a device
+  /// that was off itself has not been waiting for other devices.
   private static let longest: Int64 = 24 * 60 * 60 * 1000
-  /// So often absence is noted, at most.
+  /// Absence is recorded at most once in this time.
   private static let interval: Int64 = 60 * 60 * 1000
-  /// In so many synchronizations a client is missed, at least.
+  /// A client has to be missed in at least so many synchronizations.
   static let leastCount = 3
 
-  /// Notes who was not seen to do anything, by the clock here.
+  /// Records which members were not seen to do anything, by the clock here.
   func observeAbsence(
     _ members: Members, _ seen: [ClientIdentifier: StoreRecords.SeenMarker], now: Int64
   ) throws {
@@ -107,6 +106,6 @@ struct MemberSteps: StoreSteps {
 }
 
 extension Members.Cut {
-  /// The number up to which everybody applies; `nil` while that is open.
+  /// The number up to which every member applies; `nil` while that is open.
   var number: UInt64? { if case .settled(let number) = self { number } else { nil } }
 }

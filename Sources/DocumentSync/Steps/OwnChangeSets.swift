@@ -2,8 +2,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The change sets of this store: publishing them, and putting back what was
-/// lost of them.
+/// The change sets of this store: publishes them, and puts lost ones back.
 struct OwnChangeSets: StoreSteps {
   /// How many own files are read in a synchronization that has other work.
   static let sample = 4
@@ -49,8 +48,8 @@ struct OwnChangeSets: StoreSteps {
     return listed
   }
 
-  /// Finds out whether a file under an own number that the store has not made
-  /// is what it says.
+  /// Examines a file under an own number that the store has not made. Throws
+  /// ``Fork`` if it is what its name claims.
   ///
   /// - Parameter isThere: Whether the store's own file of that number is
   ///   there, so that nothing waits for this one.
@@ -76,12 +75,12 @@ struct OwnChangeSets: StoreSteps {
     try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self)
   }
 
-  /// Tells of the change sets of this store which are a branch of its own,
-  /// once the directory was seen to know more of the client than the store.
+  /// Finds out which change sets of this store are a branch of its own, once
+  /// the directory was seen to contain more of the client than the store.
   ///
-  /// What is listed under its hash is common to both states. Of two that
-  /// claim one number the lower hash counts; one that nobody can have seen
-  /// gives way.
+  /// A change set that is listed under its hash is common to both states. If
+  /// two claim one number, the lower hash counts; one that no device can have
+  /// seen gives way.
   func standing() throws -> (SealedChangeSet) -> Incarnation.Standing {
     var claims: [UInt64: Set<HashFragment>] = [:]
     for case .changeSet(let name) in try listAll() {
@@ -96,8 +95,8 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  /// Publishes, byte for byte, what was sealed when the store was another
-  /// client, into that one's folder.
+  /// Publishes, byte for byte, what the store sealed as another client, into
+  /// that client's folder.
   func publishAncestral(_ report: inout SyncReport) throws {
     let sealed = try store.ancestralChangeSets()
     guard !sealed.isEmpty else { return }
@@ -114,7 +113,7 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  /// Seals the local edits and gives all change sets that the store keeps.
+  /// Seals the local edits and returns all change sets that the store keeps.
   func seal(_ report: inout SyncReport) throws -> [SealedChangeSet] {
     context.begin(.sealing)
     try context.checkCancellation()
@@ -127,8 +126,8 @@ struct OwnChangeSets: StoreSteps {
 
   /// Publishes what is sealed and not published, in order.
   ///
-  /// Interrupted after a file was published and before that was noted, the
-  /// next run publishes the same bytes under the same name.
+  /// If it is interrupted after it published a file and before it recorded
+  /// that, the next run publishes the same bytes under the same name.
   func publish(
     _ kept: [SealedChangeSet], turns: SyncTurns, _ report: inout SyncReport
   ) throws {
@@ -149,16 +148,16 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  /// Puts back own files that were published before and are missing in
-  /// a listing of the own folder, or damaged. At most `limit` of those that are
-  /// there are read, beginning anywhere. Gives those that cannot be put back,
-  /// since the store has their bytes no more.
+  /// Puts back own files that were published before and are missing in a
+  /// listing of the own folder, or damaged. Reads at most `limit` of those that
+  /// are there, beginning anywhere. Returns those that cannot be put back,
+  /// since the store no longer has their bytes.
   ///
-  /// What was cleared away is not missed, nor what is in a segment. A segment
-  /// that is damaged makes way for the files that were in it.
+  /// Vacuumed files are not missed, nor those in a segment. A damaged segment
+  /// makes way for the files that were in it.
   ///
-  /// - Parameter turns: By whose turn the lengths of some are compared, which
-  ///   reads nothing; those of another length are read.
+  /// - Parameter turns: Chooses files whose lengths are compared, which reads
+  ///   nothing; those of another length are read.
   func putBack(
     _ kept: [SealedChangeSet], _ listed: Listed, readingAtMost limit: Int,
     measuring turns: SyncTurns? = nil, _ report: inout SyncReport

@@ -3,16 +3,16 @@ import SyncModel
 import SyncStore
 
 /// Exchanges the content of the store for that of the best whole store: the
-/// one mend for what cannot be fetched piece by piece.
+/// only remedy if change sets cannot be fetched one by one.
 ///
-/// The store is exchanged in one transaction, or not at all. What has been
-/// published since the whole store was uploaded comes with the fetch that
-/// follows; the applied vector has to be asked for anew.
+/// The store is exchanged in one transaction, or not at all. The fetch that
+/// follows brings what was published since the whole store was uploaded; the
+/// caller has to read the applied vector again.
 struct RebootstrapStep: StoreSteps {
-  /// The most whole stores that one synchronization tries of those that cost
-  /// much: the next one goes on with others.
+  /// How many costly whole stores one synchronization tries at most: the next
+  /// one goes on with others.
   private static let greatestTries = 8
-  /// The most of which it is remembered that they are of no use.
+  /// The most whole stores that are remembered to be of no use.
   private static let greatestMemory = 4_096
 
   let files: SharedFiles
@@ -22,21 +22,21 @@ struct RebootstrapStep: StoreSteps {
   ///
   /// Errors, besides those of the directory: `wholeStoreMissing`; and
   /// `generationReplaced` or `documentReplaced` if the rows cannot be merged.
-  /// The store is as it was then.
+  /// The store is unchanged then.
   ///
   /// - Parameters:
-  ///   - generation: The generation that the store goes over to;
-  ///   `nil` for its own. Own change sets that the whole store does not
-  ///   contain are set aside then, to be written anew
-  ///   (``LocalStore/returning()``), and all that is remembered of other
-  ///   clients' markers is forgotten.
+  ///   - generation: The generation that the store moves to; `nil` for its own.
+  ///     If it moves, own change sets that the whole store does not contain are
+  ///     set aside, to be written again (``LocalStore/returning()``), and all
+  ///     records of other clients' markers are dropped.
   ///   - keptCommands: The least numbers of the others' commands that were not
-  ///     cleared away. Of those that were, and that the whole store had
-  ///     processed, this client gets none any more; the others it gets.
-  ///   - isStranger: Whether the generation has nothing to do with the
-  ///     store's, so that the rows are merged, by a new client, in place of
-  ///     the own change sets. So they are if these are nowhere any more.
-  ///   - isWanted: Tells the whole stores that will do.
+  ///     vacuumed. If a command was vacuumed, and the whole store had processed
+  ///     it, this client does not get it any more; it gets the others.
+  ///   - isStranger: Whether the generation has nothing to do with the store's,
+  ///     so that the rows are merged, by a new client, in place of the own
+  ///     change sets. The rows are merged, too, if those change sets exist
+  ///     nowhere any more.
+  ///   - isWanted: Selects the whole stores that will do.
   func run(
     _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil,
     keptCommands: [ClientIdentifier: UInt64] = [:], isStranger: Bool = false,
@@ -102,15 +102,15 @@ struct RebootstrapStep: StoreSteps {
     }
   }
 
-  /// A whole store with what was published since, as it is downloaded and as
-  /// far as commands are concerned: the rows are compared with the document as
-  /// it is now, and commands that came since are for this store.
+  /// A whole store with what was published since, and its command state as it
+  /// was downloaded: the rows are compared with the document as it is now, and
+  /// commands that came since are for this store.
   private func caughtUp(
     _ database: String, in generation: GenerationFile, _ siblings: LocalSiblings
   ) throws -> (path: String, commands: [UInt8]?) {
     var binding = binding(generation)
     var generator = context.environment.generator
-    // Nobody hears of this one.
+    // No other device learns of this client.
     binding.client = .random(using: &generator)
     var options = context.environment.storeOptions
     options.places = nil
@@ -119,7 +119,7 @@ struct RebootstrapStep: StoreSteps {
       checkCancellation: context.checkCancellation)
     do {
       let commands = try whole.commandState()
-      // What it processes nobody need hear of.
+      // What it processes is not reported.
       let unheard = SharedFiles(files.directory, context: context.unheard)
       try SyncPass(store: whole, files: unheard, turns: SyncTurns(environment: context.environment))
         .catchUp()
@@ -160,11 +160,11 @@ struct RebootstrapStep: StoreSteps {
     }
   }
 
-  /// A command counts as processed if it is in either, unless it is still to
-  /// be had by a member of the document.
+  /// A command counts as processed if it is in either state, unless a member of
+  /// the document can still provide it.
   ///
-  /// - Parameter kept: The least numbers of commands that were not cleared
-  ///   away; `nil` for a store that joins, which none of them are for.
+  /// - Parameter kept: The least numbers of commands that were not vacuumed;
+  ///   `nil` for a store that joins: none of them are for it.
   private func commandState(
     in generation: GenerationFile?, kept: [ClientIdentifier: UInt64]?
   ) -> (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? {
@@ -189,15 +189,15 @@ struct RebootstrapStep: StoreSteps {
     return binding
   }
 
-  /// Whether own change sets that a whole store does not contain were cleared
-  /// away: all that is left of them are the rows. Who has begun the document
-  /// anew did not have them, nor the whole store that did.
+  /// Whether own change sets that a whole store does not contain were vacuumed:
+  /// only their rows are left. The device that reset the document did not have
+  /// them, nor the whole store that did.
   private func isCleared(beyond vector: VersionVector) throws -> Bool {
     try vector.number(of: client) + 1 < records.kept().changeSets
   }
 
-  /// The files of own change sets that a whole store does not contain, and of
-  /// which the store has given up the bytes since everybody had them.
+  /// The files of own change sets that a whole store does not contain, and
+  /// whose bytes the store has dropped since every member had them.
   private func ownBytes(beyond vector: VersionVector) throws -> [UInt64: [UInt8]] {
     let client = client
     var found: [UInt64: [UInt8]] = [:]
@@ -234,7 +234,7 @@ struct RebootstrapStep: StoreSteps {
           layout.path(of: name, by: client), limit: CodecLimits.default.fileBytes)
         if ContentHash(of: bytes) == sealed.hash { found[sealed.number] = bytes }
       } catch let error as DirectoryError where error.concernsOneFile {
-        // Without it the store says what is missing, and stays as it is.
+        // Without it the store reports what is missing, and stays as it is.
         context.environment.logger.notice("own change set \(sealed.number): \(error)")
       }
     }

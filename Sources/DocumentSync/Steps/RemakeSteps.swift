@@ -2,14 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finds what changed in tables that a program has made anew: such a table has
-/// lost its triggers, and what was edited until somebody noticed that was not
-/// captured.
+/// Finds what changed in tables that a program has recreated: such a table has
+/// lost its triggers, and edits were not captured until that was noticed.
 ///
-/// The store does not know what the rows were. The document does: a whole
-/// store, with the change sets that this store has applied and sealed, is what
-/// it was. That costs a download whenever a program has made a table anew, and
-/// nothing at any other time.
+/// The store does not know what the rows were. The document does: they are in a
+/// whole store, with the change sets that this store has applied and sealed.
+/// That costs a download whenever a program has recreated a table, and nothing
+/// at any other time.
 struct RemakeSteps: StoreSteps {
   let files: SharedFiles
   let store: LocalStore
@@ -32,7 +31,7 @@ struct RemakeSteps: StoreSteps {
   }
 
   private func compare(_ remade: [RemadeTable], _ siblings: LocalSiblings) throws {
-    // What this store had sealed is all that differs.
+    // They differ only in what this store had sealed.
     let states = Dictionary(grouping: remade, by: \.vector).sorted { $1.key.contains($0.key) }
     guard let first = states.first, let base = try base(containedIn: first.key, siblings) else {
       context.environment.logger.notice("there is no whole store to compare \(store.path) with")
@@ -51,9 +50,9 @@ struct RemakeSteps: StoreSteps {
     }
   }
 
-  /// A store of its own from the best whole store: of those that contain
-  /// nothing that this store does not have, if there are any. `nil` if there is
-  /// none at all.
+  /// A separate store from the best whole store that contains nothing beyond
+  /// what this store has, else from the best one. `nil` if there is none at
+  /// all.
   private func base(
     containedIn vector: VersionVector, _ siblings: LocalSiblings
   ) throws -> LocalStore? {
@@ -61,7 +60,7 @@ struct RemakeSteps: StoreSteps {
     let generation = GenerationFile(of: binding)
     let steps = WholeStoreSteps(files)
     do {
-      // All are tried: without one, rows would be said as of 1970.
+      // All are tried: without one, the rows would be logged as of 1970.
       do {
         _ = try steps.download(
           generation, beside: siblings, atMost: .max,
@@ -75,7 +74,7 @@ struct RemakeSteps: StoreSteps {
     }
     var binding = binding
     var generator = context.environment.generator
-    // Nobody hears of this one.
+    // No other device learns of this client.
     binding.client = .random(using: &generator)
     var options = context.environment.storeOptions
     options.places = nil

@@ -25,7 +25,7 @@ final class SegmentReader: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var entries: [Key: Entry] = [:]
   nonisolated(unsafe) private var uses = 0
-  /// What is wrong with segments, which are not read again: each of their
+  /// The errors of damaged segments, which are not read again: each of their
   /// change sets would ask for them.
   nonisolated(unsafe) private var failures: [Key: CodecError] = [:]
 
@@ -45,7 +45,7 @@ final class SegmentReader: Sendable {
     limit: Int = CodecLimits.default.fileBytes
   ) throws -> Segment.Part {
     let key = Key(client: client, name: name)
-    // One at a time: whoever waits wants the same, mostly.
+    // One at a time: threads that wait mostly want the same segment.
     return try lock.withLock {
       uses += 1
       entries[key]?.used = uses

@@ -26,7 +26,7 @@ extension SharedFiles {
     guard roots.contains(binding.root) else { throw otherRoot(binding, roots) }
   }
 
-  /// The error of a directory in which other roots are.
+  /// The error of a directory that has other roots.
   func otherRoot(_ binding: StoreBinding, _ roots: Set<RootIdentifier>) -> SyncError {
     context.error(
       .otherRoot, path: directory.location,
@@ -36,14 +36,14 @@ extension SharedFiles {
         + "\(binding.root)")
   }
 
-  /// Has the root of a store looked for before the next file is read, written
-  /// or removed, and nothing is if it is not there or another's.
+  /// Has the root of a store checked before the next file is read, written or
+  /// removed. No file is touched if the root is missing or another one.
   ///
   /// A synchronization that has nothing to do lists nothing for it.
   func expectRoot(_ binding: StoreBinding) { expectations.add(binding) }
 
-  /// Looks for the roots that are expected, unless that was done. To be called
-  /// where the store is about to be changed on the way to a file.
+  /// Checks the roots that are expected, unless that was done. Call it if the
+  /// store is about to change before a file is touched.
   func confirmRoot() throws { try expectations.meet(checkRoot) }
 }
 
@@ -63,8 +63,8 @@ final class RootExpectations: Sendable {
     }
   }
 
-  /// Checks those that are open. Who comes meanwhile waits, so that no file is
-  /// touched before.
+  /// Checks those that are open. Other threads wait meanwhile, so that no file
+  /// is touched before.
   func meet(_ check: (StoreBinding) throws -> Void) throws {
     try lock.withLock {
       while let binding = open.last {

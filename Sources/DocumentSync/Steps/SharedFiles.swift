@@ -2,8 +2,8 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// The shared directory as the steps of an operation use it: every call
-/// notices cancellation, and what was moved is counted.
+/// The shared directory as the steps of an operation use it: every call notices
+/// cancellation, and counts what it moves.
 final class SharedFiles: Sendable {
   /// What was moved so far.
   struct Counts: Sendable {
@@ -16,7 +16,7 @@ final class SharedFiles: Sendable {
   let context: OperationContext
   private let lock = NSLock()
   nonisolated(unsafe) private var moved = Counts()
-  /// What the markers say that were read, as it was decoded last.
+  /// The markers that were read, as they were decoded last.
   let readMarkers = DecodedMarkers()
   /// The roots to be found before a file is touched.
   let expectations = RootExpectations()
@@ -53,8 +53,8 @@ final class SharedFiles: Sendable {
   /// So many folders are listed one by one, without looking first whether they are there.
   private static let folderCount = 32
 
-  /// The clients that have folders in a folder, if it is to be asked of many, which
-  /// markers may have invented; `nil` if each folder is best listed.
+  /// The clients that have folders in a folder, if many folders are to be listed, since markers may
+  /// name clients that do not exist; `nil` if each folder is best listed.
   func folders(
     in folder: RelativePath, ofSoMany count: Int
   ) throws -> Set<ClientIdentifier>? {
@@ -62,7 +62,7 @@ final class SharedFiles: Sendable {
     return Set(try listIfPresent(folder, as: ClientIdentifier.self))
   }
 
-  /// The names in a folder, those of others as well; none if it is absent.
+  /// The names in a folder, and the foreign ones; none if it is absent.
   func listing<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type
   ) throws -> ParsedListing<Name> {
@@ -119,8 +119,8 @@ final class SharedFiles: Sendable {
     lock.withLock { moved.bytesPublished += bytes.count }
   }
 
-  /// Publishes a file whose name holds the hash of `bytes`. If the name
-  /// holds other bytes these are damaged, and make way.
+  /// Publishes a file whose name holds the hash of `bytes`. If a file of that
+  /// name has other bytes, it is damaged and makes way.
   func publishAnew(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
     do {
       try publish(bytes, at: path, by: client)
@@ -187,7 +187,7 @@ final class SharedFiles: Sendable {
     try directory.remove(path)
   }
 
-  /// What comes before every file that is touched.
+  /// Runs before every file that is touched.
   private func prepare() throws {
     try context.checkCancellation()
     try confirmRoot()

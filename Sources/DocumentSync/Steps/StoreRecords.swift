@@ -11,7 +11,7 @@ struct StoreRecords {
     var name: String
     /// Its file.
     var bytes: Data
-    /// What it says.
+    /// Its content.
     var content: RecentSyncFile
   }
 
@@ -22,7 +22,7 @@ struct StoreRecords {
     var commandHead: UInt64
   }
 
-  /// The least numbers of a client's files that were not cleared away.
+  /// The least numbers of a client's files that were not vacuumed.
   struct Kept: Codable, Hashable {
     var changeSets: UInt64 = 1
     var commands: UInt64 = 1
@@ -43,7 +43,7 @@ struct StoreRecords {
     var number: UInt64
     var isCommand: Bool
 
-    /// `nil` for what no file that is put back ends.
+    /// `nil` for a wait that does not end when a file is put back.
     init?(_ wait: SyncWait) {
       guard [.notArrived, .damaged, .unreadable].contains(wait.reason) else { return nil }
       (client, number, isCommand) = (wait.client, wait.number, wait.isCommand)
@@ -54,7 +54,7 @@ struct StoreRecords {
   struct Waits: Codable, Hashable {
     /// At its last synchronization.
     var last: Set<Awaited> = []
-    /// What its last marker says.
+    /// Those that its last marker names.
     var said: Set<Awaited> = []
   }
 
@@ -70,23 +70,22 @@ struct StoreRecords {
     var last: Int64
   }
 
-  /// A generation that this store was in, where clients may have left what
-  /// nobody applies any more.
+  /// A generation that this store was in, where clients may have left what no
+  /// device applies any more.
   struct FormerGeneration: Codable, Hashable {
     var generation: IntegrityKey
-    /// By client, the number up to which all that it has published there is
-    /// in the present generation, as far as it is known here.
+    /// By client, the number up to which the present generation contains all
+    /// that it has published there, as far as it is known here.
     var contained: [String: UInt64]
-    /// By client, the least number that was not cleared away.
+    /// By client, the least number that was not vacuumed.
     var lowestKept: [String: UInt64]
-    /// By client that was removed, the number beyond which nothing of it is
-    /// taken.
+    /// By client that was removed, the last number to take.
     var cuts: [String: UInt64]
     /// Whether its folder was looked through.
     var isLookedThrough = false
   }
 
-  /// Whole stores that are whole files and of no use, by their paths.
+  /// Whole stores that are intact files and of no use, by their paths.
   func unsound() throws -> [String] { try value(.unsound) ?? [] }
 
   /// Keeps which whole stores are of no use.
@@ -105,7 +104,8 @@ struct StoreRecords {
   /// The clients of this generation that this store was before.
   struct Ancestors: Codable, Hashable {
     var clients: [ClientIdentifier] = []
-    /// By client, the number up to which all that it has published is here.
+    /// By client, the number up to which all that it has published is in this
+    /// store.
     var contained: [String: UInt64] = [:]
     /// Those whose folders were looked through.
     var lookedThrough: [ClientIdentifier] = []
@@ -115,14 +115,14 @@ struct StoreRecords {
   struct FormerLife: Codable, Hashable {
     var document: DocumentName
     var generation: IntegrityKey
-    /// What the store was in it.
+    /// The client that the store was in it.
     var client: ClientIdentifier
-    /// The others who were members.
+    /// The other members.
     var members: [ClientIdentifier]
     /// The clients that were retired.
     var retired: [ClientIdentifier]
-    /// Those of them after whom this one clears up, and the numbers up to which
-    /// their change sets count.
+    /// The retired clients after which this one clears up, and the numbers up
+    /// to which their change sets count.
     var clearing: [String: UInt64]
   }
 
@@ -130,7 +130,7 @@ struct StoreRecords {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
       reset, mergesInto, ancestors, formerGenerations, asked, refused, unsound,
       rebootstrap, formerLives, answered
-    // Those of the client go when the store becomes another one.
+    // Records of the client are removed when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
     case kept = "client.kept"
@@ -139,10 +139,11 @@ struct StoreRecords {
     case waits = "client.waits"
   }
 
-  /// What a store forgets that begins another life of its document.
+  /// The records that a store drops when it begins another life of its
+  /// document.
   static var ofOneLife: [String] { Key.allCases.map(\.rawValue) }
 
-  /// What a store forgets that begins another generation.
+  /// The records that a store drops when it begins another generation.
   static var ofOneGeneration: [String] {
     ofOneLife.filter { key in
       ![Key.formerGenerations, .formerLives].contains { $0.rawValue == key }
@@ -152,7 +153,7 @@ struct StoreRecords {
   let store: LocalStore
   private let markers: DecodedMarkers?
 
-  /// - Parameter markers: Keeps what markers say from one time to the next.
+  /// - Parameter markers: Keeps decoded markers from one time to the next.
   init(_ store: LocalStore, markers: DecodedMarkers? = nil) {
     self.store = store
     self.markers = markers
@@ -180,8 +181,8 @@ struct StoreRecords {
     try keep(byClient: seen, .seenMarkers)
   }
 
-  /// What the newest markers of the others that were read say, without what
-  /// they wait for.
+  /// The content of the others' newest markers that were read, without their
+  /// waits.
   func readMarkers() throws -> [ClientIdentifier: RecentSyncFile] {
     guard let markers, let bytes = try store.record(Key.readMarkers.rawValue) else {
       return try byClient(.readMarkers)
@@ -189,18 +190,18 @@ struct StoreRecords {
     return try markers.value(of: bytes) { try byClient(.readMarkers) }
   }
 
-  /// Keeps what markers of the others say.
+  /// Keeps the content of the others' markers.
   func keep(_ markers: [ClientIdentifier: RecentSyncFile]) throws {
     try keep(byClient: markers, .readMarkers)
   }
 
-  /// The least numbers of this client's files that were not cleared away.
+  /// The least numbers of this client's files that were not vacuumed.
   func kept() throws -> Kept { try value(.kept) ?? Kept() }
 
   /// Keeps the least numbers of this client's files.
   func keep(_ kept: Kept) throws { try keep(kept, .kept) }
 
-  /// The same of clients that are retired, whose files this one clears away.
+  /// The same for retired clients whose files this one vacuums.
   func retiredKept() throws -> [ClientIdentifier: Kept] { try byClient(.retiredKept) }
 
   /// Keeps the least numbers of retired clients' files.
@@ -212,11 +213,11 @@ struct StoreRecords {
   /// Keeps the segments that this store has found whole.
   func keep(_ segments: [RecentSyncFile.Segment]) throws { try keep(segments, .segments) }
 
-  /// How often housekeeping has found a segment that nobody has verified,
-  /// by its hash.
+  /// How often housekeeping has found a segment that no member has verified, by
+  /// its hash.
   func unverified() throws -> [String: Int] { try value(.unverified) ?? [:] }
 
-  /// Keeps how often segments were found that nobody has verified.
+  /// Keeps how often segments were found that no member has verified.
   func keep(_ unverified: [String: Int]) throws { try keep(unverified, .unverified) }
 
   /// The last housekeeping; `nil` before the first.
@@ -231,8 +232,7 @@ struct StoreRecords {
   /// Keeps the files that this client waits for.
   func keep(_ waits: Waits) throws { try keep(waits, .waits) }
 
-  /// By client, the last of its markers which say that it waits for files that
-  /// was answered.
+  /// By client, the last of its markers with waits that was answered.
   func answered() throws -> [ClientIdentifier: UInt64] { try byClient(.answered) }
 
   /// Keeps which markers were answered.
@@ -259,16 +259,16 @@ struct StoreRecords {
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
   /// The generations that the store has left, with files that it has not
-  /// cleared away.
+  /// vacuumed.
   func formerLives() throws -> [FormerLife] { try value(.formerLives) ?? [] }
 
   /// Keeps which generations the store has left.
   func keep(_ lives: [FormerLife]) throws { try keep(lives, .formerLives) }
 
-  /// That the content was exchanged, as long as nobody has been told.
+  /// The exchange of the content, until it was reported.
   func rebootstrap() throws -> SyncReport.Rebootstrap? { try value(.rebootstrap) }
 
-  /// Keeps that the content was exchanged; `nil` once it was told.
+  /// Keeps an exchange of the content; `nil` once it was reported.
   func keep(_ rebootstrap: SyncReport.Rebootstrap?) throws {
     guard let rebootstrap else { return try store.setRecord(Key.rebootstrap.rawValue, to: nil) }
     try keep(rebootstrap, .rebootstrap)
@@ -284,7 +284,7 @@ struct StoreRecords {
   /// A reset of the document that was begun here and is not complete.
   func reset() throws -> SyncCommand.Reset? { try value(.reset) }
 
-  /// Keeps that a reset was begun; `nil` that none is.
+  /// Keeps a reset that was begun; `nil` for none.
   func keep(_ reset: SyncCommand.Reset?) throws {
     guard let reset else { return try store.setRecord(Key.reset.rawValue, to: nil) }
     try keep(reset, .reset)
@@ -332,8 +332,8 @@ struct StoreRecords {
   /// as found whole.
   ///
   /// - Parameters:
-  ///   - others: What it has found whole before; `nil` if the whole store is
-  ///     of another generation, in which nothing is known of anybody.
+  ///   - others: What it has found whole before; `nil` if the whole store is of
+  ///     another generation, in which nothing is known of the other clients.
   ///   - former: The generations that it was in before.
   static func rebootstrapped(
     from checked: WholeStoreFile.Checked, keeping others: [RecentSyncFile.WholeStore]?,
@@ -358,7 +358,7 @@ struct StoreRecords {
 
   // MARK: Verifying
 
-  /// The keys of what cannot be decoded, and why.
+  /// The keys of the records that cannot be decoded, and why.
   static func damage(in records: [String: [UInt8]]) -> [(key: String, reason: String)] {
     Key.allCases.compactMap { key in
       guard let bytes = records[key.rawValue] else { return nil }
@@ -376,7 +376,7 @@ struct StoreRecords {
       _ = try JSONDecoder().decode(type, from: Data(bytes))
     }
     switch key {
-    // That they are there is all that they say.
+    // Their presence is all their content.
     case .setUp, .rejoins: return
     case .seenMarkers: try decode([String: SeenMarker].self)
     case .wholeStores: try decode([RecentSyncFile.WholeStore].self)
@@ -410,7 +410,7 @@ struct StoreRecords {
     do {
       return try JSONDecoder().decode(OwnMarker.self, from: Data(bytes))
     } catch {
-      // ``damage(in:)`` tells of it.
+      // ``damage(in:)`` reports it.
       return nil
     }
   }
@@ -422,7 +422,7 @@ struct StoreRecords {
     do {
       return try JSONDecoder().decode([SyncWait].self, from: Data(bytes))
     } catch {
-      // ``damage(in:)`` tells of it.
+      // ``damage(in:)`` reports it.
       return []
     }
   }

@@ -5,8 +5,8 @@ import SyncStore
 /// Steps that a store goes through in its shared directory, and what each of
 /// them has at hand.
 ///
-/// All of it is as it is now: in the middle of an operation the store may
-/// become another client, or go over to another generation.
+/// The properties are current: during an operation the store may become another
+/// client, or move to another generation.
 protocol StoreSteps {
   var files: SharedFiles { get }
   var store: LocalStore { get }

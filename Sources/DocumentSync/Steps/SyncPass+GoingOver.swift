@@ -2,12 +2,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Going over to the generation that counts, where that is another.
+/// Moving to the generation that counts, if it is not the store's.
 extension SyncPass {
-  /// Checks the binding, and goes over to the generation that counts, once the
-  /// root that it names has arrived as well: if the document was reset with what was edited here, and if it was created on
-  /// another device at the same time with the rows. So it does if it was
-  /// deleted and created again, and somebody has decided so.
+  /// Checks the binding, and moves to the generation that counts, once the root that it names has
+  /// arrived as well: with the edits made here if the document was reset, and with the rows if it
+  /// was created on another device at the same time. It moves with the rows, too, if the document
+  /// was deleted and created again, and a merge was decided.
   func goOver() throws -> SyncReport.Rebootstrap? {
     let documents = DocumentSteps(files)
     do {
@@ -21,7 +21,7 @@ extension SyncPass {
         try processLastCommands()
         try FormerLives(files: files, store: store).noteLeaving()
         let rebootstrap = try goOver(to: generation)
-        // With its rows it is a new client already.
+        // If its rows were merged, it is a new client already.
         if rebootstrap.merged == nil { try store.beginIncarnation(.begunAnew) }
         return rebootstrap
       case .stranger(let generation):
@@ -44,8 +44,8 @@ extension SyncPass {
     do {
       return try RebootstrapStep(files: files, store: store).run(.reset, into: successor)
     } catch let error as StoreError where error.code == .fork {
-      // The whole store has more of this client than its store: it is an older
-      // state of itself, and what it has made since is its own.
+      // The whole store contains more of this client than its store: the store
+      // is an older state of itself, and what it has made since is its own.
       context.environment.logger.notice("\(error)")
       try store.beginIncarnation(
         .forked, standing: try OwnChangeSets(files: files, store: store).standing())
@@ -53,7 +53,7 @@ extension SyncPass {
     }
   }
 
-  /// Processes the commands that there are in a generation that the store is
+  /// Processes the commands that are left in a generation that the store is
   /// about to leave: each is for every member.
   private func processLastCommands() throws {
     let markers = MarkerSteps(files: files, store: store)
@@ -64,12 +64,12 @@ extension SyncPass {
         markers.seen(listing), LowestKept(files, store: store, listing), &report)
       for wait in report.waiting { context.environment.logger.notice("\(wait)") }
     } catch let fork as Fork {
-      // Another state of it goes over as well, and has them.
+      // The other state of it moves as well, and has them.
       context.environment.logger.notice("\(fork.path): \(fork.detail)")
     }
   }
 
-  /// Writes anew what the store has brought along from another generation,
+  /// Writes again what the store has brought along from another generation,
   /// also after an interruption.
   func bringAlong() throws {
     let returning = try store.returning()

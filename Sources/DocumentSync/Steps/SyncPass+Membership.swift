@@ -2,10 +2,10 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Who is a member of the document, this client among them.
+/// The members of the document, this client among them.
 extension SyncPass {
-  /// The store is that of a client that is retired, of which the others have
-  /// applied no more than up to a number.
+  /// The store's client is retired, and the others have applied its change sets
+  /// only up to a number.
   struct Retired: Error {
     var retirement: CommandState.Retirement
     var cut: UInt64
@@ -17,8 +17,8 @@ extension SyncPass {
     guard !incarnations.isEmpty else { return }
     let binding = store.binding
     let applications = ApplicationSteps(files)
-    // Of those that the store was in between, others hear only if something
-    // was sealed as them.
+    // Others learn of the clients that the store was in between only if
+    // something was sealed as them.
     let heard = Set(try store.ancestralChangeSets().map(\.client)).union([binding.client])
     for incarnation in incarnations where heard.contains(incarnation.client) {
       try applications.describe(
@@ -36,7 +36,8 @@ extension SyncPass {
     report.incarnations = incarnations
   }
 
-  /// Notes who was not seen, and retires those who were not for long enough.
+  /// Records which members were not seen, and retires those that were not seen
+  /// for long enough.
   func observeAbsence(_ fetched: Fetched) throws {
     try MemberSteps(files: files, store: store).observeAbsence(
       fetched.members, fetched.seen, now: context.environment.now())
@@ -50,15 +51,15 @@ extension SyncPass {
     }
   }
 
-  /// Retires the clients that this store was before, and that nobody is any
-  /// more, once everything that they have published is applied.
+  /// Retires the former clients of this store that no store is any more, once
+  /// everything that they have published is applied.
   ///
-  /// What it was itself when it said so may have been retired before, and has
-  /// nothing to say then: it is said again.
+  /// The client that sent the command may have been retired before; then the
+  /// command does not count, and is sent again.
   func retireAncestors(_ fetched: Fetched) throws {
     let ancestors = try records.replaced().filter(fetched.members.remaining.contains)
     guard !ancestors.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
-    // What is not published has not been processed here.
+    // Commands that are not published have not been processed here.
     guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
     let applied = try store.appliedVector()
     for ancestor in ancestors {
@@ -73,7 +74,7 @@ extension SyncPass {
     }
   }
 
-  /// Throws if this client is retired; says whether it is to show the others
+  /// Throws if this client is retired; returns whether it is to show the others
   /// that it is there.
   func checkMembership(
     _ members: Members, _ listing: MarkerSteps.Listing
@@ -81,7 +82,8 @@ extension SyncPass {
     let client = store.binding.client
     let isAllowed = try records.rejoins()
     // A copy of a removed client, or an older state of it, is that device all
-    // the same until others have heard of it. One that was retired was allowed.
+    // the same until others have learned of it. A client that was retired was
+    // allowed.
     let formerly = try store.unannouncedIncarnations().filter { $0.reason != .retired }
     for client in [client] + formerly.map(\.ancestor) {
       guard let retirement = members.retirements[client], retirement.reason == .removed else {
@@ -95,8 +97,8 @@ extension SyncPass {
     }
     // It is not absent at all.
     if retirement.reason == .absent { return true }
-    // Nobody need be waited for: what somebody has beyond is written anew with
-    // the stamps that it has there.
+    // No member need be waited for: what another member has beyond the cut is
+    // written again with the stamps that it has there.
     let known = try KnownMarkers(files: files, store: store).update(listing)
     let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
     throw Retired(retirement: retirement, cut: applied.max() ?? 0)

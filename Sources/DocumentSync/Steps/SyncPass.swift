@@ -13,13 +13,13 @@ struct SyncPass: StoreSteps {
   let turns: SyncTurns
   /// Whether to read every own file in the directory.
   var checksOwnFiles = false
-  /// Whether to clear away what nobody needs, due or not.
+  /// Whether to remove what no device needs, due or not.
   var clearsAway = false
   /// Whether to look, due or not, through all folders in which others may have
-  /// left something behind: who goes may be the last who knows of them.
+  /// left something behind. Set when leaving: no other device may know of them.
   var looksBehind = false
-  /// Whether to stop where rows may be shown beside others than they belong
-  /// to. What begins the document anew mends that.
+  /// Whether to stop if rows may be shown beside others than they belong to. A
+  /// reset of the document mends that.
   var checksIdentities = true
 
   /// What the first half hands to the second.
@@ -35,7 +35,7 @@ struct SyncPass: StoreSteps {
     fileprivate var awaited: Set<StoreRecords.Awaited> = []
   }
 
-  /// Runs the pass without asking anybody.
+  /// Runs both halves without asking questions in between.
   func run() throws -> SyncReport { try send(fetch()) }
 
   /// How often the store may become another client within one pass.
@@ -44,7 +44,7 @@ struct SyncPass: StoreSteps {
   /// The first half: fetches and applies what is new.
   func fetch() throws -> Fetched {
     context.begin(.listing)
-    // Of an exchange of content that was done when its process ended.
+    // Leftovers of an exchange of content whose process ended.
     try LocalSiblings(store: store.path, operation: context.verb).removeAll()
     // Before anything is sealed or published.
     try store.checkPlace()
@@ -76,7 +76,8 @@ struct SyncPass: StoreSteps {
       } catch let retired as Retired where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("retired at change set \(retired.cut)")
-        // Nobody has what is beyond, and nobody will take it from this client.
+        // No other device has what is beyond the cut, and none will take it
+        // from this client.
         try store.beginIncarnation(.retired) { $0.number > retired.cut ? .known : .common }
       } catch let fork as Fork {
         throw forked(fork)
@@ -87,7 +88,7 @@ struct SyncPass: StoreSteps {
   }
 
   /// Applies what others have published since the whole store that the store
-  /// was made from, without mending gaps, and without a word to anybody.
+  /// was made from, without mending gaps, and without announcing anything.
   func catchUp() throws {
     do {
       _ = try fetchAsIs(mendsGaps: false)
@@ -99,7 +100,7 @@ struct SyncPass: StoreSteps {
   }
 
   /// Keeps what was exchanged until a synchronization has come to its end and
-  /// tells of it.
+  /// reports it.
   func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
     if let rebootstrap { try records.keep(rebootstrap) }
   }
@@ -120,8 +121,8 @@ struct SyncPass: StoreSteps {
     let seen = try markers.seen(listing)
     let own = OwnChangeSets(files: files, store: store)
     if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
-      // Who was never told of a client that is gone by now finds what it has
-      // left by what others say: its commands first.
+      // A store that never saw a marker of a client that is gone by now finds
+      // the client's files through the markers of others: its commands first.
       try KnownMarkers(files: files, store: store).update(listing)
     }
     let lowest = LowestKept(files, store: store, listing)
@@ -129,7 +130,7 @@ struct SyncPass: StoreSteps {
     if mendsGaps,
       let wait = report.waiting.first(where: { $0.isCommand && $0.reason == .clearedAway })
     {
-      // Before anything else: it may say who is a member.
+      // Before anything else: it may change the members.
       let gap = Gap(client: wait.client, number: wait.number, isCommand: true)
       let steps = GapSteps(files: files, store: store)
       if try steps.canClose(gap) { throw try steps.noting(lowest, of: seen, gap) }
@@ -153,16 +154,16 @@ struct SyncPass: StoreSteps {
       if try steps.canClose(gap) { throw try steps.noting(lowest, of: seen, gap) }
       try steps.ask(for: gap)
     }
-    // What was found by others has come with their change sets by now.
+    // What others have found has come with their change sets by now.
     try leftBehind.bring(members, isTurn: looksBehind || turn.looksBehind, &report)
     return Fetched(
       report: report, listing: listing, turn: turn, seen: seen, members: members,
       mustShow: mustShow)
   }
 
-  /// The last change set of each client that is known to be there: by its own
-  /// marker, or since another has applied it. Who was never told of a client
-  /// that is gone by now finds its change sets so.
+  /// The last known change set of each client, from its own marker or from that
+  /// of a client that has applied it. So a store that never saw a marker of a
+  /// client that is gone by now finds its change sets.
   private func heads(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {
@@ -258,8 +259,8 @@ struct SyncPass: StoreSteps {
     return report
   }
 
-  /// Puts back own change sets: those that others ask for, or what is seen to be
-  /// missing in the own turn. Gives those that cannot be put back.
+  /// Puts back own change sets: those that others ask for, or, in the own turn,
+  /// those that are seen to be missing. Returns those that cannot be put back.
   private func putBack(
     _ kept: [SealedChangeSet], _ asked: AwaitedFiles.Asked, _ turn: Turn, _ own: OwnChangeSets,
     _ report: inout SyncReport
@@ -271,7 +272,7 @@ struct SyncPass: StoreSteps {
       return try own.putBack(kept, try names(), readingAtMost: .max, &report)
     }
     if let first = asked.changeSet {
-      // Who waits for it has none of the later ones.
+      // A device that waits for it has none of the later ones.
       let wanted = kept.filter { $0.number >= first }
       return try own.putBack(wanted, try names(), readingAtMost: .max, &report)
     }
@@ -304,7 +305,7 @@ struct SyncPass: StoreSteps {
   }
 
   /// Publishes the commands of this client, and tells the others, without
-  /// looking for anything: for a client that goes.
+  /// looking for anything: for a client that leaves.
   func tellWithoutFetching() throws {
     try DocumentSteps(files).check(store.binding)
     var report = SyncReport()
@@ -326,7 +327,7 @@ struct SyncPass: StoreSteps {
     case own(OwnChangeSets.Listed)
     /// The folder of the own commands, and what it holds.
     case commands([CommandName])
-    /// Someone else's, or the folder of all.
+    /// Another client's, or the folder of all.
     case other
     /// The folders in which something may have been left behind.
     case behind
@@ -335,14 +336,14 @@ struct SyncPass: StoreSteps {
   }
 
   /// Lists one folder that no marker asked for: that of one client, itself
-  /// included, that of its commands, or the folder of all clients, where one
-  /// may be found whose only marker was lost.
+  /// included, that of its commands, or the folder of all clients, in which a
+  /// client may be found whose only marker was lost.
   private func takeTurn(
     own: OwnChangeSets, fetch: ChangeFetch, looksBehind: Bool, _ report: inout SyncReport
   ) throws -> Turn {
     let others = fetch.knownClients.sorted()
-    // Others may have cleared away those of a client that was retired and came
-    // back.
+    // Other members may have vacuumed the commands of a client that was retired
+    // and came back.
     let hasCommands = try store.queuedCommands().contains(where: \.isPublished)
     let index = turns.take(of: others.count + 2 + (hasCommands ? 1 : 0) + (looksBehind ? 1 : 0))
     if index < others.count {

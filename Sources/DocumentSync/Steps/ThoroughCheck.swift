@@ -2,11 +2,11 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Looks at what this client answers for in the shared directory, beyond its
-/// change sets, byte for byte, and puts right what is missing or damaged.
+/// Checks byte for byte what this client answers for in the shared directory,
+/// beyond its change sets, and puts right what is missing or damaged.
 ///
-/// It costs reading all of it, so that only a person asks for it. What a newer
-/// version has written stays as it is.
+/// It reads all of it, so that only a person asks for it. Files of a newer
+/// version stay as they are.
 struct ThoroughCheck: StoreSteps {
   /// Own files that were found damaged.
   struct Damage {
@@ -27,14 +27,14 @@ struct ThoroughCheck: StoreSteps {
 
   // MARK: What every member knows
 
-  /// Writes the application's file and that of the store's generation again
-  /// if they are missing or cannot be decoded. Gives those that were written.
+  /// Writes the application's file and that of the store's generation again if
+  /// they are missing or cannot be decoded. Returns those that were written.
   ///
-  /// Only where a marker shows that this is the store's directory, no other
-  /// application's file is there alone, and the generation is alive in it. What
-  /// nobody but the author of the lost file knew is not in the new one:
-  /// descriptions and notes, and who has created it when; it names this client
-  /// and this moment.
+  /// It does so only if a marker shows that this is the store's directory, no
+  /// other application's file is there alone, and the generation was neither
+  /// deleted nor followed by another. The new file lacks what only the author
+  /// of the lost one knew: descriptions and notes, the creator and the time; it
+  /// names this client and this moment.
   func restoreBeginning() throws -> [RelativePath] {
     let roots = try files.list(.root, as: RootName.self).compactMap { name in
       if case .application(let name) = name { name.root } else { nil }
@@ -71,8 +71,8 @@ struct ThoroughCheck: StoreSteps {
     let path = layout.document.path(of: name)
     guard try isLost(path, as: GenerationFile.self, .generation) else { return nil }
     let previous = listing.generations.filter { $0.ordinal < name.ordinal }.max()
-    // Where the file before it is lost as well, or on its way, the line would
-    // end here, and those who are before it would be strangers.
+    // If the file before it is lost as well, or on its way, the line would end
+    // here, and stores of the generations before it would be strangers.
     guard
       name.ordinal == 1 || previous?.ordinal == name.ordinal - 1
         || listing.isDeleted(name.ordinal - 1)
@@ -105,8 +105,8 @@ struct ThoroughCheck: StoreSteps {
     }
   }
 
-  /// Says again what this client is, if what it has said is lost, and clears
-  /// away what is damaged of it.
+  /// Publishes the description of this client again if it is lost, and removes
+  /// damaged files of it.
   func checkDescription() throws -> [RelativePath] {
     let names = try files.listIfPresent(
       DirectoryLayout.clientDevices, as: ClientEntryName.self
@@ -150,8 +150,8 @@ struct ThoroughCheck: StoreSteps {
     }
   }
 
-  /// Reads the own whole stores, and uploads a new one if one that is damaged
-  /// or missing has what no other has.
+  /// Reads the own whole stores, and uploads a new one if a damaged or missing
+  /// one contains what no other does.
   ///
   /// A damaged one stays while the new one cannot be made, since edits are made
   /// all the time.
@@ -213,12 +213,12 @@ struct ThoroughCheck: StoreSteps {
     let file = siblings.temporary("check")
     let path = layout.path(of: name, by: binding.client)
     defer {
-      // Of one that is damaged no more is looked at.
+      // Nothing more is read of a damaged one.
       context.endPhase()
       do {
         try siblings.removeAll()
       } catch {
-        // The next synchronization removes it, or tells of it.
+        // The next synchronization removes it, or reports it.
         context.environment.logger.notice("\(error)")
       }
     }

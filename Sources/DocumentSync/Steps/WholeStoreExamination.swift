@@ -2,10 +2,10 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// The database of a whole store, compared with what its header says.
+/// The database of a whole store, compared with its header.
 ///
-/// Whoever joins from it takes over the one, and tells the others of the
-/// other, on which they rely when they clear away.
+/// A device that joins from it takes over the database, and announces the
+/// header, on which the others rely when they vacuum.
 struct WholeStoreExamination {
   /// Something that is wrong.
   struct Fault: Hashable {
@@ -14,14 +14,14 @@ struct WholeStoreExamination {
     var message: String
     /// For the developer.
     var detail: String?
-    /// Whether nobody may join from the whole store.
+    /// Whether no device may join from the whole store.
     var isGrave = true
   }
 
   /// What is wrong, the gravest first.
   private(set) var faults: [Fault] = []
 
-  /// Whether somebody may join from the whole store.
+  /// Whether a device may join from the whole store.
   var isSound: Bool { faults.allSatisfy { !$0.isGrave } }
 
   /// Looks at the expanded database at `path`, without changing it.
@@ -58,7 +58,7 @@ struct WholeStoreExamination {
   private mutating func compare(_ state: [UInt8]?, _ header: WholeStoreHeader) {
     do {
       let state = try state.map { try JSONDecoder().decode(CommandState.self, from: Data($0)) }
-      // What was processed in an earlier generation says nothing of this one.
+      // The state of an earlier generation tells nothing about this one.
       let found = state?.generation == header.generation ? state?.commands : nil
       guard found ?? VersionVector() != header.commands else { return }
       note(

@@ -132,9 +132,9 @@ struct WholeStoreFile {
 
   /// Writes the database in a file that was checked to a new file.
   ///
-  /// It is for the users that a store is for, if one is named, and for this one
-  /// alone otherwise. Never writes more than the header announces. Throws ``CodecError`` if
-  /// what comes out is not what it announces.
+  /// The new file is for the users that `store` is for, if one is named, and for this user alone
+  /// otherwise. Never writes more than the header announces. Throws ``CodecError`` if the result is
+  /// not what the header announces.
   func expand(_ checked: Checked, at path: String, to database: String, like store: String? = nil)
     throws
   {

@@ -6,36 +6,34 @@ import SyncStore
 extension WholeStoreSteps {
   /// The greatest file that is read.
   private static let limit = 1 << 40
-  /// How many of those are tried, unless told otherwise, that cost much more than they take in the
-  /// directory: it may hold any number of files that only look like whole stores.
+  /// How many costly whole stores are tried, unless told otherwise: they cost much more than they
+  /// take in the directory, which may hold any number of files that only look like whole stores.
   private static let greatestTries = 64
-  /// A database is much longer than its file if it has more than so many times its bytes,
+  /// A whole store is costly if its database has more than so many times the bytes of its file,
   private static let greatestRatio = 64
-  /// and more than so many.
+  /// and more than so many bytes.
   private static let leastCostlyByteCount = 4 << 20
 
-  /// Gets the best whole store that is whole into the temporary file `database`
-  /// beside a store, for the users that the store is for.
+  /// Downloads the best whole store that is whole into the temporary file `database` beside a
+  /// store, for the users that the store is for.
   ///
-  /// Its database is compared with its header before it is given out, so that
-  /// the caller may rely on what the header says. One that is damaged, or is
-  /// not what it says, is passed over. If one has gone since it was listed,
-  /// what is there is listed again: who removes one has a newer one.
+  /// Its database is compared with its header first, so that the caller may rely on the header. A
+  /// whole store that is damaged, or differs from its header, is passed over. If one has gone since
+  /// it was listed, the folders are listed again: a client that removes one has a newer one.
   ///
-  /// What markers say of whole stores is the order in which they are tried, and no more: any number
-  /// may be forged, and described as the best. So all are tried, those last whose databases are
-  /// much longer than their files, and of these no more than a number.
+  /// Markers decide only the order in which whole stores are tried: any number may be forged, and
+  /// described as the best. So all are tried; those whose databases are much longer than their
+  /// files come last, and only up to a number.
   ///
-  /// Throws `wholeStoreMissing` if none is left, and `newerVersionNeeded` if
-  /// those that are left can be read by a newer version only; the error says
-  /// what is wrong with each.
+  /// Throws `wholeStoreMissing` if none is left, and `newerVersionNeeded` if only a newer version
+  /// can read those that are left; the error lists what is wrong with each.
   ///
   /// - Parameters:
-  ///   - unsound: Those that are not tried, since they were, by their paths.
-  ///   - greatestCount: How many are tried at most of those that cost much.
-  ///   - onUnsound: Told at the end the paths of those that are whole and of no use, now and
+  ///   - unsound: The paths of those that are not tried again.
+  ///   - greatestCount: How many costly ones are tried at most.
+  ///   - onUnsound: Called at the end with the paths of those that are whole and of no use, now and
   ///     later, if there are any.
-  ///   - isWanted: Tells those that will do.
+  ///   - isWanted: Selects those that will do.
   func download(
     _ document: GenerationFile, beside siblings: LocalSiblings,
     passingOver unsound: Set<String> = [], atMost greatestCount: Int = Self.greatestTries,
@@ -108,7 +106,7 @@ extension WholeStoreSteps {
   }
 
   /// Downloads one, checks all of it, and leaves its database at `database`; `nil` if that costs
-  /// much more than its file and is not to be done whatever it costs.
+  /// much more than its file and `whateverItCosts` is not set.
   private func get(
     _ candidate: Candidate, at path: RelativePath, of document: GenerationFile,
     beside siblings: LocalSiblings, whateverItCosts: Bool
@@ -156,12 +154,12 @@ struct UnsoundWholeStore: Error {
 
 /// Whole stores that were passed over, and why.
 struct WholeStoreFailures {
-  /// Of so many the error says what is wrong with them.
+  /// The error lists what is wrong with so many of them.
   private static let greatestCount = 8
 
   private var failures: [(path: RelativePath, error: any Error)] = []
   private var paths: Set<RelativePath> = []
-  /// The paths of those that are whole and of no use to anyone.
+  /// The paths of those that are whole and of no use to any device.
   private(set) var forEver: [String] = []
   /// How many are tried at most, if there were more; `nil` if all were tried.
   var limit: Int?
@@ -210,7 +208,7 @@ struct WholeStoreFailures {
       detail: zip(failures, reasons).map { "\($0.path): \($1.detail)" }.joined(separator: "; "))
   }
 
-  /// Its client and its number: what its path is among whole stores.
+  /// Its client and its number: its path among whole stores.
   private static func name(_ path: RelativePath) -> String {
     path.components.suffix(2).joined(separator: "/")
   }
@@ -233,8 +231,8 @@ struct WholeStoreFailures {
     }
   }
 
-  /// Whether a file is whole, by the hash in its name, and of no use to
-  /// anyone.
+  /// Whether a file is whole, by the hash in its name, and of no use to any
+  /// device.
   private static func isForEver(_ error: any Error) -> Bool {
     switch error {
     case is UnsoundWholeStore: !needsNewerReader(error)

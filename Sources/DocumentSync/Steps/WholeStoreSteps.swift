@@ -4,29 +4,29 @@ import SyncStore
 
 /// Uploading the whole store, and finding one to join from.
 struct WholeStoreSteps {
-  /// A whole store in the directory, and what is said of it.
+  /// A whole store in the directory, and what is known of it.
   struct Candidate {
     var client: ClientIdentifier
     var name: WholeStoreName
-    /// The change sets that it contains; `nil` if no marker tells.
+    /// The change sets that it contains; `nil` if no marker lists it.
     var vector: VersionVector?
     /// The commands that it has processed, likewise.
     var commands: VersionVector?
-    /// The clients of which it lacks what was cleared away.
+    /// The clients of which it lacks vacuumed change sets.
     var lacking: Set<ClientIdentifier> = []
-    /// Whether it lacks nothing that was cleared away, commands included.
+    /// Whether it lacks nothing that was vacuumed, commands included.
     var isComplete = false
   }
 
   /// The whole stores that are there, the best first.
   struct Listed {
     var candidates: [Candidate] = []
-    /// What was cleared away, as far as markers say.
+    /// What was vacuumed, as far as the markers show.
     let cleared: ClearedAway
 
     init(cleared: ClearedAway) { self.cleared = cleared }
 
-    /// A whole store with what its header says of it, whatever markers do.
+    /// A whole store as its header describes it, whatever the markers contain.
     func described(_ candidate: Candidate, by header: WholeStoreHeader) -> Candidate {
       described(candidate, header.vector, header.commands)
     }
@@ -55,8 +55,8 @@ struct WholeStoreSteps {
 
   // MARK: Upload
 
-  /// Uploads a snapshot of the store and notes it as found whole. The next
-  /// RecentSync tells the others.
+  /// Uploads a snapshot of the store and records it as found whole. The next
+  /// RecentSync announces it.
   ///
   /// Throws ``StoreError`` `unpublishedEdits` if there are any, and
   /// `storeDamaged` if the snapshot is not sound.
@@ -112,10 +112,10 @@ struct WholeStoreSteps {
     return written
   }
 
-  /// Uploads the whole store along with something else, which goes on if it
-  /// cannot be; gives `nil` then.
+  /// Uploads the whole store along with something else, which goes on if the
+  /// upload is not possible; returns `nil` then.
   ///
-  /// - Parameter warnings: Gets one if nobody could join from it.
+  /// - Parameter warnings: Gets one if no device could join from it.
   func uploadIfPossible(
     _ store: LocalStore, _ warnings: inout [SyncWarning]
   ) throws -> WholeStoreDescription? {
@@ -131,8 +131,8 @@ struct WholeStoreSteps {
     return nil
   }
 
-  /// Throws if nobody could join from a snapshot: others would rely on it, and
-  /// clear away what it is said to contain.
+  /// Throws if no device could join from a snapshot: others would rely on it,
+  /// and vacuum what it claims to contain.
   private func examine(
     _ snapshot: StoreSnapshot, _ header: WholeStoreHeader, of store: LocalStore
   ) throws {
@@ -145,8 +145,8 @@ struct WholeStoreSteps {
       remedy: "Run “docsync verify” on the store, and do what it says.", detail: fault.detail)
   }
 
-  /// Notes a whole store as found whole by this store: its database is what its
-  /// header says.
+  /// Records a whole store as found whole by this store: its database is what
+  /// its header announces.
   func note(_ checked: WholeStoreFile.Checked, in store: LocalStore) throws {
     let records = StoreRecords(store)
     let header = checked.header
@@ -160,7 +160,7 @@ struct WholeStoreSteps {
       ])
   }
 
-  /// What callers are told of a whole store.
+  /// The description of a whole store for callers.
   func description(_ checked: WholeStoreFile.Checked) -> WholeStoreDescription {
     WholeStoreDescription(
       client: checked.header.client, number: checked.header.number, hash: checked.hash,
@@ -170,16 +170,16 @@ struct WholeStoreSteps {
 
   // MARK: Download
 
-  /// The whole stores of a document, the one first that contains most.
+  /// The whole stores of a document; the one that contains most comes first.
   ///
-  /// Those come first that contain all that was cleared away. If one contains
-  /// all that another does, and more, the sum of its numbers is greater, so
-  /// that it comes before.
+  /// Those that contain everything that was vacuumed come first. If one
+  /// contains all that another does, and more, the sum of its numbers is
+  /// greater, so that it comes before.
   func candidates(_ document: GenerationFile) throws -> [Candidate] {
     try list(document).candidates
   }
 
-  /// The same, with what was cleared away.
+  /// The same, with what was vacuumed.
   func list(_ document: GenerationFile) throws -> Listed {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     let markers = try self.markers(layout)

@@ -3,7 +3,7 @@ import SyncModel
 import SyncStore
 
 /// The upload of a whole store between two synchronizations: the first
-/// publishes what is not, the second tells the others of the upload.
+/// publishes what is not published yet, the second announces the upload.
 struct WholeStoreUpload {
   /// How often edits that are made meanwhile may come in between.
   private static let attempts = 5

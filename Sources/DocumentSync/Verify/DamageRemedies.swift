@@ -1,11 +1,11 @@
 import SyncDirectory
 import SyncModel
 
-/// Says of damaged and missing files what helps, which depends on whose they
-/// are and on who needs them: an author that is gone puts nothing back, and a
-/// file that nobody reads any more hinders nobody.
+/// Sets the remedies for damaged and missing files, which depend on the author
+/// of a file and on the devices that need it: an author that is gone puts
+/// nothing back, and a file that no device reads any more does no harm.
 struct DamageRemedies {
-  /// Whose a file is, and what it holds.
+  /// The kind of a file, and its author.
   private enum Place {
     case application
     case generation
@@ -41,7 +41,7 @@ struct DamageRemedies {
       } else if let place = places[path] {
         let usual = finding.remedy
         amend(&finding, at: place, path)
-        // It may arrive, if somebody needs it.
+        // It may arrive, if a device needs it.
         if finding.kind == .truncated, finding.severity != .note, finding.remedy != usual {
           finding.remedy = "\(Self.arrival) If it has: \(finding.remedy)"
         }
@@ -164,7 +164,7 @@ struct DamageRemedies {
     }
   }
 
-  /// What to do about a damaged file that nothing else is said of.
+  /// Sets the remedy for a damaged file that has only the usual one.
   private func mend(_ finding: inout VerifyFinding, by remedy: String) {
     guard finding.remedy == finding.kind.remedy else { return }
     finding.remedy = "To mend it, \(remedy)."
@@ -228,13 +228,13 @@ struct DamageRemedies {
 
   // MARK: - Missing files
 
-  /// Whose file is missing, by the folder in which it should be, or by the
-  /// marker that announces it.
+  /// The author of a missing file, by the folder in which it should be, or by
+  /// the marker that announces it.
   private func missingAuthor(
     at path: String, _ place: Place?
   ) -> (ClientIdentifier, IntegrityKey)? {
     if case .marker(let client, let key) = place { return (client, key) }
-    // Of one, or in one.
+    // The path is that of a client's folder, or of a file in one.
     guard let path = RelativePath(path) else { return nil }
     for folder in [path, path.parent] {
       guard let folder, let client = ClientIdentifier(folder.name) else { continue }
@@ -269,7 +269,7 @@ struct DamageRemedies {
     generations[key]?.gone.contains(client) ?? false
   }
 
-  /// Whether a client is gone from every generation that knows it.
+  /// Whether a client is gone from every generation in which it is known.
   private func isGone(_ client: ClientIdentifier) -> Bool {
     let known = generations.filter { _, facts in
       facts.markers[client] != nil || facts.gone.contains(client)

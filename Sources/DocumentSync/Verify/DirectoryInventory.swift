@@ -7,7 +7,7 @@ struct DirectoryInventory: Hashable {
   struct Document: Hashable {
     private(set) var generations: Set<GenerationName> = []
     private(set) var deleted: Set<DeletedName> = []
-    /// Of each folder of a generation what is in it.
+    /// The content of each generation's folder.
     var lives: [IntegrityKey: Life] = [:]
     /// The generation that counts.
     private(set) var counting: GenerationName?
@@ -46,7 +46,7 @@ struct DirectoryInventory: Hashable {
     var commands: [ClientIdentifier: Set<CommandName>] = [:]
     var wholeStores: [ClientIdentifier: Set<WholeStoreName>] = [:]
 
-    /// The clients of whom there is anything.
+    /// The clients that have files here.
     var clients: Set<ClientIdentifier> {
       Set(markers.map(\.client)).union(changes.keys).union(commands.keys).union(wholeStores.keys)
     }
@@ -63,7 +63,7 @@ struct DirectoryInventory: Hashable {
   var applications: Set<ApplicationName> = []
   var clientDevices: Set<ClientDeviceName> = []
   var clientRemovals: Set<ClientRemovalName> = []
-  /// The clients that somebody has removed.
+  /// The clients that a device has removed.
   var removed: Set<ClientIdentifier> { Set(clientRemovals.map(\.client)) }
   var documents: [DocumentName: Document] = [:]
   /// What is wrong with names, and folders that cannot be listed.
@@ -81,14 +81,14 @@ struct DirectoryInventory: Hashable {
 
 /// Lists a whole shared directory.
 ///
-/// In each generation the markers come first: what they announce was there
-/// before them, and so it is in what is listed after them, unless it has not
+/// It lists the markers of each generation first: what they announce was there
+/// before them, so the listings after them contain it, unless it has not
 /// arrived.
 struct DirectoryLister {
   let directory: any SharedDirectory
   let context: OperationContext
 
-  /// Lists everything. Throws only what is no single folder's fault.
+  /// Lists everything. Throws only errors that do not concern a single folder.
   func run() throws -> DirectoryInventory {
     context.begin(.listing)
     var inventory = DirectoryInventory()
@@ -236,7 +236,7 @@ struct DirectoryLister {
 }
 
 extension ForeignName.Reason {
-  /// The kind of finding that a name of this reason is.
+  /// The kind of finding for a name with this reason.
   var kind: VerifyFinding.Kind {
     switch self {
     case .conflictedCopy: .conflictedCopy

@@ -4,7 +4,7 @@ import SyncModel
 
 /// Checks everything in a shared directory, and changes nothing in it.
 struct DirectoryVerifier {
-  /// What was found, and what the generations' files say.
+  /// The findings, and the content of the generations' files.
   struct Result {
     var report: VerifyReport
     var inventory: DirectoryInventory
@@ -16,11 +16,11 @@ struct DirectoryVerifier {
   /// The application that the directory should belong to; `nil` for any.
   let application: String?
 
-  /// How often it is begun anew while others write to the directory.
+  /// How often it checks at most while others write to the directory.
   private static let attempts = 3
 
-  /// Checks everything. Throws only what is no single file's fault, such as
-  /// a directory that is away.
+  /// Checks everything. Throws only errors that do not concern a single file,
+  /// such as that of a directory that is away.
   func run() throws -> Result {
     try directory.check(for: .reading)
     let scratch = try ScratchFolder(operation: context.verb)
@@ -29,7 +29,7 @@ struct DirectoryVerifier {
     var attempt = 1
     while true {
       var result = try verify(inventory, scratch: scratch.path)
-      // What was just being written may seem missing.
+      // Files that were just being written may seem missing.
       if result.report.findings.isEmpty { return result }
       let now = try lister.run()
       guard now != inventory else { return result }
@@ -261,7 +261,7 @@ struct DirectoryVerifier {
   }
 }
 
-/// A folder for what is looked at, gone at the end.
+/// A folder for files while they are examined, gone at the end.
 struct ScratchFolder {
   let path: String
   private let operation: String

@@ -1,7 +1,7 @@
 import SyncDirectory
 import SyncModel
 
-/// What the files of one generation say that could be read.
+/// The content of the files of one generation that could be read.
 struct GenerationFacts {
   /// The newest marker of a client that could be read.
   struct Marker {
@@ -37,7 +37,7 @@ struct GenerationFacts {
   var changes: [ClientIdentifier: NumberedFacts] = [:]
   var commands: [ClientIdentifier: NumberedFacts] = [:]
   private(set) var wholeStores: [WholeStore] = []
-  /// What change sets build on, each with the first file that says so.
+  /// What change sets build on, each with the first file that names it.
   var dependencies: [Dependency: RelativePath] = [:]
 
   init(_ layout: DirectoryLayout.Generation, ordinal: UInt64?, root: RootIdentifier?) {
@@ -48,16 +48,16 @@ struct GenerationFacts {
 
   /// The clients that are retired, and have not come back.
   private(set) var gone: Set<ClientIdentifier> = []
-  /// What markers say that is left of others.
+  /// What is left of other clients, as far as markers record it.
   private var left: [ClientIdentifier: StoreRecords.Kept] = [:]
-  /// The greatest numbers up to which others are applied that are retired.
+  /// The greatest numbers up to which retired clients are applied.
   private(set) var cuts: [ClientIdentifier: UInt64] = [:]
   /// What whole stores contain together.
   private var contained: [ClientIdentifier: UInt64] = [:]
   private var containedCommands: [ClientIdentifier: UInt64] = [:]
 
-  /// Takes the newest markers, once: what follows from all of them is asked for
-  /// again and again.
+  /// Takes the newest markers, and works out once what follows from all of
+  /// them, since it is asked for again and again.
   mutating func take(_ markers: [ClientIdentifier: Marker]) {
     self.markers = markers
     gone = RecentSyncFile.retired(by: markers.values.map(\.file), countsOwn: false)
@@ -81,8 +81,8 @@ struct GenerationFacts {
     }
   }
 
-  /// The last change set of a client, by its files, its marker, what others
-  /// cleared away of it, and the whole stores.
+  /// The last change set of a client, from its files, its marker, what others
+  /// vacuumed of it, and the whole stores.
   func head(of client: ClientIdentifier) -> UInt64 {
     max(
       changes[client]?.greatest ?? 0, markers[client]?.file.changeHead?.number ?? 0,
@@ -102,16 +102,17 @@ struct GenerationFacts {
     contained[client] ?? 0
   }
 
-  /// The least number of a client's change sets that has to be there: by its
-  /// marker, by those of others if it is retired, or, where none says so, what
-  /// follows the best whole store or what is there.
+  /// The least number of a client's change sets that has to be there: from its
+  /// marker, or from those of others if it is retired. If no marker names one,
+  /// it is the number after the best whole store, or the least that is there,
+  /// whichever is lower.
   func lowestKept(of client: ClientIdentifier) -> UInt64 {
     if let said = said(client, \.lowestKept, \.changeSets) { return max(said, 1) }
     let least = changes[client]?.claims.keys.min() ?? 1
     return min(least, contained(of: client) + 1)
   }
 
-  /// The same of commands.
+  /// The same for commands.
   func lowestKeptCommand(of client: ClientIdentifier) -> UInt64 {
     if let said = said(client, \.lowestKeptCommand, \.commands) { return max(said, 1) }
     return commands[client]?.claims.keys.min() ?? 1
@@ -124,7 +125,7 @@ struct GenerationFacts {
     [markers[client]?.file[keyPath: own], left[client]?[keyPath: others]].compactMap(\.self).max()
   }
 
-  /// Whether a file's header says that it belongs here.
+  /// Whether a file belongs here, by its header.
   func owns(root: RootIdentifier, document: DocumentName, generation: IntegrityKey) -> Bool {
     document == layout.document.name && generation == layout.key
       && (self.root.map { $0 == root } ?? true)

@@ -2,8 +2,8 @@ import SyncDirectory
 import SyncModel
 
 extension GenerationVerifier {
-  /// So much of what markers say is compared: three times what a synchronization
-  /// keeps in memory.
+  /// The most weight of markers that are compared: three times what a
+  /// synchronization keeps in memory.
   private static let greatestWeight = 300_000
 
   /// Reads the markers, and notes the newest of each client.
@@ -115,8 +115,9 @@ extension GenerationVerifier {
     }
   }
 
-  /// What was given up need not be there: of a client that is retired those
-  /// say so who clear it away, to whom some of it may never have come.
+  /// Vacuumed files need not be there. For a retired client the markers of the
+  /// members that vacuum them record that; some of the files may never have
+  /// reached those members.
   private func checkIsThere(
     _ head: UInt64, _ found: NumberedFacts, lowestKept: UInt64, _ noun: String,
     _ marker: GenerationFacts.Marker, none: VerifyFinding.Kind
@@ -135,10 +136,11 @@ extension GenerationVerifier {
     }
   }
 
-  /// Of so many clients at most it is said that a marker is beyond them.
+  /// A marker that is beyond other clients gets findings for so many of them at
+  /// most.
   private static let greatestBeyond = 20
 
-  /// Checks what a marker says that its client has applied or processed.
+  /// Checks what a client has applied or processed, as its marker lists it.
   private func check(
     _ noun: String, _ said: VersionVector, of marker: GenerationFacts.Marker,
     _ found: [ClientIdentifier: NumberedFacts], head: (ClientIdentifier) -> UInt64

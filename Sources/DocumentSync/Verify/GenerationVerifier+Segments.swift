@@ -47,8 +47,9 @@ extension GenerationVerifier {
   }
 
   /// Notes segments that a marker lists and that are not there, unless their
-  /// author has let them go: what it cleared away, what is in a larger one, and,
-  /// where it does not list them itself, what is there in another file.
+  /// author has dropped them: it has vacuumed them, a larger one contains them,
+  /// or, if it does not list them itself, other files contain their change
+  /// sets.
   func checkListedSegments(_ facts: inout GenerationFacts) {
     var missing: [RecentSyncFile.Segment: GenerationFacts.Marker] = [:]
     for (_, marker) in facts.markers.sorted(by: { $0.key < $1.key }) {
@@ -86,8 +87,8 @@ extension GenerationVerifier {
   /// A segment is compared with so many before it.
   private static let nearSegments = 256
 
-  /// Notes segments that are of no use: those whose numbers were given up,
-  /// and those that overlap.
+  /// Notes segments that are of no use: those whose numbers were vacuumed, and
+  /// those that overlap.
   func checkSegments(_ facts: GenerationFacts) {
     for (client, listed) in names.changes {
       let segments = listed.compactMap { name in
@@ -102,7 +103,7 @@ extension GenerationVerifier {
             "A segment is still there, and all of it was given up.",
             detail: "the least that is kept is \(lowest)")
         }
-        // One is enough; and of many that lie one over the other it is near.
+        // One is enough; if many lie one over the other, it is near.
         let other = segments[..<index].suffix(Self.nearSegments).last { other in
           other.numbers.overlaps(name.numbers)
             && other.numbers.upperBound < name.numbers.upperBound

@@ -43,9 +43,9 @@ extension GenerationVerifier {
     checkJoining(facts)
   }
 
-  /// Whoever joins takes one whole store, and the change sets after it.
+  /// A device that joins takes one whole store, and the change sets after it.
   private func checkJoining(_ facts: GenerationFacts) {
-    // Of who is retired nobody needs what comes after the cut.
+    // No device needs what a retired client has published after the cut.
     var cleared = facts.changes.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
     for retired in facts.markers.values.flatMap(\.file.retired) {
       guard let number = cleared[retired.client], let cut = retired.cut else { continue }
@@ -139,7 +139,8 @@ extension GenerationVerifier {
       commands: header.commands)
   }
 
-  /// Looks into the database of a whole store; whether it may be joined from.
+  /// Examines the database of a whole store; returns whether a device may join
+  /// from it.
   private func isSound(
     _ database: String, _ header: WholeStoreHeader, _ path: RelativePath
   ) throws -> Bool {
@@ -165,7 +166,7 @@ extension GenerationVerifier {
       do {
         try FileManager.default.removeItem(atPath: path)
       } catch {
-        // The whole folder is removed at the end, which tells of it.
+        // The whole folder is removed at the end.
       }
     }
   }

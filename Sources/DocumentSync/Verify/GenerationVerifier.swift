@@ -12,8 +12,8 @@ struct GenerationVerifier {
   /// Reads everything and notes what is wrong.
   ///
   /// - Parameter isCurrent: Whether it is the generation that counts, and was
-  ///   not deleted. Others are being cleared away, or are of use to nobody:
-  ///   their files are only checked by themselves.
+  ///   not deleted. Others are being removed, or no device uses them: their
+  ///   files are only checked by themselves.
   func run(_ facts: GenerationFacts, isCurrent: Bool) throws -> GenerationFacts {
     var facts = facts
     try readMarkers(&facts)
@@ -68,8 +68,8 @@ struct GenerationVerifier {
       whole.content, hash: whole.hash, as: name.number, at: path, by: client, &facts)
   }
 
-  /// Notes what a change set says; one that belongs elsewhere only claims its
-  /// number.
+  /// Notes the content of a change set; one that belongs elsewhere only claims
+  /// its number.
   func note(
     _ changeSet: SyncChangeSet, hash: ContentHash, as number: UInt64, at path: RelativePath,
     by client: ClientIdentifier, _ facts: inout GenerationFacts
@@ -137,7 +137,7 @@ struct GenerationVerifier {
         detail: "it names \(dependency.hash.nameFragment)")
     }
     guard dependency.number > facts.head(of: dependency.client) else {
-      // It is there, was cleared away, or is missed already.
+      // It is there, was vacuumed, or is missed already.
       return
     }
     files.note(

@@ -1,15 +1,15 @@
 import SyncDirectory
 import SyncModel
 
-/// What the files of one client that are numbered and chained say: its change
-/// sets, or its commands.
+/// The content of one client's numbered and chained files: its change sets, or
+/// its commands.
 struct NumberedFacts {
   /// One file, or one part of a segment, that claims a number.
   struct Claim {
     var path: RelativePath
     /// The hash of its bytes; `nil` if the file could not be read.
     var hash: ContentHash?
-    /// The hash of the one before it, as it says.
+    /// The hash of the one before it, as this one names it.
     var previous: ContentHash?
     /// Whether it is part of a segment.
     var isInSegment = false
@@ -17,18 +17,18 @@ struct NumberedFacts {
 
   /// By number.
   var claims: [UInt64: [Claim]] = [:]
-  /// The least number that its author has not cleared away.
+  /// The least number that its author has not vacuumed.
   var lowestKept: UInt64 = 1
-  /// The numbers of segments that are listed and not there: that these are
-  /// missing is said of the segment.
+  /// The numbers of segments that are listed and not there: the finding is that
+  /// the segment is missing.
   var inMissingSegments: [ClosedRange<UInt64>] = []
 
   /// The numbers that are there, in order.
   var numbers: [UInt64] { claims.keys.sorted() }
   var greatest: UInt64 { claims.keys.max() ?? 0 }
 
-  /// The hashes that files of a number have; `nil` if there is none, or one
-  /// of them could not be read, so that nothing can be said.
+  /// The hashes that files of a number have; `nil` if there is none, or one of
+  /// them could not be read, so that nothing is certain.
   func hashes(_ number: UInt64) -> [ContentHash]? {
     guard let claims = claims[number], !claims.isEmpty else { return nil }
     let hashes = claims.compactMap(\.hash)
@@ -87,7 +87,7 @@ struct NumberedRules {
   }
 
   private func noteMissing(_ range: ClosedRange<UInt64>, _ files: VerifiedFiles) {
-    // The one that follows says which file it is.
+    // The one that follows names the file.
     let next = facts.claims[range.upperBound + 1]?.compactMap(\.previous).first
     let file = range.count == 1 ? next.map { path(range.upperBound, $0) } : nil
     let numbers =
@@ -102,7 +102,7 @@ struct NumberedRules {
   private func check(_ number: UInt64, _ files: VerifiedFiles) {
     let claims = facts.claims[number] ?? []
     if Set(claims.compactMap(\.hash)).count > 1 { noteClaims(claims, of: number, files) }
-    // What the first one names is the ancestor's, and was looked at before.
+    // Number 1 names a file of the ancestor, which was checked before.
     guard number > 1, let before = facts.hashes(number - 1) else { return }
     for claim in claims {
       guard claim.hash != nil, claim.previous.map({ !before.contains($0) }) ?? true else {
@@ -118,8 +118,8 @@ struct NumberedRules {
 }
 
 extension NumberedRules {
-  /// Notes that one number has several contents. Of a segment and loose files
-  /// it is the segment that is to blame, since it was made of them.
+  /// Notes that one number has several contents. If a segment and loose files
+  /// differ, the segment is to blame, since it was made of them.
   private func noteClaims(
     _ claims: [NumberedFacts.Claim], of number: UInt64, _ files: VerifiedFiles
   ) {

@@ -2,7 +2,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Compares what a store says of the shared directory with what is there.
+/// Compares a store's records of the shared directory with what is there.
 struct StoreComparison {
   let store: StoreVerification
   let binding: StoreBinding
@@ -39,8 +39,8 @@ struct StoreComparison {
 
   // MARK: - Who is gone
 
-  /// What the store or the directory says of this client's end; then nobody
-  /// keeps files of it, and none is missed.
+  /// The finding that this client is retired, by the store or by the directory;
+  /// then no device keeps its files, and none is missed.
   private func retirementFinding(_ facts: GenerationFacts) -> VerifyFinding? {
     let client = binding.client
     let known = ownRetirements(facts)
@@ -48,7 +48,7 @@ struct StoreComparison {
       known.map { !$0.isEmpty }
       ?? facts.gone.contains(client)
     guard isRetired else { return nil }
-    // The word of a removal is for lists: what counts is the command.
+    // The file of a removal is for lists only: the command counts.
     let isRemoved =
       known.map { $0.first?.reason == .removed } ?? directory.inventory.removed.contains(client)
     return VerifyFinding(
@@ -64,8 +64,8 @@ struct StoreComparison {
         : nil)
   }
 
-  /// What the store itself knows of its end, as far as it counts; `nil` if it
-  /// has heard of none.
+  /// The retirements of its client that the store knows, as far as they count;
+  /// `nil` if it knows of none.
   private func ownRetirements(_ facts: GenerationFacts) -> [CommandState.Retirement]? {
     guard let bytes = store.commandState else { return nil }
     do {
@@ -82,8 +82,8 @@ struct StoreComparison {
     }
   }
 
-  /// The least numbers of this client's files that were not cleared away: by
-  /// the store, which may be an older state of itself, and by the markers.
+  /// The least numbers of this client's files that were not vacuumed: from the
+  /// store, which may be an older state of itself, and from the markers.
   private func lowestKept(_ facts: GenerationFacts) -> (changeSets: UInt64, commands: UInt64) {
     let own = StoreRecords.ownMarker(in: store.records)?.content
     let there = facts.markers[binding.client]?.file
@@ -95,7 +95,7 @@ struct StoreComparison {
 
   // MARK: - The binding
 
-  /// What is wrong with what the store is bound to.
+  /// What is wrong with the store's binding.
   private var bindingFinding: VerifyFinding? {
     func missing(
       _ message: String, _ path: RelativePath, remedy: String? = nil
@@ -200,7 +200,8 @@ struct StoreComparison {
           "A marker is this store's, which has not made it.",
           detail: "the store knows revision \(revision)"))
     }
-    // Of an older state it was replaced by those that are there.
+    // If the store is an older state, the markers that are there have replaced
+    // its own.
     let isReplaced = listed.contains { $0.revision > revision }
     if let own, let name = MarkerName(own.name), !listed.contains(name), !isReplaced {
       findings.append(

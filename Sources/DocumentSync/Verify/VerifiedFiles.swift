@@ -40,7 +40,7 @@ final class VerifiedFiles {
   /// - Parameters:
   ///   - fragment: The hash in its name, where names have one.
   ///   - malformed: The kind of finding if it is as it was written, and its
-  ///     format does not allow what it says.
+  ///     format does not allow its content.
   func read<Content>(
     _ path: RelativePath, _ fragment: HashFragment? = nil, limits: CodecLimits,
     malformed: VerifyFinding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
@@ -148,8 +148,8 @@ final class VerifiedFiles {
     }
   }
 
-  /// Whether the bytes are those that were written: the name says so, or, in
-  /// names without a hash, the hash at their own end.
+  /// Whether the bytes are those that were written: by the hash in the name,
+  /// or, if the name has none, by the hash at their end.
   private func isAsWritten(
     _ bytes: [UInt8], _ hash: ContentHash, _ fragment: HashFragment?, _ limits: CodecLimits
   ) -> Bool {
@@ -158,7 +158,7 @@ final class VerifiedFiles {
       _ = try Envelope.decode(bytes, expecting: nil, limits: limits)
       return true
     } catch {
-      // The caller tells what is wrong with it.
+      // The caller reports what is wrong with it.
       return false
     }
   }

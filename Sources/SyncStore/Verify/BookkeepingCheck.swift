@@ -6,15 +6,15 @@ import SyncModel
 /// made for its version of the layout.
 struct BookkeepingCheck {
   let database: Database
-  /// That version, at most the present one: what is missing of later ones is
-  /// made when the store is opened.
+  /// The version of the layout, at most the present one: missing tables and indexes of later
+  /// versions are made when the store is opened.
   let format: Int
 
-  /// The shapes that this version makes, by the version of the layout: a database that is made
-  /// for nothing else costs more than the comparison.
+  /// The shapes that this version makes, by the version of the layout. They are kept, since making
+  /// a database for them costs more than the comparison.
   private static let wanted = Mutex<[Int: [SQLName: String]]>([:])
 
-  /// What is missing or has other columns, a sentence each, by name.
+  /// A sentence for each table or index that is missing or has other columns, by name.
   func run() throws -> [(name: SQLName, message: String)] {
     let wanted = try Self.wanted.withLock { known in
       if let shapes = known[format] { return shapes }

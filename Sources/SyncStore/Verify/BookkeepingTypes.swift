@@ -1,9 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Looks whether what bookkeeping holds is of the types, and in the ranges,
-/// that are read from it: SQLite keeps what it is given, and conversions would
-/// fail.
+/// Checks whether the values in bookkeeping have the types, and are in the ranges, that its
+/// readers expect: SQLite stores values of any type, and conversions would fail.
 struct BookkeepingTypes {
   let database: Database
   /// The version of the layout.
@@ -109,7 +108,7 @@ struct BookkeepingTypes {
     ("docsync_plain", ["tbl": "'integer'", "key": "'integer'"])
   ]
 
-  /// What is of another type, a sentence each, by table.
+  /// A sentence for each table that has values of other types or out of range.
   func run() throws -> [(name: SQLName, message: String)] {
     let wanted =
       Self.first + (format >= 2 ? Self.second : []) + (format >= 3 ? Self.third : [])
@@ -130,7 +129,7 @@ struct BookkeepingTypes {
     }
   }
 
-  /// What is said of columns, beyond their types, that does not hold.
+  /// SQL terms that are true for values out of range.
   private static func ranges(of table: String, _ columns: [String]) -> [String] {
     let clients = ["client", "setter", "local_client", "remote_client"]
     let numbers = ["number", "first", "last"]

@@ -2,13 +2,13 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What verifying a store has found, and what the store says of itself.
+/// The findings of verifying a store, and the store's records of itself.
 public struct StoreVerification: Sendable {
-  /// What was found.
+  /// The findings.
   public var report = VerifyReport()
-  /// What the store is bound to; `nil` if that cannot be read.
+  /// The binding of the store; `nil` if it cannot be read.
   public var binding: StoreBinding?
-  /// What has been applied of all clients, this one included; `nil` if that
+  /// The change sets of all clients, this one included, that have been applied; `nil` if that
   /// cannot be read.
   public var vector: VersionVector?
   /// The change sets that the store has made, as far as it remembers them,
@@ -16,7 +16,7 @@ public struct StoreVerification: Sendable {
   public var sealed: [SealedChangeSet] = []
   /// The commands that the store has made and sealed, in order.
   public var commands: [QueuedCommand] = []
-  /// What commands have come to, as the layer above has written it.
+  /// The state that commands have led to, as the layer above has written it.
   public var commandState: [UInt8]?
   /// The small values of the layer above, by key.
   public var records: [String: [UInt8]] = [:]
@@ -26,12 +26,12 @@ extension LocalStore {
   /// Checks the store at `path` against every rule, and changes nothing in it
   /// or beside it.
   ///
-  /// What is wrong is in the result; thrown is what keeps it from being looked
-  /// at: `missing`, `notADatabase`, `notReadable`, `notUnderSync`, `busy`. In rollback
-  /// journal mode other programs cannot commit meanwhile.
+  /// The result contains the findings. An error is thrown if the store cannot be examined:
+  /// `missing`, `notADatabase`, `notReadable`, `notUnderSync`, `busy`. In rollback journal mode
+  /// other programs cannot commit meanwhile.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called often; what it throws is thrown.
+  ///   - checkCancellation: Called often; its errors are thrown.
   ///   - onProgress: Told how many steps are done, and how many there are.
   public static func verify(
     at path: String, options: Options = Options(),

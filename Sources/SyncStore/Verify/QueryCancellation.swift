@@ -7,12 +7,12 @@ final class QueryCancellation {
   private let check: () throws -> Void
   private var reason: (any Error)?
 
-  /// About how many instructions of SQLite's machine pass between two looks.
+  /// The approximate number of SQLite's instructions between two checks.
   private static let interval: Int32 = 20_000
 
   private init(_ check: @escaping () throws -> Void) { self.check = check }
 
-  /// Runs `body`; what `check` throws meanwhile is thrown.
+  /// Runs `body`; an error of `check` meanwhile is thrown.
   static func run<Result>(
     _ database: Database, _ check: @escaping () throws -> Void, _ body: () throws -> Result
   ) throws -> Result {
@@ -31,7 +31,7 @@ final class QueryCancellation {
       do {
         return try body()
       } catch {
-        // What was interrupted may have made an error of its own of it.
+        // The interrupted code may have thrown an error of its own.
         throw cancellation.reason ?? error
       }
     }

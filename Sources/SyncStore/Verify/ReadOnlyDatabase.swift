@@ -5,9 +5,9 @@ import GRDB
 /// A connection to a database of another program that changes nothing, in the
 /// database or beside it, whether or not it may be written to.
 ///
-/// A database in WAL mode that nobody has open is read as if it could not
-/// change; ``finish()`` says if it did. Where SQLite would have to write before
-/// it could read, as after a crash, a private copy is read.
+/// If no program has a database in WAL mode open, it is read as if it could not change;
+/// ``finish()`` throws if it did. If SQLite would have to write before it could read, as after a
+/// crash, a private copy is read.
 final class ReadOnlyDatabase {
   let queue: DatabaseQueue
   private let path: String
@@ -15,7 +15,7 @@ final class ReadOnlyDatabase {
   private let isWatched: Bool
   private let copy: String?
 
-  /// What tells whether a file was written to.
+  /// The attributes that show whether a file was written to.
   private struct FileState: Equatable {
     var size: Int
     var changed: Date?
@@ -28,7 +28,7 @@ final class ReadOnlyDatabase {
         inode = (attributes[.systemFileNumber] as? NSNumber)?.intValue ?? 0
         changed = attributes[.modificationDate] as? Date
       } catch {
-        // It is not there; that is a state too.
+        // The file does not exist; that is a state too.
         (size, inode, changed) = (-1, 0, nil)
       }
     }
@@ -72,12 +72,12 @@ final class ReadOnlyDatabase {
     }
   }
 
-  /// Closes the connection. Throws `SQLITE_BUSY` if another program changed
-  /// the database meanwhile, so that nothing that was read counts.
+  /// Closes the connection. Throws `SQLITE_BUSY` if another program changed the database
+  /// meanwhile: the data that was read does not count then.
   func finish() throws {
     try queue.close()
     if let copy { try FileManager.default.removeItem(atPath: copy) }
-    // The index of a WAL is no part of what it says.
+    // The index of a WAL is not part of its content.
     guard isWatched, Self.states(path)[0...1] != files[0...1] else { return }
     throw DatabaseError(
       resultCode: .SQLITE_BUSY, message: "the database was changed while it was read")
@@ -114,7 +114,7 @@ final class ReadOnlyDatabase {
       }
     }
     let queue = try DatabaseQueue(path: path, configuration: configuration)
-    // Whether it can be read shows with the first page.
+    // Reading the first page shows whether the database can be read.
     _ = try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA main.schema_version") }
     return queue
   }

@@ -3,28 +3,27 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What is in the database of a whole store, looked at without changing it.
+/// The content of a whole store's database, examined without changing it.
 public struct SnapshotExamination: Sendable {
-  /// What is wrong with it, so that nobody should join from it.
+  /// The damage that was found. If there is any, no device should join from the whole store.
   public private(set) var damage: [String] = []
-  /// What it holds that should not have left its device.
+  /// Content that should not have left its device.
   public private(set) var privateContent: [String] = []
-  /// Whether some of that is bookkeeping, which whoever adopts it would take
+  /// Whether some of that is bookkeeping, which a device that adopts the whole store would take
   /// for its own.
   public private(set) var hasDeviceState = false
-  /// Whether a newer version made it; nothing else was looked at then.
+  /// Whether a newer version made it; nothing else was examined then.
   public private(set) var isNewer = false
   /// The hash of its schema; `nil` if it cannot be read.
   public private(set) var schema: ContentHash?
   /// The change sets that it contains; `nil` if that cannot be read.
   public private(set) var vector: VersionVector?
-  /// What commands have come to, as the layer above has written it.
+  /// The state that commands have led to, as the layer above has written it.
   public private(set) var commandState: [UInt8]?
 
-  /// Looks at the database at `path`, on a connection that cannot write.
+  /// Examines the database at `path`, on a connection that cannot write.
   ///
-  /// - Parameter checkCancellation: Called now and then; what it throws is
-  ///   thrown.
+  /// - Parameter checkCancellation: Called now and then; its errors are thrown.
   public init(path: String, checkCancellation: @escaping () throws -> Void) throws {
     var configuration = Configuration()
     configuration.readonly = true
@@ -131,8 +130,8 @@ public struct SnapshotExamination: Sendable {
     if count > 0 { privateContent.append("\(table) has \(count) rows") }
   }
 
-  /// Columns with a default are as it says; whether it still says the same is
-  /// not known.
+  /// Finds values in excluded columns without a default. Columns with a default contain it, and
+  /// whether the default has changed since is not known.
   private mutating func findExcludedValues(
     _ table: TableSchema, _ database: Database
   ) throws {

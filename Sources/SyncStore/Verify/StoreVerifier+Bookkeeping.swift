@@ -3,8 +3,8 @@ import GRDB
 import SyncModel
 
 extension StoreVerifier {
-  /// Checks the tables that every store has, and reads what else depends on;
-  /// whether that can be done.
+  /// Checks the tables that every store has, and reads data that the other checks depend on.
+  /// Returns whether these can be done.
   func checkBookkeeping() throws -> Bool {
     guard let format = try Bookkeeping.format(of: database) else {
       note(.bookkeepingDamaged, "docsync_meta", "It does not say which format the store has.")
@@ -33,7 +33,7 @@ extension StoreVerifier {
     _ = try SyncPolicies.read(database)
   }
 
-  /// What the rest works with; `nil` if it cannot be made.
+  /// The session that the other checks work with; `nil` if it cannot be made.
   func session() throws -> StoreSession? {
     var session: StoreSession?
     try guarded("docsync_meta") {

@@ -3,8 +3,8 @@ import GRDB
 import SyncModel
 
 extension StoreVerifier {
-  /// The change sets that this store made: their bytes, their numbers, and
-  /// that each continues the one before it.
+  /// Checks the change sets that this store made: their bytes, their numbers, and whether each
+  /// continues the one before it.
   func checkOutbox(_ session: StoreSession) throws {
     let reading = try SQLStatement(
       "SELECT client, number, hash, size, changes, published, bytes FROM docsync_outbox "
@@ -69,7 +69,7 @@ extension StoreVerifier {
     }
   }
 
-  /// The last change set is the one up to which the store has applied its own,
+  /// Checks whether the last change set is the one up to which the store has applied its own,
   /// unless some of these wait.
   private func checkHead(_ session: StoreSession) throws {
     guard let own = result.sealed.last(where: { $0.client == session.ownClient }) else { return }
@@ -82,7 +82,7 @@ extension StoreVerifier {
         + "\(applied?.number ?? 0) or another.", detail: own.hash.nameFragment)
   }
 
-  /// The commands that this store made: their bytes and their numbers.
+  /// Checks the commands that this store made: their bytes and their numbers.
   func checkCommands() throws {
     result.commandState = try Bookkeeping.meta(LocalStore.stateKey, database)
     let reading = try SQLStatement(
@@ -111,7 +111,7 @@ extension StoreVerifier {
     }
   }
 
-  /// The change sets of others that wait.
+  /// Checks the change sets that wait.
   func checkInbox(_ session: StoreSession) throws {
     let reading = try SQLStatement(
       "SELECT client, number, hash, bytes FROM docsync_inbox ORDER BY client, number", on: database)
@@ -139,11 +139,11 @@ extension StoreVerifier {
     }
   }
 
-  /// The entries of the conflict journal.
+  /// Checks the entries of the conflict journal.
   func checkJournal(_ session: StoreSession) throws {
     let journal = session.conflicts.journal
     for number in try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict") {
-      // Each for itself, so that one does not hide the others.
+      // Each entry is read alone, so that a damaged one does not hide the others.
       try guarded("docsync_conflict", .journalDamaged) { _ = try journal.entry(number) }
     }
     _ = try journal.summary()

@@ -40,8 +40,8 @@ extension StoreVerifier {
     }
   }
 
-  /// Whether what is shown was decided by an earlier version, whose rules were others, or is to be
-  /// decided again for another reason.
+  /// Whether an earlier version, with other rules, decided what is shown, or it is to be decided
+  /// again for another reason.
   private func isToBeDecidedAgain(_ session: StoreSession) throws -> Bool {
     let format = try Bookkeeping.format(of: database) ?? 0
     return try format < Bookkeeping.fourthFormat || session.isSettlingDue()
@@ -49,8 +49,8 @@ extension StoreVerifier {
 
   // MARK: - Kept rows
 
-  /// Whether all rows that are kept can be read, and nothing is noted for
-  /// others.
+  /// Checks whether all kept rows can be read, and whether claims and references are noted for
+  /// kept rows only.
   private func checkKeptRows(_ session: StoreSession) throws {
     let columns = Dictionary(
       uniqueKeysWithValues: session.schema.tables.map { ($0.id, $0.columns.count) })
@@ -92,7 +92,7 @@ extension StoreVerifier {
     }
   }
 
-  /// Whether what is kept of tables that are not there can be read.
+  /// Checks whether the rows that are kept for unknown tables can be read.
   private func checkForeignRows(_ session: StoreSession) throws {
     for table in try session.foreign.all() {
       var last: RowIdentity?
@@ -107,7 +107,7 @@ extension StoreVerifier {
 
   // MARK: - Identities
 
-  /// Whether each integer key has one identity and each identity one key.
+  /// Checks whether each integer key has one identity and each identity one key.
   private func checkIdentities(of table: TableSchema, _ session: StoreSession) throws {
     let access = try session.access(table.id)
     let name = table.identityName
@@ -149,7 +149,7 @@ extension StoreVerifier {
 private struct RowComparison {
   private enum Place: Int64 { case shown = 0, kept = 1, pending = 2 }
 
-  /// What is there of one row.
+  /// Everything that was found of one row.
   private struct Found {
     var fingerprint: RowFingerprint
     var shown = 0
@@ -288,7 +288,7 @@ private struct RowComparison {
   private final class End { var value = false }
   private let isAtEnd = End()
 
-  /// Everything with the fingerprint on which the statement stands.
+  /// Everything with the fingerprint of the statement's current row.
   private func group() throws -> Found {
     func fingerprint() -> RowFingerprint {
       RowFingerprint(

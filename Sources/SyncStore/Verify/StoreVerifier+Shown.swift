@@ -2,13 +2,13 @@ import GRDB
 import SyncModel
 
 extension StoreVerifier {
-  /// How many rows are decided at once.
+  /// The number of rows that are decided at once.
   private static let rowsPerBatch = 5_000
 
-  /// Decides anew what is to be shown, and compares it with what is.
+  /// Decides again what is to be shown, and compares it with what is shown.
   ///
-  /// All rows are decided that are kept, and those of tables with references
-  /// or unique values: of the others it is plain.
+  /// It decides all kept rows, and the rows of tables with references, unique values or counters:
+  /// the other rows are plain.
   func checkShown(_ session: StoreSession) throws {
     let materialized = session.schema.tables.filter {
       !$0.foreignKeys.isEmpty || !$0.uniqueIndexes.isEmpty || !$0.counters.isEmpty
@@ -72,14 +72,14 @@ private final class ShownComparison {
   }
 
   private func decide() throws {
-    // It remembers whom it has looked for: one for each batch.
+    // A materializer remembers the rows that it has looked for, so each batch has its own.
     let materializer = Materializer(set: set)
     var isSettled = false
     while !isSettled {
       try verifier.checkCancellation()
       try materializer.decide()
       isSettled = true
-      // What is in its table was accepted by it.
+      // A row in its table was accepted by the table.
       for row in set.rows where row.isVisible && row.shown == nil && row.failure == nil {
         guard let failure = try set.refusal(of: row) else { continue }
         (row.borrower ?? row).failure = failure
@@ -95,7 +95,7 @@ private final class ShownComparison {
         kind, table.name, message, detail: "row \(row.key.identity.hexadecimal)" + detail)
     }
     guard row.isVisible == (row.shown != nil) else {
-      // Conditions of the table that read what stays on this device.
+      // A condition of the table may read values that stay on this device.
       if row.isVisible, try isRefusedForItself(row) { return }
       return note(
         .shownDiffers,
@@ -120,7 +120,7 @@ private final class ShownComparison {
     if !references.isSubset(of: try self.references(of: row.key)) {
       note(.keptRowInconsistent, "A row that is kept is not found by what it refers to.")
     }
-    // What an expression makes of a key depends on whether its row has one.
+    // The value of an expression over a key depends on whether the key's row has one.
     let claims = writer.claimsToFind(row).filter {
       $0.index == ClaimKey.identityIndex || table.uniqueIndexes[$0.index].isPlain
     }

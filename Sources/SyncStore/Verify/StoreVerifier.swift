@@ -4,8 +4,8 @@ import SyncModel
 
 /// Checks one store, within one transaction that reads.
 ///
-/// What is needed to understand what follows is checked first; where that is
-/// broken the rest is left out, and said to be.
+/// It first checks the data that later checks need; if that is broken, it leaves the rest out, and
+/// reports that.
 final class StoreVerifier {
   let database: Database
   let path: String
@@ -82,17 +82,17 @@ final class StoreVerifier {
 
   func leaveOut(_ sentence: String) { result.report.leftOut.append(sentence) }
 
-  /// One more step is done.
+  /// Counts one more step as done.
   func step() throws {
     try checkCancellation()
     steps.done += 1
     onProgress(steps.done, steps.total)
   }
 
-  /// So many more steps are to come.
+  /// Adds steps to the total.
   func expect(steps count: Int) { steps.total += count }
 
-  /// Runs a check; what SQLite or decoding is against becomes a finding.
+  /// Runs a check; errors of SQLite and of decoding become findings.
   func guarded(
     _ table: SQLName, _ kind: VerifyFinding.Kind = .bookkeepingDamaged, _ body: () throws -> Void
   ) throws {
@@ -113,7 +113,7 @@ final class StoreVerifier {
 
   // MARK: - The database
 
-  /// Whether SQLite finds nothing wrong with it.
+  /// Whether SQLite finds no damage in the database.
   private func checkIntegrity() throws -> Bool {
     var isSound = true
     do {
@@ -135,10 +135,10 @@ final class StoreVerifier {
     return isSound
   }
 
-  /// Whether the rows of synchronized tables satisfy their conditions.
+  /// Checks whether the rows of synchronized tables satisfy their conditions.
   ///
-  /// SQLite does not read CHECK constraints of a database that it cannot write
-  /// to, so that `integrity_check` says nothing of them.
+  /// SQLite does not read CHECK constraints of a database that it cannot write to, so
+  /// `integrity_check` does not check them.
   private func checkConditions(_ schema: StoreSchema) throws {
     for table in schema.tables where !table.checks.isEmpty {
       let terms = table.checks.map { "ifnull(NOT (\($0)), 0)" }
