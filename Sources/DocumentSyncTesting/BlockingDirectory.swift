@@ -2,8 +2,8 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// A directory whose calls do not come back, from one of them on, until they
-/// are let go: as with a server that was stopped.
+/// A directory whose calls do not return, from one of them on, until they
+/// are released: as with a server that was stopped.
 public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
   private let base: any SharedDirectory
   private let condition = NSCondition()
@@ -14,13 +14,13 @@ public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
   /// Wraps `base`; nothing blocks.
   public init(_ base: any SharedDirectory) { self.base = base }
 
-  /// How many calls there were.
+  /// The number of calls so far.
   public var callCount: Int { condition.withLock { calls } }
 
-  /// How many calls are blocked now.
+  /// The number of calls that are blocked now.
   public var blockedCount: Int { condition.withLock { blocked } }
 
-  /// Blocks the given call, counted from now on, and all that come later.
+  /// Blocks the given call, counted from now on, and all later calls.
   public func block(fromCall number: Int) {
     condition.withLock { first = calls + number }
   }
@@ -44,7 +44,7 @@ public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
     return base
   }
 
-  /// That of the base.
+  /// The location of the base.
   public var location: String { base.location }
   /// See `SharedDirectory`.
   public func check(for access: DirectoryAccess) throws { try pass().check(for: access) }

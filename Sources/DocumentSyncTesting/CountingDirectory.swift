@@ -3,7 +3,7 @@ import SyncModel
 
 /// Counts the calls that reach another directory.
 public final class CountingDirectory: SharedDirectory {
-  /// How many calls there were of each kind, whether they succeeded or not.
+  /// The numbers of calls of each kind, whether they succeeded or not.
   public struct Counts: Hashable, Sendable {
     /// `check(for:)`
     public var checks = 0
@@ -38,7 +38,7 @@ public final class CountingDirectory: SharedDirectory {
   /// The calls since the last reset.
   public var counts: Counts { state.withLock { $0 } }
 
-  /// Counts from zero again, and returns what was counted.
+  /// Counts from zero again, and returns the counts until now.
   @discardableResult
   public func reset() -> Counts {
     state.withLock { counts in
@@ -47,7 +47,7 @@ public final class CountingDirectory: SharedDirectory {
     }
   }
 
-  /// That of the base.
+  /// The location of the base.
   public var location: String { base.location }
 
   /// See `SharedDirectory`.

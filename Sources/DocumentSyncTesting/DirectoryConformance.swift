@@ -1,7 +1,7 @@
 import SyncDirectory
 import SyncModel
 
-/// What every kind of shared directory must do, as checks that any test
+/// The requirements on every kind of shared directory, as checks that any test
 /// framework can run.
 ///
 /// ```swift
@@ -9,9 +9,8 @@ import SyncModel
 /// #expect(failures.isEmpty)
 /// ```
 ///
-/// Each check gets an empty directory of its own and leaves it as it is. It
-/// does not see what happens on other devices, after a crash, or when the
-/// medium is full.
+/// Each check gets an empty directory of its own and does not clean it up. It
+/// does not test other devices, crashes, or a full medium.
 public enum DirectoryConformance {
   /// One requirement.
   public struct Check: Sendable, CustomStringConvertible {
@@ -24,7 +23,7 @@ public enum DirectoryConformance {
       self.body = body
     }
 
-    /// Throws unless the requirement is met by `directory`, which is empty.
+    /// Throws unless `directory`, which is empty, meets the requirement.
     public func run(on directory: any SharedDirectory) throws {
       do {
         try body(directory)
@@ -40,9 +39,9 @@ public enum DirectoryConformance {
   public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The requirement.
     public var check: String
-    /// What was seen instead.
+    /// What the check found instead.
     public var reason: String
-    /// Both.
+    /// The requirement and the reason.
     public var description: String { "\(check): \(reason)" }
   }
 
@@ -113,7 +112,7 @@ extension DirectoryConformance {
     try directory.list(folder).map(\.name).sorted()
   }
 
-  /// Throws if a client has anything unfinished.
+  /// Throws if a client has unfinished files.
   static func requireNoLeftovers(
     _ directory: any SharedDirectory, of client: ClientIdentifier = client
   ) throws {

@@ -5,23 +5,23 @@ import SyncModel
 /// people.
 ///
 /// Identifiers and hashes are replaced by short names (`client-1`, `#2`) in
-/// order of appearance, so that the text is the same whatever was drawn.
-/// Where several entries differ in nothing but an identifier, they are
+/// order of appearance, so that the text does not depend on the random identifiers.
+/// If several entries differ only in an identifier, they are
 /// ordered by the identifier, unless it was given a name before.
 ///
-/// It knows nothing of contents: it shows names and what they say.
+/// It shows names, not the contents of files.
 public struct DirectoryText {
   private let names: [String: String]
   private var aliases: [String: (text: String, order: Int)] = [:]
   private var counts: [String: Int] = [:]
 
-  /// A renderer that shows the given names for identifiers: from the text of
-  /// an identifier to its name.
+  /// Creates a renderer that shows the given names for identifiers; the keys are the
+  /// texts of identifiers.
   public init(names: [String: String] = [:]) { self.names = names }
 
-  /// Renders what is below `folder`.
+  /// Renders the entries below `folder`.
   ///
-  /// Aliases are kept, so that a second rendering uses the same ones.
+  /// The renderer remembers short names, so that a second rendering uses the same ones.
   public mutating func render(
     _ directory: any SharedDirectory, below folder: RelativePath = .root
   ) throws -> String {
@@ -62,8 +62,8 @@ public struct DirectoryText {
     case text(String)
   }
 
-  /// What entries are ordered by: numbers as numbers, and identifiers and
-  /// hashes as they were shown before, if they were.
+  /// The key that orders entries: numbers as numbers, and identifiers and
+  /// hashes in the order in which they were shown before, if they were.
   private func sortKey(_ name: String) -> [Part] {
     name.split(separator: ".", omittingEmptySubsequences: false).map { part in
       let part = String(part)
@@ -96,7 +96,7 @@ public struct DirectoryText {
     return alias
   }
 
-  /// What an identifier in a name identifies.
+  /// The kind of thing that an identifier in a name identifies.
   private static func kind(of parts: [String], in folder: RelativePath) -> String {
     switch parts[0] {
     case "application": "root"

@@ -1,50 +1,50 @@
 import SyncDirectory
 import SyncModel
 
-/// What every call throws after a simulated kill, until `restart()`.
+/// The error that every call throws after a simulated kill, until `restart()`.
 public struct SimulatedStop: Error, Hashable, Sendable, CustomStringConvertible {
   /// A stop.
   public init() {}
-  /// What happened.
+  /// The error in words.
   public var description: String { "the process was stopped by a scripted fault" }
 }
 
 /// One device's view of another directory, with faults.
 ///
 /// Faults are scripted: each strikes once, at the nth call that it matches.
-/// Besides, what other devices publish may arrive late (``lag``), and calls
+/// Besides, files of other devices may arrive late (``lag``), and calls
 /// may fail at random, from a seed.
 public final class FaultyDirectory: SharedDirectory {
-  /// What happens when a fault strikes.
+  /// The effect of a fault when it strikes.
   public enum Effect: Hashable, Sendable {
-    /// Nothing is done, and the call fails.
+    /// The call does nothing, and fails.
     case fail(DirectoryError.Code)
-    /// The call is done, and fails all the same.
+    /// The call does its work, and fails all the same.
     case failAfterwards(DirectoryError.Code)
-    /// The process is killed before anything is done.
+    /// The process is killed before the call does anything.
     case stop
     /// The process is killed when the temporary file is written and not yet
-    /// renamed. For calls that publish nothing, as ``stop``.
+    /// renamed. The same as ``stop`` for calls that publish nothing.
     case stopBeforeRename
-    /// The process is killed when all is done.
+    /// The process is killed when the call has done its work.
     case stopAfterwards
-    /// A read or download gives only the first bytes and does not say so.
+    /// A read or download gives only the first bytes, without an error.
     case short(Int)
   }
 
   /// A scripted fault.
   public struct Fault: Hashable, Sendable {
-    /// Which call it strikes; `nil` for any.
+    /// The kind of call that it strikes; `nil` for any.
     public var operation: DirectoryError.Operation?
-    /// What the path must contain; `nil` for any.
+    /// The text that the path must contain; `nil` for any path.
     public var pathPart: String?
-    /// Which of the matching calls it strikes, from 1, counted from when it
-    /// was scripted.
+    /// The number of the matching call that it strikes, from 1, counted from the
+    /// time when it was scripted.
     public var occurrence: Int
-    /// What happens.
+    /// The effect.
     public var effect: Effect
 
-    /// Joins the parts.
+    /// Creates a fault from its parts.
     public init(
       _ effect: Effect, on operation: DirectoryError.Operation? = nil, pathPart: String? = nil,
       occurrence: Int = 1
@@ -56,16 +56,16 @@ public final class FaultyDirectory: SharedDirectory {
     }
   }
 
-  /// How late the files of other devices arrive.
+  /// The delays with which files of other devices arrive.
   public struct Lag: Hashable, Sendable {
-    /// How many listings of a folder leave a new name out.
+    /// The number of listings of a folder that leave a new name out.
     public var listings = 0
-    /// How many reads of a file say that it is not there, though listed.
+    /// The number of reads of a listed file that fail as if it were missing.
     public var missingReads = 0
-    /// How many reads after these give half of the file and do not say so.
+    /// The number of later reads that give half of the file, without an error.
     public var halfReads = 0
 
-    /// The given delays.
+    /// Creates a lag with the given delays.
     public init(listings: Int = 0, missingReads: Int = 0, halfReads: Int = 0) {
       self.listings = listings
       self.missingReads = missingReads
@@ -109,17 +109,17 @@ public final class FaultyDirectory: SharedDirectory {
     }
   }
 
-  /// How late the files of others arrive. A change takes effect at once.
+  /// The delays with which files of other devices arrive. A change takes effect at once.
   public var lag: Lag {
     get { state.withLock { $0.lag } }
     set { state.withLock { $0.lag = newValue } }
   }
 
-  /// The faults that have struck, in order. A test should look, lest it
-  /// pass because nothing happened.
+  /// The faults that have struck, in order. A test should check them, lest it
+  /// pass because no fault struck.
   public var firedFaults: [Fault] { state.withLock { $0.fired } }
 
-  /// How many calls were made, those while stopped left out.
+  /// The number of calls, without those while the process was stopped.
   public var callCount: Int { state.withLock { $0.calls } }
 
   /// Whether a fault has stopped the process.
@@ -130,7 +130,7 @@ public final class FaultyDirectory: SharedDirectory {
     state.withLock { $0.isStopped = false }
   }
 
-  /// That of the base.
+  /// The location of the base.
   public var location: String { base.location }
 
   /// See `SharedDirectory`.
@@ -225,7 +225,7 @@ public final class FaultyDirectory: SharedDirectory {
     }
   }
 
-  /// Writes the temporary file of a publication that goes no further.
+  /// Writes the temporary file of a publication that stops there.
   private func leave(_ content: [UInt8], by client: ClientIdentifier) throws {
     let number = state.withLock { $0.calls }
     try base.publish(
@@ -233,8 +233,8 @@ public final class FaultyDirectory: SharedDirectory {
     throw SimulatedStop()
   }
 
-  /// Whether another device's file has come only by half; throws while it
-  /// has not come at all.
+  /// Whether only half of another device's file has arrived; throws while it
+  /// has not arrived at all.
   private func arrival(
     of path: RelativePath, _ operation: DirectoryError.Operation
   ) throws -> Bool {
@@ -280,7 +280,7 @@ public final class FaultyDirectory: SharedDirectory {
 }
 
 extension FaultyDirectory.State {
-  /// Counts a call and says which effect it suffers.
+  /// Counts a call and returns the effect of the fault that strikes it.
   fileprivate mutating func begin(
     _ operation: DirectoryError.Operation, _ path: RelativePath
   ) throws -> FaultyDirectory.Effect? {

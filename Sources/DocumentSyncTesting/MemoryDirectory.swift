@@ -3,17 +3,17 @@ import SyncModel
 
 /// A shared directory in memory.
 ///
-/// Several views of one content stand for several devices: what one
-/// publishes, the others see at once. Listings come in an order drawn from
-/// the view's seed, for nothing may depend on it.
+/// Several views of one content stand for several devices: a file that one
+/// publishes is visible to the others at once. Listings have an order drawn from
+/// the view's seed, since no code may depend on it.
 public final class MemoryDirectory: SharedDirectory {
-  /// What a path holds.
+  /// The kind and content of an entry.
   public enum Item: Hashable, Sendable {
     /// A regular file.
     case file([UInt8])
     /// A folder.
     case folder
-    /// Something that is neither, such as a symbolic link.
+    /// An entry of another kind, such as a symbolic link.
     case other
   }
 
@@ -47,7 +47,7 @@ public final class MemoryDirectory: SharedDirectory {
     MemoryDirectory(storage: storage, seed: seed, location: location)
   }
 
-  /// Whether the root is gone, for all views.
+  /// Whether the root is away, for all views.
   public var isAway: Bool {
     get { storage.withLock { $0.isAway } }
     set { storage.withLock { $0.isAway = newValue } }
@@ -59,7 +59,7 @@ public final class MemoryDirectory: SharedDirectory {
     set { storage.withLock { $0.isReadOnly = newValue } }
   }
 
-  /// How many bytes all files together may have, for all views.
+  /// The most bytes that all files together may have, for all views.
   public var capacity: Int {
     get { storage.withLock { $0.capacity } }
     set { storage.withLock { $0.capacity = newValue } }
@@ -70,13 +70,13 @@ public final class MemoryDirectory: SharedDirectory {
     storage.withLock { $0.items.filter { $0.key != .root } }
   }
 
-  /// Puts something under a path, whatever was there, as another program
+  /// Puts an entry at a path and replaces an existing one, as another program
   /// would: for litter and for damage.
   public func put(_ item: Item, at path: RelativePath) {
     storage.withLock { $0.put(item, at: path) }
   }
 
-  /// Takes away what is at a path and below, as another program would.
+  /// Removes the entry at a path and everything below, as another program would.
   public func take(_ path: RelativePath) {
     storage.withLock { $0.take(path) }
   }
@@ -228,7 +228,7 @@ public final class MemoryDirectory: SharedDirectory {
   }
 }
 
-/// A failure before it is known which call it belongs to.
+/// A failure that its caller turns into the error of a call.
 private struct MemoryFailure: Error {
   var code: DirectoryError.Code
 }
@@ -291,7 +291,7 @@ extension MemoryDirectory.Content {
 }
 
 extension RelativePath {
-  /// The path of an entry of this folder. Only for names that can be names.
+  /// The path of an entry of this folder. Only for valid names.
   static func / (folder: RelativePath, name: String) -> RelativePath {
     guard let path = folder.appending(name) else {
       preconditionFailure("\(name) cannot be a name")

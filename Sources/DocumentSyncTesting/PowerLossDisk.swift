@@ -1,25 +1,25 @@
 import SyncDirectory
 import SyncModel
 
-/// A folder on a disk that loses power: of what was not flushed any part may
+/// A folder on a disk that loses power: any part of the changes that were not flushed may
 /// remain, in any order, torn or not.
 ///
-/// A ``FolderDirectory`` does the work in a folder that is there, and tells of
-/// each change and each flush. What a power cut leaves is made from that.
+/// A ``FolderDirectory`` does the work in an existing folder, and reports
+/// each change and each flush. The remains after a power cut are computed from these.
 public final class PowerLossDisk: Sendable {
-  /// What the disk keeps of what was flushed.
+  /// The effect of a flush on the disk.
   public enum Medium: String, Hashable, Sendable, CaseIterable {
-    /// No more than POSIX promises: flushing a file brings its bytes, flushing
+    /// No more than POSIX promises: flushing a file writes its bytes, flushing
     /// a folder its names.
     case posix
-    /// The length of a file is kept in its folder, where a new name, also by
+    /// The folder stores the length of a file. A new name, also by
     /// renaming, has the length 0 until the file is flushed.
     case vfat
   }
 
   private struct Log {
     var steps: [DiskStep] = []
-    /// How many of them are on the disk for good.
+    /// The number of steps that are on the disk for good.
     var settled = 0
     var stop = Int.max
   }
@@ -28,7 +28,7 @@ public final class PowerLossDisk: Sendable {
   public let directory: FolderDirectory
   private let log: Locked<Log>
 
-  /// A disk whose folder is at a path, where one is and is empty.
+  /// Creates a disk with the folder at a path, which must exist and be empty.
   public init(root: String) {
     let log = Locked(Log())
     self.log = log
@@ -42,10 +42,10 @@ public final class PowerLossDisk: Sendable {
     self.directory = directory
   }
 
-  /// How many changes and flushes there were.
+  /// The number of changes and flushes so far.
   public var stepCount: Int { log.withLock { $0.steps.count } }
 
-  /// Brings everything to the disk.
+  /// Writes everything to the disk.
   public func settle() { log.withLock { $0.settled = $0.steps.count } }
 
   /// Stops everything before the given step, counted from now on.
@@ -53,12 +53,12 @@ public final class PowerLossDisk: Sendable {
     log.withLock { $0.stop = $0.steps.count + number - 1 }
   }
 
-  /// What a power cut at this moment leaves.
+  /// The files that a power cut at this moment leaves.
   ///
   /// - Parameters:
-  ///   - keepsFlushes: Whether the disk does what it is told when something is
-  ///     flushed; otherwise that is a lie.
-  ///   - rate: How much of what was not flushed is there, from 0 to 1.
+  ///   - keepsFlushes: Whether the disk obeys flushes; otherwise it only
+  ///     pretends to.
+  ///   - rate: The share of unflushed changes that remains, from 0 to 1.
   public func remains(
     on medium: Medium, keepsFlushes: Bool = true, rate: Double, seed: UInt64
   ) -> [RelativePath: [UInt8]] {
@@ -83,7 +83,7 @@ extension DiskStep {
   }
 }
 
-/// What is on a disk, and what is on its way there.
+/// The content of a disk, and the changes that are not on it yet.
 private struct Disk {
   private enum Change {
     case bytes(Int, at: Int, [UInt8])
@@ -99,12 +99,12 @@ private struct Disk {
   }
 
   let medium: PowerLossDisk.Medium
-  /// As programs see it.
+  /// The files of each name, as programs see them.
   private var names: [RelativePath: Int] = [:]
   private var lengths: [Int] = []
-  /// On its way, in order.
+  /// The changes that are not on the disk yet, in order.
   private var pending: [Change] = []
-  // What is there.
+  // The content of the disk.
   private var entries: [RelativePath: Entry] = [:]
   private var folders: Set<RelativePath> = [.root]
   private var content: [Int: [UInt8]] = [:]

@@ -1,4 +1,4 @@
-/// SplitMix64: the same numbers for the same seed, everywhere.
+/// SplitMix64: the same numbers for the same seed, on every system.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

@@ -1,15 +1,15 @@
 import SyncModel
 
-/// `<client>.removed.<hash>.json`, in ClientDevices: somebody has removed a
-/// client. The hash is that of the file, so that two who do so at once write
-/// two files.
+/// `<client>.removed.<hash>.json`, in ClientDevices: another device has removed a
+/// client. The hash is that of the file, so that two devices that do so at once
+/// write two files.
 public struct ClientRemovalName: DirectoryName {
   /// The client that was removed.
   public var client: ClientIdentifier
   /// The fragment of the file's hash.
   public var hash: HashFragment
 
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(client: ClientIdentifier, hash: HashFragment) {
     self.client = client
     self.hash = hash
@@ -29,9 +29,9 @@ public struct ClientRemovalName: DirectoryName {
 
 /// A name of ours in ClientDevices.
 public enum ClientEntryName: DirectoryName {
-  /// What a client says about itself.
+  /// A client's description of itself.
   case device(ClientDeviceName)
-  /// That it was removed.
+  /// The removal of a client.
   case removal(ClientRemovalName)
 
   /// Parses ``description``; `nil` for anything else.

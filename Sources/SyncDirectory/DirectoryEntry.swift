@@ -1,6 +1,6 @@
 /// One name in a listing of a folder.
 public struct DirectoryEntry: Hashable, Sendable {
-  /// What stands behind a name, as far as the listing tells.
+  /// The kind of an entry, as far as the listing tells.
   public enum Kind: Hashable, Sendable {
     /// A regular file.
     case file
@@ -8,7 +8,7 @@ public struct DirectoryEntry: Hashable, Sendable {
     case folder
     /// Anything else: a symbolic link, a device, a socket.
     case other
-    /// The listing does not say, and asking for every name would be slow.
+    /// The listing does not tell the kind, and asking for every name would be slow.
     /// Reading or listing the entry finds out.
     case unknown
   }
@@ -16,10 +16,10 @@ public struct DirectoryEntry: Hashable, Sendable {
   /// The name. Bytes that are not UTF-8 are shown as U+FFFD; such a name is
   /// never ours and cannot be opened.
   public var name: String
-  /// What it is.
+  /// The kind of the entry.
   public var kind: Kind
 
-  /// Joins the two.
+  /// Creates an entry from its name and kind.
   public init(name: String, kind: Kind) {
     self.name = name
     self.kind = kind

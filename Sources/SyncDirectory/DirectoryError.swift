@@ -1,6 +1,6 @@
-/// Why a call on a shared directory failed.
+/// The reason why a call on a shared directory failed.
 public struct DirectoryError: Error, Hashable, Sendable {
-  /// The kind of failure. Open: a kind of directory may add its own.
+  /// The kind of failure. A kind of directory may add codes of its own.
   public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The code's name.
     public let rawValue: String
@@ -9,13 +9,13 @@ public struct DirectoryError: Error, Hashable, Sendable {
     /// The code's name.
     public var description: String { rawValue }
 
-    /// The root is not there.
+    /// The root does not exist.
     public static let away = Code(rawValue: "away")
-    /// The shared directory does not answer: calls on it do not come back.
+    /// The shared directory does not answer: calls on it do not return.
     public static let noAnswer = Code(rawValue: "noAnswer")
     /// A file or a link stands where a folder belongs.
     public static let notADirectory = Code(rawValue: "notADirectory")
-    /// There is no such file or folder, though the root is there.
+    /// There is no such file or folder, though the root exists.
     public static let notFound = Code(rawValue: "notFound")
     /// Reading is not permitted.
     public static let notReadable = Code(rawValue: "notReadable")
@@ -33,7 +33,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
     public static let invalidPath = Code(rawValue: "invalidPath")
     /// There is no space left, or no quota.
     public static let noSpace = Code(rawValue: "noSpace")
-    /// What was read back is not what was written.
+    /// A file was read back with other content than was written.
     public static let damaged = Code(rawValue: "damaged")
     /// A failure that usually passes: a short read, a stale handle.
     public static let transient = Code(rawValue: "transient")
@@ -43,7 +43,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
     public static let io = Code(rawValue: "io")
   }
 
-  /// What was being done.
+  /// The call that failed.
   public enum Operation: String, Hashable, Sendable, CaseIterable {
     /// ``SharedDirectory/check(for:)``
     case check
@@ -63,13 +63,13 @@ public struct DirectoryError: Error, Hashable, Sendable {
     case removeLeftovers
   }
 
-  /// What the operating system said.
+  /// An error of the operating system.
   public struct SystemError: Hashable, Sendable {
     /// The value of `errno`.
     public var number: Int32
-    /// The system's words for it.
+    /// The system's text for it.
     public var text: String
-    /// Joins the two.
+    /// Creates an error from its number and text.
     public init(number: Int32, text: String) {
       self.number = number
       self.text = text
@@ -78,7 +78,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
 
   /// The kind of failure.
   public var code: Code
-  /// What was being done.
+  /// The call that failed.
   public var operation: Operation
   /// The file or folder, as the user would name it.
   public var path: String
@@ -86,12 +86,12 @@ public struct DirectoryError: Error, Hashable, Sendable {
   public var remedy: String
   /// What exactly went wrong, for the developer; may be empty.
   public var detail: String
-  /// The system's error, where there was one.
+  /// The system's error, if there was one.
   public var underlying: SystemError?
   /// Whether the same call may succeed in a moment.
   public var isRetryable: Bool
 
-  /// An error; remedy and retryability are those usual for `code` unless
+  /// Creates an error; remedy and retryability are those usual for `code` unless
   /// given.
   public init(
     _ code: Code, _ operation: Operation, path: String, detail: String = "",
@@ -106,7 +106,8 @@ public struct DirectoryError: Error, Hashable, Sendable {
     self.isRetryable = isRetryable ?? Self.isUsuallyRetryable(code, operation)
   }
 
-  /// A missing folder is an answer; a missing file was listed a moment ago.
+  /// A missing folder is a valid result of a listing; a missing file was listed a
+  /// moment ago, so that reading it again may succeed.
   private static func isUsuallyRetryable(_ code: Code, _ operation: Operation) -> Bool {
     switch code {
     case .transient, .damaged: true

@@ -1,6 +1,6 @@
 extension DirectoryLayout {
   /// The content of README.txt, byte for byte the same on every client of
-  /// this version. A root whose README.txt says something else is left so.
+  /// this version. A README.txt with other content stays as it is.
   public static let readmeText = """
     This folder is shared by DocumentSync.
 

@@ -2,8 +2,8 @@ import SyncModel
 
 /// Every path in the shared directory.
 ///
-/// Paths are made of identifiers, numbers and hash fragments alone; nothing
-/// that a user typed and nothing that was read from a file is part of one.
+/// Paths consist of identifiers, numbers and hash fragments alone; they contain nothing
+/// that a user typed and nothing that was read from a file.
 public enum DirectoryLayout {
   /// README.txt
   public static let readme = RelativePath(trusted: ["README.txt"])
@@ -26,12 +26,12 @@ public enum DirectoryLayout {
     clientDevices.appending(trusted: name.description)
   }
 
-  /// The word that a client was removed.
+  /// The removal of a client.
   public static func path(of name: ClientRemovalName) -> RelativePath {
     clientDevices.appending(trusted: name.description)
   }
 
-  /// What is in ``clientDevices``.
+  /// An entry of ``clientDevices``.
   public static func path(of name: ClientEntryName) -> RelativePath {
     clientDevices.appending(trusted: name.description)
   }
@@ -67,20 +67,20 @@ public enum DirectoryLayout {
       folder.appending(trusted: name.description)
     }
 
-    /// The paths of one life of the document.
+    /// The paths of one generation of the document.
     public func generation(_ key: IntegrityKey) -> Generation {
       Generation(document: self, key: key)
     }
   }
 
-  /// The paths of one life of a document.
+  /// The paths of one generation of a document.
   public struct Generation: Hashable, Sendable {
     /// The document.
     public var document: Document
-    /// The key of this life.
+    /// The key of this generation.
     public var key: IntegrityKey
 
-    /// The paths of one life of a document.
+    /// The paths of the generation with a key.
     public init(document: Document, key: IntegrityKey) {
       self.document = document
       self.key = key

@@ -10,7 +10,7 @@ public protocol DirectoryName: Hashable, Sendable, LosslessStringConvertible {
 }
 
 extension DirectoryName {
-  /// Most names are those of files.
+  /// False: most names are names of files.
   public var isFolder: Bool { false }
 }
 
@@ -41,8 +41,8 @@ public struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
 
 /// A numbered part of a name.
 enum NameNumber {
-  /// The greatest number that names carry: fifteen digits. A segment's path
-  /// stays below ``RelativePath/lengthLimit`` with two of them.
+  /// The greatest number in a name: fifteen digits. With two of them a segment's
+  /// path stays below ``RelativePath/lengthLimit``.
   static let greatest: UInt64 = 999_999_999_999_999
 
   /// Parses a decimal number without sign and leading zeros, up to
@@ -81,6 +81,6 @@ extension DocumentName: DirectoryName {
 }
 
 extension IntegrityKey: DirectoryName {
-  /// The folder of one life of a document.
+  /// The folder of one generation of a document.
   public var isFolder: Bool { true }
 }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What a thread asks while it waits for a directory.
+/// The check that a thread makes while it waits for a directory.
 ///
 /// The check belongs to a thread and not to a task: calls on a directory block, so that
 /// they are made on threads that run no task. (A task-local value, bound on such a
-/// thread, ends the process where Swift 6.3 has optimized the call on Linux.)
+/// thread, ends the process if Swift 6.3 has optimized the call on Linux.)
 public enum DirectoryPatience {
-  /// Called about twenty times a second by the thread that waits. What it
-  /// throws ends the waiting: this is how an operation is cancelled.
+  /// The waiting thread calls it about twenty times a second. If it throws, the
+  /// waiting ends: this is how an operation is cancelled.
   public typealias Check = @Sendable () throws -> Void
 
   /// The check of the current thread.
@@ -15,7 +15,7 @@ public enum DirectoryPatience {
     (Thread.current.threadDictionary[key] as? Holder)?.check
   }
 
-  /// What `body` gives or throws, run with a check for the current thread.
+  /// Runs `body` with a check for the current thread, and returns its result or error.
   /// Afterwards the thread has the check that it had before.
   public static func result<Value>(
     with check: @escaping Check, of body: () throws -> Value

@@ -4,7 +4,7 @@ import SyncModel
 public struct ApplicationName: DirectoryName {
   /// The shared directory's identifier.
   public var root: RootIdentifier
-  /// Names the application file of a root.
+  /// The name of the application file of a root.
   public init(root: RootIdentifier) { self.root = root }
   /// The name.
   public var description: String { "application.\(root).json" }
@@ -25,7 +25,7 @@ public struct ClientDeviceName: DirectoryName {
   /// The revision of the description; the highest counts.
   public var revision: UInt64
 
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(client: ClientIdentifier, revision: UInt64) {
     self.client = client
     self.revision = revision
@@ -45,15 +45,15 @@ public struct ClientDeviceName: DirectoryName {
 
 /// `generation.<ordinal>.<integrity key>.json`, in a document's folder.
 ///
-/// Ordered as generations count: highest ordinal last, and of equal ordinals
-/// the lowest key last, so that the greatest is the one that counts.
+/// Names are ordered by ordinal, and names with equal ordinals by descending key,
+/// so that the greatest name is the generation that counts.
 public struct GenerationName: DirectoryName, Comparable {
-  /// How many lives of the document came before, as far as its creator saw.
+  /// The number of earlier generations of the document that its creator knew.
   public var ordinal: UInt64
-  /// The key of this life.
+  /// The key of this generation.
   public var key: IntegrityKey
 
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(ordinal: UInt64, key: IntegrityKey) {
     self.ordinal = ordinal
     self.key = key
@@ -70,7 +70,7 @@ public struct GenerationName: DirectoryName, Comparable {
     self.init(ordinal: ordinal, key: key)
   }
 
-  /// Whether `right` counts rather than `left`.
+  /// Whether `right` counts instead of `left`.
   public static func < (left: GenerationName, right: GenerationName) -> Bool {
     left.ordinal == right.ordinal ? left.key > right.key : left.ordinal < right.ordinal
   }
@@ -80,10 +80,10 @@ public struct GenerationName: DirectoryName, Comparable {
 public struct DeletedName: DirectoryName {
   /// The ordinal of the generation that was deleted.
   public var ordinal: UInt64
-  /// Who deleted it.
+  /// The client that deleted it.
   public var client: ClientIdentifier
 
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(ordinal: UInt64, client: ClientIdentifier) {
     self.ordinal = ordinal
     self.client = client
@@ -106,7 +106,7 @@ public struct DeletedName: DirectoryName {
 /// The three numbers together have at most 24 digits, so that the name has
 /// at most 64 characters; one change set a second for 30 years takes ten.
 public struct MarkerName: DirectoryName {
-  /// Whose marker it is.
+  /// The client that published the marker.
   public var client: ClientIdentifier
   /// The number of its last change set; 0 before the first.
   public var changeHead: UInt64
@@ -117,7 +117,7 @@ public struct MarkerName: DirectoryName {
   /// The fragment of the marker's own hash.
   public var hash: HashFragment
 
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(
     client: ClientIdentifier, changeHead: UInt64, commandHead: UInt64, revision: UInt64,
     hash: HashFragment
@@ -132,14 +132,14 @@ public struct MarkerName: DirectoryName {
   /// The name.
   public var description: String { "\(client).\(changeHead).\(commandHead).\(revision).\(hash)" }
 
-  /// The revisions that say something by themselves are multiples of this.
+  /// The revisions of waiting clients are multiples of this number.
   private static let interval: UInt64 = 16
 
-  /// Whether the name says that the client waits for files of others, which are
-  /// missing or damaged: so nobody reads markers to find that out.
+  /// Whether the client waits for files of other clients that are missing or damaged.
+  /// The name shows it, so that no device reads markers to find it out.
   public var saysWaiting: Bool { revision % Self.interval == 0 }
 
-  /// The revision after another one, of a marker that says so, or does not.
+  /// The revision after another one, for a marker of a client that waits or does not.
   public static func revision(after last: UInt64, saysWaiting: Bool) -> UInt64 {
     let next = last + 1
     guard !saysWaiting else { return last - last % interval + interval }
@@ -160,13 +160,13 @@ public struct MarkerName: DirectoryName {
 
 /// A name of one number from 1, a hash and an extension: `<number>.<hash>.…`.
 public protocol NumberedFileName: DirectoryName, Comparable {
-  /// What follows the last dot.
+  /// The text after the last dot.
   static var pathExtension: String { get }
   /// The number among the author's files of this kind, from 1.
   var number: UInt64 { get }
   /// The fragment of the file's hash.
   var hash: HashFragment { get }
-  /// Joins the parts.
+  /// Creates a name from its parts.
   init(number: UInt64, hash: HashFragment)
 }
 
@@ -190,13 +190,13 @@ extension NumberedFileName {
 
 /// `<number>.<hash>.syncchg`, in SyncChanges/<client>.
 public struct ChangeSetName: NumberedFileName {
-  /// What follows the last dot.
+  /// The text after the last dot.
   public static let pathExtension = "syncchg"
   /// The change set's number, from 1.
   public var number: UInt64
   /// The fragment of the file's hash.
   public var hash: HashFragment
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(number: UInt64, hash: HashFragment) {
     self.number = number
     self.hash = hash
@@ -205,13 +205,13 @@ public struct ChangeSetName: NumberedFileName {
 
 /// `<number>.<hash>.synccmd`, in SyncCommands/<client>.
 public struct CommandName: NumberedFileName {
-  /// What follows the last dot.
+  /// The text after the last dot.
   public static let pathExtension = "synccmd"
   /// The command's number, from 1.
   public var number: UInt64
   /// The fragment of the file's hash.
   public var hash: HashFragment
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(number: UInt64, hash: HashFragment) {
     self.number = number
     self.hash = hash
@@ -220,13 +220,13 @@ public struct CommandName: NumberedFileName {
 
 /// `<number>.<hash>.store`, in WholeStore/<client>.
 public struct WholeStoreName: NumberedFileName {
-  /// What follows the last dot.
+  /// The text after the last dot.
   public static let pathExtension = "store"
   /// The number among the client's whole stores, from 1.
   public var number: UInt64
   /// The fragment of the file's hash.
   public var hash: HashFragment
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(number: UInt64, hash: HashFragment) {
     self.number = number
     self.hash = hash
@@ -234,14 +234,14 @@ public struct WholeStoreName: NumberedFileName {
 }
 
 /// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive
-/// change sets in one file, as many as a segment may hold.
+/// change sets in one file, no more than a segment may contain.
 public struct SegmentName: DirectoryName {
   /// The numbers of the change sets within.
   public var numbers: ClosedRange<UInt64>
   /// The fragment of the file's hash.
   public var hash: HashFragment
 
-  /// Joins the parts.
+  /// Creates a name from its parts.
   public init(numbers: ClosedRange<UInt64>, hash: HashFragment) {
     self.numbers = numbers
     self.hash = hash

@@ -1,13 +1,13 @@
 import SyncModel
 
-// What the folders that hold names of several kinds may hold.
+// The names in folders that contain several kinds of names.
 
 /// A name of ours in the root.
 public enum RootName: DirectoryName {
   /// README.txt
   case readme
-  /// An application file; more than one if two clients created the
-  /// application unseen by each other.
+  /// An application file; there are several if two clients created the
+  /// application without seeing each other's file.
   case application(ApplicationName)
   /// One of the fixed folders.
   case folder(Folder)
@@ -16,7 +16,7 @@ public enum RootName: DirectoryName {
   public enum Folder: String, Hashable, Sendable {
     /// Key slots.
     case encryption = "Encryption"
-    /// What clients say about themselves.
+    /// The clients' descriptions of themselves.
     case clientDevices = "ClientDevices"
     /// Unfinished files.
     case temporary = "Temporary"

@@ -16,15 +16,15 @@ extension FolderDirectory {
     }
   }
 
-  /// Opens a folder name by name, so that no link is followed on the way.
+  /// Opens a folder name by name, so that it follows no link on the way.
   func openFolder(_ path: RelativePath) throws -> OpenFile {
     var folder = try openRoot()
     for name in path.components { folder = try Self.openFolder(name, in: folder) }
     return folder
   }
 
-  /// As ``openFolder(_:)``, creating what is missing and flushing the names
-  /// of what was created.
+  /// As ``openFolder(_:)``, but creates missing folders and flushes their
+  /// names.
   func createFolder(_ path: RelativePath) throws -> OpenFile {
     var folder = try openRoot()
     var reached = RelativePath.root
@@ -77,7 +77,7 @@ extension FolderDirectory {
     return (file, status.size)
   }
 
-  /// Throws unless as many bytes came as the directory announced.
+  /// Throws unless as many bytes arrived as the directory announced.
   func expect(
     _ count: Int, announced size: Int, _ operation: DirectoryError.Operation, _ path: RelativePath
   ) throws {
@@ -86,8 +86,7 @@ extension FolderDirectory {
     throw error(.transient, operation, path, "\(came) of \(size) bytes came")
   }
 
-  /// Reads a folder's names and the kinds that the file system tells along
-  /// with them.
+  /// Reads a folder's names, and the kinds if the file system lists them.
   func entries(of folder: OpenFile) throws -> [DirectoryEntry] {
     // The stream closes its descriptor, so it gets one of its own.
     let copy = try SystemFailure.check("dup") { fcntl(folder.descriptor, F_DUPFD_CLOEXEC, 0) }
@@ -128,7 +127,7 @@ extension FolderDirectory {
     }
   }
 
-  /// Asks what stands behind a name; throws `ENOENT` for nothing.
+  /// Asks for the kind of an entry; throws `ENOENT` if there is none.
   func kind(of name: String, in folder: OpenFile) throws -> DirectoryEntry.Kind {
     var status = stat()
     try SystemFailure.check("fstatat") {

@@ -12,7 +12,7 @@ struct RootFailure: Error {
 }
 
 extension FolderDirectory {
-  /// Runs a call and says in the words of ``DirectoryError`` what failed.
+  /// Runs a call and turns its failure into a ``DirectoryError``.
   func perform<Result>(
     _ operation: DirectoryError.Operation, _ path: RelativePath, writes: Bool? = nil,
     _ body: () throws -> Result
@@ -42,13 +42,13 @@ extension FolderDirectory {
     if let underlying, [EPERM, EACCES].contains(underlying.number),
       ["rename", "unlink", "openat", "read"].contains(underlying.call)
     {
-      // On SMB and SSHFS these also say that someone has the file open.
+      // On SMB and SSHFS these also mean that a program has the file open.
       error.isRetryable = true
     }
     return error
   }
 
-  /// What it means that the root cannot be opened.
+  /// The code for an error while opening the root.
   static func code(ofRoot number: Int32) -> DirectoryError.Code {
     switch number {
     case ENOTDIR: .notADirectory
@@ -58,7 +58,7 @@ extension FolderDirectory {
     }
   }
 
-  /// What an error below the root means.
+  /// The code for an error below the root.
   static func code(of failure: SystemFailure, writes: Bool) -> DirectoryError.Code {
     switch failure.number {
     case ENOENT: .notFound

@@ -25,7 +25,7 @@ extension FolderDirectory {
     try publish(.file(file, size: try file.size()), .upload, path, by: client, progress)
   }
 
-  /// What is being published.
+  /// The content of a file to publish.
   private enum Content {
     case bytes([UInt8])
     case file(LocalFile, size: Int)
@@ -45,12 +45,12 @@ extension FolderDirectory {
     }
   }
 
-  /// What stands under the name that is to be given.
+  /// What exists under the name of the file to publish.
   private enum Presence {
     case absent, same, different
   }
 
-  /// Content up to this size is compared after publishing, larger content
+  /// After publishing, content up to this size is compared byte by byte, larger content
   /// by its size alone.
   private static let readBackLimit = 1 << 16
 
@@ -69,9 +69,9 @@ extension FolderDirectory {
       }
       guard presence != .different else { throw error(.exists, operation, path) }
       let file = try OpenFile(in: folder, name: path.name, flags: O_RDONLY | O_NONBLOCK)
-      // Even if the file was there: a crash may have come between its
-      // renaming and this. The file itself once more: FAT keeps its length in
-      // its folder, where renaming writes 0 for the time being.
+      // Even if the file existed: a crash may have come between renaming it
+      // and this flush. The file itself is flushed once more: FAT stores its length
+      // in its folder, where renaming writes 0 for the time being.
       try tell(.flushFile(path))
       try file.flushWherePossible()
       try tell(.flushFolder(parent))
@@ -83,18 +83,18 @@ extension FolderDirectory {
   }
 
   /// Writes a temporary file and renames it, unless the name is taken in
-  /// the meantime. Returns what stood under the name just before.
+  /// the meantime. Returns what existed under the name just before.
   private func place(
     _ content: Content, as path: RelativePath, in folder: OpenFile, by client: ClientIdentifier,
     _ progress: TransferProgress
   ) throws -> Presence {
     let (name, temporaryFolder) = (path.name, DirectoryLayout.temporary(of: client))
     let unfinished = try createFolder(temporaryFolder)
-    // Seen by nobody, so it need not repeat when a simulation is repeated.
+    // No device sees this name, so a repeated simulation need not draw the same one.
     let temporaryName = ClientIdentifier.random().description
     let temporary = temporaryFolder.appending(trusted: temporaryName)
     func discard() {
-      // What stays is a leftover, which `removeLeftovers(of:)` is for.
+      // If the file stays, `removeLeftovers(of:)` removes it later.
       _ = unlinkat(unfinished.descriptor, temporaryName, 0)
     }
     do {
@@ -111,8 +111,8 @@ extension FolderDirectory {
         try SystemFailure.check("rename") {
           renameat(unfinished.descriptor, temporaryName, folder.descriptor, name)
         }
-        // Before the folder that gains it: on FAT a name that comes back
-        // shares the space of the published file.
+        // The temporary folder is flushed before the folder that gains the file: on FAT
+        // a name that comes back shares the space of the published file.
         try tell(.flushFolder(temporaryFolder))
         try unfinished.flushWherePossible()
       } else {
@@ -121,8 +121,8 @@ extension FolderDirectory {
       return presence
     } catch let failure as SystemFailure where failure.call == "rename" {
       discard()
-      // Some mounts rename and then report a failure; some refuse because
-      // the name is taken, in one of several words.
+      // Some mounts rename and then report a failure; others refuse because
+      // the name is taken, with one of several errors.
       let presence = try presence(of: content, as: name, in: folder)
       if presence == .absent { throw failure }
       return presence
@@ -164,7 +164,7 @@ extension FolderDirectory {
       ? try holds(file, content) : try file.status().size == content.size
   }
 
-  /// Whether a file holds exactly the given bytes.
+  /// Whether a file has exactly the given bytes.
   private func holds(_ file: OpenFile, _ content: Content) throws -> Bool {
     let size = content.size
     let status = try file.status()

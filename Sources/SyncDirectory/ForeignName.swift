@@ -1,15 +1,15 @@
 /// A name in the shared directory that is not exactly one of ours.
 ///
-/// Such names are never opened. Listings tell of them, since a conflicted
-/// copy says that another program renames our files.
+/// Such files are never opened. Listings report them, since a conflicted
+/// copy means that another program renames our files.
 public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
-  /// What the name looks like.
+  /// The kind of file that the name suggests.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// A synchronizer's copy of a file that two sides wrote.
     case conflictedCopy
     /// An unfinished or leftover file of another program.
     case temporary
-    /// A file that the cloud holds and this device has not fetched.
+    /// A file that is in the cloud and that this device has not fetched.
     case placeholder
     /// An editor's backup.
     case backup
@@ -17,16 +17,16 @@ public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     case hidden
     /// A file that an operating system leaves in folders.
     case system
-    /// One of our names, on something of another kind: a link, a folder
-    /// where a file should be.
+    /// An entry with one of our names and of another kind: a link, or a folder
+    /// instead of a file.
     case wrongKind
-    /// Nothing known.
+    /// None of these.
     case unknown
   }
 
   /// The name as listed.
   public var name: String
-  /// What it looks like.
+  /// The kind of file that it suggests.
   public var reason: Reason
 
   /// A name with a known reason.
@@ -35,7 +35,7 @@ public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     self.reason = reason
   }
 
-  /// A name that no kind of ours parses.
+  /// A name that is not one of ours.
   public init(name: String) {
     self.init(name: name, reason: Self.reason(for: name))
   }
@@ -73,7 +73,7 @@ public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     return lower.hasPrefix(".") ? .hidden : .unknown
   }
 
-  /// Whether the name holds ` (2)`, `(2)` or the like.
+  /// Whether the name contains ` (2)`, `(2)` or the like.
   private static func hasCopyNumber(_ name: String) -> Bool {
     guard let open = name.lastIndex(of: "("),
       let close = name[open...].firstIndex(of: ")")

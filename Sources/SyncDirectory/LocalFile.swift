@@ -6,15 +6,15 @@
   import Darwin
 #endif
 
-/// The file on this device that a transfer reads or makes. What fails here
-/// is no fault of the shared directory, and says so.
+/// The file on this device that a transfer reads or creates. Its errors are
+/// `localFile`, since the shared directory is not to blame.
 public final class LocalFile {
   private let path: String
   private let file: OpenFile
   private let operation: DirectoryError.Operation
 
-  /// Creates a file for a download, which this user alone may read; there must
-  /// be none yet.
+  /// Creates a file for a download, which this user alone may read; it must
+  /// not exist yet.
   public init(creating path: String) throws {
     self.path = path
     operation = .download
@@ -40,7 +40,7 @@ public final class LocalFile {
     try Self.perform(path, operation) { try file.status().size }
   }
 
-  /// Reads up to `count` bytes from `offset` on; fewer only at the end.
+  /// Reads up to `count` bytes from `offset` on; returns fewer only at the end.
   public func read(_ count: Int, at offset: Int) throws -> [UInt8] {
     try Self.perform(path, operation) {
       try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -49,7 +49,7 @@ public final class LocalFile {
     }
   }
 
-  /// Reads `count` bytes from `offset` on, which must be there.
+  /// Reads exactly `count` bytes from `offset` on; throws if there are fewer.
   func read(exactly count: Int, at offset: Int) throws -> [UInt8] {
     let bytes = try read(count, at: offset)
     guard bytes.count == count else {
@@ -64,7 +64,7 @@ public final class LocalFile {
     try Self.perform(path, operation) { try bytes.withUnsafeBytes { try file.write($0) } }
   }
 
-  /// Makes what was written durable.
+  /// Makes the written bytes durable, and closes the file.
   public func finish() throws {
     try Self.perform(path, operation) {
       try file.flush()
@@ -72,8 +72,8 @@ public final class LocalFile {
     }
   }
 
-  /// Removes what was created. A file that cannot be removed stays: the call
-  /// has failed already, and its error says more.
+  /// Removes the file that was created. A file that cannot be removed stays: the call
+  /// has failed already, and its error tells more.
   public func discard() {
     _ = unlink(path)
   }

@@ -1,12 +1,12 @@
-/// A listing sorted into names of ours and foreign ones.
+/// A listing divided into names of ours and foreign ones.
 public struct ParsedListing<Name: DirectoryName>: Sendable {
   /// Our names, in the order of the listing.
   public var names: [Name] = []
   /// All others, in the order of the listing.
   public var foreign: [ForeignName] = []
 
-  /// Parses every entry. A name of ours on something that cannot be what
-  /// the name says counts as foreign.
+  /// Parses every entry. An entry with a name of ours whose kind does not fit
+  /// the name counts as foreign.
   public init(_ entries: [DirectoryEntry]) {
     names.reserveCapacity(entries.count)
     for entry in entries {

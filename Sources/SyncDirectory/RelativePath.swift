@@ -1,7 +1,7 @@
 /// A place below the root of a shared directory: a list of names.
 ///
-/// No name is empty, `.` or `..`, or holds a slash or a NUL, so a path can
-/// never lead out of the root. Paths that are published obey the narrower
+/// No name is empty, `.` or `..`, or contains a slash or a NUL, so a path can
+/// never lead out of the root. Paths of published files obey the narrower
 /// rules of ``isPublishable``.
 public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The names from the root down; none for the root itself.
@@ -15,7 +15,7 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
   /// The most characters that a published path may have, slashes included.
   public static let lengthLimit = 160
 
-  /// For names that the layout made itself.
+  /// A path of names that the layout made itself.
   init(trusted components: [String]) { self.components = components }
 
   /// A path of the given names; `nil` if one of them cannot be a name.
@@ -49,7 +49,7 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
     RelativePath(trusted: components + [name])
   }
 
-  /// The folder that holds this entry; `nil` for the root.
+  /// The folder that contains this entry; `nil` for the root.
   public var parent: RelativePath? {
     components.isEmpty ? nil : RelativePath(trusted: components.dropLast())
   }
@@ -65,7 +65,7 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
   /// ``componentLimit`` characters, all of them ASCII letters, digits, dots
   /// or hyphens, and neither begins nor ends with a dot.
   ///
-  /// Such names survive every file system that was tried: SMB refuses
+  /// Every file system that was tried preserves such names: SMB refuses
   /// `: * | < " ?` and trailing dots, some synchronizers skip dotfiles, and
   /// others change the normal form of accented letters.
   public var isPublishable: Bool {

@@ -8,16 +8,16 @@ import SyncModel
   import Darwin
 #endif
 
-/// Repeats the calls of another directory whose errors say that they may
-/// pass (``DirectoryError/isRetryable``), a bounded number of times.
+/// Repeats calls of another directory whose errors may pass
+/// (``DirectoryError/isRetryable``), a bounded number of times.
 ///
-/// All calls may be repeated safely. A transfer that is repeated begins anew,
-/// and so does its progress.
+/// All calls may be repeated safely. A repeated transfer begins again from its
+/// first byte, and so does its progress.
 public struct RetryingDirectory: SharedDirectory {
   /// How often and how long to wait.
   public struct Policy: Hashable, Sendable {
-    /// The waits between one attempt and the next; one attempt more than
-    /// there are waits is made.
+    /// The waits between one attempt and the next. The number of attempts is the
+    /// number of waits plus one.
     public var delays: [Duration]
 
     /// Waits of the given lengths.
@@ -30,7 +30,7 @@ public struct RetryingDirectory: SharedDirectory {
     public static let none = Policy(delays: [])
   }
 
-  /// Waits on the calling thread; what it throws ends the call.
+  /// Waits on the calling thread; if it throws, the call ends with its error.
   public typealias Sleep = @Sendable (Duration) throws -> Void
 
   /// The directory whose calls are repeated.
@@ -68,7 +68,7 @@ public struct RetryingDirectory: SharedDirectory {
     return try body()
   }
 
-  /// That of the base.
+  /// The location of the base.
   public var location: String { base.location }
 
   /// See ``SharedDirectory/check(for:)``.

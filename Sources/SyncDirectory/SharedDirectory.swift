@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Told how many bytes have been moved and how many there are.
+/// Receives the number of bytes that have been moved, and the number of all bytes.
 ///
-/// Called before the first byte, now and then, and after the last. What it
-/// throws ends the transfer, which then leaves nothing behind that counts,
-/// and is thrown on unchanged: this is how a transfer is cancelled.
+/// Called before the first byte, now and then, and after the last. If it
+/// throws, the transfer ends, leaves nothing behind that counts, and throws
+/// the error unchanged: this is how a transfer is cancelled.
 public typealias TransferProgress = (_ done: Int, _ total: Int) throws -> Void
 
-/// What a caller is about to do with a shared directory.
+/// The access to a shared directory that a caller needs.
 public enum DirectoryAccess: Hashable, Sendable {
   /// List and read.
   case reading
@@ -15,52 +15,52 @@ public enum DirectoryAccess: Hashable, Sendable {
   case writing
 }
 
-/// The place that devices share, whatever kind of place it is.
+/// The directory that devices share, whatever kind of storage it uses.
 ///
-/// It knows folders and files of bytes, and nothing of what they mean; see
+/// It knows folders and files of bytes, but not their meaning; see
 /// ``DirectoryLayout`` for the names. Every call blocks its thread, may be
-/// made from any thread, and throws a ``DirectoryError`` or whatever a
-/// progress closure throws. No call retries; ``RetryingDirectory`` does, for
-/// the errors that say they may pass.
+/// made from any thread, and throws a ``DirectoryError`` or the error of a
+/// progress closure. No call retries; ``RetryingDirectory`` does, for
+/// errors that may pass.
 ///
-/// A kind of directory is right when it passes `DirectoryConformance` of
+/// A kind of directory is correct if it passes `DirectoryConformance` of
 /// DocumentSyncTesting.
 public protocol SharedDirectory: Sendable {
-  /// What to call the directory in a sentence: a path or an address.
+  /// The name of the directory in messages: a path or an address.
   var location: String { get }
 
-  /// Throws unless the root is there, is a folder, and seems to allow
+  /// Throws unless the root exists, is a folder, and seems to allow
   /// `access`. Cheap: lists, reads and writes nothing.
   ///
   /// Codes: `away`, `notADirectory`, `notReadable`, `notWritable`.
   func check(for access: DirectoryAccess) throws
 
-  /// The entries of a folder in no particular order, without looking at
+  /// The entries of a folder in no particular order, without a call for
   /// each of them.
   ///
-  /// A folder that is not there gives `notFound`, which proves nothing and
+  /// A missing folder gives `notFound`, which proves nothing and
   /// is not retryable: on object stores an empty folder may never appear. A
-  /// root that is not there gives `away`. A file or a symbolic link where a
-  /// folder should be gives `notADirectory`.
+  /// missing root gives `away`. A file or a symbolic link instead of a
+  /// folder gives `notADirectory`.
   func list(_ folder: RelativePath) throws -> [DirectoryEntry]
 
   /// The whole content of a regular file.
   ///
-  /// The size is compared with `limit` before memory is taken (`tooLarge`).
-  /// No symbolic link is followed, neither here nor above
+  /// The call compares the size with `limit` before it takes memory (`tooLarge`).
+  /// It follows no symbolic link, neither to the file nor to a folder above it
   /// (`notRegularFile`, `notADirectory`). Fewer bytes than the directory
-  /// announced give `transient`; `notFound` is retryable, for whoever reads
-  /// has listed before.
+  /// announced give `transient`; `notFound` is retryable, since the caller
+  /// has listed the file before.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8]
 
-  /// The length of a regular file in bytes, without reading it where the
+  /// The length of a regular file in bytes, without reading the file if the
   /// directory can tell. Otherwise as ``read(_:limit:)``.
   func byteCount(of path: RelativePath) throws -> Int
 
   /// Copies a regular file into a new local file, at constant memory.
   ///
   /// `localFile` must not exist yet; its bytes are durable on return, and
-  /// it is removed again when the call throws. Otherwise as
+  /// the call removes it again if it throws. Otherwise as
   /// ``read(_:limit:)``.
   func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
@@ -71,8 +71,8 @@ public protocol SharedDirectory: Sendable {
   /// The bytes are written below `Temporary/<client>`, flushed, given their
   /// name in one step and read back, so that no reader sees a part of them;
   /// missing folders are created. On return the file is as durable as the
-  /// directory can make it. To publish the same bytes again succeeds and
-  /// changes nothing; if the name holds other bytes the call throws
+  /// directory can make it. Publishing the same bytes again succeeds and
+  /// changes nothing; if the file has other bytes the call throws
   /// `exists`, and the file stays as it is. An author whose file was damaged
   /// removes it and then publishes it again.
   ///
@@ -87,18 +87,18 @@ public protocol SharedDirectory: Sendable {
   ) throws
 
   /// Removes a file, or a folder that is empty (`notEmpty` otherwise).
-  /// Removing what is not there succeeds.
+  /// Removing a file or folder that does not exist succeeds.
   func remove(_ path: RelativePath) throws
 
-  /// Removes what a client's unfinished calls left in `Temporary/<client>`.
+  /// Removes the files that a client's unfinished calls left in `Temporary/<client>`.
   ///
-  /// Called by that client alone, while it publishes nothing: at start-up,
+  /// That client alone calls it, while it publishes nothing: at start-up,
   /// not on every sync, since it costs a listing.
   func removeLeftovers(of client: ClientIdentifier) throws
 }
 
 extension SharedDirectory {
-  /// The length of a file by reading it, for directories that have no better
+  /// Reads a file to find its length, for directories that have no better
   /// way.
   public func byteCount(of path: RelativePath) throws -> Int {
     try read(path, limit: .max).count
@@ -116,15 +116,15 @@ extension SharedDirectory {
     try upload(localFile: localFile, to: path, by: client) { _, _ in }
   }
 
-  /// Lists a folder and tells our names from foreign ones; what `Name`
-  /// parses are the only names that count.
+  /// Lists a folder and tells our names from foreign ones; only names that `Name`
+  /// parses count.
   public func list<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type
   ) throws -> ParsedListing<Name> {
     ParsedListing(try list(folder))
   }
 
-  /// As ``list(_:as:)``, with a folder that is not there taken as empty.
+  /// As ``list(_:as:)``, but a missing folder counts as empty.
   /// For folders that appear with their first file.
   public func listIfPresent<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type

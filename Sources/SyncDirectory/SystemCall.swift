@@ -6,17 +6,17 @@
   import Darwin
 #endif
 
-/// A system call that failed, before it is known what that means.
+/// A system call that failed. Its caller decides what the failure means.
 struct SystemFailure: Error {
   var number: Int32
   var call: String
 
-  /// The number and the system's words for it.
+  /// The number and the system's text for it.
   var systemError: DirectoryError.SystemError {
     DirectoryError.SystemError(number: number, text: String(cString: strerror(number)))
   }
 
-  /// Makes a call that gives a negative value for an error, again for as
+  /// Makes a call that gives a negative value for an error, and repeats it as
   /// long as a signal interrupts it.
   @discardableResult
   static func check<Result: SignedInteger>(
@@ -31,7 +31,7 @@ struct SystemFailure: Error {
   }
 }
 
-/// An open descriptor, closed when it is let go.
+/// An open descriptor, closed when it is released.
 final class OpenFile {
   let descriptor: Int32
   private var isOpen = true
@@ -39,8 +39,8 @@ final class OpenFile {
   private init(descriptor: Int32) { self.descriptor = descriptor }
 
   deinit {
-    // What was written has been flushed, and closed by `close()`, before
-    // anything relies on it.
+    // Before any code relies on written bytes, they have been flushed and the file
+    // has been closed by `close()`.
     if isOpen { _ = systemClose(descriptor) }
   }
 
@@ -60,25 +60,25 @@ final class OpenFile {
       })
   }
 
-  /// Closes and says whether that succeeded: some network file systems tell
-  /// of a failed write here and nowhere else.
+  /// Closes the descriptor; throws if that fails: some network file systems report
+  /// a failed write only here.
   func close() throws {
     guard isOpen else { return }
     isOpen = false
-    // Not repeated when interrupted: the descriptor is gone all the same.
+    // An interrupted close is not repeated: the descriptor is closed all the same.
     if systemClose(descriptor) < 0, errno != EINTR {
       throw SystemFailure(number: errno, call: "close")
     }
   }
 
-  /// Kind and size.
+  /// The kind and the size of the file.
   func status() throws -> (isRegular: Bool, size: Int) {
     var status = stat()
     try SystemFailure.check("fstat") { fstat(descriptor, &status) }
     return (status.st_mode & S_IFMT == S_IFREG, Int(status.st_size))
   }
 
-  /// Fills as much of `buffer` as there is from `offset` on; less than all
+  /// Fills `buffer` with the bytes from `offset` on; fills less than all
   /// of it only at the end of the file.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
     var done = 0
@@ -104,18 +104,18 @@ final class OpenFile {
     }
   }
 
-  /// Brings the bytes to the medium, as far as the system can.
+  /// Writes the bytes to the medium, as far as the system can.
   func flush() throws {
     #if canImport(Darwin)
-      // fsync leaves the bytes in the drive's cache there.
+      // On Darwin fsync leaves the bytes in the drive's cache.
       if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
     #endif
     try SystemFailure.check("fsync") { fsync(descriptor) }
   }
 
-  /// Brings a folder's names, or what a folder says of a file whose bytes were
-  /// flushed before, to the medium where the file system can: several network
-  /// file systems refuse, and none of these loses what others would keep.
+  /// Writes a folder's names, or a folder's entry of a file whose bytes were
+  /// flushed before, to the medium if the file system can. Several network
+  /// file systems refuse, and none of these loses names that others would keep.
   func flushWherePossible() throws {
     do {
       try flush()

@@ -2,16 +2,16 @@ import Foundation
 import SyncModel
 import Synchronization
 
-/// Gives up on calls of another directory that do not come back: its server
+/// Gives up on calls of another directory that do not return, since its server
 /// was stopped, or its mount has lost its daemon.
 ///
-/// The system interrupts no such call, so each runs on a thread of its own,
-/// which is left to itself when the time is up (`noAnswer`) or when
-/// ``DirectoryPatience/check`` throws. As long as a thread that was left is
-/// stuck, later calls on that directory give `noAnswer` at once: no more than
-/// those that were under way together are ever left.
+/// The system interrupts no such call, so each runs on a thread of its own.
+/// The caller abandons that thread when the time is up (`noAnswer`) or when
+/// ``DirectoryPatience/check`` throws. As long as an abandoned thread is
+/// stuck, later calls on that directory give `noAnswer` at once: there are never
+/// more abandoned threads than calls that were under way together.
 public struct TimeLimitedDirectory: SharedDirectory {
-  /// How much of what is published has a second more.
+  /// A call that publishes has a second more for each time this many bytes.
   static let bytesPerSecond = 256 << 10
 
   /// The directory that does the work.
@@ -21,7 +21,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
 
   /// Wraps `base`.
   ///
-  /// - Parameter limit: How long a call may take without any progress. One
+  /// - Parameter limit: How long a call may take without any progress. A call
   ///   that publishes has a second more for each 256 KiB, since some mounts
   ///   send the bytes when the file is closed.
   public init(_ base: any SharedDirectory, limit: Duration) {
@@ -30,7 +30,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
     stuck = StuckCalls(of: base)
   }
 
-  /// That of the base.
+  /// The location of the base.
   public var location: String { base.location }
 
   /// See ``SharedDirectory/check(for:)``.
@@ -117,7 +117,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
   }
 }
 
-/// How many calls on one directory were left to themselves and are stuck.
+/// The number of abandoned calls on one directory that are stuck.
 private final class StuckCalls: Sendable {
   private enum Place: Hashable {
     case object(ObjectIdentifier)
@@ -143,7 +143,7 @@ private final class StuckCalls: Sendable {
   }
 }
 
-/// One call: what its thread and whoever waits for it tell each other.
+/// One call: the state that its thread and the waiting caller share.
 private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   private struct Left: Error {}
 
@@ -151,9 +151,9 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   private let stuck: StuckCalls
   private var result: Result<Output, any Error>?
   private var isLeft = false
-  /// Progress that is to be told.
+  /// Progress that the waiting caller is to report.
   private var told: (done: Int, total: Int)?
-  /// What telling it has thrown.
+  /// The error that reporting progress has thrown.
   private var refusal: (any Error)?
 
   init(_ stuck: StuckCalls) { self.stuck = stuck }
@@ -168,7 +168,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Hands progress to whoever waits, on whose thread it is told.
+  /// Passes progress to the waiting caller, which reports it on its own thread.
   private func tell(_ done: Int, _ total: Int) throws {
     try condition.withLock {
       if let refusal { throw refusal }
@@ -180,7 +180,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits; `nil` if the call was left since the time was up.
+  /// Waits for the call; `nil` if it was abandoned since the time was up.
   func wait(
     _ limit: Duration, _ progress: TransferProgress, _ check: (@Sendable () throws -> Void)?
   ) throws -> Output? {
@@ -220,10 +220,10 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   }
 }
 
-/// Threads that make calls, used again.
+/// Reusable threads that make calls.
 private final class CallThreads: Sendable {
   static let shared = CallThreads()
-  /// How many wait for their next call.
+  /// The most threads that wait for their next call.
   private static let idleCount = 8
   private let idle = Mutex<[Worker]>([])
 

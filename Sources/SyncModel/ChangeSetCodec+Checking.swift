@@ -1,5 +1,5 @@
 extension ChangeSetCodec {
-  /// Checks what every reader may rely on, for sets in memory as for files.
+  /// Checks the rules that every reader may rely on, for sets in memory as for files.
   static func check(_ set: SyncChangeSet, limits: CodecLimits) throws {
     try check(set.header)
     for (client, entry) in set.dependencies.entries {
@@ -130,7 +130,7 @@ private struct TableChecker {
       if exception.column == nil, exception.stamp == .zero,
         table.actions[place.row] != RowAction.update.rawValue
       {
-        // That stamp means that nothing was said.
+        // That stamp means that no edit is known.
         throw fail(.malformed, "existence said before syncing began")
       }
       if let column = exception.column {
@@ -169,7 +169,7 @@ private struct TableChecker {
     do {
       values = try IdentityEncoding.decode(identity, count: table.keyColumns.count)
     } catch {
-      // The file is whole: no more of it will come.
+      // The file is complete, so waiting for more bytes cannot help.
       throw fail(.malformed, "move to an identity that cannot be read: \(error)")
     }
     guard IdentityEncoding.encode(values) == identity else {
@@ -185,8 +185,8 @@ private struct TableChecker {
     return IdentityEncoding.encode(table.keys.map { $0[row] })
   }
 
-  /// SQLite knows no real that is not a number: such a value would be NULL in
-  /// a table, and itself wherever it is kept.
+  /// SQLite has no real that is not a number: such a value would be NULL in
+  /// a table, and itself wherever else it is stored.
   private func checkReals() throws {
     for column in table.keys + table.cells where column.hasRealThatIsNoNumber {
       throw fail(.malformed, "a real that is not a number")

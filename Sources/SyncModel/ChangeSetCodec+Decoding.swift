@@ -1,6 +1,6 @@
 extension ChangeSetCodec {
-  /// The tables of a body. Counts and memory are bounded; whether the tables
-  /// mean something is left to ``check(_:limits:)``.
+  /// The tables of a body. Counts and memory are bounded; ``check(_:limits:)``
+  /// checks whether the tables mean something.
   static func decodeTables(
     _ body: UnsafeRawBufferPointer, details: Details, limits: CodecLimits,
     checkCancellation: @escaping () throws -> Void
@@ -81,7 +81,7 @@ extension LaneReader {
     guard count <= structure.remaining else {
       throw CodecError(.truncated, "structure: columns", at: structure.offset)
     }
-    // A column takes little memory by itself, and work for every store that
+    // A column takes little memory by itself, but costs work in every store that
     // does not have it.
     try charge(count, each: 1024)
     return try (0..<count).map { _ in try name() }
@@ -195,7 +195,7 @@ extension LaneReader {
 }
 
 extension TableChanges {
-  /// For each column the number of rows whose shape has it; every row's
+  /// The number of rows whose shape has a column, for each column; every row's
   /// shape exists.
   func cellCounts() -> [Int] {
     var rowsOfShape = [Int](repeating: 0, count: shapes.count)

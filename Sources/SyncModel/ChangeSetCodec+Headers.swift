@@ -1,12 +1,12 @@
 extension ChangeSetCodec {
-  /// What the private header says.
+  /// The content of the private header.
   struct Details {
     var dependencies: VersionVector
     var schema: ContentHash
     var timeRange: ClosedRange<HybridTime>?
     var tables: Int
     var rows: Int
-    /// For each lane whether it is deflated, its length and its length in the file.
+    /// The lanes: whether each is deflated, its length, and its length in the file.
     var lanes: [(isDeflated: Bool, count: Int, stored: Int)]
   }
 

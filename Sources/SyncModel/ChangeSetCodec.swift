@@ -1,14 +1,14 @@
 /// Change sets as bytes, by the format in `Documentation/ChangeSetFormat.md`.
 ///
 /// Equal change sets give equal bytes as long as zlib and the choices of
-/// this version stay the same. Content of value columns that is unused or out
-/// of order in memory is put in order, so that what is decoded compares equal
-/// to what was encoded if its columns were built by appending.
+/// this version stay the same. Encoding puts content of value columns in order
+/// and drops unused content, so that a decoded change set compares equal to the
+/// encoded one if its columns were built by appending.
 public enum ChangeSetCodec {
   /// The bytes of the file.
   ///
   /// Throws ``CodecError`` if the change set breaks a rule that
-  /// ``decode(_:limits:)`` would check: what is written can be read.
+  /// ``decode(_:limits:)`` would check, so that every written file can be read.
   public static func encode(
     _ set: SyncChangeSet, limits: CodecLimits = .default
   ) throws -> [UInt8] {
@@ -49,8 +49,8 @@ public enum ChangeSetCodec {
 
   /// Reads a file.
   ///
-  /// Nothing is believed before it was checked; throws ``CodecError``, and
-  /// what `checkCancellation` throws, which is asked again and again.
+  /// Checks everything before it uses it. Throws ``CodecError``, and the error of
+  /// `checkCancellation`, which it calls again and again.
   public static func decode(
     _ bytes: [UInt8], limits: CodecLimits = .default,
     checkCancellation: @escaping () throws -> Void = {}
@@ -76,17 +76,17 @@ public enum ChangeSetCodec {
     return set
   }
 
-  /// What a change set says before its changes.
+  /// The content of a change set's headers.
   public struct Summary: Hashable, Sendable {
-    /// Where it belongs.
+    /// The document, author and number of the change set.
     public var header: SyncChangeSet.Header
-    /// The change sets of others that its author had applied.
+    /// The change sets of other clients that its author had applied.
     public var dependencies: VersionVector
     /// How many rows it changes.
     public var rowCount: Int
   }
 
-  /// Reads what a change set says before its changes, in no more memory than that takes.
+  /// Reads a change set's headers, in no more memory than they take.
   ///
   /// The whole file is needed, since its hash is checked. Throws ``CodecError``.
   public static func summary(

@@ -1,8 +1,8 @@
-/// Why bytes could not be read as one of our files, or values not written.
+/// The reason why bytes could not be read as one of our files, or values not written.
 ///
-/// The codec knows no paths: whoever read the file adds its name.
+/// The codec knows no paths: the code that read the file adds its name.
 public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong. Open, so that later versions may add codes.
+  /// The kind of error. Later versions may add codes.
   public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
     /// The name of the code.
     public let rawValue: String
@@ -11,19 +11,19 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the code.
     public var description: String { rawValue }
 
-    /// The bytes end before what their lengths announce.
+    /// The bytes end earlier than their lengths announce.
     public static let truncated = Code(rawValue: "truncated")
-    /// The first bytes are not those of any of our files.
+    /// The first bytes do not mark one of our files.
     public static let badMagic = Code(rawValue: "badMagic")
     /// The file is intact and of a format version that this code cannot read.
     public static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
-    /// The file is intact and uses something that must be understood and is not.
+    /// The file is intact and has a field that a reader must know and this code does not.
     public static let unknownCriticalField = Code(rawValue: "unknownCriticalField")
     /// The file is intact and of another type than the one expected.
     public static let wrongType = Code(rawValue: "wrongType")
-    /// The hash at the end is not that of the bytes before it.
+    /// The hash at the end is not the hash of the bytes before it.
     public static let badChecksum = Code(rawValue: "badChecksum")
-    /// A length or a count is greater than what is permitted.
+    /// A length or a count is greater than permitted.
     public static let lengthOverCap = Code(rawValue: "lengthOverCap")
     /// Two counts that must agree do not.
     public static let wrongCount = Code(rawValue: "wrongCount")
@@ -33,9 +33,9 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let malformed = Code(rawValue: "malformed")
   }
 
-  /// What is wrong.
+  /// The kind of error.
   public var code: Code
-  /// What was being read or written, for the developer.
+  /// The part that was read or written, for the developer.
   public var what: String
   /// The position in the part that `what` names, where one is known.
   public var offset: Int?
@@ -43,10 +43,10 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The most bytes that `what` has.
   private static let longest = 400
 
-  /// Joins the parts; much of `what` is cut short.
+  /// Creates an error; cuts a long `what` short.
   public init(_ code: Code, _ what: String, at offset: Int? = nil) {
     self.code = code
-    // It may quote what a file says.
+    // It may quote the content of a file.
     self.what =
       what.utf8.count > Self.longest
       ? String(decoding: what.utf8.prefix(Self.longest), as: UTF8.self) + "…" : what

@@ -1,4 +1,4 @@
-/// The caps that are checked before memory is taken.
+/// The caps that the codec checks before it takes memory.
 public struct CodecLimits: Hashable, Sendable {
   /// The bytes of a file.
   public var fileBytes: Int
@@ -12,7 +12,7 @@ public struct CodecLimits: Hashable, Sendable {
   public var memoryBytes: Int
   /// The rows, cells and exceptions of a change set, whatever its length.
   public var leastValues = 1 << 20
-  /// How many more of these there may be for each byte of its body.
+  /// The number of further rows, cells and exceptions for each byte of its body.
   public var valuesPerByte = 16
   /// The tables of a change set.
   public var tables: Int
@@ -27,8 +27,8 @@ public struct CodecLimits: Hashable, Sendable {
     memoryBytes: 128 << 20, leastValues: 1 << 20, valuesPerByte: 16, tables: 2_000,
     rows: 100_000, columns: 2_000)
 
-  /// What a change set of ordinary size keeps to, so that several can be
-  /// decoded at once. One that takes more is decoded while no other is in memory.
+  /// The caps of change sets of ordinary size, several of which can be decoded
+  /// at once. A larger one is decoded while no other is in memory.
   public static let moderate = {
     var limits = CodecLimits.default
     limits.fileBytes = 8 << 20

@@ -1,10 +1,10 @@
 /// An entry of the conflict journal: two changes that were made without
 /// knowledge of one another and cannot both be shown.
 ///
-/// *Local* is what the store had, *remote* is what came, whoever made them.
-/// Everything that lost is in here.
+/// *Local* is the version that the store had, *remote* is the version that
+/// arrived, whichever clients made them. The entry contains everything that lost.
 public struct Conflict: Hashable, Sendable {
-  /// What it is about.
+  /// The kind of conflict.
   public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
     /// Two values for one cell.
     case cell
@@ -18,7 +18,7 @@ public struct Conflict: Hashable, Sendable {
     case condition
   }
 
-  /// What decided.
+  /// The rule that decided.
   public struct Rule: RawRepresentable, Hashable, Sendable, Codable {
     /// The rule's name.
     public let rawValue: String
@@ -43,7 +43,7 @@ public struct Conflict: Hashable, Sendable {
     public static let remoteWins = Rule(rawValue: "remoteWins")
     /// A function of the application.
     public static let resolve = Rule(rawValue: "resolve")
-    /// Somebody is to be asked, or was.
+    /// The user is asked, or was.
     public static let ask = Rule(rawValue: "ask")
     /// A database with rows of its own joined the document.
     public static let join = Rule(rawValue: "join")
@@ -57,7 +57,7 @@ public struct Conflict: Hashable, Sendable {
     case remote
     /// A third one.
     case other
-    /// Both: what was in the way has gone.
+    /// Both: the obstacle has gone.
     case both
   }
 
@@ -65,11 +65,11 @@ public struct Conflict: Hashable, Sendable {
   public enum Status: String, Hashable, Sendable, Codable, CaseIterable {
     /// Decided by a rule.
     case settled
-    /// Somebody is to decide; ``Conflict/outcome`` is what stands until then.
+    /// The user is to decide; ``Conflict/outcome`` counts until then.
     case open
-    /// Somebody decided.
+    /// The user decided.
     case answered
-    /// What had lost was put back.
+    /// The version that had lost was put back.
     case restored
     /// An open question that a later conflict of the same cell has taken over.
     case superseded
@@ -82,7 +82,7 @@ public struct Conflict: Hashable, Sendable {
     /// The value, with references as the identities of rows.
     public var value: Value
 
-    /// Joins the two.
+    /// Creates a cell from its column and value.
     public init(column: SQLName, value: Value) {
       self.column = column
       self.value = value
@@ -91,14 +91,14 @@ public struct Conflict: Hashable, Sendable {
 
   /// One of the two sides.
   public struct Side: Hashable, Sendable {
-    /// When it was said, and by whom; `nil` where nobody did since syncing
-    /// began, or there is no such side.
+    /// When and by which client the change was made; `nil` if no client made one
+    /// since syncing began, or if there is no such side.
     public var stamp: Stamp?
-    /// What it said: one cell, or, where whole rows are concerned, all cells
-    /// that are known of the row; `nil` for a deletion or no side.
+    /// The cells of this side: one cell, or, if whole rows are concerned, all
+    /// known cells of the row; `nil` for a deletion or no side.
     public var cells: [Cell]?
 
-    /// Joins the two.
+    /// Creates a side from its stamp and cells.
     public init(stamp: Stamp?, cells: [Cell]?) {
       self.stamp = stamp
       self.cells = cells
@@ -109,7 +109,7 @@ public struct Conflict: Hashable, Sendable {
   public var number: Int64
   /// When it was noticed, in milliseconds since 1970.
   public var milliseconds: Int64
-  /// What it is about.
+  /// The kind of conflict.
   public var kind: Kind
   /// The table.
   public var table: SQLName
@@ -119,23 +119,23 @@ public struct Conflict: Hashable, Sendable {
   public var key: [Cell]
   /// The column; `nil` where the row as a whole is concerned.
   public var column: SQLName?
-  /// The value before both changes; `nil` where it is not known, which is so
-  /// unless a policy or a merge type asks for it.
+  /// The value before both changes; `nil` if it is not known. It is known only
+  /// if a policy or a merge type asks for it.
   public var base: Value?
-  /// What the store had.
+  /// The version that the store had.
   public var local: Side
-  /// What came.
+  /// The version that arrived.
   public var remote: Side
-  /// What decided.
+  /// The rule that decided.
   public var rule: Rule
   /// Which value stands.
   public var outcome: Outcome
   /// How far it is decided.
   public var status: Status
-  /// What else there is to say, such as why a policy failed.
+  /// Further information, such as why a policy failed.
   public var message: String?
 
-  /// Joins the parts.
+  /// Creates an entry from its parts.
   public init(
     number: Int64, milliseconds: Int64, kind: Kind, table: SQLName, identity: RowIdentity,
     key: [Cell], column: SQLName?, base: Value?, local: Side, remote: Side, rule: Rule,
@@ -160,18 +160,18 @@ public struct Conflict: Hashable, Sendable {
 
 /// How an open question is answered.
 public enum ConflictAnswer: Hashable, Sendable {
-  /// By what the store had.
+  /// By the version that the store had.
   case local
-  /// By what came.
+  /// By the version that arrived.
   case remote
   /// By another value; for cells only. A reference is given as the row's
   /// identity, or as its key here.
   case value(Value)
 }
 
-/// What the conflict journal has dropped to stay within its bound.
+/// The entries that the conflict journal has dropped to stay within its bound.
 public struct DroppedConflicts: Hashable, Sendable, Codable {
-  /// How many entries, all of them decided.
+  /// The number of entries, all of them decided.
   public var count = 0
   /// When the first of them was noticed, in milliseconds since 1970.
   public var firstMilliseconds: Int64?

@@ -1,17 +1,17 @@
-/// How a device decides where its own unpublished change meets a concurrent
+/// How a device decides if its own unpublished change meets a concurrent
 /// one.
 ///
-/// A policy is a device's own. Only who comes second applies one: the device
-/// that has not published its change when the other arrives. What it decides
-/// is an ordinary new change, which everyone takes over.
+/// Each device has its own policies. Only the second device applies one: the device
+/// that has not published its change when the other arrives. Its decision
+/// is an ordinary new change, which all devices take over.
 public enum ConflictPolicy: Hashable, Sendable {
-  /// The later stamp, as everywhere.
+  /// The later stamp, as without a policy.
   case latestWins
   /// The change of this device.
   case localWins
-  /// The change that came.
+  /// The change that arrived.
   case remoteWins
-  /// Somebody is asked; until then the later stamp.
+  /// The user is asked; until then the later stamp.
   case ask
   /// A function that the application registered under this name.
   case resolve(String)
@@ -71,9 +71,9 @@ extension ConflictPolicy: LosslessStringConvertible, Codable {
 /// Names are compared without regard to the case of ASCII letters, as SQLite
 /// does.
 public struct SyncPolicies: Hashable, Sendable, Codable {
-  /// For everything that has no other.
+  /// For all tables and columns without a policy of their own.
   public var document = ConflictPolicy.latestWins
-  /// For tables, by name. A row's existence goes by its table's.
+  /// For tables, by name. The existence of rows follows the policy of their table.
   public var tables: [SQLName: ConflictPolicy] = [:]
   /// For columns, by table and column.
   public var columns: [SQLName: [SQLName: ConflictPolicy]] = [:]
@@ -81,7 +81,7 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
   /// The later stamp for everything.
   public init() {}
 
-  /// What counts for a column, or, if it is `nil`, for a row's existence.
+  /// The policy for a column, or, if it is `nil`, for the existence of rows.
   public func policy(table: SQLName, column: SQLName?) -> ConflictPolicy {
     if let column, let policies = Self.find(columns, table),
       let policy = Self.find(policies, column)
@@ -115,7 +115,7 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
   }
 }
 
-/// What a function that decides a conflict is given.
+/// The input of a function that decides a conflict.
 public struct ConflictingValues: Hashable, Sendable {
   /// The table.
   public var table: SQLName
@@ -127,10 +127,10 @@ public struct ConflictingValues: Hashable, Sendable {
   public var base: Value?
   /// The value of this device.
   public var local: Value
-  /// The value that came.
+  /// The value that arrived.
   public var remote: Value
 
-  /// Joins the parts.
+  /// Creates the input from its parts.
   public init(
     table: SQLName, column: SQLName, key: [Conflict.Cell], base: Value?, local: Value,
     remote: Value

@@ -1,6 +1,6 @@
 /// Decoded byte strings, one after the other in `bytes`.
 struct DecodedContents {
-  /// For each its offset in the upper 32 bits and its length in the lower.
+  /// The offset of each in the upper 32 bits, its length in the lower.
   var spans: [UInt64] = []
   var bytes: [UInt8] = []
 }

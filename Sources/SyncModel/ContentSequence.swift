@@ -1,4 +1,4 @@
-/// How a sequence of byte strings is written. The raw value is the one of the
+/// The encoding of a sequence of byte strings. The raw values are those of the
 /// format.
 enum ContentMode: UInt8 {
   /// Lengths, then everything one after the other.
@@ -11,7 +11,7 @@ enum ContentMode: UInt8 {
   case dictionary = 3
 }
 
-/// What was done to strings before they were written with a fixed width. The
+/// The changes made to strings before they were written with a fixed width. The
 /// raw values are those of the format.
 struct ContentTransform: OptionSet {
   var rawValue: UInt8
@@ -26,8 +26,8 @@ struct ContentTransform: OptionSet {
   static let known: ContentTransform = [.uuid, .uuidIdentity, .ascending]
 }
 
-/// Byte strings that lie anywhere in one buffer: for each its offset in the
-/// upper 32 bits and its length in the lower.
+/// Byte strings that lie anywhere in one buffer: a span has the offset in the
+/// upper 32 bits and the length in the lower.
 struct ContentSpans {
   var bytes: UnsafeRawBufferPointer
   var spans: UnsafeBufferPointer<UInt64>
@@ -52,9 +52,9 @@ struct ContentSpans {
 }
 
 extension LaneWriter {
-  /// Writes byte strings; their number is known to the reader.
+  /// Writes byte strings; the reader knows their number.
   ///
-  /// `sorted` says that neighbours are likely to begin alike.
+  /// `sorted` means that neighbours are likely to begin alike.
   mutating func append(contents: ContentSpans, sorted: Bool, nested: Bool = false) {
     guard contents.count > 0 else { return }
     if !nested, let distinct = DistinctContents(contents) {
@@ -75,7 +75,7 @@ extension LaneWriter {
   }
 
   private mutating func append(joined contents: ContentSpans) {
-    // As a rule they lie one after the other already.
+    // Usually they lie one after the other already.
     var end = contents.spans.first.map { $0 >> 32 } ?? 0
     let start = Int(end)
     let isContiguous = contents.spans.allSatisfy { span in
@@ -174,7 +174,7 @@ extension LaneWriter {
 
 /// The first eight bytes of rows of one width, as distances.
 enum Ascending {
-  /// Replaces them if no row is less than the one before.
+  /// Replaces them with distances if no row is less than the one before.
   static func subtract(_ rows: UnsafeMutableRawBufferPointer, width: Int) -> Bool {
     var previous: UInt64 = 0
     for offset in stride(from: 0, to: rows.count, by: width) {
@@ -191,7 +191,7 @@ enum Ascending {
     return true
   }
 
-  /// Takes the distances back.
+  /// Turns the distances back into the first eight bytes.
   static func add(_ rows: UnsafeMutableRawBufferPointer, width: Int) {
     var sum: UInt64 = 0
     for offset in stride(from: 0, to: rows.count, by: width) {
@@ -217,7 +217,7 @@ private struct DistinctContents {
   var spans: [UInt64] = []
   var indices: [UInt32] = []
 
-  /// `nil` where it does not pay.
+  /// `nil` if it does not pay.
   init?(_ contents: ContentSpans) {
     let count = contents.count
     guard count >= 32 else { return nil }

@@ -1,14 +1,14 @@
-/// A cell whose edits add up: the number that was set, and for each client
-/// the sum of what it has added since.
+/// A cell whose edits add up: the number that was set, and the sum of all
+/// later additions of each client.
 ///
-/// The sums are kept apart, never as one, so that a client's later sum takes
-/// the place of its earlier one and nothing counts twice.
+/// Each client has its own sum, so that a client's later sum replaces
+/// its earlier one and nothing counts twice.
 public struct Counter: Hashable, Sendable {
-  /// All that a client has added until a time.
+  /// The sum of everything that a client has added until a time.
   public struct Sum: Hashable, Sendable {
     /// The sum; a real or an integer.
     public var value: Value
-    /// When the last of it was added.
+    /// The time of the last addition.
     public var time: HybridTime
 
     /// Makes a sum.
@@ -17,8 +17,8 @@ public struct Counter: Hashable, Sendable {
       self.time = time
     }
 
-    /// Whether another sum of the same client takes this one's place: of two
-    /// states of one client the order is the same everywhere.
+    /// Whether another sum of the same client replaces this one. All devices
+    /// order two sums of one client in the same way.
     public func precedes(_ other: Sum) -> Bool {
       if time != other.time { return time < other.time }
       return Counter.precedes(value, other.value)
@@ -27,10 +27,10 @@ public struct Counter: Hashable, Sendable {
 
   /// The number that was set; a real or an integer.
   public var base: Value
-  /// What each client has added to it.
+  /// The sum of each client's additions.
   public var sums: [ClientIdentifier: Sum] = [:]
 
-  /// A counter to which nothing was added. `nil` for what is no number.
+  /// A counter without additions; `nil` if `base` is not a number.
   public init?(base: Value) {
     guard Self.isNumber(base) else { return nil }
     self.base = base
@@ -38,18 +38,18 @@ public struct Counter: Hashable, Sendable {
 
   /// The number that is shown. Integers that do not fit stop at the limits.
   public var total: Value {
-    // In one order everywhere: sums of reals depend on it.
+    // All devices add in the same order: sums of reals depend on it.
     let sums = self.sums.sorted { $0.key < $1.key }.map(\.value.value)
     return Self.sum([base] + sums)
   }
 
-  /// Adds the difference between two numbers to a client's sum; false, and
-  /// nothing is added, if one of them is no number, or what would be added, or
-  /// the sum, is beyond what 64 bits hold, or reals are so far apart that the
-  /// total would not be the number that it was to be: then the counter is set.
+  /// Adds the difference between two numbers to a client's sum. It adds nothing and
+  /// returns false if one of them is not a number, if the difference or the sum does
+  /// not fit in 64 bits, or if reals are so far apart that the total would differ from
+  /// `new`: then the counter is set.
   ///
-  /// - Parameter time: When it was added. The sum's time is later than that
-  ///   of the one before, whatever this is.
+  /// - Parameter time: The time of the addition. The sum's time is always later
+  ///   than the time of the client's previous sum.
   public mutating func add(
     from old: Value, to new: Value, by client: ClientIdentifier, at time: HybridTime
   ) -> Bool {
@@ -65,7 +65,7 @@ public struct Counter: Hashable, Sendable {
     return true
   }
 
-  /// Whether a total is a number but for what adding reals one by one rounds.
+  /// Whether a total equals a number, apart from the rounding of added reals.
   private static func isAbout(_ number: Value, _ total: Value) -> Bool {
     guard case .real(let difference)? = difference(from: number, to: total) else {
       return number == total
@@ -73,14 +73,14 @@ public struct Counter: Hashable, Sendable {
     return abs(difference) <= max(abs(real(number)), abs(real(total))) / 1e9
   }
 
-  /// Takes over a client's sum, unless a later one of it is known.
+  /// Takes over a client's sum, unless a later sum of this client is known.
   public mutating func merge(_ sum: Sum, of client: ClientIdentifier) {
     if let known = sums[client], !known.precedes(sum) { return }
     sums[client] = sum
   }
 
-  /// What has to be added to a number so that it is another; `nil` if one of
-  /// them is none, or it is beyond what 64 bits hold.
+  /// The difference between two numbers; `nil` if one of them is not a number, or
+  /// if the difference does not fit in 64 bits.
   public static func difference(from old: Value, to new: Value) -> Value? {
     guard isNumber(old), isNumber(new) else { return nil }
     if case .integer(let old) = old, case .integer(let new) = new {
@@ -99,15 +99,15 @@ public struct Counter: Hashable, Sendable {
     }
   }
 
-  /// A total order of numbers: of equal ones an integer comes first.
+  /// A total order of numbers: an integer comes before an equal real.
   private static func precedes(_ left: Value, _ right: Value) -> Bool {
     if case .integer(let left) = left, case .integer(let right) = right { return left < right }
     let (leftReal, rightReal) = (real(left), real(right))
     return leftReal == rightReal ? left.kind.rawValue < right.kind.rawValue : leftReal < rightReal
   }
 
-  /// Takes over what another word of the same setting says: the greater number
-  /// that was set, and of each client the later sum.
+  /// Merges another state of the same counter: takes the greater number
+  /// that was set, and the later sum of each client.
   public mutating func merge(_ other: Counter) {
     if Self.precedes(base, other.base) { base = other.base }
     for (client, sum) in other.sums { merge(sum, of: client) }
@@ -137,23 +137,23 @@ public struct Counter: Hashable, Sendable {
   }
 }
 
-/// What stands for the value of a counter in a change set and in bookkeeping.
+/// The form of a counter's value in change sets and in bookkeeping.
 ///
-/// Numbers, text and NULL stand for themselves: they set the counter. A blob
-/// has a leading byte that says whether it is one.
+/// Numbers, text and NULL stand for themselves: they set the counter. A blob's
+/// first byte tells a plain blob from the other cases.
 public enum CounterValue: Hashable, Sendable {
   /// The counter is set to a value, a number or not.
   case plain(Value)
-  /// A client's sum of what it has added since the value with a stamp was
-  /// set, and the sum that it had said before. The sum's time is that of the
-  /// cell.
+  /// A client's sum of its additions since the value with the stamp `since` was
+  /// set, and the sum that it had published before. The sum's time is the time of
+  /// the cell.
   case added(sum: Value, before: Counter.Sum?, since: Stamp)
-  /// A counter to which something was added.
+  /// A counter with additions.
   case counter(Counter)
 
   private enum Tag: UInt8 { case blob = 0, added = 1, counter = 2 }
 
-  /// The value that a table shows; NULL for what a client has added, alone.
+  /// The value that a table shows; NULL for a client's additions alone.
   public var shown: Value {
     switch self {
     case .plain(let value): value
@@ -162,7 +162,7 @@ public enum CounterValue: Hashable, Sendable {
     }
   }
 
-  /// The form that travels and is kept.
+  /// The form in change sets and in bookkeeping.
   public var encoded: Value {
     switch self {
     case .plain(.blob(let bytes)): return .blob([Tag.blob.rawValue] + bytes)
@@ -185,7 +185,7 @@ public enum CounterValue: Hashable, Sendable {
     }
   }
 
-  /// Reads the form that travels; `nil` if it is damaged.
+  /// Reads ``encoded``; `nil` if it is damaged.
   public init?(_ value: Value) {
     guard case .blob(let bytes) = value else {
       self = .plain(value)
@@ -243,7 +243,7 @@ extension Array where Element == UInt8 {
     append(number.kind.rawValue)
     switch number {
     case .integer(let integer): append(bigEndian: UInt64(bitPattern: integer))
-    // One form for what is equal: −0.0 is 0.0.
+    // Equal numbers have one form: −0.0 is written as 0.0.
     case .real(let real): append(bigEndian: real == 0 ? 0 : real.bitPattern)
     case .null, .text, .blob, .identity: append(bigEndian: 0)
     }

@@ -3,14 +3,14 @@ import CDeflate
 /// Compression of whole buffers in the deflate format (RFC 1951), in one call
 /// each, by libdeflate: the same streams as zlib's in half the time.
 enum Deflate {
-  /// What of deflate's effort pays depends on what is compressed.
+  /// How hard deflate tries. The effort that pays depends on the data.
   struct Effort {
     var level: Int32
 
     /// Small files and structure.
     static let thorough = Effort(level: 6)
-    /// Long text, long sequences of numbers, bytes that repeat in no longer
-    /// pattern.
+    /// Long text, long sequences of numbers, and bytes that repeat without longer
+    /// patterns.
     static let fast = Effort(level: 1)
   }
 
@@ -29,7 +29,7 @@ enum Deflate {
     }
     defer { libdeflate_free_compressor(compressor) }
     let output = [UInt8](unsafeUninitializedCapacity: bytes.count - 1) { buffer, count in
-      // With no room left it gives 0: it did not pay.
+      // It returns 0 if the output is full: compression did not pay.
       count = libdeflate_deflate_compress(
         compressor, input, bytes.count, buffer.baseAddress, buffer.count)
     }

@@ -48,16 +48,16 @@ extension Envelope {
 
   /// Reads a file.
   ///
-  /// Nothing is believed before the hash was found right, and every length is
-  /// checked before memory is taken. With `type` given, a file of any other is
-  /// refused. Throws ``CodecError``.
+  /// Uses no content before it has checked the hash, and checks every length
+  /// before it takes memory. If `type` is given, it refuses files of other types.
+  /// Throws ``CodecError``.
   public static func decode(
     _ bytes: [UInt8], expecting type: FileType? = nil, limits: CodecLimits = .default
   ) throws -> Envelope {
     try bytes.withUnsafeBytes { try decode($0, expecting: type, limits: limits) }
   }
 
-  /// The same for bytes in memory that someone else owns.
+  /// The same for bytes in memory that the caller owns.
   public static func decode(
     _ bytes: UnsafeRawBufferPointer, expecting type: FileType? = nil,
     limits: CodecLimits = .default
@@ -149,7 +149,7 @@ extension Envelope {
 }
 
 /// The fixed part of a file, its lengths checked against each other, the
-/// caps and the bytes there are.
+/// caps and the length of the file.
 private struct Head {
   let version: UInt16
   let flags: UInt32
@@ -211,7 +211,7 @@ private struct Head {
     }
     let signature = try Self.trailingSignature(bytes)
     guard end + Layout.hashBytes == signature.lowerBound else {
-      // The lengths and the end disagree: bytes are missing, or too many.
+      // The lengths and the end disagree: there are too few bytes or too many.
       let expected = end + Layout.hashBytes + Layout.signatureLengthBytes
       throw bytes.count > expected
         ? CodecError(.malformed, "bytes after the end of the envelope", at: expected)
@@ -221,7 +221,7 @@ private struct Head {
     try Self.checkHash(bytes, signature: signature)
   }
 
-  /// Checks what only an intact file can be blamed for.
+  /// Checks rules that a damaged file may break by accident; so the hash is checked first.
   func checkMeaning(
     of bytes: UnsafeRawBufferPointer, expecting type: Envelope.FileType?
   ) throws -> Envelope.FileType {
@@ -254,7 +254,7 @@ private struct Head {
     return found
   }
 
-  /// Where the signature is, by the last four bytes.
+  /// The position of the signature, from the last four bytes.
   private static func trailingSignature(_ bytes: UnsafeRawBufferPointer) throws -> Range<Int> {
     let end = bytes.count - Envelope.Layout.signatureLengthBytes
     let count = Int(bytes.little(at: end, as: UInt32.self))

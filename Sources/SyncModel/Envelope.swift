@@ -1,19 +1,19 @@
 /// The outer form that all files in a shared directory have.
 ///
-/// `Documentation/ChangeSetFormat.md` gives it byte by byte. An envelope
-/// knows nothing of what its parts mean; it guarantees that they are whole.
+/// `Documentation/ChangeSetFormat.md` describes it byte by byte. An envelope
+/// does not know the meaning of its parts; it guarantees that they are complete.
 public struct Envelope: Hashable, Sendable {
-  /// What a file is; the raw value is the one of the format.
+  /// The type of a file. The raw values are those of the format.
   public enum FileType: UInt8, Sendable, CaseIterable {
-    /// What the shared directory belongs to.
+    /// The application that the shared directory belongs to.
     case application = 1
     /// The description of a client.
     case clientDevice = 2
-    /// One life of a document.
+    /// One generation of a document.
     case generation = 3
     /// The end of a document.
     case tombstone = 4
-    /// What a client has published and applied.
+    /// A marker: the change sets that a client has published and applied.
     case recentSync = 5
     /// Changes of rows.
     case changeSet = 6
@@ -35,12 +35,12 @@ public struct Envelope: Hashable, Sendable {
   public struct Field: Hashable, Sendable {
     /// The lowest tag of a critical field.
     public static let firstCriticalTag: UInt16 = 0x8000
-    /// What the field is.
+    /// The number of the field.
     public var tag: UInt16
     /// Its content, shorter than 64 KiB.
     public var content: [UInt8]
 
-    /// Joins the two.
+    /// Creates a field from its tag and content.
     public init(tag: UInt16, content: [UInt8]) {
       self.tag = tag
       self.content = content
@@ -55,11 +55,11 @@ public struct Envelope: Hashable, Sendable {
     case deflate
   }
 
-  /// What the file is.
+  /// The type of the file.
   public var type: FileType
-  /// What anyone may read, sealed or not.
+  /// The header that anyone may read, sealed or not.
   public var publicHeader: [UInt8]
-  /// What only readers of the document may read.
+  /// The header that only readers of the document may read.
   public var privateHeader: [UInt8]
   /// The content, decompressed.
   public var body: [UInt8]
@@ -67,10 +67,10 @@ public struct Envelope: Hashable, Sendable {
   public var compression: Compression
   /// Fields of later versions, in ascending order of tag.
   public var fields: [Field] = []
-  /// The signature over the hash; empty as long as nothing signs.
+  /// The signature over the hash; empty as long as files are not signed.
   public var signature: [UInt8] = []
 
-  /// Joins the parts.
+  /// Creates an envelope from its parts.
   public init(
     type: FileType, publicHeader: [UInt8] = [], privateHeader: [UInt8] = [], body: [UInt8],
     compression: Compression = .deflate

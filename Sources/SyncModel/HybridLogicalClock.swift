@@ -17,11 +17,11 @@ public struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresenta
     rawValue = clamped << 16 | UInt64(counter)
   }
 
-  /// The largest number of milliseconds: the year 6429, one bit short of
-  /// what 48 bits hold, so that the word stays positive as a signed integer.
+  /// The largest number of milliseconds: the year 6429. It has 47 bits, so that
+  /// the word stays positive as a signed integer.
   public static let greatestMilliseconds: Int64 = 1 << 47 - 1
 
-  /// Below every time of an edit: what was there before syncing began.
+  /// The time of everything from before syncing began, less than the time of any edit.
   public static let zero = HybridTime(rawValue: 0)
 
   /// The greatest time.
@@ -47,18 +47,18 @@ public struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresenta
 
 /// A hybrid time, then a client identifier: a total order over all changes.
 public struct Stamp: Hashable, Comparable, Sendable, Codable {
-  /// When.
+  /// The time of the change.
   public var time: HybridTime
-  /// By whom.
+  /// The client that made the change.
   public var client: ClientIdentifier
 
-  /// Joins the two.
+  /// Creates a stamp from a time and a client.
   public init(time: HybridTime, client: ClientIdentifier) {
     self.time = time
     self.client = client
   }
 
-  /// The stamp of everything that was there before syncing began.
+  /// The stamp of everything that existed before syncing began.
   public static let zero = Stamp(
     time: .zero, client: ClientIdentifier(bits: Bits128(high: 0, low: 0)))
 

@@ -20,7 +20,7 @@ public struct Bits128: Hashable, Comparable, Sendable {
   /// The less significant half.
   public var low: UInt64
 
-  /// Joins two halves.
+  /// Creates a value from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
@@ -86,8 +86,8 @@ extension RandomIdentifier {
     self.init(bits: bits)
   }
 
-  /// Numeric order. The text sorts otherwise: its digits stand for more than
-  /// its letters.
+  /// Numeric order. The text sorts differently: its digits stand for greater
+  /// values than its letters.
   public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
 
   /// Reads the text form.
@@ -110,8 +110,8 @@ extension RandomIdentifier {
 
 /// One installation of an application on one device, in one incarnation.
 ///
-/// Never used by two states of one store: a copied or restored store takes a
-/// new one and names its ancestor.
+/// Two states of one store never use the same one: a copied or restored store
+/// takes a new identifier and names its ancestor.
 public struct ClientIdentifier: RandomIdentifier {
   /// The 128 bits.
   public let bits: Bits128
@@ -136,8 +136,8 @@ public struct DocumentName: RandomIdentifier {
   public init(bits: Bits128) { self.bits = bits }
 }
 
-/// The random value made when a generation of a document begins; local and
-/// shared must agree.
+/// The random value made when a generation of a document begins. The store and the
+/// shared directory must have the same one.
 public struct IntegrityKey: RandomIdentifier {
   /// The 128 bits.
   public let bits: Bits128

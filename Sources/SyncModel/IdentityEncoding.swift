@@ -1,9 +1,9 @@
-/// How a text column decides whether two keys are the same.
+/// The rule by which a text column compares keys.
 public enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
   /// Byte for byte.
   case binary = 0
-  /// `NOCASE`: the letters A to Z are a to z, and what follows a NUL does not
-  /// count, apart from its length.
+  /// `NOCASE`: A to Z equal a to z, and of the bytes after a NUL only their
+  /// number counts.
   case nocase = 1
   /// `RTRIM`: spaces at the end do not count.
   case rtrim = 2
@@ -15,13 +15,13 @@ public enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
 /// key under the given collations: text is folded, and a real that is a
 /// 64-bit integer is written as that integer, since 1 and 1.0 are one key.
 ///
-/// For each value one byte, the raw value of its `ValueKind`, then: for an
-/// integer eight bytes, big-endian, with the sign bit flipped; for a real its
+/// Each value has one byte, the raw value of its `ValueKind`, and then: an
+/// integer has eight bytes, big-endian, with the sign bit flipped; a real has its
 /// eight bytes, big-endian, with the sign bit flipped if it is positive and
-/// all bits if it is negative; for text, a blob or an identity its length as
+/// all bits if it is negative; text, a blob or an identity has its length as
 /// a varint and its bytes.
 public enum IdentityEncoding {
-  /// Encodes a tuple. Where `collations` is shorter than `values`, the rest
+  /// Encodes a tuple. If `collations` is shorter than `values`, the rest
   /// is binary.
   public static func encode(
     _ values: [Value], collations: [KeyCollation] = []
@@ -42,8 +42,8 @@ public enum IdentityEncoding {
     return RowIdentity(bytes: bytes)
   }
 
-  /// The values of an identity, which must be `count` and in the form that
-  /// ``encode(_:collations:)`` gives. Text is as it was folded. Throws
+  /// The values of an identity, which must have `count` values and the form that
+  /// ``encode(_:collations:)`` gives. Text stays folded. Throws
   /// ``CodecError``.
   public static func decode(_ identity: RowIdentity, count: Int) throws -> [Value] {
     try identity.bytes.withUnsafeBytes { bytes in
@@ -55,7 +55,7 @@ public enum IdentityEncoding {
     }
   }
 
-  /// The same; `nil` for what is no identity of `count` values.
+  /// The same; `nil` if the bytes are not an identity of `count` values.
   public static func values(of identity: RowIdentity, count: Int) -> [Value]? {
     do {
       return try decode(identity, count: count)
@@ -74,7 +74,7 @@ public enum IdentityEncoding {
     append(.integer, word: UInt64(bitPattern: integer) ^ signBit, to: &bytes)
   }
 
-  /// Appends a real; one that is an integer as that.
+  /// Appends a real, as an integer if it is one.
   public static func append(real: Double, to bytes: inout [UInt8]) {
     if let integer = Int64(exactly: real) {
       append(integer: integer, to: &bytes)

@@ -1,4 +1,4 @@
-/// How a sequence of 64-bit words is written. The raw value is the one of the
+/// The encoding of a sequence of 64-bit words. The raw values are those of the
 /// format; arithmetic is modulo 2⁶⁴.
 enum IntegerMode: UInt8 {
   /// All are the same.
@@ -12,7 +12,7 @@ enum IntegerMode: UInt8 {
 }
 
 extension LaneWriter {
-  /// Writes `words`; their number is known to the reader.
+  /// Writes `words`; the reader knows their number.
   mutating func append(integers words: UnsafeBufferPointer<UInt64>) {
     guard let first = words.first else { return }
     let range = IntegerRange(words)
@@ -37,7 +37,7 @@ extension LaneWriter {
     }
   }
 
-  /// Writes words as they are, eight planes, unless there are few distinct.
+  /// Writes words as they are, in eight planes, unless few of them are distinct.
   mutating func append(patterns words: UnsafeBufferPointer<UInt64>) {
     guard let first = words.first else { return }
     if words.allSatisfy({ $0 == first }) {
@@ -102,7 +102,7 @@ extension LaneWriter {
   }
 }
 
-/// How many bytes words need, as they are and as differences.
+/// The number of bytes that words need, as they are and as differences.
 private struct IntegerRange {
   var least: Int64 = 0
   var leastDelta: Int64 = 0
@@ -138,10 +138,10 @@ private struct IntegerDictionary {
 
   /// Distinct, ascending.
   var values: [Int64] = []
-  /// For each word the index of its value.
+  /// The index of each word's value.
   var indices: [UInt16] = []
 
-  /// `nil` where it does not pay.
+  /// `nil` if it does not pay.
   init?(_ words: UnsafeBufferPointer<UInt64>) {
     guard words.count >= 32 else { return nil }
     let cap = min(Self.greatestCount, words.count / 4)
@@ -157,7 +157,7 @@ private struct IntegerDictionary {
       guard table.values.count <= cap else { return nil }
       indices.append(index)
     }
-    // Sorted, the values are small differences and the order of the file does
+    // Sorted values have small differences, and their order in the file does
     // not depend on the table.
     let order = table.values.indices.sorted {
       Int64(bitPattern: table.values[$0]) < Int64(bitPattern: table.values[$1])

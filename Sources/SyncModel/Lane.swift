@@ -1,19 +1,18 @@
 import Foundation
 
-/// The four parts of a body, each compressed for itself or not at all, so
-/// that bytes that have something in common lie together. The raw value is
-/// the one of the format.
+/// The four parts of a body. Each holds bytes that have something in common, and
+/// is compressed separately or not at all. The raw values are those of the format.
 enum Lane: UInt8, CaseIterable {
   /// Descriptions, and numbers that repeat.
   case structure = 0
   /// Contents of text and blobs.
   case text = 1
-  /// Bytes of which some are more frequent than others, in no longer pattern.
+  /// Bytes of different frequency, without longer patterns.
   case symbols = 2
-  /// Bytes that nothing makes smaller, such as random identifiers.
+  /// Bytes that cannot be compressed, such as random identifiers.
   case raw = 3
 
-  /// Stands, in the place of a lane, for “one for each plane follows”.
+  /// Written instead of a lane: one lane for each plane follows.
   static let eachPlane: UInt8 = 255
 }
 
@@ -36,9 +35,9 @@ struct LaneWriter {
   }
 
   /// Writes byte planes that lie one after the other, `count` bytes each:
-  /// first in the structure lane where each is, then the planes.
+  /// first the lane of each into the structure lane, then the planes.
   ///
-  /// Below 64 bytes a plane is not worth looking at; it goes to `short`.
+  /// A plane of less than 64 bytes is not worth examining; it goes to `short`.
   mutating func append(planes: UnsafeRawBufferPointer, count: Int, short: Lane) {
     guard count >= 64 else {
       structure.append(short.rawValue)
@@ -62,11 +61,11 @@ struct LaneWriter {
   }
 }
 
-/// Guesses from a sample what compression would do.
+/// Estimates the effect of compression from a sample.
 enum ByteStatistics {
   private static let sample = 4096
 
-  /// Bits for each byte if each is coded for itself, from 0 to 8.
+  /// Bits per byte if each byte is coded separately, from 0 to 8.
   static func entropy(_ bytes: UnsafeRawBufferPointer) -> Double {
     guard bytes.count > 0 else { return 0 }
     let step = max(1, bytes.count / sample)
@@ -88,7 +87,7 @@ enum ByteStatistics {
   }
 
   /// The share of positions in a stretch from the middle whose next four
-  /// bytes were seen before in it.
+  /// bytes occurred earlier in it.
   static func repetition(_ bytes: UnsafeRawBufferPointer) -> Double {
     let length = min(bytes.count - 4, sample)
     guard length > 0 else { return 0 }
@@ -120,20 +119,20 @@ enum ByteStatistics {
   }
 }
 
-/// Owns the lanes of a body that it has decompressed, and reads from each forward.
+/// Owns the lanes of a body that it has decompressed, and reads each from its beginning.
 final class LaneReader {
   private var owned: [UnsafeMutableRawBufferPointer] = []
   var structure: WireReader
   private var others: [WireReader] = []
-  /// What may still be taken of memory.
+  /// The memory that may still be taken, in bytes.
   private var budget: Int
-  /// How many rows and cells may still come.
+  /// The number of rows and cells that may still follow.
   private var values: Int
-  /// Throws what ends reading; asked before every sequence of values.
+  /// Throws an error to stop reading; called before every sequence of values.
   let checkCancellation: () throws -> Void
 
-  /// Decompresses `parts`, one for each lane, whose lengths were checked. What is not compressed
-  /// is read where it is: it has to stay there as long as this reads.
+  /// Decompresses `parts`, one for each lane, whose lengths were checked. The reader reads
+  /// uncompressed parts in place: the caller keeps them there as long as the reader exists.
   init(
     parts: [LanePart], budget: Int, values: Int = .max,
     checkCancellation: @escaping () throws -> Void = {}
@@ -167,7 +166,7 @@ final class LaneReader {
     budget -= bytes
   }
 
-  /// Counts rows or cells that are about to be read: one byte can stand for
+  /// Counts rows or cells that are about to be read, since one byte can stand for
   /// any number of them.
   func charge(values count: Int) throws {
     guard count <= values else {

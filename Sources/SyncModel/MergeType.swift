@@ -1,17 +1,17 @@
 /// How concurrent changes to the rows of a table merge.
 ///
-/// Part of the document, the same on every device: all compute the same
-/// result without a word between them. Documentation/Merging.md has the exact
+/// Part of the document and the same on every device, so that all devices compute
+/// the same result without asking one another. Documentation/Merging.md has the exact
 /// rules.
 public enum TableMergeType: String, Hashable, Sendable, Codable, CaseIterable {
-  /// Column by column the later edit wins; deleting wins over editing.
+  /// The later edit of each column wins; a deletion wins over edits.
   case latestWins
   /// As ``latestWins``, but an edit wins over a deletion that did not know of
   /// it.
   case editWins
-  /// The row is one register: who edits a column says all of the row.
+  /// The row is one register: an edit of one column counts as an edit of all.
   case wholeRow
-  /// As ``wholeRow``, and the version that loses lives on as a row of its
+  /// As ``wholeRow``, and the version that loses becomes a row of its
   /// own.
   case keepBoth
 }

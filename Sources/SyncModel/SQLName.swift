@@ -4,8 +4,8 @@ import Foundation
 ///
 /// SQLite knows names by their bytes and folds the case of ASCII letters
 /// alone: “é” in one and in two code points are two names, and so are “É” and
-/// “é”. A `String` holds the former to be equal, so it must not stand for a
-/// name where names are compared, put in order or used as keys.
+/// “é”. Two `String`s are equal in the former case, so a `String` must not stand for
+/// a name where names are compared, sorted or used as keys.
 public struct SQLName: Sendable {
   /// The name as text, in the spelling that it has.
   public let text: String
@@ -28,7 +28,7 @@ public struct SQLName: Sendable {
       && text.utf8.elementsEqual(other.text.utf8) { Self.folded($0) == Self.folded($1) }
   }
 
-  /// Whether it begins with the bytes of another, but for the case of ASCII
+  /// Whether it begins with the bytes of another, apart from the case of ASCII
   /// letters.
   public func begins(with prefix: SQLName) -> Bool {
     text.utf8.count >= prefix.text.utf8.count
@@ -109,11 +109,11 @@ extension SQLName: Codable, CodingKeyRepresentable {
     init?(intValue: Int) { nil }
   }
 
-  /// The name as the key of an object: the text, or, where a coder could take
-  /// it for that of another name, its bytes.
+  /// The name as the key of an object: the text, or, if a coder could confuse it
+  /// with another name, its bytes.
   ///
-  /// Coders hold keys in dictionaries of strings. Of the names that are equal
-  /// there only one is in Unicode's composed form.
+  /// Coders hold keys in dictionaries of strings. Only one of the names that are equal
+  /// there is in Unicode's composed form.
   public var codingKey: any CodingKey {
     let isComposed = text.precomposedStringWithCanonicalMapping.utf8.elementsEqual(text.utf8)
     guard !isComposed || text.hasPrefix(Self.escape) else { return Key(stringValue: text) }
@@ -121,7 +121,7 @@ extension SQLName: Codable, CodingKeyRepresentable {
     return Key(stringValue: Self.escape + digits.joined())
   }
 
-  /// The name for which a key stands.
+  /// The name that a key stands for.
   public init?(codingKey: some CodingKey) {
     let key = codingKey.stringValue
     guard key.hasPrefix(Self.escape) else {

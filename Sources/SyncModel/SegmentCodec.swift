@@ -8,7 +8,7 @@ public struct Segment: Hashable, Sendable {
     /// The bytes of its file.
     public var bytes: [UInt8]
 
-    /// Joins the two.
+    /// Creates a part from its hash and bytes.
     public init(hash: ContentHash, bytes: [UInt8]) {
       self.hash = hash
       self.bytes = bytes
@@ -28,7 +28,7 @@ public struct Segment: Hashable, Sendable {
   /// The change sets, in order of number with no gap; at least one.
   public var parts: [Part]
 
-  /// Joins the parts.
+  /// Creates a segment from its parts.
   public init(
     root: RootIdentifier, document: DocumentName, generation: IntegrityKey,
     client: ClientIdentifier, first: UInt64, parts: [Part]
@@ -44,7 +44,7 @@ public struct Segment: Hashable, Sendable {
   /// The number of the last change set.
   public var last: UInt64 { first + UInt64(parts.count) - 1 }
 
-  /// The change set of a number; `nil` if it is not in here.
+  /// The change set with a number; `nil` if the segment does not contain it.
   public subscript(number: UInt64) -> Part? {
     number >= first && number <= last ? parts[Int(number - first)] : nil
   }
@@ -84,8 +84,8 @@ public enum SegmentCodec {
     ).encoded(limits: limits)
   }
 
-  /// Reads a file, and checks the hash of each change set in it; not what
-  /// the change sets say.
+  /// Reads a file, and checks the hash of each change set in it, but not the
+  /// content of the change sets.
   ///
   /// Throws ``CodecError``.
   public static func decode(

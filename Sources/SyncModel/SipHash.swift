@@ -2,8 +2,8 @@
 ///
 /// Aumasson and Bernstein, “SipHash: a fast short-input PRF”, 2012, in the
 /// 128-bit variant of their reference implementation. With a random key, keys
-/// of rows can be replaced by 16 bytes that nobody can make collide who does
-/// not know it.
+/// of rows can be replaced by 16 bytes: without knowledge of the random key, an
+/// attacker cannot make them collide.
 public struct SipHash: Hashable, Sendable {
   private let first: UInt64
   private let second: UInt64

@@ -1,13 +1,13 @@
 /// The parts of an ``Envelope`` whose body is too long for memory.
 ///
-/// The file is the same, byte for byte; whoever moves the bytes of the body
+/// The file is the same, byte for byte; the code that moves the bytes of the body
 /// writes ``encodedHead()``, the stored body, and ``trailer(for:)``.
 public struct StreamedEnvelope: Hashable, Sendable {
-  /// What the file is.
+  /// The type of the file.
   public var type: Envelope.FileType
-  /// What anyone may read.
+  /// The header that anyone may read.
   public var publicHeader: [UInt8]
-  /// What only readers of the document may read.
+  /// The header that only readers of the document may read.
   public var privateHeader: [UInt8]
   /// Whether the body is compressed in the file.
   public var isCompressed: Bool
@@ -16,16 +16,16 @@ public struct StreamedEnvelope: Hashable, Sendable {
   /// The length of the body, decompressed.
   public var bodyByteCount: Int
 
-  /// The length of extension fields that were read and are not known.
+  /// The length of the extension fields in the file that was read.
   private var fieldsByteCount = 0
 
   /// The length of the part that every file begins with.
   public static let fixedByteCount = Envelope.Layout.fixedBytes
-  /// The length of the end of a file that nothing signs.
+  /// The length of the end of an unsigned file.
   public static let trailerByteCount =
     Envelope.Layout.hashBytes + Envelope.Layout.signatureLengthBytes
 
-  /// Joins the parts.
+  /// Creates an envelope from its parts.
   public init(
     type: Envelope.FileType, publicHeader: [UInt8] = [], privateHeader: [UInt8] = [],
     isCompressed: Bool, storedByteCount: Int, bodyByteCount: Int
@@ -65,9 +65,9 @@ public struct StreamedEnvelope: Hashable, Sendable {
     hash.bytes + [0, 0, 0, 0]
   }
 
-  /// How long the head of a file is, by its fixed part.
+  /// The length of the head of a file, from its fixed part.
   ///
-  /// Checks what can be checked before the hash is known: magic, version and
+  /// Checks what it can before the hash is known: magic, version and
   /// the caps on the headers. Throws ``CodecError``.
   public static func headByteCount(
     fixedPart bytes: [UInt8], limits: CodecLimits = .default
@@ -94,8 +94,8 @@ public struct StreamedEnvelope: Hashable, Sendable {
     }
   }
 
-  /// How long a file has to be at least, by its fixed part, so that one that
-  /// ends early is known without its hash. Throws ``CodecError``.
+  /// The least length of a file, from its fixed part, so that a caller recognizes a
+  /// file that ends early without its hash. Throws ``CodecError``.
   public static func leastByteCount(
     fixedPart bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Int {
@@ -106,8 +106,8 @@ public struct StreamedEnvelope: Hashable, Sendable {
     return overflows ? .max : sum
   }
 
-  /// Reads the head of a file of `fileByteCount` bytes whose hash was found
-  /// right. Throws ``CodecError``.
+  /// Reads the head of a file of `fileByteCount` bytes whose hash is
+  /// correct. Throws ``CodecError``.
   public init(
     head bytes: [UInt8], fileByteCount: Int, expecting type: Envelope.FileType
   ) throws {

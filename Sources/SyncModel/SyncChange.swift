@@ -1,21 +1,21 @@
-/// What a change does to its row. The raw value is the one of the format.
+/// The effect of a change on its row. The raw values are those of the format.
 public enum RowAction: UInt8, Sendable, CaseIterable {
   /// The row exists from now on, with all the columns that the author knows.
   case insert = 0
   /// Some columns of a row have new values; its existence is not touched.
   case update = 1
-  /// The row exists no longer. Its cells are kept: a row that refers to it
+  /// The row exists no longer. Its cells stay stored: a row that refers to it
   /// may bring it back.
   case delete = 2
-  /// The row exists no longer, nor its cells: of all that are older it is as
-  /// if nothing had been said.
+  /// The row and its cells exist no longer; cells with an older stamp have no
+  /// effect.
   case erase = 3
 
   /// Whether the row exists no longer.
   public var isDeletion: Bool { self == .delete || self == .erase }
 }
 
-/// What makes two rows of a table the same row on every device.
+/// The kind of identity that makes two rows of a table the same row on every device.
 public enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
   /// The values of the primary key.
   case primaryKey = 0
@@ -40,26 +40,26 @@ public struct TableChanges: Hashable, Sendable {
   /// The names of the columns in ``cells``.
   public var columns: [SQLName]
 
-  /// For each row the raw value of its `RowAction`.
+  /// The raw value of each row's `RowAction`.
   public var actions: [UInt8] = []
   /// The identities. `primaryKey`, `columns`: one column for each key column,
   /// with the author's spelling of the values. `surrogate`: first the 16
   /// bytes as a blob, then the author's local key as a hint.
   public var keys: [ValueColumn]
-  /// For each row the time of the change: of its existence for an insert or
-  /// a delete, and of every cell that ``exceptions`` does not name.
+  /// The time of each row's change. It is the time of the row's existence for an insert
+  /// or a delete, and of every cell that ``exceptions`` does not name.
   public var times: [HybridTime] = []
-  /// Rows and cells whose stamp is another, in order of row, then column.
+  /// Rows and cells with another stamp, in order of row, then column.
   public var exceptions: [StampException] = []
   /// Distinct sets of columns, each in ascending order.
   public var shapes: [[Int]] = []
-  /// For each row the index of its set. A delete has the columns that were
+  /// The index of each row's set. A delete has the columns that were
   /// changed before it; an erase has none.
   public var rowShapes: [UInt32] = []
   /// The values, one entry for each of ``columns``.
   public var cells: [ValueColumn]
-  /// Deleted rows whose key was changed, in order of row: the identity under
-  /// which the row lives on.
+  /// Deleted rows whose key was changed, in order of row, each with the row's new
+  /// identity.
   public var moves: [RowMove] = []
 
   /// No changes yet to a table.
@@ -83,23 +83,23 @@ public struct TableChanges: Hashable, Sendable {
 }
 
 extension TableChanges {
-  /// The number of rows, values and exceptions, by which reading is bounded.
+  /// The number of rows, values and exceptions, which limits reading.
   var valueCount: Int {
     (keys + cells).reduce(count + shapes.count + exceptions.count) { $0 + $1.count }
   }
 }
 
-/// A row or a cell whose stamp differs from its row's time and the author.
+/// A row or a cell whose stamp differs from its row's time and the change set's author.
 public struct StampException: Hashable, Sendable {
   /// The index of the row.
   public var row: Int
-  /// The index of the column; `nil` for the row's existence, or, where an
-  /// update says which version of a row it replaces, for that version.
+  /// The index of the column; `nil` for the row's existence, or, if an update
+  /// names the version of a row that it replaces, for that version.
   public var column: Int?
   /// The stamp.
   public var stamp: Stamp
 
-  /// Joins the three.
+  /// Creates an exception from its parts.
   public init(row: Int, column: Int?, stamp: Stamp) {
     self.row = row
     self.column = column
@@ -107,14 +107,14 @@ public struct StampException: Hashable, Sendable {
   }
 }
 
-/// Where a row went whose key was changed.
+/// The new identity of a row whose key was changed.
 public struct RowMove: Hashable, Sendable {
   /// The index of the deleted row.
   public var row: Int
   /// Its new identity.
   public var destination: RowIdentity
 
-  /// Joins the two.
+  /// Creates a move from its parts.
   public init(row: Int, destination: RowIdentity) {
     self.row = row
     self.destination = destination

@@ -1,9 +1,9 @@
 /// An immutable set of changes by one client.
 ///
-/// Numbered 1, 2, 3… with no gap. Each names the hash of its predecessor's
-/// file, so that a client's change sets form a chain.
+/// Change sets are numbered 1, 2, 3… with no gap. Each contains the hash of its
+/// predecessor's file, so that a client's change sets form a chain.
 public struct SyncChangeSet: Hashable, Sendable {
-  /// What anyone may read: where the change set belongs.
+  /// The part that anyone may read: document, author and number.
   public struct Header: Hashable, Sendable {
     /// The shared directory.
     public var root: RootIdentifier
@@ -15,11 +15,11 @@ public struct SyncChangeSet: Hashable, Sendable {
     public var client: ClientIdentifier
     /// The number among the author's change sets, from 1.
     public var number: UInt64
-    /// The hash of the author's previous file; for number 1 the last of the
-    /// ancestor's, or `nil` where there was none.
+    /// The hash of the author's previous file; for number 1 the hash of the
+    /// ancestor's last file, or `nil` if there was none.
     public var previous: ContentHash?
 
-    /// Joins the parts.
+    /// Creates a header from its parts.
     public init(
       root: RootIdentifier, document: DocumentName, generation: IntegrityKey,
       client: ClientIdentifier, number: UInt64, previous: ContentHash?
@@ -33,17 +33,17 @@ public struct SyncChangeSet: Hashable, Sendable {
     }
   }
 
-  /// Where it belongs.
+  /// The document, author and number.
   public var header: Header
-  /// The change sets of others that the author had applied. Its own are
-  /// implied by the number.
+  /// The change sets of other clients that the author had applied. The number
+  /// implies the author's own.
   public var dependencies: VersionVector
   /// The SHA-256 of the author's schema, as described by `StoreSchema`.
   public var schema: ContentHash
   /// The changes, parents before children where the schema allows it.
   public var tables: [TableChanges]
 
-  /// Joins the parts.
+  /// Creates a change set from its parts.
   public init(
     header: Header, dependencies: VersionVector, schema: ContentHash, tables: [TableChanges]
   ) {

@@ -1,8 +1,8 @@
 /// Something that a synchronization noticed and that people may want to know.
 ///
-/// Alike ones are counted together.
+/// Equal warnings are counted together.
 public struct SyncWarning: Hashable, Sendable, Codable {
-  /// What was noticed. Open: later versions may add their own.
+  /// The kind of a warning. Later versions may add codes.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
     /// The code's name.
     public let rawValue: String
@@ -13,20 +13,20 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let editOfDeletedRow = Code(rawValue: "editOfDeletedRow")
     /// References of rows that are deleted here were edited elsewhere.
     public static let referenceOfDeletedRow = Code(rawValue: "referenceOfDeletedRow")
-    /// Rows were deleted elsewhere of which columns had been edited.
+    /// Rows whose columns had been edited were deleted elsewhere.
     public static let deletionOfEditedRow = Code(rawValue: "deletionOfEditedRow")
-    /// Rows were deleted elsewhere of which references had been edited.
+    /// Rows whose references had been edited were deleted elsewhere.
     public static let deletionOfReferringRow = Code(rawValue: "deletionOfReferringRow")
-    /// An edit came for rows that were never seen.
+    /// An edit arrived for rows that this store has never had.
     public static let rowMissingForUpdate = Code(rawValue: "rowMissingForUpdate")
-    /// A deletion came for rows that were never seen.
+    /// A deletion arrived for rows that this store has never had.
     public static let rowMissingForDelete = Code(rawValue: "rowMissingForDelete")
-    /// Rows are kept and not shown, and were not before; ``reason`` says why.
+    /// Rows are newly parked; ``reason`` is the reason.
     public static let parked = Code(rawValue: "parked")
     /// Rows have NULL in their key: they stay on this device.
     public static let keyMissing = Code(rawValue: "keyMissing")
-    /// NULL was set in the key of rows that others have: they have their key
-    /// again.
+    /// NULL was set in the key of rows that other devices have: this store has
+    /// restored the key.
     public static let keyRestored = Code(rawValue: "keyRestored")
     /// A device's clock is far ahead.
     public static let clockAhead = Code(rawValue: "clockAhead")
@@ -34,42 +34,42 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let schemaAhead = Code(rawValue: "schemaAhead")
     /// A policy could not decide a conflict, which stays open.
     public static let policyFailed = Code(rawValue: "policyFailed")
-    /// A trigger of the application that follows changes failed, and was
-    /// passed over; ``table`` is the one that it is on.
+    /// A trigger of the application that follows changes failed and was
+    /// skipped; ``table`` is its table.
     public static let triggerFailed = Code(rawValue: "triggerFailed")
     /// A value that stays on this device could not be put back into rows that
-    /// have come back: a condition of their table is against it.
+    /// have come back: a condition of their table refuses it.
     public static let localValueRefused = Code(rawValue: "localValueRefused")
-    /// The whole store was to be uploaded, and was not: it is damaged, so that
-    /// nobody could join from it.
+    /// A whole store was due and was not uploaded: the store is damaged, so that
+    /// no device could join from it.
     public static let wholeStoreRefused = Code(rawValue: "wholeStoreRefused")
-    /// Commands were cleared away before this device, which nobody waited
-    /// for, came back. Those among them that are for the application it never
-    /// gets.
+    /// Commands were removed before this device came back, since the other devices
+    /// did not wait for it. It never gets the commands for the application among
+    /// them.
     public static let commandsMissed = Code(rawValue: "commandsMissed")
   }
 
-  /// What was noticed.
+  /// The kind of warning.
   public var code: Code
-  /// The table that it is about.
+  /// The table concerned.
   public var table: SQLName?
-  /// The columns that it is about, or names that are not known here, in
+  /// The columns concerned, or names that are not known here, in
   /// order.
   public var names: [SQLName] = []
   /// Why rows are not shown.
   public var reason: String?
-  /// How often.
+  /// How often it was noticed.
   public var count = 1
-  /// The device that it is about.
+  /// The device concerned.
   public var client: ClientIdentifier?
   /// How far the clock is ahead.
   public var milliseconds: Int64?
   /// The number of the conflict in the journal.
   public var conflict: Int64?
-  /// It as a sentence for the user.
+  /// The warning as a sentence for the user.
   public var message: String
 
-  /// Joins what every warning has.
+  /// Creates a warning with the parts that every warning has.
   public init(_ code: Code, table: SQLName? = nil, message: String) {
     self.code = code
     self.table = table
@@ -78,7 +78,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
 }
 
 extension SyncWarning {
-  /// The warnings with those that are alike counted together.
+  /// The warnings with equal ones counted together.
   public static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
     var counter = WarningCounter()
     for warning in warnings { counter.add(warning) }
@@ -86,7 +86,7 @@ extension SyncWarning {
   }
 }
 
-/// Counts warnings that are alike together.
+/// Counts equal warnings together.
 public struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code
@@ -102,10 +102,10 @@ public struct WarningCounter: Sendable {
   /// None yet.
   public init() {}
 
-  /// In the order in which they came first.
+  /// The warnings in the order of their first appearance.
   public var all: [SyncWarning] { warnings }
 
-  /// Adds one, or its count to that of one alike.
+  /// Adds a warning, or adds its count to an equal one.
   public mutating func add(_ warning: SyncWarning) {
     let key = Key(
       code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,

@@ -1,10 +1,10 @@
 /// The text of a UUID in lower case, 8-4-4-4-12, and its 16 bytes.
 enum UUIDText {
   static let length = 36
-  /// What `IdentityEncoding` puts before a text of that length.
+  /// The bytes that `IdentityEncoding` puts before a text of that length.
   static let identityPrefix: [UInt8] = [ValueKind.text.rawValue, 36]
 
-  /// The value of each lower-case hexadecimal digit; 255 for all else.
+  /// The value of each lower-case hexadecimal digit; 255 for other bytes.
   private static let nibbles: [UInt8] = (0..<256).map { code -> UInt8 in
     switch UInt8(code) {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt8(code) - UInt8(ascii: "0")
@@ -17,11 +17,11 @@ enum UUIDText {
     let digits = Array("0123456789abcdef".utf8)
     return (digits[byte >> 4], digits[byte & 15])
   }
-  /// Where the 16 bytes stand in the text.
+  /// The positions of the 16 bytes in the text.
   private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
   private static let hyphens = [8, 13, 18, 23]
 
-  /// The bytes of all, if every string is `prefix` and such a text.
+  /// The bytes of all strings, if every string is `prefix` followed by such a text.
   static func pack(_ contents: ContentSpans, prefix: [UInt8]) -> [UInt8]? {
     guard contents.commonLength == length + prefix.count else { return nil }
     var complete = true

@@ -1,7 +1,7 @@
-/// What SQLite can store in a column, and beyond it a reference to a row.
+/// A value that SQLite can store in a column, or a reference to a row.
 ///
-/// Text is bytes: SQLite does not promise that it is valid UTF-8, and nothing
-/// of it may change in passing.
+/// Text is bytes: SQLite does not promise that it is valid UTF-8, and none
+/// of its bytes may change.
 public enum Value: Hashable, Sendable {
   /// NULL.
   case null
@@ -13,14 +13,14 @@ public enum Value: Hashable, Sendable {
   case text([UInt8])
   /// Bytes.
   case blob([UInt8])
-  /// The identity of a row of the table that the column refers to; stands
+  /// The identity of a row of the table that the column refers to. It stands
   /// for that row's key, which differs from device to device.
   case identity(RowIdentity)
 
   /// Text from a Swift string.
   public static func text(_ string: String) -> Value { .text(Array(string.utf8)) }
 
-  /// Which of the six it is.
+  /// Which of the six cases it is.
   public var kind: ValueKind {
     switch self {
     case .null: .null
@@ -49,10 +49,10 @@ public enum ValueKind: UInt8, Sendable, CaseIterable {
   case identity = 5
 }
 
-/// What makes a row the same row on every device, as bytes.
+/// The bytes that make a row the same row on every device.
 ///
-/// For a table with surrogate keys these are 16 bytes that have nothing to do
-/// with the key. For the others they encode the values of the identifying
+/// In a table with surrogate keys these are 16 bytes that have nothing to do
+/// with the key. In other tables they encode the values of the identifying
 /// columns (see `IdentityEncoding`).
 public struct RowIdentity: Hashable, Comparable, Sendable {
   /// The bytes.

@@ -1,11 +1,11 @@
 import Foundation
 
 extension [ValueColumn] {
-  /// The indexes of the tuples that columns of one length make, in ascending
+  /// The indexes of the tuples in columns of one length, in ascending
   /// order: kinds in their order, integers by value, content bytewise.
   public func order() -> [Int] {
     guard let first else { return [] }
-    // The first bytes decide most comparisons, without looking at the rest.
+    // The first bytes decide most comparisons, without the rest.
     let prefixes = (0..<first.count).map { first.sortingPrefix(at: $0) }
     return prefixes.indices.sorted { left, right in
       if prefixes[left] != prefixes[right] { return prefixes[left] < prefixes[right] }
@@ -18,8 +18,8 @@ extension [ValueColumn] {
 }
 
 extension ValueColumn {
-  /// A word that is smaller for a value that comes earlier, as far as a word
-  /// can tell.
+  /// A word that is smaller for an earlier value, or equal if a word cannot
+  /// tell the two apart.
   fileprivate func sortingPrefix(at index: Int) -> UInt64 {
     let kind = UInt64(kinds[index]) << 60
     switch self.kind(at: index) {
@@ -57,8 +57,8 @@ extension ValueColumn {
 // MARK: - Tuples that repeat
 
 extension [ValueColumn] {
-  /// Whether two of the tuples that columns of one length make are the same,
-  /// byte by byte. In ascending order, which they are in as a rule, this
+  /// Whether two of the tuples in columns of one length are the same,
+  /// byte by byte. If they are in ascending order, as they usually are, this
   /// takes one comparison for each.
   var hasRepeatedTuple: Bool {
     guard let count = first?.count, count > 1 else { return false }
@@ -74,7 +74,7 @@ extension [ValueColumn] {
     let count = self[0].count
     var capacity = 16
     while capacity < 2 * count { capacity *= 2 }
-    // Places by hash; 0 is free, else the row and one.
+    // Slots by hash; 0 is free, other values are the row plus one.
     var slots = [UInt32](repeating: 0, count: capacity)
     for row in 0..<count {
       var slot = Int(truncatingIfNeeded: hash(row)) & (capacity - 1)
@@ -95,7 +95,7 @@ extension [ValueColumn] {
     return 0
   }
 
-  /// Nobody can make tuples whose hashes meet: each run has its own.
+  /// An attacker cannot make tuples whose hashes collide: each run hashes differently.
   private func hash(_ row: Int) -> Int {
     var hasher = Hasher()
     for column in self { column.hash(row, into: &hasher) }

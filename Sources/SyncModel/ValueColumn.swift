@@ -1,5 +1,5 @@
-/// A column of values, stored in three arrays so that a million of them cost
-/// no million allocations.
+/// A column of values, stored in three arrays so that a million values do not
+/// cost a million allocations.
 ///
 /// `words[i]` is the integer, the bit pattern of the double, or, for text,
 /// blobs and identities, the offset in ``bytes`` in the upper 32 bits and the
@@ -87,7 +87,7 @@ public struct ValueColumn: Hashable, Sendable {
   /// The kind of a value.
   public func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
 
-  /// Where the content of a text, blob or identity lies in ``bytes``.
+  /// The range of the content of a text, blob or identity in ``bytes``.
   public func contentRange(at index: Int) -> Range<Int> {
     let start = Int(words[index] >> 32)
     return start..<(start + Int(words[index] & 0xFFFF_FFFF))

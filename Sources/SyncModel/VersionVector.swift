@@ -1,5 +1,4 @@
-/// For each client, the number and the hash of the last of its change sets
-/// that has been applied.
+/// The number and the hash of the last applied change set of each client.
 public struct VersionVector: Hashable, Sendable, Codable {
   /// A client's last applied change set.
   public struct Entry: Hashable, Sendable, Codable {
@@ -8,7 +7,7 @@ public struct VersionVector: Hashable, Sendable, Codable {
     /// The hash of its file.
     public var hash: ContentHash
 
-    /// Joins the two.
+    /// Creates an entry from its number and hash.
     public init(number: UInt64, hash: ContentHash) {
       self.number = number
       self.hash = hash
@@ -28,10 +27,10 @@ public struct VersionVector: Hashable, Sendable, Codable {
     }
   }
 
-  /// No number is above this one, so that others follow it.
+  /// The greatest number of a change set, so that adding one to it does not overflow.
   public static let greatestNumber = UInt64(Int64.max) - 1
 
-  /// The entries; a client without one has had nothing applied.
+  /// The entries; a client has none if none of its change sets has been applied.
   public private(set) var entries: [ClientIdentifier: Entry]
 
   /// A vector with the given entries.
@@ -46,7 +45,7 @@ public struct VersionVector: Hashable, Sendable, Codable {
   /// The number of a client's last applied change set; 0 for none.
   public func number(of client: ClientIdentifier) -> UInt64 { entries[client]?.number ?? 0 }
 
-  /// Whether everything that `other` contains is contained here too.
+  /// Whether this vector contains everything that `other` contains.
   /// Hashes are not compared.
   public func contains(_ other: VersionVector) -> Bool {
     other.entries.allSatisfy { number(of: $0.key) >= $0.value.number }

@@ -1,12 +1,12 @@
-/// Text of databases that keep it in UTF-16, as the bytes that travel.
+/// Converts text of databases that store it in UTF-16 to the bytes in change sets, and back.
 ///
-/// SQLite makes other characters of half a surrogate pair when it converts
+/// SQLite turns half a surrogate pair into other characters when it converts
 /// text to UTF-8. Here it becomes the three bytes that UTF-8 would have for it
-/// (“WTF-8”), and these become it again; all else is UTF-8.
+/// (“WTF-8”), and these bytes become half a pair again; all other text is UTF-8.
 public enum WideText {
-  /// The bytes for text with half a pair in it, or U+FFFE or U+FFFF, of which
-  /// SQLite makes something else as well; `nil` for all other text, which
-  /// SQLite converts as it is.
+  /// The bytes for text that contains half a pair, or U+FFFE or U+FFFF, which
+  /// SQLite changes as well; `nil` for all other text, which SQLite converts
+  /// unchanged.
   ///
   /// - Parameter units: The text in UTF-16, in the byte order of this machine.
   public static func bytes(ifBroken units: UnsafeRawBufferPointer) -> [UInt8]? {
@@ -36,8 +36,8 @@ public enum WideText {
     return bytes
   }
 
-  /// How many units make a character that SQLite leaves as it is; `nil` for
-  /// half a pair and what is none.
+  /// The number of units of a character that SQLite leaves unchanged; `nil` for
+  /// half a pair, U+FFFE and U+FFFF.
   private static func step(_ first: UInt16, _ next: UInt16) -> Int? {
     if first >= 0xFFFE { return nil }
     guard first & 0xF800 == 0xD800 else { return 1 }
@@ -55,9 +55,8 @@ public enum WideText {
   }
 
   /// The text in UTF-16, in the byte order of this machine, for bytes that
-  /// stand for half a pair somewhere, or for U+FFFE or U+FFFF, of which SQLite
-  /// makes something else as well; `nil` for all others. What is no character
-  /// becomes U+FFFD.
+  /// contain half a pair, or U+FFFE or U+FFFF, which SQLite changes as well;
+  /// `nil` for all other bytes. Bytes that form no character become U+FFFD.
   public static func units(ifBroken bytes: UnsafeRawBufferPointer) -> [UInt16]? {
     let isBroken = bytes.indices.dropLast(2).contains { index in
       isHalf(bytes, index)

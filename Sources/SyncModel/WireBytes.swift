@@ -5,7 +5,7 @@ extension [UInt8] {
     Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
   }
 
-  /// Appends seven bits a byte, least significant first; the high bit says
+  /// Appends seven bits a byte, least significant first; the high bit means
   /// that another byte follows.
   mutating func append(varint number: UInt64) {
     var rest = number
@@ -27,7 +27,7 @@ extension [UInt8] {
 
 extension UnsafeRawBufferPointer {
   /// A number with its least significant byte first; the caller has checked
-  /// that it lies within.
+  /// that it lies within the buffer.
   func little<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
     Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
   }
@@ -36,7 +36,7 @@ extension UnsafeRawBufferPointer {
 /// Reads forward through bytes and never beyond their end.
 struct WireReader {
   private let bytes: UnsafeRawBufferPointer
-  /// What is read, for errors.
+  /// The name of the part that is read, for errors.
   let name: String
   /// The position.
   private(set) var offset = 0
@@ -72,7 +72,7 @@ struct WireReader {
       if shift == 63, byte > 1 { throw CodecError(.malformed, "\(name): number", at: start) }
       result |= UInt64(byte & 0x7F) << shift
       if byte < 0x80 {
-        // One spelling for each number, or equal files could differ.
+        // Each number has one spelling, or equal files could differ.
         if byte == 0, shift > 0 { throw CodecError(.malformed, "\(name): number", at: start) }
         return result
       }

@@ -2,7 +2,7 @@ import CZlib
 
 /// Compresses or decompresses a long body part by part, at constant memory.
 public final class ZlibStream {
-  /// Which way.
+  /// Whether the stream compresses or decompresses.
   public enum Direction: Sendable {
     /// To compressed bytes.
     case deflate
@@ -13,7 +13,7 @@ public final class ZlibStream {
   private static let chunkByteCount = 256 << 10
 
   private let direction: Direction
-  // zlib keeps a pointer to the structure, which must therefore stay put.
+  // zlib keeps a pointer to the structure, which must therefore not move.
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
   private var output = [UInt8](repeating: 0, count: chunkByteCount)
   private var produced = 0
@@ -21,7 +21,7 @@ public final class ZlibStream {
   /// Whether the end of the compressed bytes was reached.
   public private(set) var isAtEnd = false
 
-  /// Begins. Throws ``CodecError``.
+  /// Begins a stream. Throws ``CodecError``.
   public init(_ direction: Direction) throws {
     self.direction = direction
     stream.initialize(to: z_stream())
@@ -43,11 +43,11 @@ public final class ZlibStream {
     stream.deallocate()
   }
 
-  /// Takes the next part, fewer than 4 GiB, and hands on what comes of it.
+  /// Takes the next part, fewer than 4 GiB, and passes the output to `emit`.
   ///
-  /// `isLast` ends a compressed stream. Throws ``CodecError`` where the
-  /// bytes are no compressed stream, go on after its end or grow over the
-  /// limit, and what `emit` throws.
+  /// `isLast` ends a compressed stream. Throws ``CodecError`` if the
+  /// bytes are not a compressed stream, go on after its end or grow over the
+  /// limit, and throws the errors of `emit`.
   public func push(
     _ bytes: [UInt8], isLast: Bool, emit: (ArraySlice<UInt8>) throws -> Void
   ) throws {
@@ -56,7 +56,7 @@ public final class ZlibStream {
       throw CodecError(.badCompression, "bytes after the end of the body")
     }
     try bytes.withUnsafeBytes { input in
-      // zlib refuses a missing buffer even where nothing is read.
+      // zlib refuses a missing buffer even if there is nothing to read.
       var spare: UInt8 = 0
       try withUnsafeMutablePointer(to: &spare) { spare in
         stream.pointee.next_in =

@@ -1,16 +1,16 @@
 import DocumentSync
 
-/// What the shell is told.
+/// The exit code of a command.
 enum ExitStatus: Int32, CaseIterable {
   /// Everything was done.
   case done = 0
-  /// It failed.
+  /// The command failed.
   case failed = 1
   /// The command line is wrong.
   case usage = 2
   /// Done, but something is waiting or needs a decision.
   case waiting = 3
-  /// The shared directory is not there.
+  /// The shared directory is away.
   case directoryAway = 4
   /// Refused, to protect data.
   case refused = 5
@@ -34,13 +34,13 @@ enum ExitStatus: Int32, CaseIterable {
     }
   }
 
-  /// The codes and what they mean, one a line.
+  /// The codes and their meanings, one a line.
   static var table: String {
     allCases.map { "  \($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
       + "\n  A command that is interrupted ends by the signal (130 in the shell)."
   }
 
-  /// The one to report of several things that were done one after the other.
+  /// The status to report for several actions that were done one after the other.
   static func worst(_ statuses: [ExitStatus]) -> ExitStatus {
     let bySeverity: [ExitStatus] = [.failed, .usage, .refused, .directoryAway, .waiting]
     return bySeverity.first(where: statuses.contains) ?? .done

@@ -4,19 +4,19 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Why a command failed, as it is shown.
+/// The reason why a command failed, as it is shown.
 struct Failure: Error, Sendable {
   /// The name of the kind of failure, for programs.
   var code: String
   /// What failed, a sentence.
   var message: String
-  /// The file or folder that it is about.
+  /// The file or folder concerned.
   var path: String?
   /// What to do next, a sentence.
   var remedy: String
-  /// The detail for whoever looks into it.
+  /// The detail, for a developer.
   var detail: String?
-  /// What the shell is told.
+  /// The exit code.
   var status: ExitStatus
 
   init(
@@ -31,7 +31,7 @@ struct Failure: Error, Sendable {
     self.status = status
   }
 
-  /// The error of any layer.
+  /// The failure for an error of any layer.
   init(_ error: any Error) {
     switch error {
     case let error as Failure: self = error
@@ -63,12 +63,12 @@ struct Failure: Error, Sendable {
   }
 
   private static func remedy(_ error: SyncError) -> String {
-    // What is there is under sync, perhaps since joining was interrupted.
+    // The existing file is under sync, perhaps since joining was interrupted.
     if error.code == .fileExists, error.remedy.contains("“docsync sync”") { return error.remedy }
     return remedies[error.code] ?? error.remedy
   }
 
-  /// What to do next in the words of the command, where the library's are of
+  /// Remedies in terms of the command, for codes whose remedies in the library are of
   /// no use at a shell.
   private static let remedies: [SyncError.Code: String] = [
     .alreadyUnderSync: "Synchronize it with “docsync sync”.",
@@ -95,7 +95,7 @@ struct Failure: Error, Sendable {
     .directoryAway: "Check the path, or connect the shared directory, then try again.",
   ]
 
-  /// Whether the sentences say so little that the detail helps.
+  /// Whether the message is so vague that the detail helps.
   private var needsDetail: Bool {
     let vague: [SyncError.Code] = [.storeFailed, .directoryFailed, .internalFault, .localFile]
     return vague.contains { $0.rawValue == code }
@@ -114,7 +114,7 @@ struct Failure: Error, Sendable {
 extension Failure: Encodable {
   private enum CodingKeys: String, CodingKey { case code, message, path, remedy, detail }
 
-  /// All keys are always there; those without a value are null.
+  /// Writes all keys always; those without a value are null.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(code, forKey: .code)

@@ -10,19 +10,19 @@ import Synchronization
   import Darwin
 #endif
 
-/// Turns the signals that ask a process to stop into a call: what was begun
-/// is then left in a state from which the next run continues. A second
+/// Turns the signals that ask a process to stop into a call, so that the command
+/// stops in a state from which the next run continues. A second
 /// signal ends the process at once.
 final class Interruption {
   private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-  /// The signal that was received, where the handlers can reach it.
+  /// The signal that was received, shared with the handlers.
   private final class Received: Sendable {
     private let first = Mutex<Int32?>(nil)
 
     var number: Int32? { first.withLock { $0 } }
 
-    /// Notes a signal; tells whether it is the first.
+    /// Records a signal; returns whether it is the first.
     func note(_ number: Int32) -> Bool {
       first.withLock { first in
         if first != nil { return false }
@@ -47,7 +47,7 @@ final class Interruption {
     }
   }
 
-  /// Whether whoever started the process wants a signal to be ignored, as
+  /// Whether the program that started the process wants it to ignore a signal, as
   /// `nohup` does.
   private static func isIgnored(_ number: Int32) -> Bool {
     var action = sigaction()
@@ -60,15 +60,15 @@ final class Interruption {
     return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
-  /// Ends the process by the signal that was received, as shells expect it
-  /// of a command that was interrupted; returns if there was none.
+  /// Ends the process by the signal that was received, as shells expect from
+  /// an interrupted command; returns if there was none.
   func endProcess() {
     if let number = received.number { Self.end(by: number) }
   }
 
   private static func end(by number: Int32) {
     signal(number, SIG_DFL)
-    // The source has blocked it, to receive it in its own way.
+    // The dispatch source has blocked the signal, to receive it in its own way.
     var set = sigset_t()
     sigemptyset(&set)
     sigaddset(&set, number)

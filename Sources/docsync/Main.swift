@@ -27,10 +27,10 @@ enum Main {
     }
   }
 
-  /// Has blocks of a MiB and more given back to the system as soon as they are freed.
+  /// Makes glibc return blocks of a MiB and more to the system as soon as they are freed.
   ///
-  /// Glibc raises that limit whenever such a block is freed, up to 32 MiB, and then keeps what is
-  /// freed: reading a few large change sets took a third more memory.
+  /// Otherwise glibc raises that limit whenever such a block is freed, up to 32 MiB, and keeps
+  /// freed blocks: reading a few large change sets took a third more memory.
   private static func giveBackLargeBlocks() {
     #if os(Linux)
       _ = mallopt(M_MMAP_THRESHOLD, 1 << 20)
@@ -55,7 +55,7 @@ enum Main {
     }
   }
 
-  /// Shows the help that was asked for, or what is wrong with the command
+  /// Shows the help that the user asked for, or the mistake in the command
   /// line.
   private static func explain(_ error: any Error, _ console: Console) -> ExitStatus {
     let message = Docsync.fullMessage(for: error)

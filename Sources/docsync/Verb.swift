@@ -5,17 +5,17 @@ protocol Verb: ParsableCommand, Sendable {
   /// How the result is shown.
   var output: OutputOptions { get }
 
-  /// Does it. Whatever is thrown is shown as a ``Failure``.
+  /// Runs the command. An error is shown as a ``Failure``.
   func perform(_ console: Console) async throws -> Outcome
 }
 
-/// What a command did.
+/// The result of a command.
 struct Outcome: Sendable {
   /// The object for `--json`.
   var json: any Encodable & Sendable
-  /// The text for people, without the last line's end.
+  /// The text for people, without a newline at the end.
   var text: String
-  /// What the shell is told.
+  /// The exit code.
   var status = ExitStatus.done
 }
 

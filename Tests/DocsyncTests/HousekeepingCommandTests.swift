@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Clearing away, retiring, and beginning anew.
+/// Vacuum, retirement and reset.
 @Suite struct HousekeepingCommandTests {
   let scratch: Scratch
 
@@ -143,7 +143,7 @@ import Testing
     #expect(text.contains("B (\(try client("B").prefix(6))), synced last 20"))
     #expect(text.contains("what was edited here and is not sent will be sent before"))
     #expect(text.contains("its history will go") && text.contains("files, "))
-    // Somebody who is gone has nothing to download.
+    // A device that has left has nothing to download.
     try scratch.succeed("leave", "b.db", "--yes")
     let alone = try scratch.docsync("reset", "a.db").errors
     #expect(alone.contains("no other device shares it") && alone.contains("its history will go: "))

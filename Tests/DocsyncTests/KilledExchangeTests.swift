@@ -107,7 +107,7 @@ import Testing
       process.waitUntilExit()
       if process.terminationReason == .uncaughtSignal { killed += 1 }
       #expect(try scratch.column("b.db", "PRAGMA integrity_check") == ["\"ok\""], "\(point)")
-      // Its own edit is in the rows, or kept to be written anew.
+      // Its own edit is in the rows, or stored to be published again.
       try scratch.succeed("sync", "b.db")
       for store in ["a.db", "b.db"] { try scratch.succeed("sync", store) }
       let titles = "SELECT title FROM notes WHERE title NOT LIKE 'note %' ORDER BY title"
@@ -120,7 +120,7 @@ import Testing
       let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
       #expect(!names.contains { $0.contains("-docsync-tmp.") }, "\(point)")
     }
-    // The process may be faster than whoever watches it.
+    // The process may be faster than the test that watches it.
     #expect(killed > Point.allCases.count / 2)
     let verified = try scratch.succeed("verify", "b.db").output
     #expect(!verified.contains("error"), "\(verified)")

@@ -183,7 +183,7 @@ import Testing
     #expect(try scratch.column("b.db", "SELECT title FROM notes").contains("\"kept\""))
     try scratch.succeed(
       "delete-document", "notes", "--directory", "shared", "--client", "other", "--yes")
-    // Somebody begins it again, and b is told.
+    // Another device creates it again, and b is told.
     try scratch.makeNotes("c.db")
     try scratch.succeed("init", "c.db", "--directory", "shared", "--document", "notes")
     let replaced = try scratch.docsync("sync", "b.db")

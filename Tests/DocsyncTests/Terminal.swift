@@ -41,8 +41,8 @@ enum Terminal {
       errors: shown)
   }
 
-  /// Types the answer when a question is there; gives what was shown until
-  /// nobody has the terminal any more.
+  /// Types the answer when a question is shown; returns the output until
+  /// no process has the terminal any more.
   private static func converse(_ master: Int32, answer: String) throws -> String {
     var shown: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)

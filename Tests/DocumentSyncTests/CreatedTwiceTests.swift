@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  /// Nobody goes over to what may be another directory's.
+  /// No device goes over to a generation that may belong to another directory.
   @Test func waitsForTheRootOfTheOther() async throws {
     let pair = try await Pair()
     let path = DirectoryLayout.path(of: ApplicationName(root: pair.winner.binding.root))

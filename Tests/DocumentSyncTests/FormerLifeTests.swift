@@ -40,7 +40,7 @@ import Testing
     #expect(files(fleet, in: former) == items)
     try await fleet.settle()
     let report = try await vacuum(fleet, [0])[0]
-    // Nobody clears away what is another's.
+    // No device removes files of another device.
     #expect(Set(report.removed.map(\.client)) == [before[0].client])
     let left = files(fleet, in: former)
     #expect(!left.isEmpty && left.count < items.count)

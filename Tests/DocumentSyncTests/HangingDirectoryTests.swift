@@ -40,7 +40,7 @@ import Testing
       return true
     }
 
-    /// An app writes without waiting, and nobody holds the store's lock.
+    /// Writes as an app, without waiting: no operation holds the store's lock.
     func write(_ id: String) throws {
       var configuration = Configuration()
       configuration.busyMode = .immediateError

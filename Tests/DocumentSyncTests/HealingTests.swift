@@ -48,7 +48,7 @@ import Testing
     try await fleet.settle()
     try fleet.expectEqual()
     #expect(try await fleet[1].pendingCommands().count == 3)
-    // Nobody reads for it any more.
+    // No device reads files because of it any more.
     for index in 0..<3 {
       for _ in 0..<6 {
         fleet.counters[index].reset()
@@ -151,7 +151,7 @@ import Testing
       }
       #expect(fleet.memory.items[path] == before, "\(path)")
     }
-    // So is a whole store, which is made anew.
+    // A whole store is replaced, too, by a new one.
     let store = try #require(
       fleet.paths { $0.components.contains(fleet[0].binding.client.description) }
         .first { $0.name.hasSuffix(".store") })

@@ -57,7 +57,7 @@ struct HostileNumbersTests {
     #expect(reader.waiting.map(\.number) == [3])
   }
 
-  /// What a marker says that nobody has made.
+  /// Numbers in markers that no device has made.
   @Test(
     arguments: [
       { $0.commandsApplied[$1] = Self.entry(.max) }, { $0.applied[$1] = Self.entry(.max) },
@@ -88,7 +88,7 @@ struct HostileNumbersTests {
     for _ in 0..<2 { _ = try await fleet[0].synchronize() }
     _ = try await fleet[0].vacuum()
     #expect(try await fleet[0].verify().fileCount > 0)
-    // What others do not say of themselves keeps nobody from exchanging.
+    // Missing information of other devices prevents no exchange.
     #expect(try fleet[0].notes().contains("y=1"))
     try fleet[1].put("z", "1")
     for index in [1, 0, 1, 0] { _ = try await fleet[index].synchronize() }

@@ -383,7 +383,7 @@ import Testing
     for manager in [restored, other] { try await manager.close() }
   }
 
-  /// Its store is a new client by then, of which nobody has heard.
+  /// Its store is a new client by then, which no other device knows.
   @Test(arguments: ["copied", "moved", "restored", "rolled back"])
   func removedDeviceIsToldAlsoIfItsStoreIsSomewhereElseOrOlder(how: String) async throws {
     let fleet = try await makeFleet()

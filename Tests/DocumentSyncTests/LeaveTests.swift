@@ -129,7 +129,7 @@ import Testing
     let error = await syncError { try await fleet[1].leave() }
     #expect(error?.code == .confirmationNeeded && error?.classification == .refused)
     #expect(error?.message.contains("more") == true)
-    // Nobody was told that it left.
+    // The other devices were not told that it left.
     let clients = try await fleet[0].listClients()
     #expect(clients.allSatisfy { $0.status == .member })
     #expect(try LocalStore.isUnderSync(at: fleet[1].store.path))
@@ -188,7 +188,7 @@ import Testing
     #expect(listed?.status == .removed)
     #expect(listed?.removal?.client == fleet[0].binding.client)
     #expect(listed?.removal?.clientDescription == "0" && listed?.removal?.milliseconds != nil)
-    // Once is enough, whoever does it.
+    // Once is enough, whichever device does it.
     let items = fleet.memory.items
     try await fleet[1].removeClient(client)
     let marks = fleet.memory.items.keys.filter { $0.name.contains(".removed.") }

@@ -7,12 +7,12 @@ import Testing
 
 @testable import DocumentSync
 
-/// Change sets that nobody applies as they are, and that are written anew:
-/// those of a generation that another has taken the place of, and those that
+/// Change sets that no device applies as they are, and that are published again:
+/// the change sets of a generation that another one has replaced, and those that
 /// a device published before it knew that it was retired.
 struct LeftBehindTests {
-  /// Carries out something of which nobody sees anything until what is
-  /// returned is taken over.
+  /// Carries out an action whose files no device sees until the test takes over the
+  /// returned items.
   private func unseen(
     _ fleet: TestFleet, _ body: () async throws -> Void
   ) async throws -> [RelativePath: MemoryDirectory.Item] {
@@ -56,8 +56,8 @@ struct LeftBehindTests {
     #expect(try await settle(others, rounds: 1) == 0)
   }
 
-  /// Once nobody is there who was in the former generation, nobody looks into
-  /// it: whichever folder is looked into next, who leaves looks there as well.
+  /// Once no device of the former generation is left, no device reads it. So a device
+  /// that leaves reads it as well, whichever folder is next in turn.
   @Test(arguments: 0..<5)
   func whoLeavesBringsAlongWhatHasArrivedByThen(turn: Int) async throws {
     let fleet = try await TestFleet(2)

@@ -86,7 +86,7 @@ struct LifecyclePageTests {
     return names
   }
 
-  /// Synchronizes with somebody who decides; what fails is no matter.
+  /// Synchronizes with a delegate that decides; failures do not matter.
   private func synchronize(
     _ manager: DocumentSyncManager, _ decision: SyncDecision
   ) async throws {

@@ -5,8 +5,8 @@ import SyncModel
 import SyncStore
 import Testing
 
-/// Commands that were cleared away before a device, which nobody waited for,
-/// came back.
+/// Commands that were removed before a device came back, since no device
+/// waited for it.
 struct MissedCommandTests {
   private func names(_ manager: DocumentSyncManager) async throws -> [String] {
     try await manager.pendingCommands().map(\.name)

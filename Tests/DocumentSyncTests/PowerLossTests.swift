@@ -84,7 +84,7 @@ import Testing
       var managers: [DocumentSyncManager] = []
       for index in [0, 1] { managers.append(try await open(index, memory, in: folder)) }
       var waiting: [SyncWait] = []
-      // Of what nobody waits for, each device looks at its own folder in one of
+      // If no device waits for its files, a device checks its own folder in one of
       // five synchronizations.
       let least = isApplied ? 5 : 0
       for round in 1...12 {
@@ -112,10 +112,10 @@ import Testing
       }
       for case (let path, .file(let bytes)) in memory.items {
         guard let before = published[path] else { continue }
-        // Until it is looked at in turn nobody misses it.
+        // No device misses such a file until its folder is checked in turn.
         guard path.components.contains("SyncChanges") || path.components.contains("SyncCommands")
         else { continue }
-        // Nobody waits for what the other has applied: lengths are compared.
+        // No device waits for files that the other has applied: only lengths are compared.
         let isMended = isApplied ? bytes.count == before.count : bytes == before
         #expect(isMended, "\(what), \(path)", sourceLocation: sourceLocation)
       }

@@ -104,7 +104,7 @@ import Testing
       return
     }
     #expect(deletion.clientDescription == "attic" && deletion.milliseconds != nil)
-    // Nobody to be asked: it stays deleted.
+    // Without a delegate the document stays deleted.
     #expect(await syncError { _ = try await register("b") }?.code == .documentDeleted)
     let manager = try await register("b", delegate: Answering(.create))
     #expect(manager.binding.generationOrdinal == 2)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import DocumentSync
 
-/// A document that begins anew from one device.
+/// A document that is reset from one device.
 struct ResetTests {
   private let operation = SyncOperation<Void>("test", environment: SyncEnvironment())
 
@@ -48,7 +48,7 @@ struct ResetTests {
     #expect(try late.notes() == fleet[0].notes())
   }
 
-  /// Of two edits of one cell one loses, whichever device begins anew.
+  /// One of two edits of one cell loses, whichever device resets the document.
   @Test(arguments: [[0, 1], [1, 0]])
   func whatLosesToAResetIsInTheJournal(order: [Int]) async throws {
     let fleet = try await TestFleet(2)
@@ -117,8 +117,8 @@ struct ResetTests {
     #expect(try await fleet[0].conflicts().isEmpty)
   }
 
-  /// A copy that has heard of nothing begins the document anew; the whole store
-  /// that had what was cleared away is of the generation that ends.
+  /// A copy that knows nothing of the changes resets the document. The whole store
+  /// that contains the removed change sets belongs to the generation that ends.
   @Test func whatWasClearedAwayBeforeAResetByWhoDidNotHaveItComesBackWithTheRows() async throws {
     let fleet = try await TestFleet(1)
     try await fleet[0].close()
@@ -161,7 +161,7 @@ struct ResetTests {
     for device in [copy, first] { #expect(try await device.synchronize().isIdle) }
   }
 
-  /// The rows come back only when they are written anew, or sent by another.
+  /// The rows come back only when they are published again, or another device sends them.
   @Test func whatStaysOnTheDeviceOfRowsThatWereNotSentSurvivesAReset() async throws {
     let fleet = try await TestFleet(0)
     var configuration = StoreConfiguration()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import DocumentSync
 
-/// Clients that nobody waits for any more, and their return.
+/// Clients that no device waits for any more, and their return.
 struct RetirementTests {
   private static let day: Int64 = 24 * 60 * 60 * 1000
 
@@ -85,7 +85,7 @@ struct RetirementTests {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
     let before = fleet[2].binding.client
-    // One published that nobody has, one that is not published.
+    // One published edit that no other device has, and one that is not published.
     try await publishUnseen(fleet, 2, "published")
     try fleet[2].put("unpublished", "1")
     let hidden = fleet.changeSets(of: 2)
@@ -240,7 +240,7 @@ struct RetirementTests {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
     let gone = fleet[2].binding.client
-    // Nobody sees what device 2 publishes, its whole store included.
+    // No device sees the files that device 2 publishes, its whole store included.
     let before = fleet.memory.items
     try fleet[2].put("x", "only in the whole store")
     _ = try await fleet[2].uploadWholeStore()

@@ -250,7 +250,7 @@ struct SetUpTests {
     #expect(try joined.notes().contains("captured=1"))
     for _ in 0..<3 { for device in [first, joined] { try await device.synchronize() } }
     #expect(try first.notes() == joined.notes())
-    // Nobody waits for who is no more.
+    // No device waits for a client that no longer exists.
     let listed = try await first.listClients()
     #expect(listed.first { $0.client == former }?.status == .retired)
     #expect(listed.first { $0.client == joined.binding.client }?.ancestor == former)

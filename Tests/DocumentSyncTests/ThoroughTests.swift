@@ -162,8 +162,8 @@ struct ThoroughTests {
     #expect(error?.remedy.contains("leave --abandon") ?? false)
   }
 
-  /// A document's folder in another application's directory makes it nobody's
-  /// who is there.
+  /// A document's folder in another application's directory is not a reason to write
+  /// an application file there.
   @Test func applicationFileIsNotWrittenBesideThatOfAnother() async throws {
     let fleet = try await Self.fleet()
     let path = try Self.path(.application, in: fleet)

@@ -68,7 +68,7 @@ struct WholeStoreUploadTests {
     #expect(fleet.changeSets(of: 0).count == 5)
     #expect(wholeStores(fleet) == before)
     #expect(try fleet.scratch.names().filter { $0.contains("docsync-tmp") } == [])
-    // Once nobody writes any more it is done, with all that was edited.
+    // Once no program writes any more, the upload succeeds with all edits.
     try await manager.close()
     try await fleet[0].uploadWholeStore()
     let late = try await DocumentSyncManager.join(
@@ -86,7 +86,7 @@ struct WholeStoreUploadTests {
     #expect(wholeStores(fleet).count == 2)
   }
 
-  // MARK: - What nobody could join from
+  // MARK: - Stores from which no device could join
 
   /// Runs SQL on a store as a program would that respects nothing.
   private func damage(_ manager: DocumentSyncManager, _ sql: String) throws {

@@ -118,7 +118,7 @@ import Testing
       } catch is CancellationError {
         #expect(check.count == last)
       }
-      // It is a whole store still, which is bound to nobody.
+      // It is still a whole store, which has no binding.
       #expect(
         try Program(path).rows("SELECT count(*) FROM docsync_meta WHERE key = 'binding'") == ["0"])
       try FileManager.default.removeItem(atPath: path)

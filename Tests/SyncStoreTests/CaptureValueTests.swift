@@ -177,7 +177,7 @@ import Testing
       """)
     try devices[0].run("INSERT INTO t VALUES ('new', -0.0, -0.0, -0.0), (-0.0, 1, 1, 1)")
     try converge(devices)
-    // SQL sees no change in these, so that nobody hears of them.
+    // SQL sees no change in these, so that no other device receives them.
     try devices[0].run("UPDATE t SET v = 0.0 WHERE k IN ('minus', 'new')")
     try devices[1].run("UPDATE t SET v = -0.0 WHERE k = 'plus'; UPDATE t SET k = 0.0 WHERE k = 0")
     try converge(

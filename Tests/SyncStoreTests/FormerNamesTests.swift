@@ -63,7 +63,7 @@ import Testing
       #expect(conflict.remote.cells?.first?.value == .text(Array("1 \(column)".utf8)))
       #expect(conflict.key.map(\.column) == ["id"])
     }
-    // Nobody can answer a question about a column that is not there.
+    // The user cannot answer a question about a column that does not exist.
     #expect(try found("a").status == .settled && found("c").status == .open)
     #expect {
       try device.store.restoreConflict(found("a").number)

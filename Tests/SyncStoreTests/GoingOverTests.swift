@@ -132,7 +132,7 @@ import Testing
     #expect(try loser.rows("PRAGMA user_version") == ["4"])
     let copy = try Program(result.backup)
     #expect(try copy.rows("SELECT name FROM customer ORDER BY 1") == ["Ann", "Cid", "Dan"])
-    // It goes on from there, also after it was opened anew.
+    // It continues from there, also after it was opened again.
     let again = try loser.changed(isOpen: false) { _ in }
     #expect(again.store.binding == binding)
     try again.run("UPDATE customer SET city = 'Linz' WHERE name = 'Dan'")
@@ -351,7 +351,7 @@ import Testing
         try loser.changes().reduce(0) { $0 + $1.count } == (isWritten.isSet ? 2 : 1),
         "call \(call)")
     }
-    // Without a log beside it, whoever reads holds up who writes.
+    // Without a log beside the file, a reader blocks writers.
     #expect(written >= (mode == "WAL" ? 3 : 1) && call > written && call < 40)
   }
 

@@ -64,7 +64,7 @@ import Testing
     _ = try other.store.snapshot(to: whole)
     try devices[1].run(
       "INSERT INTO customer VALUES (7000, 'own', NULL); INSERT INTO local VALUES (7000, 'own')")
-    // Nobody else has this one, and it is known to the store before.
+    // No other device has this row, and the store knows it before.
     _ = try store.seal()
     let before = try store.digest()
     let binding = store.binding

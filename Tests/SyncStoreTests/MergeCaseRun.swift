@@ -313,8 +313,8 @@ final class MergeCaseRun {
 }
 
 extension Device {
-  /// Runs SQL without its being captured, as if something had happened to the
-  /// file that nobody noticed.
+  /// Runs SQL that is not captured, as if the file had changed without a
+  /// trigger.
   fileprivate func runUncaptured(_ sql: [String]) throws {
     let triggers = try rows(
       "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'docsync%'")

@@ -234,7 +234,7 @@ import Testing
     try converge(devices, "SELECT stock FROM article WHERE id = 1", ["13"])
   }
 
-  /// What is written anew does not say what its author had seen.
+  /// Change sets that are published again do not list what their author had seen.
   @Test func whatIsAddedCountsAlsoIfItComesBeforeTheValue() throws {
     let devices = try counters(4)
     try devices[0].run("INSERT INTO article (id, stock) VALUES (7, 10)")

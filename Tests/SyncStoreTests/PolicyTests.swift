@@ -408,7 +408,7 @@ extension Device {
     try converge(devices, "SELECT a, b, c FROM t WHERE a IS NOT NULL", ["newer|two|one"])
   }
 
-  /// Exchanges until nobody makes a change set any more.
+  /// Exchanges until no device makes a change set any more.
   private func rest(_ devices: [Device], seed: UInt64) throws {
     func heads() throws -> [UInt64] { try devices.map { try $0.store.head()?.number ?? 0 } }
     for round in 0..<6 {

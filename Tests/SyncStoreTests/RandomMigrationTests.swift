@@ -91,8 +91,8 @@ import Testing
       let program = random.chance(50) ? devices[device].program : try Program(devices[device].path)
       try program.run(Self.migrations[versions[device]] + "PRAGMA foreign_keys = ON;")
       versions[device] += 1
-      // A table that is renamed and made anew in one go has no name to be
-      // known by.
+      // The store cannot recognize a table that is renamed and made again in one
+      // go.
       if random.chance(70) || versions[device] == 4 { _ = try devices[device].store.status() }
     }
     for _ in 0..<steps {

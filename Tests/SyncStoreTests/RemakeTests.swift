@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncStore
 
-/// Tables that a migration makes anew, as frameworks do it, at every point
+/// Tables that a migration makes again, as frameworks do, at every point
 /// between edits and synchronizations.
 @Suite struct RemakeTests {
   let scratch: Scratch
@@ -23,7 +23,7 @@ import Testing
     INSERT INTO label VALUES (1, 'red', 'a'), (2, 'blue', 'b');
     """
 
-  /// How frameworks make all tables anew.
+  /// The ways in which frameworks make all tables again.
   enum Migration: String, CaseIterable {
     case django, rails, room, renamedFirst, dropAndCreate
 
@@ -153,8 +153,8 @@ import Testing
     }
   }
 
-  /// An edit that was synchronized is not reverted by the other device's
-  /// remake, and what was edited on one side only stays, whoever is first.
+  /// The other device's remake does not revert a synchronized edit, and edits
+  /// on one side only stay, whichever device is first.
   @Test(arguments: Migration.allCases, [true, false])
   func noEditIsReverted(_ migration: Migration, isFirst: Bool) throws {
     let devices = try devices()

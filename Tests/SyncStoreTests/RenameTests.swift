@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncStore
 
-/// Columns and tables that are renamed, dropped, or made anew, by programs
+/// Columns and tables that are renamed, dropped, or made again, by programs
 /// that know nothing of syncing.
 @Suite struct RenameTests {
   let scratch: Scratch
@@ -215,7 +215,7 @@ import Testing
     try converge(devices, "SELECT count(*) FROM note", ["0"])
   }
 
-  // MARK: - Made anew
+  // MARK: - Made again
 
   @Test(arguments: [true, false])
   func whatWasEditedWhileATableHadNoTriggersIsSent(isOpen: Bool) throws {

@@ -157,7 +157,7 @@ import Testing
     try devices[2].run("UPDATE tag SET color = 'green'; UPDATE orders SET total = 12 WHERE id = 1")
     #expect(try devices[2].store.seal().changeSets.map(\.number) == [4])
     #expect(try devices[2].store.waiting().map(\.number) == [2, 3])
-    // Somebody who has all knows what they are.
+    // A device that has all change sets can apply them.
     try devices[0].receive(from: devices[1])
     try devices[0].receive(from: devices[2])
     #expect(try devices[0].store.waiting() == [])

@@ -21,8 +21,8 @@ final class World {
   /// Forgets a device whose store is closed.
   func remove(_ device: Device) { devices.removeAll { $0() === device } }
 
-  /// Compares the tables that a program has made anew, as a synchronization
-  /// does: with a store that has applied what the device's has.
+  /// Compares the tables that a program has made again, as a synchronization
+  /// does: with a store that has applied the same change sets as the device's.
   func compareRemadeTables(of device: Device) throws {
     let remade = try device.store.remadeTables()
     guard !remade.isEmpty, FileManager.default.fileExists(atPath: beginning) else { return }

@@ -1,45 +1,45 @@
 /// Simulates whole fleets of devices that share one document: random schemas,
 /// random SQL by programs that know nothing of syncing, files that arrive
 /// late or out of order, clocks that are off by years; everything from one
-/// seed. What the devices show is compared with an oracle that is written
-/// apart from the product's merging.
+/// seed. The rows that the devices show are compared with an oracle that is written
+/// separately from the product's merging.
 ///
-/// `Documentation/Reliability.md` says what is simulated and checked.
+/// `Documentation/Reliability.md` describes the simulation and its checks.
 public enum Fleet {
-  /// What is the same for many histories.
+  /// The options that many histories share.
   public struct Options: Hashable, Sendable {
-    /// What schemas and histories may contain.
+    /// The features that schemas and histories may contain.
     public var features = FleetFeatures.all
-    /// How many devices there are; `nil` draws between 2 and 5.
+    /// The number of devices; `nil` draws between 2 and 5.
     public var devices: Int?
     /// Whether devices synchronize through managers, as apps do, or seal and
-    /// apply directly, which is faster and knows more orders of delivery;
-    /// `nil` draws one history in five for managers.
+    /// apply directly, which is faster and has more orders of delivery;
+    /// `nil` draws managers for one history in five.
     public var usesManagers: Bool?
-    /// About how many steps a history has.
+    /// The approximate number of steps of a history.
     public var steps = 60
 
-    /// The usual.
+    /// The usual options.
     public init() {}
   }
 
-  /// What came of one history.
+  /// The outcome of one history.
   public struct Report: Sendable {
     /// The seed that repeats it.
     public var seed: UInt64
-    /// What was violated; `nil` if nothing was.
+    /// The violation; `nil` if there was none.
     public var failure: FleetFailure?
-    /// Statements that were accepted by the schema.
+    /// Statements that the schema accepted.
     public var acceptedStatements: Int
-    /// Statements that were refused.
+    /// Statements that the schema refused.
     public var refusedStatements: Int
-    /// How often devices synchronized before everything arrived.
+    /// The number of synchronizations before everything arrived.
     public var syncs: Int
-    /// How many rounds it took to come to rest.
+    /// The number of rounds until no device had anything to do.
     public var rounds: Int
     /// Rows that existed and were not shown in the end.
     public var hiddenRows: Int
-    /// What was shown in the end, in a form that tells histories apart; empty
+    /// The rows shown in the end, in a form that tells histories apart; empty
     /// if the history failed.
     public var result: String
   }
@@ -55,10 +55,10 @@ public enum Fleet {
       result: outcome.result)
   }
 
-  /// The shortest script that was found to fail as the seed does; `nil` if
+  /// The shortest script found that fails as the seed does; `nil` if
   /// the seed does not fail.
   ///
-  /// - Parameter attempts: How many shorter histories are tried at most.
+  /// - Parameter attempts: The most shorter histories that are tried.
   public static func shrunkScript(
     seed: UInt64, options: Options = Options(), attempts: Int = 800
   ) async throws -> String? {

@@ -2,7 +2,7 @@ import SyncDirectory
 import SyncModel
 
 /// One device's view of the directory, at which the files of a generation
-/// arrive late. What was removed is gone at once.
+/// arrive late. Removed files disappear at once.
 final class LateDirectory: SharedDirectory {
   private struct State {
     var isOpen = true
@@ -18,13 +18,13 @@ final class LateDirectory: SharedDirectory {
     self.ledger = ledger
   }
 
-  /// Whether everything that is published is there at once.
+  /// Whether every published file arrives at once.
   var isOpen: Bool {
     get { state.withLock { $0.isOpen } }
     set { state.withLock { $0.isOpen = newValue } }
   }
 
-  /// Lets some of what is there arrive: each file with a chance of two in
+  /// Lets some of the existing files arrive, each with a chance of two in
   /// three.
   func arrive(salt: UInt64) {
     var dice = SeededRandom(seed: salt)

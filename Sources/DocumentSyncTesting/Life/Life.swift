@@ -1,25 +1,25 @@
 /// Simulates the whole life of a document: devices that join and leave, stores
-/// that are copied, moved and restored, files that arrive late and are cleared
-/// away, devices that are retired and return; everything from one seed.
+/// that are copied, moved and restored, files that arrive late and are
+/// removed, devices that are retired and return; everything from one seed.
 ///
-/// Some tables are the same in every history; what devices show of them is
-/// compared with what was edited. Beside them most histories have tables that
-/// were made up as ``Fleet`` does, of which all devices have to show what the
-/// oracle says.
+/// Some tables are the same in every history; their rows on the devices are
+/// compared with the edits. Beside them most histories have random tables, drawn
+/// as in ``Fleet``. All devices have to show the rows of these tables that the
+/// oracle computes.
 public enum Life {
-  /// What came of one history.
+  /// The outcome of one history.
   public struct Report: Sendable {
     /// The seed that repeats it.
     public var seed: UInt64
-    /// What was violated; `nil` if nothing was.
+    /// The violation; `nil` if there was none.
     public var failure: FleetFailure?
-    /// How many edits were made.
+    /// The number of edits.
     public var edits: Int
-    /// How often devices synchronized.
+    /// The number of synchronizations.
     public var syncs: Int
-    /// How many rounds it took to come to rest.
+    /// The number of rounds until no device had anything to do.
     public var rounds: Int
-    /// How many steps failed since files that they need had not arrived.
+    /// The number of steps that failed since files that they need had not arrived.
     public var passedOver: Int
   }
 
@@ -34,10 +34,10 @@ public enum Life {
       rounds: outcome.rounds, passedOver: outcome.passedOver)
   }
 
-  /// The shortest history that was found to fail as the seed does, a line a
+  /// The shortest history found that fails as the seed does, a line a
   /// step; `nil` if the seed does not fail.
   ///
-  /// - Parameter attempts: How many shorter histories are tried at most.
+  /// - Parameter attempts: The most shorter histories that are tried.
   public static func shrunkScript(
     seed: UInt64, features: LifeFeatures = .all, steps: Int = 60, attempts: Int = 400
   ) async throws -> String? {

@@ -3,9 +3,9 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// One store in the life of a document, and who uses it.
+/// One store in the life of a document, and the program that edits it.
 final class LifeDevice {
-  /// What is put aside of a store.
+  /// A backup of a store.
   struct Backup {
     var content: Data
     var token: (client: String, content: Data?)
@@ -19,21 +19,21 @@ final class LifeDevice {
   var path: String
   var machine: Int
   var manager: DocumentSyncManager
-  /// Names the rows that are this device's own.
+  /// The name in the rows that only this device edits.
   var lineage: String
-  /// The edits that the store contains and that were made in it or in those
-  /// that it is a copy of.
+  /// The edits in the store that were made in it or in the stores
+  /// of which it is a copy.
   var log: [Int] = []
-  /// How many of these were in the store when it was synchronized last.
+  /// The number of these edits that were in the store at its last synchronization.
   var sealed = 0
-  /// How many were in the store when it was copied last.
+  /// The number of these edits that were in the store when it was last copied.
   var copied = 0
-  /// What is in the table that stays on the device.
+  /// The content of the table that stays on the device.
   var localTokens: [String] = []
   var backup: Backup?
-  /// Edits that it has published as a client that was removed, before it knew
-  /// that. They come with its own store and nobody else: if the whole machine
-  /// is rolled back, nothing is left that could bring them.
+  /// Edits that it has published as a removed client, before it knew of the
+  /// removal. Only its own store can publish them again: if the whole machine
+  /// is rolled back, no store has them any more.
   var unaware: Set<Int> = []
   private var edits = 0
 
@@ -49,12 +49,12 @@ final class LifeDevice {
     lineage = "\(number)"
   }
 
-  /// What every store is made of, beside what a history makes up.
+  /// The tables that every store has, beside the random tables of a history.
   ///
-  /// No key is used again on its device: what is deleted and inserted again
-  /// within one sealing under one key is one row, so that whoever deletes it
-  /// elsewhere, later, deletes what was inserted. That it is in the conflict
-  /// journal then is what ``Fleet`` checks.
+  /// No key is used again on its device: a row that is deleted and inserted again
+  /// within one sealing under one key is one row, so that a later deletion on another
+  /// device deletes the inserted row. ``Fleet`` checks that such a row is in the conflict
+  /// journal then.
   static let schema = [
     "CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT, shared TEXT)",
     """
@@ -67,7 +67,7 @@ final class LifeDevice {
     "INSERT INTO tally VALUES ('all', 0)",
   ]
 
-  /// How a store is put under sync.
+  /// The configuration with which a store is put under sync.
   static func configuration(_ schema: FleetSchema) -> StoreConfiguration {
     var configuration = schema.configuration
     configuration.excludedTables.insert("local")
@@ -77,7 +77,7 @@ final class LifeDevice {
 
   // MARK: Editing
 
-  /// The store as a program sees it that knows nothing of syncing.
+  /// A connection to the store, as of a program that knows nothing of syncing.
   private func program(_ clock: FleetClock) throws -> FleetSQLite {
     let program = try FleetSQLite(path)
     clock.time += 1
@@ -86,15 +86,15 @@ final class LifeDevice {
     return program
   }
 
-  /// Edits the tables that were made up. Gives how many statements were
-  /// accepted.
+  /// Edits the random tables. Returns the number of accepted
+  /// statements.
   func work(_ statements: [String], hasForeignKeys: Bool, clock: FleetClock) throws -> Int {
     let edit = FleetEdit(
       statements: statements, hasForeignKeys: hasForeignKeys, time: clock.time, salt: 0)
     return try program(clock).edit(edit).accepted.count
   }
 
-  /// Edits the store as a program does that knows nothing of syncing.
+  /// Edits the store as by a program that knows nothing of syncing.
   func edit(
     _ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger, clock: FleetClock
   ) throws {
@@ -147,7 +147,7 @@ final class LifeDevice {
   }
 
   /// Whether a note was inserted since the last synchronization, and the store
-  /// copied after that.
+  /// was copied after that.
   private func hasCopiedUnsealed(_ note: String, _ ledger: LifeLedger) -> Bool {
     let edits = ledger.edits
     return log.prefix(copied).dropFirst(sealed).contains { index in

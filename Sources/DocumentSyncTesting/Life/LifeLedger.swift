@@ -1,16 +1,16 @@
 import SyncDirectory
 import SyncModel
 
-/// What was done in one history, and what was published.
+/// The edits of one history, and the published files.
 final class LifeLedger: Sendable {
   /// An edit that SQLite accepted.
   struct Edit: Hashable, Sendable {
-    /// What it concerns.
+    /// The rows that an edit concerns.
     enum Subject: Hashable, Sendable {
-      /// A note that nobody but its lineage changes.
+      /// A note that only its lineage changes.
       case own(String)
-      /// A note or an item that was inserted, by its token, and the note that it
-      /// hangs on.
+      /// A note or an item that was inserted, by its token, and the note to which
+      /// it belongs.
       case row(token: String, note: String)
       /// The shared column of a note.
       case shared(String)
@@ -25,10 +25,10 @@ final class LifeLedger: Sendable {
     var amount: Int64 = 0
     /// Whether it is known to be in the shared directory.
     var isPublished = false
-    /// Whether it may be lost, or not: see ``LifeDevice/unaware``.
+    /// Whether it is allowed to be lost: see ``LifeDevice/unaware``.
     var isUncertain = false
-    /// Whether it deletes a row that a copy of the store inserts: nothing tells
-    /// the original that there is one. See “Open faults” in
+    /// Whether it deletes a row that a copy of the store inserts: the original does not
+    /// know that there is a copy. See “Open faults” in
     /// `Documentation/Reliability.md`.
     var isUnknownToCopy = false
   }
@@ -38,7 +38,7 @@ final class LifeLedger: Sendable {
     var deletedNotes: Set<String> = []
     var hashes: [RelativePath: ContentHash] = [:]
     var claims: [String: RelativePath] = [:]
-    /// The change sets that were published, as they were.
+    /// The content of the published change sets.
     var changeSets: [RelativePath: [UInt8]] = [:]
     var violations: [String] = []
     var isTallyUncertain = false
@@ -48,7 +48,7 @@ final class LifeLedger: Sendable {
 
   // MARK: Edits
 
-  /// Notes an edit; gives its index.
+  /// Records an edit; returns its index.
   func note(_ edit: Edit) -> Int {
     state.withLock {
       $0.edits.append(edit)
@@ -60,7 +60,7 @@ final class LifeLedger: Sendable {
     state.withLock { state in for index in indices { state.edits[index].isPublished = true } }
   }
 
-  /// Notes that nobody need have these.
+  /// Records that these edits may be lost.
   func noteUncertain(_ indices: some Sequence<Int>) {
     state.withLock { state in
       for index in indices {
@@ -75,8 +75,8 @@ final class LifeLedger: Sendable {
   var edits: [Edit] { state.withLock { $0.edits } }
   var deletedNotes: Set<String> { state.withLock { $0.deletedNotes } }
 
-  /// Whether an addition to the counter may count twice: it was made before
-  /// a copy of the store, and sealed afterwards.
+  /// Whether an addition to the counter may count twice, since it was made before
+  /// the store was copied, and sealed afterwards.
   var isTallyUncertain: Bool {
     get { state.withLock { $0.isTallyUncertain } }
     set { state.withLock { $0.isTallyUncertain = newValue } }
@@ -84,7 +84,7 @@ final class LifeLedger: Sendable {
 
   // MARK: Files
 
-  /// Notes a publication, and whether it contradicts another.
+  /// Records a publication, and whether it contradicts another one.
   func note(_ content: [UInt8], at path: RelativePath) {
     let hash = ContentHash(of: content)
     state.withLock { state in
@@ -111,7 +111,7 @@ final class LifeLedger: Sendable {
     }
   }
 
-  /// What contradicts I4, and the numbers that were used twice.
+  /// The violations of I4, and the numbers that were used twice.
   func violations(in directory: MemoryDirectory) -> [String] {
     let items = directory.items
     return state.withLock { state in

@@ -1,24 +1,24 @@
 import SyncModel
 import SyncStore
 
-/// What the tables that were made up have to show in the end: what the oracle
-/// of ``Fleet`` makes of the rows that were there at the beginning, and of all
-/// that was ever published, in whatever generation.
+/// The rows that the random tables have to show in the end. The oracle
+/// of ``Fleet`` computes them from the rows at the beginning and all change sets
+/// that were ever published, in any generation.
 ///
-/// What is written again in another generation keeps its stamps, so that it
-/// makes no difference that it is said twice.
+/// Changes that are published again in another generation keep their stamps, so that
+/// the repetition makes no difference.
 struct LifeOracle {
   private let schema: FleetSchema
   private let start: LogicalState
 
-  /// - Parameter path: The store that the document was made of.
+  /// - Parameter path: The store from which the document was created.
   init(schema: FleetSchema, beginningWith path: String) throws {
     self.schema = schema
     let reader = try VisibleRows(FleetSQLite(path), schema: FleetVersion(schema))
     start = LogicalState(schema: schema, start: try reader.read(), origins: reader.origins)
   }
 
-  /// Throws unless a device shows what it has to.
+  /// Throws unless every device shows the expected rows.
   func check(_ devices: [LifeDevice], _ ledger: LifeLedger) throws {
     var state = start
     for var set in try ledger.changeSets() {

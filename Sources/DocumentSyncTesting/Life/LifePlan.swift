@@ -1,15 +1,15 @@
 import SyncModel
 
-/// A history: the devices that are there from the beginning, and what happens.
+/// A history: the devices at the beginning, and the steps.
 struct LifePlan: Sendable {
   var seed: UInt64
-  /// Devices 0, 1 … are there at the beginning.
+  /// The number of devices at the beginning: 0, 1 ….
   var devices: Int
-  /// The tables that were made up, beside those that are always there.
+  /// The random tables, beside the tables that every history has.
   var schema = FleetSchema(tables: [])
-  /// What fills them before syncing begins.
+  /// The statements that fill them before syncing begins.
   var start: [String] = []
-  /// How devices decide conflicts, where they do not leave that to stamps.
+  /// The policies of devices that do not decide conflicts by stamps.
   var policies: [Int: SyncPolicies] = [:]
   var steps: [LifeStep]
 
@@ -22,8 +22,8 @@ struct LifePlan: Sendable {
     let devices = 1 + Int(dice.next() % 3)
     var known = devices
     var plan = LifePlan(seed: seed, devices: devices, steps: [])
-    // Something that happens seldom is not drawn in every history, so that
-    // its own histories have little else.
+    // Rare kinds of steps are not drawn in every history, so that
+    // histories with such steps have little else.
     let enabled = LifeFeatures.names.map(\.feature).reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
     }
@@ -84,7 +84,7 @@ struct LifePlan: Sendable {
     return plan
   }
 
-  /// What fills the tables that were made up, where a store with rows joins.
+  /// The statements that fill the random tables of a store that joins with rows.
   func rows(salt: UInt64) -> [String] {
     guard !schema.tables.isEmpty else { return [] }
     var dice = Dice(seed: salt)
@@ -92,8 +92,8 @@ struct LifePlan: Sendable {
     return (0..<dice.below(10)).map { _ in edits.insertion(&dice) }
   }
 
-  /// Makes tables up, and lets programs edit them between the other steps;
-  /// with dice of their own, so that the rest stays as it is.
+  /// Draws random tables, and lets programs edit them between the other steps. It
+  /// has dice of its own, so that the rest stays as it is.
   private mutating func addSchema() {
     var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c69_6665)
     guard dice.chance(60) else { return }
@@ -101,7 +101,7 @@ struct LifePlan: Sendable {
     schema = schemas.draw()
     var merging = RandomMerging(seed: dice.word(), features: .all)
     merging.drawTypes(&schema)
-    // What has to come of edits of the other tables is known only where
+    // The expected result of edits of the other tables is known only if
     // stamps decide.
     policies = merging.policies(of: Array(0..<Self.maximum), schema).mapValues { drawn in
       var policies = SyncPolicies()

@@ -5,7 +5,7 @@ import SyncStore
 
 /// One history of a document's life, from its beginning to its checks.
 struct LifeRun {
-  /// What came of it.
+  /// The outcome of the history.
   struct Outcome {
     var failure: FleetFailure?
     var syncs = 0
@@ -73,9 +73,8 @@ struct LifeRun {
     outcome.result = try world.devices.values.first.map { "\(try $0.manager.store.digest())" } ?? ""
   }
 
-  /// Whether verifying finds anything wrong, in a store or in the directory.
-  /// What may stay for a while, such as files that are not cleared away yet,
-  /// is none of that.
+  /// Throws if verifying finds a fault in a store or in the directory.
+  /// Notes do not count, such as files that are not removed yet.
   private func verify(_ devices: [LifeDevice]) async throws {
     for device in devices {
       let found = try await device.manager.verify().findings.filter { $0.severity != .note }
@@ -87,7 +86,7 @@ struct LifeRun {
     }
   }
 
-  /// What a device may be told while files are late.
+  /// Whether a device may get an error while files are late.
   private static func passes(_ code: SyncError.Code) -> Bool {
     [.wholeStoreMissing, .generationMissing, .clientRemoved].contains(code)
   }

@@ -1,23 +1,23 @@
-/// One thing that happens in the life of a document.
+/// One event in the life of a document.
 enum LifeStep: Hashable, Sendable, CustomStringConvertible {
-  /// What a program does to a store.
+  /// The edits that a program makes in a store.
   enum Edit: Hashable, Sendable, CaseIterable {
     case insert, child, own, shared, delete, increment, local
   }
 
-  /// Why a device retires another: it is removed, also by a command alone, or
-  /// counts as absent.
+  /// The reason why a device retires another: it removes it, also by a command alone, or
+  /// the other one counts as absent.
   enum Retirement: String, Hashable, Sendable, CaseIterable {
     case removed, removedByCommand, absent
   }
 
   /// A program edits a store.
   case edit(device: Int, Edit, salt: UInt64)
-  /// A program edits the tables that were made up.
+  /// A program edits the random tables.
   case work(device: Int, [String], hasForeignKeys: Bool)
   /// A device synchronizes.
   case sync(device: Int)
-  /// Some of what the others have published arrives at a device.
+  /// Some files of other devices arrive at a device.
   case arrive(device: Int, salt: UInt64)
   /// A new device joins.
   case join(device: Int)
@@ -27,22 +27,22 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   case copy(device: Int, to: Int, isElsewhere: Bool)
   /// The file of a store is moved on its machine.
   case move(device: Int)
-  /// A copy of the file is put aside.
+  /// The file of a store is backed up.
   case backUp(device: Int)
-  /// The copy is put back in its place.
+  /// The file is restored from the backup.
   case restore(device: Int)
-  /// Everything that a machine has is as it was at its last backup.
+  /// The whole machine is restored to the state of its last backup.
   case rollBack(device: Int)
   /// A device uploads the whole store.
   case upload(device: Int)
-  /// A device clears away what nobody needs.
+  /// A device vacuums: it removes files that no device needs.
   case vacuum(device: Int)
   /// A device retires another.
   case retire(device: Int, other: Int, Retirement)
-  /// Days pass, in which only this device synchronizes; then it retires whom
-  /// it has not seen for long, if it is to.
+  /// Days pass in which only this device synchronizes. Then it retires devices
+  /// that it has not seen for long, if `retires` is set.
   case absence(device: Int, days: Int, retires: Bool)
-  /// A device begins the document anew.
+  /// A device resets the document.
   case reset(device: Int)
   /// A device leaves.
   case leave(device: Int)
@@ -96,9 +96,9 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Which kinds of steps histories have.
+/// The kinds of steps that histories may have.
 public struct LifeFeatures: OptionSet, Hashable, Sendable {
-  /// One bit for each.
+  /// One bit for each kind.
   public let rawValue: Int
   /// Wraps bits.
   public init(rawValue: Int) { self.rawValue = rawValue }
@@ -109,17 +109,17 @@ public struct LifeFeatures: OptionSet, Hashable, Sendable {
   public static let copies = Self(rawValue: 1 << 1)
   /// Stores and whole machines are restored from backups.
   public static let restores = Self(rawValue: 1 << 2)
-  /// Whole stores are uploaded, and files cleared away, at any time.
+  /// Whole stores are uploaded, and files are removed, at any time.
   public static let housekeeping = Self(rawValue: 1 << 3)
   /// Devices are retired.
   public static let retirement = Self(rawValue: 1 << 4)
-  /// The document is begun anew.
+  /// The document is reset.
   public static let resets = Self(rawValue: 1 << 5)
   /// Clocks go wrong.
   public static let clocks = Self(rawValue: 1 << 6)
   /// Devices with rows join.
   public static let merges = Self(rawValue: 1 << 7)
-  /// Beside the tables that are always there are some that were made up.
+  /// Histories have random tables beside the fixed ones.
   public static let schemas = Self(rawValue: 1 << 8)
 
   /// All kinds.

@@ -6,8 +6,8 @@ import SyncStore
 
 /// The end of a life.
 extension LifeWorld {
-  /// Lets everything arrive and everybody synchronize until nothing moves.
-  /// Gives the number of rounds.
+  /// Lets everything arrive, and synchronizes all devices until nothing changes.
+  /// Returns the number of rounds.
   func settle() async throws -> Int {
     for device in devices.values { device.directory.isOpen = true }
     try await retireWhoIsNoMore()
@@ -34,9 +34,9 @@ extension LifeWorld {
     throw FleetFailure(.restless, "not at rest after \(limit) rounds")
   }
 
-  /// How often everybody has to synchronize until all folders were looked at
-  /// of which no marker tells: those of generations that are no more, and of
-  /// clients that are gone and that a device has never heard of.
+  /// The number of rounds until the devices have listed all folders
+  /// that no marker names: the folders of former generations, and of
+  /// former clients that a device does not know.
   private func roundsUntilEverythingWasLookedAt() throws -> Int {
     let generations = memory.items.keys.filter { $0.name.hasPrefix("generation.") }
     let authors = Set(
@@ -49,12 +49,12 @@ extension LifeWorld {
       return !authors.subtracting(known).isEmpty
     }
     guard generations.count > 1 || isUnknown else { return 1 }
-    // One in turn, the own two and two others beside those of clients.
+    // One folder a turn: the two own folders, and two others beside the clients' folders.
     return try devices.values.map { try $0.manager.store.vector().entries.count + 5 }.max() ?? 1
   }
 
-  /// Retires the members that no store is any more, as somebody does in time:
-  /// their states were restored over.
+  /// Retires the members without a store, as a user does in time: a
+  /// backup has replaced their states.
   private func retireWhoIsNoMore() async throws {
     let all = devices.values.sorted { $0.number < $1.number }
     for _ in 0..<2 { for device in all { _ = try await synchronize(device) } }
@@ -71,7 +71,7 @@ extension LifeWorld {
     }
   }
 
-  /// A device that joins when everything is over.
+  /// Lets a device join at the end.
   func joinAtTheEnd() async throws -> LifeDevice {
     let device = try await join(LifePlan.maximum + 1)
     device.directory.isOpen = true

@@ -12,16 +12,16 @@ final class LifeWorld {
   let plan: LifePlan
   let memory: MemoryDirectory
   let ledger = LifeLedger()
-  /// Knows what the tables that were made up have to show.
+  /// Checks the rows of the random tables.
   private(set) var oracle: LifeOracle?
   private(set) var devices: [Int: LifeDevice] = [:]
   private(set) var syncs = 0
-  /// How many statements were accepted by the tables that were made up.
+  /// The number of accepted statements on the random tables.
   private(set) var statements = 0
   let folder: String
   private let random: FleetClock
   private var clocks: [Int: FleetClock] = [:]
-  /// What clocks show that have not gone wrong, about.
+  /// The approximate time of clocks that have not gone wrong.
   var time: Int64 = 1_700_000_000_000
   private var removed: Set<ClientIdentifier> = []
   private var machines = 0
@@ -88,7 +88,7 @@ final class LifeWorld {
     "\(tokenFolder(device.machine))/\(device.manager.binding.client).token"
   }
 
-  /// A store as it is before it is put under sync.
+  /// Makes a store before it is put under sync.
   private func makeStore(_ path: String, filledBy statements: [String]) throws -> FleetSQLite {
     let program = try FleetSQLite(path)
     for statement in LifeDevice.schema { try program.run(statement) }
@@ -105,7 +105,7 @@ final class LifeWorld {
     }
   }
 
-  /// A device that is new decides conflicts in its own way.
+  /// Adds a new device, with its own policies.
   private func add(_ device: LifeDevice) throws {
     let store = device.manager.store
     for (name, resolver) in RandomMerging.resolvers { store.setResolver(name, resolver) }
@@ -169,18 +169,18 @@ final class LifeWorld {
     }
   }
 
-  /// Synchronizes; what was edited before is published then.
+  /// Synchronizes; all earlier edits are published then.
   func synchronize(_ device: LifeDevice) async throws -> SyncReport {
     let edits = device.log
     let report = try await device.manager.synchronize()
     syncs += 1
-    // Of counters the document's stand where rows are merged.
+    // If rows are merged, the document's counters win.
     if report.rebootstrap?.merged != nil { ledger.isTallyUncertain = true }
     notePublished(edits, by: device)
     return report
   }
 
-  /// Notes that edits of a device are in the directory.
+  /// Records that edits of a device are in the directory.
   private func notePublished(_ edits: [Int], by device: LifeDevice) {
     let known = ledger.edits
     if removed.contains(device.manager.binding.client) {
@@ -221,15 +221,15 @@ final class LifeWorld {
     return device
   }
 
-  /// Joins with rows that were there before: some that nobody has, under
-  /// integer keys that others use as well, and some that the document has.
+  /// Joins with existing rows: some that no other device has, under
+  /// integer keys that other devices use as well, and some that the document has.
   private func joinMerging(_ number: Int, salt: UInt64) async throws {
     let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
     machines += 1
     let path = newPath(number)
     let program = try makeStore(path, filledBy: plan.rows(salt: salt))
     let prefersDocument = salt % 3 > 0
-    // Then the counter is set to what it is here.
+    // Then the counter is set to this store's value.
     if !prefersDocument { ledger.isTallyUncertain = true }
     var log: [Int] = []
     for count in 0..<Int(salt % 4) {
@@ -349,13 +349,13 @@ final class LifeWorld {
     } catch let error as SyncError
       where error.code == .clientUnknown || error.code == .clientMissing
     {
-      // Nobody has seen it yet, or it is retired.
+      // The device does not know the client yet, or the client is retired.
       return
     }
     notePublished(edits, by: device)
   }
 
-  /// Lets days pass for everybody.
+  /// Lets days pass for all devices.
   private func pass(_ days: Int, withOnly device: LifeDevice, retires: Bool) async throws {
     for _ in 0..<days {
       time += Self.day
@@ -369,7 +369,7 @@ final class LifeWorld {
   }
 
   private func reset(_ device: LifeDevice) async throws {
-    // What has not arrived is brought along by those who have it.
+    // Devices with edits that have not arrived bring them along.
     let edits = device.log
     try await device.manager.reset()
     notePublished(edits, by: device)
@@ -386,7 +386,7 @@ final class LifeWorld {
   }
 }
 
-/// Whoever was removed comes back.
+/// Rejoins if the device was removed.
 private struct Returning: SyncDelegate {
   func decide(_ question: SyncQuestion) async -> SyncDecision {
     question.possibleDecisions.contains(.rejoin) ? .rejoin : .stop

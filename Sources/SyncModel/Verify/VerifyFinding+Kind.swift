@@ -1,22 +1,22 @@
 extension VerifyFinding {
-  /// The kinds of findings. The raw values are stable: programs may go by
-  /// them. `Documentation/SharedDirectory.md` tabulates them.
+  /// The kinds of findings. The raw values are stable: programs may rely on
+  /// them. `Documentation/SharedDirectory.md` lists them.
   public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
     // Any file of a shared directory.
 
-    /// The bytes of a file are not those that were written.
+    /// The bytes of a file are not the bytes that its author wrote.
     case damaged
     /// A file ends too early.
     case truncated
     /// A file was written by a newer version of this software.
     case newerVersion
-    /// A file is none of ours, or of another type than its name says.
+    /// A file is not one of ours, or its type does not fit its name.
     case wrongType
-    /// A file is whole and is not the one that the hash in its name means.
+    /// A file is intact, and its hash is not the one in its name.
     case misnamed
-    /// What a file says of where it belongs is not where it is.
+    /// The header of a file names another place than the file's own.
     case misplaced
-    /// A file is whole and says something that its format does not allow.
+    /// A file is intact, and has content that its format does not allow.
     case malformed
     /// A file or a folder cannot be read.
     case unreadable
@@ -29,7 +29,7 @@ extension VerifyFinding {
     case conflictedCopy
     /// An unfinished file of another program.
     case temporaryFile
-    /// A file that the cloud holds and this device has not fetched.
+    /// A file that is in the cloud and that this device has not fetched.
     case placeholder
     /// An editor's backup.
     case backupFile
@@ -37,9 +37,9 @@ extension VerifyFinding {
     case hiddenFile
     /// A file that an operating system leaves in folders.
     case systemFile
-    /// One of our names, on something of another kind, such as a link.
+    /// An entry with one of our names and of another kind, such as a link.
     case wrongKind
-    /// A name of which nothing is known.
+    /// A name that is not known.
     case unknownName
 
     // The application, its clients and its documents.
@@ -50,48 +50,47 @@ extension VerifyFinding {
     case applicationRivals
     /// The directory belongs to another application.
     case applicationOther
-    /// A document belongs to a directory whose application file is not here.
+    /// A document belongs to a directory whose application file is missing here.
     case rootMissing
     /// A client has files and no description.
     case clientUndescribed
-    /// A document's folder holds neither a generation nor a tombstone.
+    /// A document's folder contains neither a generation nor a tombstone.
     case documentEmpty
     /// A generation has a folder, and the file that describes it is missing.
     case generationFileMissing
-    /// A generation's file is there, and its folder is missing.
+    /// A generation has a file, and its folder is missing.
     case generationFolderMissing
-    /// The file of the generation that a generation takes the place of is not
-    /// there.
+    /// A generation replaces another one whose file is missing.
     case generationPreviousMissing
-    /// A generation was deleted, and files of it are still there.
+    /// A generation was deleted, and some of its files still exist.
     case deletedNotCleared
 
     // Change sets.
 
     /// A change set is missing between others, or below them.
     case changeSetMissing
-    /// A change set is there that its author has given up.
+    /// A change set that its author has given up still exists.
     case changeSetNotCleared
     /// Two files claim the number of one change set.
     case changeSetClaimedTwice
-    /// A change set is whole, and no store can apply it.
+    /// A change set is intact, and no store can apply it.
     case changeSetRefused
     /// A change set does not continue the one before it.
     case chainBroken
-    /// A change set builds on one that is nowhere.
+    /// A change set depends on a change set that does not exist.
     case dependencyMissing
-    /// A change set builds on another content of a change set than is there.
+    /// A change set depends on a change set with other content than the existing one.
     case dependencyDiffers
 
     // Segments.
 
-    /// What a segment says of its change sets is not what it holds.
+    /// The index of a segment does not fit its change sets.
     case segmentIndex
-    /// Two segments hold some of the same change sets, and neither holds all
+    /// Two segments contain some of the same change sets, and neither contains all
     /// of the other's.
     case segmentOverlap
-    /// A segment holds another content of a change set than its loose file,
-    /// or than another segment.
+    /// A segment contains a change set with other content than its own file
+    /// or another segment.
     case segmentDiffers
 
     // Commands.
@@ -105,48 +104,48 @@ extension VerifyFinding {
 
     // Markers.
 
-    /// A marker announces change sets or commands that are not there.
+    /// A marker announces change sets or commands that do not exist.
     case markerAhead
-    /// A marker announces change sets, and none of its client is there.
+    /// A marker announces change sets, and its client has none.
     case markerWithoutFiles
-    /// Two markers of a client have one revision.
+    /// Two markers of a client have the same revision.
     case markerClaimedTwice
-    /// A marker names another content of a file than is there.
+    /// A marker names another hash than that of the existing file.
     case markerDiffers
-    /// A marker says that more of a client was applied than that client has
+    /// A marker lists more change sets of a client as applied than that client has
     /// published.
     case markerAppliedBeyond
-    /// A whole store that a marker lists is not there.
+    /// A whole store that a marker lists is missing.
     case markerWholeStoreMissing
-    /// A segment that a marker lists is not there.
+    /// A segment that a marker lists is missing.
     case markerSegmentMissing
 
     // Whole stores.
 
     /// The database in a whole store is damaged.
     case wholeStoreDamaged
-    /// The schema in a whole store is not the one that it names.
+    /// The schema in a whole store is not the one that its header names.
     case wholeStoreSchema
-    /// A whole store contains other change sets than it says.
+    /// A whole store contains other change sets than its header lists.
     case wholeStoreVector
-    /// A whole store contains more of a client than that has published.
+    /// A whole store contains more change sets of a client than the client has published.
     case wholeStoreAhead
-    /// A whole store holds what belongs to one device alone.
+    /// A whole store contains data that belongs to one device alone.
     case wholeStorePrivate
-    /// No whole store that is whole contains what was cleared away.
+    /// No intact whole store contains the change sets that were removed.
     case nobodyCanJoin
 
     // A store.
 
     /// SQLite finds the database damaged.
     case databaseDamaged
-    /// Rows refer to rows that are not there.
+    /// Rows refer to rows that do not exist.
     case foreignKeysBroken
     /// Rows break a condition of their table.
     case constraintsBroken
     /// The application has a schema that cannot be synchronized.
     case schemaUnsuitable
-    /// Tables of the bookkeeping are missing, or other than they should be.
+    /// Tables of the bookkeeping are missing or wrong.
     case bookkeepingDamaged
     /// The bookkeeping was written by a newer version of this software.
     case bookkeepingNewer
@@ -158,49 +157,49 @@ extension VerifyFinding {
     case rowMissing
     /// A row has NULL in its key, and so stays on its device.
     case rowWithoutKey
-    /// A row is in its table, and the bookkeeping says that it is deleted.
+    /// A row is in its table, and is deleted according to the bookkeeping.
     case rowDeleted
-    /// A row has no identity of its own, or shares it with another.
+    /// A row has no valid identity, or shares it with another row.
     case identityAmbiguous
-    /// An identity is kept for a row that is nowhere.
+    /// An identity is stored for a row that does not exist.
     case identityOrphaned
-    /// What is remembered of when rows were edited cannot be read.
+    /// The stored stamps of rows cannot be read.
     case stampsDamaged
-    /// A row that is kept and not shown cannot be read.
+    /// A parked row cannot be read.
     case keptRowDamaged
-    /// What a kept row is to be found by is not what it says.
+    /// The references and values by which a stored row is found do not fit the row.
     case keptRowInconsistent
-    /// What is shown is not what follows from what is known.
+    /// A table shows something else than follows from the merged state.
     case shownDiffers
-    /// A change set that this store made is not as it was sealed, or does not
+    /// A change set of this store has changed since it was sealed, or does not
     /// continue the one before it.
     case outboxDamaged
-    /// A change set that waits in this store is not as it came.
+    /// A change set that waits in this store has changed since it arrived.
     case inboxDamaged
     /// An entry of the conflict journal cannot be read.
     case journalDamaged
-    /// Something that the store remembers of the directory cannot be read.
+    /// A record about the directory in the store cannot be read.
     case recordDamaged
     /// The store may have been copied, moved or restored.
     case storeMoved
 
-    // A store against its directory.
+    // A store compared with its directory.
 
-    /// The shared directory is not there.
+    /// The shared directory is away.
     case directoryAway
-    /// What the store is bound to is not in the directory, or no longer
+    /// The document or generation of the store is not in the directory, or no longer
     /// counts.
     case bindingMissing
     /// A file that this store has published is not in the directory.
     case ownFileMissing
-    /// The directory knows more of this client than the store.
+    /// The directory has files of this client that the store has not made.
     case storeBehind
-    /// The client that the store is was retired or removed.
+    /// The store's client was retired or removed.
     case storeRetired
-    /// The store has applied another content of a change set than is there.
+    /// The store has applied a change set with other content than the existing one.
     case appliedDiffers
-    /// The store has applied more of a client than the directory has ever
-    /// had.
+    /// The store has applied more change sets of a client than the client has published
+    /// in the directory.
     case directoryBehind
   }
 }

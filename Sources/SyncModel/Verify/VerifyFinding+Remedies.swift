@@ -1,5 +1,5 @@
 extension VerifyFinding.Kind {
-  /// How grave findings of this kind usually are.
+  /// The usual severity of findings of this kind.
   public var severity: VerifyFinding.Severity {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,

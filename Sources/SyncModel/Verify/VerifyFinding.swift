@@ -2,13 +2,12 @@
 public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertible {
   /// How grave it is.
   public enum Severity: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
-    /// Worth knowing; nothing is hindered by it.
+    /// Worth knowing; it prevents nothing.
     case note
-    /// Something is not there yet, or cannot be used yet. It may come by
-    /// itself; if it stays, the remedy says what to do.
+    /// Something is missing, or cannot be used yet. It may arrive by
+    /// itself; if not, follow the remedy.
     case waiting
-    /// A rule is broken. It does not mend itself without what the remedy
-    /// says.
+    /// A rule is broken. Only the remedy mends it.
     case error
 
     /// Order of gravity.
@@ -23,7 +22,7 @@ public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertibl
     }
   }
 
-  /// What kind of thing it is.
+  /// The kind of finding.
   public var kind: Kind
   /// How grave it is.
   public var severity: Severity
@@ -40,7 +39,7 @@ public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertibl
   /// What exactly was found, for the developer.
   public var detail: String?
 
-  /// A finding with the severity and the remedy that are usual for its kind,
+  /// Creates a finding; severity and remedy are those usual for its kind
   /// unless given.
   public init(
     _ kind: Kind, path: String? = nil, table: SQLName? = nil, _ message: String,

@@ -1,7 +1,6 @@
-/// What verifying has looked at and found.
+/// The result of verifying: the extent of the check, and its findings.
 public struct VerifyReport: Hashable, Sendable, Codable {
-  /// What was found, in order of gravity, the gravest first, then of path or
-  /// table.
+  /// The findings, the gravest first, then in order of path or table.
   public var findings: [VerifyFinding] = []
   /// How many files of a shared directory were read.
   public var fileCount = 0
@@ -9,7 +8,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
   public var byteCount = 0
   /// How many rows of a store were compared with the bookkeeping.
   public var rowCount = 0
-  /// What was not looked at, and why, a sentence each.
+  /// The parts that were not checked, and why, a sentence each.
   public var leftOut: [String] = []
 
   /// A report of nothing.
@@ -18,7 +17,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
   /// The gravest severity; `nil` if nothing was found.
   public var severity: VerifyFinding.Severity? { findings.map(\.severity).max() }
 
-  /// Adds what another part of the work has found.
+  /// Adds the results of another part of the work.
   public mutating func add(_ other: VerifyReport) {
     findings += other.findings
     fileCount += other.fileCount

@@ -4,14 +4,14 @@ import GRDB
 import SyncDirectory
 import SyncStore
 
-/// One device of the demo: a database, and whoever edits it.
+/// One device of the demo: a database, and a program that edits it.
 struct DemoDevice {
-  /// What it is called.
+  /// The name of the device.
   let name: String
   /// The database file.
   let store: String
 
-  /// Runs SQL as any program would: a plain connection that knows nothing of
+  /// Runs SQL as any program would: on a plain connection that knows nothing of
   /// syncing.
   func run(_ statements: [String]) throws {
     try withConnection { queue in
@@ -45,14 +45,14 @@ struct DemoDevice {
     try await withManager(store, directory: nil) { try await $0.synchronize() }
   }
 
-  /// The digest of what it shows.
+  /// The digest of the rows that it shows.
   func digest() async throws -> StoreDigest {
     try await withManager(store, directory: nil) { try $0.store.digest() }
   }
 
   private func withConnection<Result>(_ body: (DatabaseQueue) throws -> Result) throws -> Result {
     var configuration = Configuration()
-    // As in the sqlite3 shell, where they are off until asked for.
+    // As in the sqlite3 shell, where they are off by default.
     configuration.foreignKeysEnabled = false
     let queue = try DatabaseQueue(path: store, configuration: configuration)
     let result: Result

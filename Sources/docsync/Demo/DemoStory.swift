@@ -38,7 +38,7 @@ struct DemoStory {
     tree = DemoTree(FolderDirectory(root: folder + "/shared"))
   }
 
-  /// Tells it; gives what the devices show at the end.
+  /// Tells the story; returns what the devices show at the end.
   mutating func tell() async throws -> [Demo.Device] {
     for name in devices.map(\.name) + ["shared"] {
       try FileManager.default.createDirectory(
@@ -167,7 +167,7 @@ struct DemoStory {
 
   private func command(_ words: String) { console.say("   $ docsync \(words)") }
 
-  /// Runs SQL on a device, and shows it as it was typed.
+  /// Runs SQL on a device, and shows it as if it were typed.
   private func type(_ device: DemoDevice, _ statements: [String]) throws {
     for statement in statements {
       let lines = (statement + ";").split(separator: "\n").map(String.init)

@@ -15,14 +15,14 @@ struct DemoTree {
     names[client.description] = name
   }
 
-  /// What is there, the new files marked; `onlyNew` leaves out the others.
+  /// The files in the directory, the new ones marked; `onlyNew` leaves out the others.
   mutating func lines(onlyNew: Bool = false) throws -> [String] {
     var lines: [String] = []
     _ = try append(.root, depth: 0, onlyNew: onlyNew, to: &lines)
     return lines
   }
 
-  /// Appends a folder's content; tells whether anything of it is shown.
+  /// Appends a folder's content; returns whether any of it is shown.
   private mutating func append(
     _ folder: RelativePath, depth: Int, onlyNew: Bool, to lines: inout [String]
   ) throws -> Bool {
@@ -47,7 +47,7 @@ struct DemoTree {
     return isShown
   }
 
-  /// Numbers as numbers, so that 10 comes after 9.
+  /// Compares numbers as numbers, so that 10 comes after 9.
   private static func comes(_ left: String, before right: String) -> Bool {
     func key(_ name: String) -> (Int, String) {
       (name.split(separator: ".").first.flatMap { Int($0) } ?? 0, name)

@@ -10,17 +10,17 @@ import Synchronization
   import Darwin
 #endif
 
-/// How commands that destroy something are allowed to.
+/// The confirmation of commands that destroy something.
 struct ConfirmationOptions: ParsableArguments {
   @Flag(help: "Do not ask. Needed where there is no terminal to ask on, and with --json.")
   var yes = false
 
-  /// Returns once it is allowed; otherwise nothing may be changed.
+  /// Returns once the user allows it; throws otherwise, and the caller changes nothing.
   ///
   /// - Parameters:
   ///   - question: What will be done, as a sentence.
-  ///   - lines: What exactly will go, and what stays.
-  ///   - path: What it is about.
+  ///   - lines: What exactly will be removed, and what stays.
+  ///   - path: The file or folder concerned.
   func ask(
     _ question: String, _ lines: [String], path: String?, _ console: Console
   ) async throws {
@@ -41,12 +41,12 @@ struct ConfirmationOptions: ParsableArguments {
 
   private static let code = "confirmationNeeded"
 
-  /// Whether there is a terminal on which a question can be answered.
+  /// Whether there is a terminal on which the user can answer a question.
   static func canAsk(_ console: Console) -> Bool {
     !console.isJSON && isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
   }
 
-  /// A line of what is typed; `nil` at the end. Cancelling the task ends the
+  /// The next line that the user types; `nil` at the end. Cancelling the task ends the
   /// wait.
   static func line() async throws -> String? {
     let reader = LineReader()

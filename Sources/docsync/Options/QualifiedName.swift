@@ -1,9 +1,9 @@
 import SyncModel
 
-/// A table, or a column of it, as it is named on the command line:
+/// A table, or a column of it, as the command line names it:
 /// `TABLE` or `TABLE.COLUMN`.
 ///
-/// A name that holds a dot, a comma or an equals sign is put in double
+/// A name that contains a dot, a comma or an equals sign is put in double
 /// quotes, as in SQL; a double quote within is doubled.
 struct QualifiedName: Hashable, Sendable {
   var table: SQLName
@@ -24,7 +24,7 @@ extension Substring {
   /// Takes a name, quoted or up to the next separator; `nil` if there is
   /// none.
   mutating func takeName() -> SQLName? {
-    // A combining mark would make another character of a sign before it.
+    // Unicode scalars, since a combining mark changes the character before it.
     guard take("\"") else {
       let name = Substring(unicodeScalars.prefix { !".,=\"".unicodeScalars.contains($0) })
       unicodeScalars.removeFirst(name.unicodeScalars.count)

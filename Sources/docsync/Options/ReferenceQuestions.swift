@@ -1,16 +1,16 @@
 import SyncModel
 import SyncStore
 
-/// Asks, before a database is put under sync, what the columns hold that look
-/// like references and are not declared as such.
+/// Asks, before a database is put under sync, whether columns that look like
+/// references and are not declared as such are references.
 struct ReferenceQuestions {
   let store: String
   let references: [LikelyReference]
 
-  /// Gives those that are references; the others hold plain numbers.
+  /// Returns the columns that are references; the others contain plain numbers.
   ///
-  /// Throws ``Failure``, with nothing changed, where there is no terminal to
-  /// ask on or a question is left without an answer.
+  /// Throws ``Failure``, with nothing changed, if there is no terminal to
+  /// ask on or a question stays without an answer.
   func ask(_ console: Console) async throws -> [LikelyReference] {
     guard !references.isEmpty else { return [] }
     guard ConfirmationOptions.canAsk(console) else { throw refusal }
@@ -57,7 +57,7 @@ struct ReferenceQuestions {
 }
 
 extension LikelyReference {
-  /// Why it is taken for a reference.
+  /// The reason why the column looks like a reference.
   var evidence: String {
     valueCount == 0
       ? "named like a reference to \(parent)"

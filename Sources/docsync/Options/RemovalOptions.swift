@@ -3,7 +3,7 @@ import DocumentSync
 import SyncDirectory
 import SyncModel
 
-/// Where something is removed, and who does it.
+/// The directory in which something is removed, and the device that removes it.
 struct RemovalOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
   var directory: String
@@ -18,7 +18,7 @@ struct RemovalOptions: ParsableArguments {
       "What to call this device to the others (default: its host name).", valueName: "NAME"))
   var client: String?
 
-  /// The way in.
+  /// The manager of the directory.
   var manager: ApplicationSyncManager {
     ApplicationSyncManager(
       directory: FolderDirectory(root: directory), applicationIdentifier: application)
@@ -26,10 +26,10 @@ struct RemovalOptions: ParsableArguments {
 }
 
 extension RemovalReport {
-  /// How much it is: “3 files, 1.2 MB”.
+  /// The number and size of the files: “3 files, 1.2 MB”.
   var sizeText: String { "\(counted(fileCount, "file")), \(byteText(byteCount))" }
 
-  /// The files that stay, a line each, with a line before.
+  /// The files that stay, a line each, after a heading.
   var remainingLines: [String] {
     guard !remaining.isEmpty else { return [] }
     return [isPreview ? "these files are none of ours and will stay:" : "These files stayed:"]

@@ -2,7 +2,7 @@ import ArgumentParser
 import SyncModel
 import SyncStore
 
-/// What is synchronized, and how rows are told apart, as options.
+/// The options that choose what is synchronized, and how rows are told apart.
 struct SchemaOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -90,8 +90,8 @@ struct SchemaOptions: ParsableArguments {
     }
   }
 
-  /// `TABLE=primaryKey`, `TABLE=surrogate` or `TABLE=COLUMN,COLUMN`. Quoted,
-  /// the two words are columns.
+  /// `TABLE=primaryKey`, `TABLE=surrogate` or `TABLE=COLUMN,COLUMN`. In quotes,
+  /// the two words are names of columns.
   struct IdentityChoice: ExpressibleByArgument, Sendable {
     var table: SQLName
     var identity: StoreConfiguration.Identity
@@ -132,8 +132,8 @@ struct SchemaOptions: ParsableArguments {
     }
   }
 
-  /// Of the columns that look like references, those of which nothing was
-  /// said.
+  /// The columns that look like references and that the options do not
+  /// decide.
   func undecided(_ likely: [LikelyReference]) -> [LikelyReference] {
     likely.filter { reference in
       !noReference.contains {
@@ -143,7 +143,7 @@ struct SchemaOptions: ParsableArguments {
     }
   }
 
-  /// What the store is told.
+  /// The configuration of the store.
   var configuration: StoreConfiguration {
     var configuration = StoreConfiguration()
     for exclusion in exclude {

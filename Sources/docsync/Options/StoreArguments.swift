@@ -3,14 +3,14 @@ import DocumentSync
 import Foundation
 import SyncDirectory
 
-/// A store that is under sync, and where its directory is.
+/// A store that is under sync, and the place of its directory.
 struct StoreArguments: ParsableArguments {
   @Argument(help: "The database file.")
   var store: String
 
   @OptionGroup var place: MovedDirectory
 
-  /// Opens the store, hands it to `body`, and closes it.
+  /// Opens the store, passes it to `body`, and closes it.
   func withManager<Result>(
     _ body: (DocumentSyncManager) async throws -> Result
   ) async throws -> Result {
@@ -18,7 +18,7 @@ struct StoreArguments: ParsableArguments {
   }
 }
 
-/// Where the shared directory is now.
+/// The present place of the shared directory.
 struct MovedDirectory: ParsableArguments {
   @Option(
     name: .customLong("directory"),
@@ -30,7 +30,7 @@ struct MovedDirectory: ParsableArguments {
   var directory: FolderDirectory? { path.map(FolderDirectory.init(root:)) }
 }
 
-/// Opens a store, hands it to `body`, and closes it, whatever happens.
+/// Opens a store, passes it to `body`, and closes it in any case.
 func withManager<Result>(
   _ store: String, directory: FolderDirectory?,
   _ body: (DocumentSyncManager) async throws -> Result
@@ -47,7 +47,7 @@ func withManager<Result>(
   return result
 }
 
-/// The identifier of a document that none was given for: the name of the
+/// The default identifier of a document: the name of the
 /// file without its extension.
 func defaultDocument(for store: String) -> String {
   let name = (store as NSString).lastPathComponent

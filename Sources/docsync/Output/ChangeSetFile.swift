@@ -2,7 +2,7 @@ import DocumentSync
 import SyncDirectory
 import SyncModel
 
-/// A change set that was found: kept by the store that made it, or in the
+/// A change set that was found in the store that made it, or in the
 /// shared directory.
 struct ChangeSetFile {
   var changeSet: SyncChangeSet
@@ -15,7 +15,7 @@ struct ChangeSetFile {
     byteCount = bytes.count
   }
 
-  /// Finds what a reference names.
+  /// Finds the change set that a reference names.
   static func find(
     _ reference: ChangeSetReference, of manager: DocumentSyncManager
   ) throws -> ChangeSetFile {
@@ -62,8 +62,8 @@ struct ChangeSetFile {
     return client
   }
 
-  /// Reads a change set of another client from the directory. What claims
-  /// the number and does not check out is passed over.
+  /// Reads a change set of a client from the directory. Skips files that
+  /// claim the number and are not valid.
   private static func read(
     _ number: UInt64, by client: ClientIdentifier, of manager: DocumentSyncManager
   ) throws -> ChangeSetFile {

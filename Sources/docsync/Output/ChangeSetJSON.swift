@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A change set as it is printed with `--json`.
+/// A change set, as printed with `--json`.
 struct ChangeSetJSON: Encodable, Sendable {
   /// The changes to one table.
   struct Table: Encodable, Sendable {
@@ -13,16 +13,16 @@ struct ChangeSetJSON: Encodable, Sendable {
   struct Row: Encodable, Sendable {
     /// `insert`, `update` or `delete`.
     var action: String
-    /// The identity in hexadecimal digits; only where rows have one beside
+    /// The identity in hexadecimal digits; only if rows have one beside
     /// their key.
     var identity: String?
-    /// The key's values; on another device an integer key may be another.
+    /// The key's values; an integer key may differ on another device.
     var key: NamedValues<ValueJSON>
     /// The columns that changed.
     var values: NamedValues<ValueJSON>
     /// When the row was changed, in milliseconds since 1970.
     var milliseconds: Int64
-    /// For a row whose key was changed, its new identity.
+    /// The new identity, if the row's key was changed.
     var movedTo: String?
   }
 
@@ -81,8 +81,8 @@ struct ChangeSetJSON: Encodable, Sendable {
   }
 }
 
-/// A value in JSON: numbers, text and null are themselves; what JSON cannot
-/// say is an object with one key.
+/// A value in JSON: numbers, text and null are themselves; other values
+/// are an object with one key.
 struct ValueJSON: Encodable, Sendable {
   var value: Value
 
@@ -106,7 +106,7 @@ struct ValueJSON: Encodable, Sendable {
     }
   }
 
-  /// The value for people, as SQL would write it, cut where it is long.
+  /// The value for people, as SQL would write it, cut if it is long.
   var text: String {
     switch value {
     case .null: "NULL"

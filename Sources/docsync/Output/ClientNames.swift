@@ -1,7 +1,7 @@
 import DocumentSync
 import SyncModel
 
-/// What to call clients: what they call themselves, and enough of the
+/// The names of clients: the names that they gave themselves, and enough of the
 /// identifier to tell them apart.
 struct ClientNames {
   private static let length = 6
@@ -13,7 +13,7 @@ struct ClientNames {
     self.names = names
   }
 
-  /// The names that are in the directory; without it, only the own one.
+  /// The names from the directory; if it cannot be read, only this device's name.
   init(_ manager: DocumentSyncManager) async {
     let binding = manager.binding
     var names = [binding.client: binding.clientDescription]
@@ -24,7 +24,7 @@ struct ClientNames {
         names[client.client] = client.description
       }
     } catch {
-      // The identifiers will do: names only make them easier to read.
+      // The identifiers suffice: names only make them easier to read.
     }
     self.init(own: binding.client, names: names)
   }
@@ -43,7 +43,7 @@ struct ClientNames {
     return name(client).map { "\($0) (\(short))" } ?? short
   }
 
-  /// What “docsync show” takes for a change set.
+  /// The text that names a change set in “docsync show”.
   func reference(_ client: ClientIdentifier, _ number: UInt64) -> String {
     client == own ? "\(number)" : "\(Self.short(client))/\(number)"
   }

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A conflict of the journal, as it is printed.
+/// A conflict of the journal, as printed.
 struct ConflictJSON: Encodable, Sendable {
   /// One of the two sides.
   struct Side: Encodable, Sendable {
@@ -8,7 +8,7 @@ struct ConflictJSON: Encodable, Sendable {
     var clientName: String?
     /// When it was edited, in milliseconds since 1970.
     var milliseconds: Int64?
-    /// The values by column; none for a deletion, or where there is no such
+    /// The values by column; `nil` for a deletion, or if there is no such
     /// side.
     var values: NamedValues<ValueJSON>?
 

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Writes what a command has to say: results to standard output, errors to
+/// Writes the output of a command: results to standard output, errors to
 /// standard error, or one JSON object to standard output.
 ///
 /// Names, paths and values come from other devices and other programs.
-/// Whatever they hold, it reaches a terminal as text: see
+/// Whatever they contain, it reaches a terminal as text: see
 /// ``printable(_:)``.
 struct Console: Sendable {
-  /// Whether nothing but one JSON object may go to standard output.
+  /// Whether only one JSON object may go to standard output.
   var isJSON: Bool
 
   /// Writes a line for people, unless JSON was asked for.
@@ -16,7 +16,7 @@ struct Console: Sendable {
     write(text + "\n", to: .standardOutput)
   }
 
-  /// Shows what a command did.
+  /// Shows the result of a command.
   func show(_ outcome: Outcome) {
     if isJSON {
       emit(outcome.json)
@@ -34,14 +34,13 @@ struct Console: Sendable {
     }
   }
 
-  /// Shows a failure, or something to be noticed, that does not end the
-  /// command.
+  /// Shows a failure or a note that does not end the command.
   func note(_ text: String) {
     guard !isJSON else { return }
     write(text + "\n", to: .standardError)
   }
 
-  /// Writes a question, with no line's end.
+  /// Writes a question, without a newline.
   func ask(_ text: String) { write(text, to: .standardError) }
 
   private func emit(_ value: any Encodable) {
@@ -56,9 +55,9 @@ struct Console: Sendable {
     }
   }
 
-  /// JSON in which everything that is not safe to show is written as
+  /// JSON in which all characters that are not safe to show are written like
   /// `\\u001b`. The encoder does so for the first 32 characters alone. Outside
-  /// of strings there are none but the ends of lines.
+  /// strings there are no such characters except newlines.
   private static func escapingInvisible(_ json: String) -> String {
     var result = String.UnicodeScalarView()
     for scalar in json.unicodeScalars {
@@ -81,7 +80,7 @@ struct Console: Sendable {
       let text = isSafe ? text : printableLines(text)
       try handle.write(contentsOf: Data(text.utf8))
     } catch {
-      // To a pipe whose reader has left there is nothing to say.
+      // The reader of a pipe may have ended.
       let sentence = "docsync: the output could not be written: \(error.localizedDescription)\n"
       if handle !== FileHandle.standardError { write(sentence, to: .standardError) }
       exit(ExitStatus.failed.rawValue)

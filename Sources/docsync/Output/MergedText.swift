@@ -1,7 +1,7 @@
 import SyncStore
 
 extension MergedRows {
-  /// What became of the rows, as sentences.
+  /// The outcome of the merge, as sentences.
   var lines: [String] {
     var lines = [
       "Of its rows, \(insertedRows) were new, \(equalRows) the same, and \(differingRows) had "

@@ -1,24 +1,24 @@
 import SyncModel
 
-/// Values by the names of tables or columns, as an object of JSON.
+/// Values by the names of tables or columns, as a JSON object.
 struct NamedValues<Element: Encodable & Sendable>: Encodable, Sendable {
-  /// In order of name.
+  /// The values in order of name.
   let values: [(key: SQLName, value: Element)]
 
-  /// Of values for one name the first counts.
+  /// Uses the first value if a name occurs twice.
   init(_ values: some Sequence<(key: SQLName, value: Element)>) {
     self.init(pairs: values.map { ($0.key, $0.value) })
   }
 
-  /// Of values for one name the first counts.
+  /// Uses the first value if a name occurs twice.
   init(_ values: [(SQLName, Element)]) { self.init(pairs: values) }
 
   private init(pairs: [(SQLName, Element)]) {
     values = Dictionary(pairs, uniquingKeysWith: { first, _ in first }).sorted { $0.key < $1.key }
   }
 
-  /// Each name is a key as it is, unless it would be taken for another's: then
-  /// its bytes stand for it (``SQLName/codingKey``).
+  /// Writes each name as the key, unless a reader would confuse it with another name:
+  /// then its bytes are the key (``SQLName/codingKey``).
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     var taken: Set<String> = []

@@ -1,7 +1,7 @@
 import SyncModel
 import SyncStore
 
-/// A column that looks like a reference, as it is shown.
+/// A column that looks like a reference, as shown.
 struct LikelyReferenceJSON: Encodable, Sendable {
   var table: SQLName
   var column: SQLName
@@ -17,7 +17,7 @@ struct LikelyReferenceJSON: Encodable, Sendable {
     matchCount = reference.matchCount
   }
 
-  /// For people: the column, the table, and why.
+  /// The cells of a line for people: the column, the table, and the reason.
   var cells: [String] {
     [
       printable("\(table).\(column) → \(parent)"),
@@ -26,7 +26,7 @@ struct LikelyReferenceJSON: Encodable, Sendable {
   }
 }
 
-/// What may not mean the same on several devices, as it is shown.
+/// A hint to a column whose values may differ in meaning between devices, as shown.
 struct SchemaHintJSON: Encodable, Sendable {
   var kind: SchemaHint.Kind
   var table: SQLName
@@ -40,7 +40,7 @@ struct SchemaHintJSON: Encodable, Sendable {
     counted = hint.counted
   }
 
-  /// For people.
+  /// The hint as a sentence for people.
   var sentence: String {
     let name = printable("\(table).\(column)")
     return switch kind {

@@ -11,20 +11,20 @@ import Synchronization
   import Darwin
 #endif
 
-/// One line on standard error that tells how far an operation has come; only
-/// where that is a terminal, and never with `--json`: both may be the same
+/// One line on standard error that shows the progress of an operation; only
+/// if that is a terminal, and never with `--json`: both may be the same
 /// terminal.
 final class ProgressBar {
   private static let width = 24
   private static let interval = DispatchTimeInterval.milliseconds(100)
 
-  /// What is known, and what is on the screen.
+  /// The latest progress, and the progress on the screen.
   private final class State: Sendable {
     private let values = Mutex<(latest: SyncProgress?, shown: SyncProgress?)>((nil, nil))
 
     func note(_ progress: SyncProgress) { values.withLock { $0.latest = progress } }
 
-    /// Draws what has changed since the last time.
+    /// Draws the line if the progress has changed since the last time.
     func draw() {
       values.withLock { values in
         guard let latest = values.latest, latest != values.shown, latest.phase != .finished else {
@@ -35,7 +35,7 @@ final class ProgressBar {
       }
     }
 
-    /// Takes the line away, and draws no more.
+    /// Removes the line, and draws no more.
     func clear() {
       values.withLock { values in
         if values.shown != nil { ProgressBar.write("\r\u{1B}[K") }
@@ -50,7 +50,7 @@ final class ProgressBar {
   init(on console: Console) {
     guard !console.isJSON, isatty(STDERR_FILENO) == 1 else { return }
     let timer = DispatchSource.makeTimerSource(queue: .global())
-    // What takes no time needs no bar.
+    // A short operation needs no bar.
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)
     timer.setEventHandler { [state] in state.draw() }
     timer.resume()
@@ -59,13 +59,13 @@ final class ProgressBar {
 
   deinit { timer?.cancel() }
 
-  /// What to give to an operation; `nil` where nobody would see it.
+  /// The handler to give to an operation; `nil` if no bar is drawn.
   var handler: SyncProgressHandler? {
     guard timer != nil else { return nil }
     return { [state] in state.note($0) }
   }
 
-  /// Takes the line away again, once the operation has ended.
+  /// Removes the line, once the operation has ended.
   func clear() {
     timer?.cancel()
     state.clear()
@@ -86,7 +86,7 @@ final class ProgressBar {
         "\(byteText(progress.completedBytes)) of \(byteText(progress.totalBytes))")
     } else if progress.totalCount > 0 {
       parts.append("\(progress.completedCount) of \(progress.totalCount)")
-      // How many there will be is not known.
+      // The number of bytes in total is not known.
       if progress.completedBytes > 0 { parts.append("(\(byteText(progress.completedBytes)))") }
     }
     return parts.joined(separator: " ")

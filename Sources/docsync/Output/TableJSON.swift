@@ -1,12 +1,12 @@
 import SyncModel
 import SyncStore
 
-/// A synchronized table, as it is shown.
+/// A synchronized table, as shown.
 struct TableJSON: Encodable, Sendable {
   var name: SQLName
   /// `primaryKey`, `surrogate` or `columns`.
   var identity: String
-  /// The columns of the last kind.
+  /// The columns that identify rows, if `identity` is `columns`.
   var columns: [SQLName]
   var excludedColumns: [SQLName]
 
@@ -29,7 +29,7 @@ struct TableJSON: Encodable, Sendable {
     }
   }
 
-  /// Name, identity and what is excluded, as the cells of a line.
+  /// Name, identity and excluded columns, as the cells of a line.
   var cells: [String] {
     let excluded =
       excludedColumns.isEmpty ? "" : "; without " + excludedColumns.joined(separator: ", ")
@@ -37,7 +37,7 @@ struct TableJSON: Encodable, Sendable {
   }
 }
 
-/// A row that is kept and not shown.
+/// A parked row, as shown.
 struct ParkedJSON: Encodable, Sendable {
   var table: SQLName
   /// The identity in hexadecimal digits.
@@ -65,13 +65,12 @@ extension ParkedRow.Reason {
     }
   }
 
-  /// Whether someone may want to do something about it. An edit of a row
-  /// that is deleted, or goes with one, lost against the deletion: that is
-  /// decided.
+  /// Whether the user may want to act. An edit of a row that was deleted, or was
+  /// deleted with another row, lost against the deletion: that is decided.
   var isOpen: Bool { self != .deleted && self != .parentDeleted }
 }
 
-/// How many rows are parked, by table and reason, a line each.
+/// The numbers of parked rows by table and reason, a line each.
 func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
   let groups = Dictionary(grouping: rows) { [$0.table, SQLName($0.reason.text)] }
   return alignedLines(

@@ -23,7 +23,7 @@ func alignedLines(_ rows: [[String]], indent: Int = 0, gap: Int = 2) -> [String]
 /// A count with its noun: “1 row”, “2 rows”.
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
-/// A number of bytes as people say it.
+/// A number of bytes in a readable unit.
 func byteText(_ count: Int) -> String {
   var value = Double(count)
   for unit in ["bytes", "KB", "MB", "GB"] {
@@ -43,7 +43,7 @@ func timeText(_ milliseconds: Int64) -> String {
   return formatter.string(from: Date(timeIntervalSince1970: Double(milliseconds) / 1000))
 }
 
-/// A word as a shell takes it for one argument.
+/// A word in the form that a shell reads as one argument.
 func shellWord(_ text: String) -> String {
   let plain = text.utf8.allSatisfy { byte in
     UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
@@ -57,9 +57,9 @@ func shellWord(_ text: String) -> String {
 /// A name, made safe to show.
 func printable(_ name: SQLName) -> String { printable(name.text) }
 
-/// Text from elsewhere, made safe to show on one line: what could move the
-/// cursor, change the terminal, or turn the direction of the text is written
-/// as `\u{1b}`.
+/// Text from elsewhere, made safe to show on one line: characters that could move the
+/// cursor, change the terminal, or turn the direction of the text are written
+/// like `\u{1b}`.
 func printable(_ text: String) -> String { escaping(text) { $0.isUnsafeToShow } }
 
 /// As ``printable(_:)``, for text of several lines.
@@ -81,7 +81,7 @@ private func escaping(_ text: String, _ isUnsafe: (Unicode.Scalar) -> Bool) -> S
 }
 
 extension Unicode.Scalar {
-  /// Whether a terminal may do something else with it than show it: controls
+  /// Whether a terminal may act on it instead of showing it: controls
   /// of both sets, line separators, overrides and isolates of direction, and
   /// other invisible characters, apart from those that join letters and
   /// emoji.

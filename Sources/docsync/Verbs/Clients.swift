@@ -18,11 +18,11 @@ struct Clients: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String?
     var directory: String
-    /// The client that the store is.
+    /// The store's client.
     var own: String?
     var clients: [ClientDescription]
   }
@@ -81,7 +81,7 @@ struct Clients: Verb {
     }
   }
 
-  /// How far a client is behind the others, as far as its marker tells.
+  /// The number of change sets that a client lacks, according to its marker.
   private static func lag(_ client: ClientDescription) -> String {
     guard let lag = client.lag else { return "not readable yet" }
     return lag == 0 ? "has everything" : "lacks \(lag)"

@@ -29,7 +29,7 @@ struct Conflicts: Verb {
       Ends with 3 as long as questions are open.
       """)
 
-  /// What to do.
+  /// The actions of the command.
   enum Action: String, ExpressibleByArgument, CaseIterable {
     case list, show, resolve, restore, policy
   }
@@ -57,25 +57,25 @@ struct Conflicts: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json` by `list`.
+  /// The output of `list` with `--json`.
   struct List: Encodable, Sendable {
     var store: String
-    /// How many questions are open.
+    /// The number of open questions.
     var open: Int
-    /// What the journal has dropped to stay within its bound.
+    /// The entries that the journal has dropped to stay within its bound.
     var dropped: DroppedConflicts
     var conflicts: [ConflictJSON]
   }
 
-  /// What is printed with `--json` by `show`, `resolve` and `restore`.
+  /// The output of `show`, `resolve` and `restore` with `--json`.
   struct One: Encodable, Sendable {
     var store: String
-    /// How many questions are open.
+    /// The number of open questions.
     var open: Int
     var conflict: ConflictJSON
   }
 
-  /// What is printed with `--json` by `policy`.
+  /// The output of `policy` with `--json`.
   struct Policies: Encodable, Sendable {
     var store: String
     var policies: SyncPolicies
@@ -189,7 +189,7 @@ struct PolicyChoice: Sendable {
   var policy: ConflictPolicy?
 
   static func parse(_ text: String) throws -> PolicyChoice {
-    // A name in quotes may hold the sign; a policy never does.
+    // A name in quotes may contain the sign; a policy never does.
     let parts = text.split(separator: "=", omittingEmptySubsequences: false)
     let word = String(parts.last ?? "")
     let prefix = parts.dropLast().joined(separator: "=")

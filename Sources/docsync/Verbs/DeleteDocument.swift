@@ -22,7 +22,7 @@ struct DeleteDocument: Verb {
   @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var directory: String
     var removed: RemovalReport

@@ -15,9 +15,9 @@ struct Demo: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
-    /// Where everything is; `nil` once it was removed.
+    /// The directory of the demo; `nil` once it was removed.
     var directory: String?
     var devices: [Device]
     var isConverged: Bool
@@ -38,7 +38,7 @@ struct Demo: Verb {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("docsync-demo-" + UUID().uuidString.prefix(8).lowercased()).path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    // What is kept beside stores goes with the demo.
+    // State beside the stores is removed with the demo.
     setenv("XDG_STATE_HOME", folder + "/.state", 1)
     var story = DemoStory(folder: folder, isKept: keep, console: console)
     let devices: [Device]
@@ -49,7 +49,7 @@ struct Demo: Verb {
       throw error
     }
     let isConverged = Set(devices.map(\.visible)).count == 1
-    // What went wrong can be looked into.
+    // If the devices differ, the files stay, so that a developer can examine them.
     let isKept = keep || !isConverged
     if !isKept { try FileManager.default.removeItem(atPath: folder) }
     var text = isConverged ? "   Equal." : "   The digests differ: this is a fault of the program."

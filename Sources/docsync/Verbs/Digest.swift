@@ -16,7 +16,7 @@ struct Digest: Verb {
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var visible: String

@@ -17,11 +17,11 @@ struct Documents: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var directory: String
     var documents: [DocumentDescription]
-    /// Those of which nothing can be told.
+    /// The documents whose descriptions cannot be read.
     var unreadable: [UnreadableDocument]
   }
 

@@ -43,7 +43,7 @@ struct Init: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var directory: String
@@ -65,7 +65,7 @@ struct Init: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let document = document ?? defaultDocument(for: store)
     var configuration = schema.configuration
-    // A set-up that was interrupted has its plan in the store already.
+    // After an interrupted set-up the store contains its plan already.
     let plan =
       try LocalStore.isUnderSync(at: store) && !dryRun
       ? nil : try LocalStore.plan(at: store, configuration: configuration)

@@ -55,7 +55,7 @@ struct Join: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var directory: String
@@ -63,11 +63,11 @@ struct Join: Verb {
     var application: String
     var client: String
     var rowCount: Int
-    /// Where the file is that was replaced.
+    /// The new path of the file that was replaced.
     var backup: String?
-    /// What became of its rows.
+    /// The outcome of merging its rows.
     var merged: MergedRows?
-    /// What it was, if it was under sync and was replaced.
+    /// The store that it was, if it was under sync and was replaced.
     var replaced: ReplacedStore?
   }
 
@@ -115,7 +115,7 @@ struct Join: Verb {
 }
 
 extension ReplacedStore {
-  /// What became of what it had not sent.
+  /// The fate of the edits that it had not sent.
   fileprivate var line: String? {
     if let unreadable {
       return

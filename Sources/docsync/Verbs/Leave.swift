@@ -23,7 +23,7 @@ struct Leave: Verb {
   @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     /// Whether it was under sync before.
@@ -36,7 +36,7 @@ struct Leave: Verb {
     var lost: Loss?
   }
 
-  /// What goes with the bookkeeping.
+  /// The data that is removed with the bookkeeping.
   struct Loss: Encodable, Sendable {
     var parked: [ParkedJSON]
     var unknownRows: NamedValues<Int>
@@ -89,8 +89,8 @@ struct Leave: Verb {
     }
   }
 
-  /// Throws what keeps anything from being sent before anybody is asked, for
-  /// a document that is not there any more.
+  /// Throws the error of synchronizing before the user is asked, if the document was
+  /// deleted.
   private static func checkStanding(_ manager: DocumentSyncManager) async throws {
     switch try await manager.findStanding() {
     case .current, .outnumbered: break
@@ -98,7 +98,7 @@ struct Leave: Verb {
     }
   }
 
-  /// What will go, and what will be sent.
+  /// The data that will be removed, and the edits that will be sent.
   private static func lines(_ loss: RemovalLoss, abandons: Bool) -> [String] {
     var lines: [String] = []
     if loss.unsealedEdits > 0 || loss.unpublishedChangeSets > 0 {

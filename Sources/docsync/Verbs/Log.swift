@@ -14,7 +14,7 @@ struct Log: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var changeSets: [ChangeSet]

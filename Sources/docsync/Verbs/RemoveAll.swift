@@ -20,7 +20,7 @@ struct RemoveAll: Verb {
   @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var directory: String
     var removed: RemovalReport

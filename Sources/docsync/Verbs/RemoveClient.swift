@@ -23,7 +23,7 @@ struct RemoveClient: Verb {
   @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
@@ -72,7 +72,7 @@ struct RemoveClient: Verb {
     return lines
   }
 
-  /// The client of that identifier, beginning or name.
+  /// The client with that identifier, beginning of an identifier, or name.
   private static func choose(
     _ text: String, among clients: [ClientDescription], store: String
   ) throws -> ClientDescription {

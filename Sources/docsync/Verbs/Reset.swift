@@ -18,19 +18,19 @@ struct Reset: Verb {
   @OptionGroup var confirmation: ConfirmationOptions
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
     var generation: String
     var ordinal: Int
-    /// The devices that have to take it over.
+    /// The devices that have to take the new generation over.
     var clients: [ClientIdentifier]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      // One that was interrupted was allowed before.
+      // The user has already allowed a reset that was interrupted.
       var members: [ClientDescription] = []
       if try await manager.isSetUp() { members = try await confirm(manager, console) }
       let bar = ProgressBar(on: console)
@@ -53,7 +53,7 @@ struct Reset: Verb {
     }
   }
 
-  /// Asks; gives the devices that have to take it over.
+  /// Asks the user; returns the devices that have to take the new generation over.
   private func confirm(
     _ manager: DocumentSyncManager, _ console: Console
   ) async throws -> [ClientDescription] {
@@ -67,7 +67,7 @@ struct Reset: Verb {
     return members
   }
 
-  /// Who has to take it over, and what becomes of what is there.
+  /// The devices that have to take the new generation over, and the consequences of the reset.
   private func lines(
     _ manager: DocumentSyncManager, _ members: [ClientDescription]
   ) async throws -> [String] {
@@ -98,7 +98,7 @@ struct Reset: Verb {
           "\(whole): up to \(counted(contents.fileCount, "file")), \(byteText(contents.byteCount))")
       }
     } catch let error as SyncError {
-      // A reset is for a directory that is damaged, too.
+      // The directory may be damaged: a reset is for that, too.
       lines.append("\(whole); how much that is cannot be told: \(error.message)")
     }
     return lines + ["this device goes on as a new one; no row of this database changes"]

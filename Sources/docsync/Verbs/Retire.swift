@@ -27,7 +27,7 @@ struct Retire: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var retired: [ClientIdentifier]

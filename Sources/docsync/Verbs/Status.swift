@@ -13,7 +13,7 @@ struct Status: Verb {
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
@@ -30,10 +30,10 @@ struct Status: Verb {
     var parked: [ParkedJSON]
     var tables: [TableJSON]
     var leftOut: NamedValues<String>
-    /// Tables and columns that this store does not have and of which it keeps
-    /// what others say.
+    /// Tables and columns that this store does not have and whose values from other
+    /// devices it stores.
     var unknownNames: [SQLName]
-    /// Tables and columns that lost what they held.
+    /// Tables and columns that lost their values.
     var incompleteNames: [SQLName]
     var rowsWithoutKey: NamedValues<Int>
   }
@@ -42,7 +42,7 @@ struct Status: Verb {
   struct Waiting: Encodable, Sendable {
     var client: String
     var number: UInt64
-    /// Numbers by client that have to be applied before.
+    /// The numbers of the change sets that have to be applied before, by client.
     var missing: [String: UInt64]
   }
 

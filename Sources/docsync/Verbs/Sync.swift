@@ -37,14 +37,14 @@ struct Sync: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var stores: [Store] = []
     /// The first failure, if there was one.
     var error: Failure?
   }
 
-  /// One store of it.
+  /// The result of one store.
   struct Store: Encodable, Sendable {
     var store: String
     var document: String?
@@ -72,7 +72,7 @@ struct Sync: Verb {
         console.say(text)
       } catch {
         let failure = Failure(error)
-        // Whoever interrupts one means the rest as well.
+        // An interruption of one store stops the rest as well.
         guard stores.count > 1, failure.code != SyncError.Code.cancelled.rawValue else {
           throw failure
         }
@@ -99,7 +99,7 @@ struct Sync: Verb {
         : try await manager.synchronize(onProgress: bar.handler)
       bar.clear()
       let parked = try manager.store.status().parked
-      // Nothing was taken over, so that the generation is this store's own.
+      // This store took no generation over, so the new one is its own.
       let isRecreated =
         recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
       let done = Store(
@@ -153,7 +153,7 @@ struct Sync: Verb {
 
   private static let upToDate = "up to date"
 
-  /// What was done, a line for each kind of thing.
+  /// The results of a synchronization, one line or more for each kind of result.
   static func lines(_ report: SyncReport) -> [String] {
     var lines: [String] = []
     lines += report.incarnations.map(text)
@@ -240,7 +240,7 @@ struct Sync: Verb {
   }
 }
 
-/// What the options say to what a synchronization may ask.
+/// The answers of the options to the questions of a synchronization.
 private struct Answers: SyncDelegate {
   var recreates: Bool
   var merges: Bool

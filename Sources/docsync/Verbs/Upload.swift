@@ -10,7 +10,7 @@ struct Upload: Verb {
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
     var wholeStore: WholeStoreDescription

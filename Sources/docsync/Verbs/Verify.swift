@@ -23,7 +23,7 @@ struct Verify: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is printed with `--json`.
+  /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String?
     var directory: String?

@@ -139,7 +139,7 @@ struct DamagedDirectory {
     put(Array(content.prefix(Int(Double(content.count) * part))), at: path)
   }
 
-  /// Bytes of a file with a change before its own hash, which is made anew.
+  /// Bytes of a file with a change before its own hash, which is computed again.
   func resealed(_ bytes: [UInt8], _ change: (inout [UInt8]) -> Void) -> [UInt8] {
     var content = Array(bytes.dropLast(36))
     change(&content)

@@ -62,7 +62,7 @@ struct TestFleet {
       environment: environment)
   }
 
-  /// Synchronizes everyone in turn until nobody has anything to do.
+  /// Synchronizes all devices in turn until no device has anything to do.
   @discardableResult
   func settle(rounds: Int = 12) async throws -> Int {
     for round in 1...rounds {

@@ -45,7 +45,7 @@ final class HeardProgress: Sendable {
         parts[index].last.completedBytes <= progress.completedBytes,
         index == parts.count - 1 || !parts[index].isComplete
       else {
-        // A phase that begins anew has nothing of it done; else a count went
+        // A phase that begins again has nothing done yet; otherwise a count went
         // back.
         let goesBack =
           progress.phase == parts.last?.phase

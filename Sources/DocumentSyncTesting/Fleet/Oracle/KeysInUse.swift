@@ -1,11 +1,11 @@
 import SyncModel
 
 /// The rows of tables with integer keys that differ from device to device, by
-/// these keys: what a number in another table leads to.
+/// these keys. A number in another table leads to one of these rows.
 struct KeysInUse {
   private let schema: FleetSchema
   private let formerKeys: [SQLName: [Int64: RowIdentity]]
-  /// The local values of each row, those of its key first.
+  /// The local values of each row, the values of its key first.
   private(set) var rows: [SQLName: [Int64: [Value]]] = [:]
 
   /// - Parameters:
@@ -25,7 +25,7 @@ struct KeysInUse {
     }
   }
 
-  /// Whether a column of the row's key holds a number that no row has any more,
+  /// Whether a column of the row's key contains a number that no row has any more,
   /// as after a change with foreign keys off.
   func isFollowing(_ values: [Value], _ columns: [Int], _ table: FleetTable) -> Bool {
     zip(columns, values).contains { column, value in

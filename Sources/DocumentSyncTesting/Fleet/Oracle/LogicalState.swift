@@ -12,22 +12,22 @@ struct OracleKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   var description: String { "\(table) \(identity.shortDescription)" }
 }
 
-/// What change sets say of the rows, merged by the first part of
+/// The state of the rows after all change sets, merged by the first part of
 /// `Documentation/Merging.md` into plain dictionaries.
 ///
-/// Written apart from the product: of it only the decoder of change sets and
-/// the encoding of identities are used.
+/// Written separately from the product: it uses only the product's decoder of change
+/// sets and its encoding of identities.
 struct LogicalState: Sendable {
   struct Row: Hashable, Sendable {
     enum Existence: String, Hashable, Sendable { case unsaid, inserted, deleted }
 
     var existence = Existence.unsaid
     var existenceStamp: Stamp?
-    /// Of all older cells it is as if nothing had been said.
+    /// The stamp of the newest erase: older cells have no effect.
     var silence: Stamp?
-    /// Where the row lives on, whose key was changed.
+    /// The new identity of the row, if its key was changed.
     var moved: RowIdentity?
-    /// By name of column.
+    /// The cells by name of column.
     var cells: [SQLName: Cell] = [:]
     /// Whether edits win over deletions, and one has.
     var isRevived = false
@@ -39,23 +39,23 @@ struct LogicalState: Sendable {
   }
 
   struct Cell: Hashable, Sendable {
-    /// What it was set to.
+    /// The value that it was set to.
     var value: Value
     var stamp: Stamp
     var isCounter = false
-    /// What was added, by whom, since it was set with a stamp.
+    /// The sum that each client has added since the cell was set with a stamp.
     var added: [Stamp: [ClientIdentifier: Counter.Sum]] = [:]
   }
 
   private let schema: FleetSchema
-  /// How each table's key compares.
+  /// The collations of each table's key.
   private let collations: [SQLName: [KeyCollation]]
   private let origins: [SQLName: UInt64]
   private(set) var rows: [OracleKey: Row] = [:]
-  /// For each device the number of its last change set in here.
+  /// The number of each device's last merged change set.
   private(set) var vector: [ClientIdentifier: UInt64] = [:]
 
-  /// Rows that were there before syncing began.
+  /// Creates the state before any change set, with the rows from before syncing began.
   ///
   /// - Parameter origins: The first half of the identities of rows from before
   ///   syncing, for each table with surrogate keys.
@@ -79,7 +79,7 @@ struct LogicalState: Sendable {
     RowIdentity(bytes: Bits128(high: origins[table] ?? 0, low: UInt64(bitPattern: key)).bytes)
   }
 
-  /// Has a row hold other values, or be gone, as if that had been said instead of what was.
+  /// Gives a row other values, or deletes it, as if the change sets had contained this.
   mutating func overwrite(_ key: OracleKey, with values: [SQLName: Value]?) {
     let row = rows[key]
     guard let values else {
@@ -95,7 +95,7 @@ struct LogicalState: Sendable {
         }))
   }
 
-  /// Merges a change set. In which order they come makes no difference.
+  /// Merges a change set. The order of change sets makes no difference.
   mutating func merge(_ set: SyncChangeSet) {
     vector[set.header.client] = max(vector[set.header.client] ?? 0, set.header.number)
     for changes in set.tables { merge(changes, by: set.header.client) }
@@ -138,8 +138,8 @@ struct LogicalState: Sendable {
     }
   }
 
-  /// The same to a device of which the tables have only the columns of a schema: what was said of
-  /// others brings no row back there.
+  /// The state on a device whose tables have only the columns of a schema: edits of
+  /// other columns bring no row back there.
   func known(in schema: FleetSchema) -> LogicalState {
     var known = self
     for (key, row) in rows where row.isRevived {
@@ -166,7 +166,7 @@ extension LogicalState {
     schema.table(table)?.columns.contains { $0.name == column && $0.isCounter } ?? false
   }
 
-  /// Merges what was said of a counter; false if it is to be merged like any
+  /// Merges the value of a counter; false if the caller is to merge it like any
   /// other cell.
   private func merge(
     _ value: Value, at stamp: Stamp, into cell: inout Cell?
@@ -194,7 +194,7 @@ extension LogicalState {
 }
 
 extension LogicalState.Cell {
-  /// What is shown of it: with a counter, all sums since it was set.
+  /// The value that is shown; in a counter, with all sums since it was set.
   var shown: Value {
     guard isCounter, let sums = added[stamp], !sums.isEmpty else { return value }
     let numbers = [value] + sums.sorted { $0.key < $1.key }.map(\.value.value)
@@ -218,7 +218,7 @@ extension LogicalState.Cell {
 }
 
 extension TableChanges {
-  /// The row that a change is about.
+  /// The row that a change concerns.
   func oracleKey(_ index: Int, collations: [KeyCollation]) -> OracleKey {
     if identity == .surrogate, case .blob(let bytes) = keys[0][index] {
       return OracleKey(table: table, identity: RowIdentity(bytes: bytes))
@@ -237,11 +237,11 @@ extension RowIdentity {
         return try IdentityEncoding.decode(self, count: count).map(\.sqlDescription)
           .joined(separator: ",")
       } catch {
-        // It has another number of columns, or is none of values at all.
+        // It has another number of columns, or does not encode values.
         continue
       }
     }
-    // Those from before syncing end in their key, the others are random.
+    // Identities from before syncing end in the row's key, others are random.
     return (bytes.prefix(2) + bytes.suffix(2)).map(\.hexadecimal).joined()
   }
 }

@@ -1,11 +1,11 @@
 import SyncModel
 
-/// The values that were published, are shown nowhere, and were given up by
-/// nobody who knew of them: those that lost against something concurrent.
+/// The values that were published, are shown nowhere, and were not replaced or deleted
+/// by a client that knew them: the values that lost against a concurrent change.
 ///
 /// I1 wants them in the conflict journal.
 struct LostValues {
-  /// One of them.
+  /// A lost value.
   struct Loss: Hashable, CustomStringConvertible {
     var row: OracleKey
     var column: SQLName
@@ -61,13 +61,13 @@ struct LostValues {
     return sets[set].dependencies.number(of: header.client) >= header.number
   }
 
-  /// What is lost, given what is merged and shown in the end.
+  /// The lost values, given the merged state and the rows that are shown in the end.
   func lost(in state: LogicalState, shown: Set<OracleKey>) -> [Loss] {
     cells.sorted { $0.key < $1.key }.flatMap { key, columns -> [Loss] in
       guard let row = state.rows[key] else { return [] }
       let isGone = row.existence == .deleted && !shown.contains(key)
       return columns.sorted { $0.key < $1.key }.flatMap { name, said -> [Loss] in
-        // What is added to a counter loses against nothing.
+        // Additions to a counter cannot lose.
         let column = schema.table(key.table)?.columns.first { $0.name == name }
         if column?.isCounter == true { return [] }
         return said.filter { isLost($0, among: said, row.cells[name]?.value, isGone: isGone, key) }
@@ -84,7 +84,7 @@ struct LostValues {
     let isGivenUp =
       all.contains { $0.stamp > one.stamp && knows($0.set, one.set) }
       || deletions[key, default: []].contains { knows($0, one.set) }
-    // What two said alike is no conflict.
+    // Two equal values are no conflict.
     let isAlone = all.filter { $0.value == one.value }.count == 1
     return !isGivenUp && isAlone && (isGone || one.value != winner)
   }

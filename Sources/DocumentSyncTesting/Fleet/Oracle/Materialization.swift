@@ -1,7 +1,7 @@
 import SyncModel
 
-/// What is shown of a logical state, by the three steps of
-/// `Documentation/Merging.md`, by brute force.
+/// The rows that a logical state shows, by the three steps of
+/// `Documentation/Merging.md`, computed by brute force.
 struct Materialization {
   /// Why a living row is not shown.
   enum Hidden: String, Hashable {
@@ -88,7 +88,7 @@ struct Materialization {
     }
   }
 
-  /// The values of a row, those of its identity included.
+  /// The values of a row, the values of its identity included.
   private func values(
     of key: OracleKey, _ row: LogicalState.Row, _ table: FleetTable
   ) throws -> [SQLName: Value] {
@@ -96,7 +96,7 @@ struct Materialization {
     for column in table.columns where column.isCounter {
       values[column.name] = values[column.name].map(column.storedNumber)
     }
-    // Of a column that came later nothing may have been said.
+    // A column that was added later may have no cells yet.
     for column in table.shared where values[table.columns[column].name] == nil {
       if table.columns[column].defaultValue == nil || table.key.contains(column) { continue }
       values[table.columns[column].name] = try defaultValue(column, table)
@@ -110,8 +110,8 @@ struct Materialization {
     return values
   }
 
-  /// Where a reference leads by the identity; `nil` if a column is NULL or it
-  /// goes by other columns.
+  /// The row that a reference names by its identity; `nil` if a column is NULL or the
+  /// reference uses other columns.
   private func target(
     of reference: FleetReference, _ values: [SQLName: Value], in table: FleetTable
   ) throws -> OracleKey? {
@@ -126,15 +126,15 @@ struct Materialization {
     let named = target
     var seen: Set<OracleKey> = []
     while let row = state.rows[target], !row.isLiving, let moved = row.moved {
-      // In a circle nobody lives on.
+      // Moves in a circle lead to no living row.
       guard seen.insert(target).inserted else { return named }
       target.identity = moved
     }
     return target
   }
 
-  /// Whether what refers is a plain value: SQLite does not ask for the row, and
-  /// it is the key of none, or of one of which nobody ever said anything.
+  /// Whether a reference is a plain value: SQLite does not require the row, and
+  /// the value is no row's key, or the key of a row that no change set contains.
   private func isPlain(
     _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
   ) -> Bool {
@@ -156,7 +156,7 @@ struct Materialization {
   ) -> RowIdentity? {
     if let key = parent.integerKey, reference.parentColumns == [key] {
       if case .identity(let row) = values[0] { return row }
-      // Something that can be no key: it leads nowhere.
+      // A value that cannot be a key leads nowhere.
       return RowIdentity(bytes: [])
     }
     guard Set(reference.parentColumns) == Set(parent.key) else { return nil }
@@ -168,25 +168,25 @@ struct Materialization {
 
   // MARK: - Overlays
 
-  /// Where rows go by stand-ins: who stands in for whom, and which rows have
-  /// another identity by that.
+  /// The effect of stand-ins: which row stands in for which, and which rows have
+  /// another identity for that reason.
   private struct Leads {
     var standIns: [OracleKey: OracleKey] = [:]
     var elsewhere: [OracleKey: OracleKey] = [:]
     /// The rows that keep their identities.
     var fixed: Set<OracleKey> = []
 
-    /// The row to which a reference of a row to another one leads. Nothing
-    /// refers to itself because of a stand-in.
+    /// The row to which a reference of a row to another one leads. A stand-in never
+    /// makes a row refer to itself.
     func lead(_ target: OracleKey, from row: OracleKey) -> OracleKey {
       guard let standIn = standIns[target], standIn != row else { return target }
       return standIn
     }
   }
 
-  /// Finds the rows whose identity is another one with stand-ins: those first
-  /// whose identity contains none of which that is not known yet. What is left
-  /// runs in a circle, or comes after one.
+  /// Finds the rows that have another identity because of stand-ins. It begins with the rows
+  /// whose identity contains only rows that are already decided. The remaining rows
+  /// form circles, or depend on one.
   private func leads(_ standIns: [OracleKey: OracleKey]) throws -> Leads {
     var leads = Leads(standIns: standIns)
     var parts: [OracleKey: [OracleKey]] = [:]
@@ -217,8 +217,8 @@ struct Materialization {
     }
   }
 
-  /// The values that are shown of a row, and the columns in which they are
-  /// not its own. References to rows that have a stand-in lead to that.
+  /// The values that a row shows, and the columns in which they are
+  /// not its own. References to rows that have a stand-in lead to the stand-in.
   private func effectiveValues(
     of key: OracleKey, _ leads: Leads
   ) throws -> (values: [SQLName: Value], overlaid: Set<Int>) {
@@ -263,7 +263,7 @@ struct Materialization {
     return (values, overlaid)
   }
 
-  /// The key of a row as its identity has it.
+  /// The value of a key column, from the identity of the row.
   private func keyValue(
     _ column: Int, of target: OracleKey, _ parent: FleetTable
   ) throws -> Value {
@@ -272,7 +272,7 @@ struct Materialization {
     return parent.key.firstIndex(of: column).map { values[$0] } ?? .null
   }
 
-  /// What stands for none in a column that must not be NULL.
+  /// The value that stands for no row in a column that must not be NULL.
   private func emptyValue(
     _ column: Int, _ table: FleetTable, _ reference: FleetReference
   ) throws -> Value {
@@ -291,7 +291,7 @@ struct Materialization {
     }
   }
 
-  /// What a column has by default. The key of a table with surrogates means
+  /// The default value of a column. The key of a table with surrogates means
   /// the row that had it before syncing began.
   private func defaultValue(_ column: Int, _ table: FleetTable) throws -> Value {
     let value = try scratch.defaultValue(of: column, in: table)
@@ -322,9 +322,9 @@ struct Materialization {
     }
   }
 
-  /// Repeats: who claims what by what is shown, who stands, who stands in for
-  /// whom. Claims are only added, so that it ends. Returns the rows that stand
-  /// and the values that are shown.
+  /// Repeats three steps: which rows claim which values by the values they show, which rows
+  /// stand, and which stand in for others. Claims are only added, so that the loop ends.
+  /// Returns the rows that stand and the values that are shown.
   private mutating func settleClaims() throws -> (
     standing: Set<OracleKey>, values: [OracleKey: [SQLName: Value]],
     elsewhere: [OracleKey: OracleKey]
@@ -367,7 +367,7 @@ struct Materialization {
     return (standing, values, leads.elsewhere)
   }
 
-  /// The claims that each row loses, and who holds the value.
+  /// The claims that each row loses, and the rows that hold the values.
   private func losses(
     _ claims: [Claim: Set<OracleKey>], refused: Set<OracleKey>
   ) -> [OracleKey: [(OracleKey, Rank)]] {
@@ -382,7 +382,7 @@ struct Materialization {
       if claimants.count < 2 { continue }
       let ranks = claimants.map { key in
         guard claim.isIdentity else { return (key, rank(key, table.uniques[claim.index], table)) }
-        // Before all others comes the row that has it by itself.
+        // The row that has the identity by itself comes before all others.
         let stamp = state.rows[key]?.existenceStamp ?? .zero
         return (key, Rank(isPlain: key == owner, stamp: stamp, identity: key.identity))
       }
@@ -392,7 +392,7 @@ struct Materialization {
     return losses
   }
 
-  /// Which row stands in for which that lost a value.
+  /// The stand-in of each row that lost a value.
   private func standIns(
     _ losses: [OracleKey: [(OracleKey, Rank)]], _ standing: Set<OracleKey>
   ) -> [OracleKey: OracleKey] {
@@ -412,7 +412,7 @@ struct Materialization {
     return result
   }
 
-  /// What decides between claimants, the most important first.
+  /// The criteria that decide between claimants, the most important first.
   private struct Rank: Comparable {
     var isPlain: Bool
     var stamp: Stamp

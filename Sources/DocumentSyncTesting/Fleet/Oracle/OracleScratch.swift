@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Asks SQLite what it makes of one row alone: whether the table's conditions
-/// refuse it, and what it claims in the unique indexes.
+/// Asks SQLite about one row alone: whether the table's conditions
+/// refuse it, and which values it claims in the unique indexes.
 final class OracleScratch {
   enum Verdict: Hashable {
     /// Refused by CHECK or a STRICT type.
     case check
     case notNull
-    /// The claimed values by index; `nil` for an index that it is not in.
+    /// The claimed values by index; `nil` for an index that does not contain the row.
     case claims([RowIdentity?])
   }
 
@@ -28,7 +28,7 @@ final class OracleScratch {
     for table in schema.synchronized { try database.run(table.scratchSQL) }
   }
 
-  /// What SQLite says of a row with these values.
+  /// The verdict of SQLite on a row with these values.
   func verdict(_ table: FleetTable, _ values: [SQLName: Value]) throws -> Verdict {
     let question = Question(table: table.name, values: values)
     if let answer = answers[question] { return answer }
@@ -78,7 +78,7 @@ final class OracleScratch {
       "SELECT \(terms) FROM \(table.name)" + (unique.condition.map { " WHERE \($0)" } ?? ""))
     guard var found = rows.first else { return nil }
     for (index, term) in unique.terms.enumerated() {
-      // References are compared by what they lead to.
+      // References are compared by the rows to which they lead.
       if case .column(let column, _) = term, case .identity = values[table.columns[column].name] {
         found[index] = values[table.columns[column].name] ?? .null
       }
@@ -87,7 +87,7 @@ final class OracleScratch {
     return IdentityEncoding.encode(found, collations: unique.terms.map(unique.collation))
   }
 
-  /// A key for a row that is referred to; any will do, as long as it is
+  /// A key for a row to which a value refers. Any key will do, as long as it is
   /// always the same.
   private func local(_ value: Value) -> Value {
     guard case .identity(let row) = value else { return value }

@@ -1,23 +1,23 @@
 import SyncModel
 
-/// Reads what a device shows, with keys that differ from device to device
-/// replaced by identities.
+/// Reads the rows that a device shows, and replaces keys that differ from device to
+/// device by identities.
 ///
-/// Of bookkeeping it reads which identity a key stands for, and which keys are
-/// plain values, and nothing else.
+/// From bookkeeping it reads only the identities of keys, and which keys are
+/// plain values.
 struct VisibleRows {
   let database: FleetSQLite
-  /// By the names of change sets.
+  /// The schema with the names in change sets.
   let schema: FleetSchema
-  /// By the names that the tables have here.
+  /// The schema with the names on this device.
   private let local: FleetSchema
   private var identities: [SQLName: [Int64: RowIdentity]] = [:]
   /// The first half of the identities of rows from before syncing.
   private(set) var origins: [SQLName: UInt64] = [:]
-  /// The keys that rows with declared columns had before, where references to
-  /// a key that no row has any more lead to the row that had it.
+  /// The keys that rows with declared columns had before. A reference to
+  /// a key that no row has any more leads to the row that had it.
   var formerKeys: [SQLName: [Int64: RowIdentity]] = [:]
-  /// Values that the store keeps apart from keys, by row and column.
+  /// Values that the store treats as plain numbers and not as keys, by row and column.
   private var plain: [OracleKey: [Int: Value]] = [:]
 
   init(_ database: FleetSQLite, schema: FleetVersion) throws {
@@ -63,7 +63,7 @@ struct VisibleRows {
     }
   }
 
-  /// The integers among the cells that are kept of a row, by bit: each cell is
+  /// The integers among the stored cells of a row, by bit. Each cell is
   /// a bit as a varint, a kind, and a varint or a length and so many bytes.
   private static func integers(_ bytes: [UInt8]) -> [(bit: Int, value: Int64)] {
     var found: [(bit: Int, value: Int64)] = []
@@ -99,7 +99,7 @@ struct VisibleRows {
     identities[table, default: [:]].merge(keys) { _, new in new }
   }
 
-  /// Adds those identities of which nothing has the key.
+  /// Adds the identities whose keys have no identity yet.
   mutating func addMissing(_ keys: [Int64: RowIdentity], of table: SQLName) {
     identities[table, default: [:]].merge(keys) { own, _ in own }
   }
@@ -117,7 +117,7 @@ struct VisibleRows {
     }
   }
 
-  /// Has numbers that led to no row go on to lead to none.
+  /// Treats numbers that led to no row as plain values.
   mutating func addPlain(among rows: [OracleKey: [SQLName: Value]]) {
     for (key, cells) in rows {
       guard let table = schema.table(key.table) else { continue }
@@ -129,7 +129,7 @@ struct VisibleRows {
     }
   }
 
-  /// Adds the identities of keys that have none here.
+  /// Adds the identities whose keys have none here.
   mutating func addMissing(from other: VisibleRows) {
     for (table, keys) in other.identities { addMissing(keys, of: table) }
   }
@@ -138,7 +138,8 @@ struct VisibleRows {
   func read() throws -> [OracleKey: [SQLName: Value]] { logical(try localRows()) }
 
   /// The rows as the tables have them: the key's columns, then the others, and
-  /// last an integer key beside declared columns. Those with NULL in the key are each device's own.
+  /// last an integer key beside declared columns. Rows with NULL in the key are left out:
+  /// they stay on their device.
   func localRows() throws -> [SQLName: [[Value]]] {
     var rows: [SQLName: [[Value]]] = [:]
     for (table, here) in zip(schema.tables, local.tables) where !table.isLocal {
@@ -163,7 +164,7 @@ struct VisibleRows {
       for values in tables[table.name] ?? [] {
         var logical = zip(columns, values).map { logicalValue($1, column: $0, table, keys) }
         let key = key(Array(logical.prefix(table.key.count)), table)
-        // One that follows its row gives way to one that is there already.
+        // A row whose key contains a former key gives way to an existing row.
         if rows[key] != nil, keys.isFollowing(values, columns, table) { continue }
         for (index, column) in columns.enumerated().dropFirst(table.key.count)
         where plain[key]?[column] == values[index] {
@@ -222,7 +223,7 @@ struct VisibleRows {
     return result
   }
 
-  /// The identity of the row with an integer key; without an entry, the one
+  /// The identity of the row with an integer key; without an entry, the identity
   /// that it has had from the beginning.
   func identity(of key: Int64, in table: SQLName) -> RowIdentity {
     identities[table]?[key]

@@ -1,17 +1,17 @@
 import DocumentSync
 import SyncStore
 
-/// What devices are set up with: as apps have it, unless a history draws
-/// otherwise.
+/// The settings of devices: the same as in apps, unless a history draws
+/// others.
 struct FleetCircumstances: Hashable, Sendable {
-  /// How the store of each device keeps its journal, by SQLite's names.
+  /// The journal mode of each device's store, by SQLite's names.
   var journalModes: [Int: String] = [:]
-  /// How many files a manager reads at a time.
+  /// The number of files that a manager reads at a time.
   var parallelReads = 1
-  /// From how much on there are several portions of everything; `nil` for as
-  /// much as usual.
+  /// The sizes from which on work is divided into portions; `nil` for the
+  /// usual ones.
   var borders: Borders?
-  /// How many entries the conflict journal keeps.
+  /// The most entries of the conflict journal.
   var conflictEntries: Int?
 
   /// Thresholds so small that few edits reach them.
@@ -45,7 +45,7 @@ struct FleetCircumstances: Hashable, Sendable {
 }
 
 extension FleetCircumstances: CustomStringConvertible {
-  /// What is not as usual, a line for each.
+  /// The settings that are not as usual, a line for each.
   var description: String {
     var lines = journalModes.sorted { $0.key < $1.key }.map {
       "-- device \($0) keeps a \($1) journal"

@@ -1,4 +1,4 @@
-/// What random schemas and histories may contain.
+/// The features that random schemas and histories may contain.
 public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// The bits.
   public let rawValue: Int
@@ -24,15 +24,15 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Triggers of the application's own.
   public static let triggers = FleetFeatures(rawValue: 1 << 8)
 
-  /// Tables and columns that merge otherwise than cell by cell.
+  /// Tables and columns that do not merge cell by cell.
   public static let mergeTypes = FleetFeatures(rawValue: 1 << 9)
-  /// Devices that decide conflicts otherwise than by stamps, each in its own
+  /// Devices that do not decide conflicts by stamps, each in its own
   /// way.
   public static let policies = FleetFeatures(rawValue: 1 << 10)
 
   /// Keys that may be NULL, tenants, and values at the limits.
   public static let values = FleetFeatures(rawValue: 1 << 11)
-  /// Tables that a migration makes again in the middle of a history, where the
+  /// Tables that a migration makes again in the middle of a history, if the
   /// devices synchronize as apps do.
   public static let remakes = FleetFeatures(rawValue: 1 << 12)
   /// Statements that ask for the rows that they write.
@@ -48,8 +48,8 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
   public static let journalModes = FleetFeatures(rawValue: 1 << 36)
   /// Managers that read several files at a time.
   public static let parallelReads = FleetFeatures(rawValue: 1 << 37)
-  /// Thresholds so small that there are several portions of everything, and
-  /// that files are joined and cleared away.
+  /// Thresholds so small that all work is divided into several portions, and
+  /// that files are joined and removed.
   public static let borders = FleetFeatures(rawValue: 1 << 38)
   /// Conflict journals that are full.
   public static let fullJournal = FleetFeatures(rawValue: 1 << 39)
@@ -64,13 +64,13 @@ public struct FleetFeatures: OptionSet, Hashable, Sendable {
 
   /// Integer keys that are references, as in one-to-one relations.
   public static let oneToOne = FleetFeatures(rawValue: 1 << 42)
-  /// Rows that are known by declared columns beside their integer key.
+  /// Rows that are identified by declared columns beside their integer key.
   public static let identities = FleetFeatures(rawValue: 1 << 43)
 
   /// Migrations by ALTER in the middle of a history.
   public static let alters = FleetFeatures(rawValue: 1 << 44)
 
-  /// Everything that is drawn where nothing else is asked for.
+  /// All features: the default.
   public static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
   /// The features by name.

@@ -5,11 +5,11 @@ import SyncModel
 enum FleetMigration: Hashable, Sendable {
   /// A column is added, after the others.
   case addColumn(FleetColumn, table: SQLName, FleetReference?)
-  /// A column is dropped, of which no constraint knows.
+  /// A column that no constraint names is dropped.
   case dropColumn(SQLName, table: SQLName)
-  /// A column has another name, on one device alone or on all.
+  /// A column gets another name, on one device alone or on all.
   case renameColumn(SQLName, table: SQLName, to: SQLName, device: Int?)
-  /// A table has another name, on one device alone or on all.
+  /// A table gets another name, on one device alone or on all.
   case renameTable(SQLName, to: SQLName, device: Int?)
 
   /// The table that it changes.
@@ -24,7 +24,7 @@ enum FleetMigration: Hashable, Sendable {
   /// Whether it drops a column.
   var isRemoval: Bool { if case .dropColumn = self { true } else { false } }
 
-  /// The table to which a column refers that it adds.
+  /// The table to which the added column refers.
   var parent: SQLName? {
     if case .addColumn(_, _, let reference?) = self { reference.parent } else { nil }
   }
@@ -41,12 +41,12 @@ enum FleetMigration: Hashable, Sendable {
 
 /// The schema of one device, as far as it has migrated.
 ///
-/// What a device has renamed has its own name in SQL, and in change sets the one
-/// that it had before. Tables and columns are at the same positions in both.
+/// A renamed table or column has its new name in SQL, and its former name in change
+/// sets. Tables and columns are at the same positions in both schemas.
 struct FleetVersion: Hashable, Sendable {
-  /// By the names of change sets.
+  /// The schema with the names in change sets.
   private(set) var shared: FleetSchema
-  /// By the names that the device's tables and columns have.
+  /// The schema with the names of the device's tables and columns.
   private(set) var local: FleetSchema
 
   init(_ schema: FleetSchema) {
@@ -59,12 +59,12 @@ struct FleetVersion: Hashable, Sendable {
     shared.position(of: table.name).map { local.tables[$0] }
   }
 
-  /// The name in change sets of what the device has under a name.
+  /// The name in change sets of a table that has a name on the device.
   func sharedName(of table: SQLName) -> SQLName {
     local.position(of: table).map { shared.tables[$0].name } ?? table
   }
 
-  /// Likewise, of a column of a table.
+  /// The same for a column of a table.
   func sharedName(of column: SQLName, in table: SQLName) -> SQLName {
     guard let index = local.position(of: table),
       let position = local.tables[index].position(of: column)
@@ -72,8 +72,8 @@ struct FleetVersion: Hashable, Sendable {
     return shared.tables[index].columns[position].name
   }
 
-  /// What a migration is on a device; `nil` if it is none of its own, or the
-  /// table or the column is not there.
+  /// The statement of a migration on a device; `nil` if the migration is not for this
+  /// device, or the table or the column does not exist.
   func statement(_ migration: FleetMigration, on device: Int) -> String? {
     guard let index = shared.position(of: migration.table) else { return nil }
     let table = local.tables[index]
@@ -98,7 +98,7 @@ struct FleetVersion: Hashable, Sendable {
     }
   }
 
-  /// Notes what ``statement(_:on:)`` has done.
+  /// Records the effect of ``statement(_:on:)``.
   mutating func carryOut(_ migration: FleetMigration) {
     guard let index = shared.position(of: migration.table) else { return }
     switch migration {
@@ -141,7 +141,7 @@ struct FleetVersion: Hashable, Sendable {
 }
 
 extension FleetReference {
-  /// Has a column that is referred to have another name.
+  /// Renames a column of the table to which the reference leads.
   fileprivate mutating func rename(_ column: Int, to name: SQLName) {
     for index in parentColumns.indices where parentColumns[index] == column {
       parentNames[index] = name
@@ -150,7 +150,7 @@ extension FleetReference {
 }
 
 extension FleetSchema {
-  /// Every column that devices ever have, and everything that is said of it.
+  /// The schema with all columns that devices ever have, and with their references.
   func with(_ migrations: [FleetMigration]) -> FleetSchema {
     var version = FleetVersion(self)
     for migration in migrations {
@@ -159,7 +159,7 @@ extension FleetSchema {
     return version.shared
   }
 
-  /// Takes a column away that no constraint names. Those behind it move up.
+  /// Removes a column that no constraint names. The columns after it move up.
   fileprivate mutating func removeColumn(_ column: Int, of index: Int) {
     func moved(_ positions: [Int]) -> [Int] { positions.map { $0 > column ? $0 - 1 : $0 } }
     let name = tables[index].name

@@ -3,11 +3,11 @@ import SyncModel
 /// Everything that happens in one simulated history, before it happens: a
 /// pure function of the seed, and nothing else is random.
 struct FleetPlan: Sendable {
-  /// What clients and identities are drawn from.
+  /// The seed of clients and identities.
   var seed: UInt64
   var schema: FleetSchema
-  /// Statements that fill the store before it is put under sync; those that
-  /// the schema refuses are passed over.
+  /// Statements that fill the store before it is put under sync. Statements that
+  /// the schema refuses are skipped.
   var start: [String]
   /// The numbers of the devices; the first makes the document.
   var devices: [Int]
@@ -15,11 +15,11 @@ struct FleetPlan: Sendable {
   /// sealed and applied directly, in random order.
   var usesManagers: Bool
   var steps: [FleetStep]
-  /// How devices decide conflicts, where they do not leave that to stamps.
+  /// The policies of devices that do not decide conflicts by stamps.
   var policies: [Int: SyncPolicies] = [:]
   var circumstances = FleetCircumstances()
-  /// How all devices change their schemas, each when its steps say so; what is
-  /// left is done in the end.
+  /// The migrations of all devices. Each device makes them at its own steps, and the
+  /// rest in the end.
   var migrations: [FleetMigration] = []
 }
 
@@ -27,18 +27,18 @@ struct FleetPlan: Sendable {
 enum FleetStep: Hashable, Sendable {
   /// A program edits the store.
   case edit(device: Int, FleetEdit)
-  /// The device synchronizes. `salt` decides what of it is left to chance.
+  /// The device synchronizes. `salt` decides everything random about it.
   case sync(device: Int, time: Int64, salt: UInt64)
   /// The device begins to synchronize, and its process ends after so many
-  /// points of it. Then it begins again, and synchronizes.
+  /// points. Then the process begins again, and synchronizes.
   case kill(device: Int, time: Int64, salt: UInt64, point: Int)
   /// The device's process ends between two operations, and begins again.
   case restart(device: Int)
   /// The device makes the next of its migrations.
   case migrate(device: Int, time: Int64)
-  /// A program makes a table again, as it is on the device by then.
+  /// A program makes a table again, in the form that it has on the device by then.
   case remake(device: Int, FleetRemake)
-  /// Of the files that the device does not see yet, each appears with the
+  /// Each file that the device does not see yet appears with the
   /// given probability, in percent.
   case arrivals(device: Int, percent: Int, salt: UInt64)
   /// One file appears on a device.
@@ -56,25 +56,26 @@ enum FleetStep: Hashable, Sendable {
   }
 }
 
-/// What one program does at once.
+/// The statements that one program runs at once.
 struct FleetEdit: Hashable, Sendable {
-  /// Several are one transaction. Those that are refused are passed over.
+  /// Several statements are one transaction. Refused statements are skipped.
   var statements: [String]
   var hasForeignKeys: Bool
   /// Whether REPLACE fires delete triggers.
   var hasRecursiveTriggers = false
-  /// What the device's clock shows, in milliseconds since 1970.
+  /// The time of the device's clock, in milliseconds since 1970.
   var time: Int64
-  /// What the new rows' identities are drawn from.
+  /// The seed of the new rows' identities.
   var salt: UInt64
-  /// The table that it makes again, by the name of change sets.
+  /// The table that it makes again, by its name in change sets.
   var remade: SQLName?
 }
 
-/// A migration that makes a table again, as frameworks do: under another name, filled, and then under
-/// its own; or dropped, created, and filled. Its indexes and triggers go with the old one.
+/// A migration that makes a table again, as frameworks do: it creates and fills the table under
+/// another name and renames it, or drops, creates and fills it. The indexes and triggers of the
+/// old table are dropped with it.
 struct FleetRemake: Hashable, Sendable {
-  /// By the name of change sets.
+  /// The name of the table in change sets.
   var table: SQLName
   var dropsFirst: Bool
   /// As in ``FleetEdit``.
@@ -112,8 +113,8 @@ struct FleetRemake: Hashable, Sendable {
   }
 }
 
-/// A file that devices announce and exchange, by what it is, since its name
-/// depends on what happened before.
+/// A file that devices announce and exchange, named by author, kind and number, since its
+/// file name depends on the history before.
 struct FleetFile: Hashable, Comparable, Sendable, CustomStringConvertible {
   enum Kind: Int, Sendable { case changeSet, marker }
 

@@ -4,7 +4,7 @@ extension FleetTable {
   /// The statements that make the table and its indexes.
   var sql: [String] { [createStatement(scratch: false)] + uniques.map(createIndex) }
 
-  /// The table without what concerns other rows, for the oracle, which puts
+  /// The table without constraints on other rows, for the oracle, which puts
   /// one row at a time into it.
   var scratchSQL: String { createStatement(scratch: true) }
 
@@ -42,7 +42,7 @@ extension FleetTable {
   /// The declaration of a column that is no key.
   func declaration(of column: FleetColumn) -> String { declaration(column, isKey: false) }
 
-  /// What is said of a column that refers to a table, in its declaration.
+  /// The REFERENCES clause in the declaration of a column that refers to a table.
   func clause(_ reference: FleetReference, to parent: FleetTable) -> String {
     actions(of: reference, "REFERENCES \(parent.name) (\(parent.names(reference.parentColumns)))")
   }

@@ -1,7 +1,7 @@
 import SyncStore
 
 extension FleetSchema {
-  /// How a store with this schema is put under sync.
+  /// The configuration with which a store with this schema is put under sync.
   var configuration: StoreConfiguration {
     var configuration = StoreConfiguration()
     for table in tables {
@@ -26,8 +26,8 @@ extension FleetSchema {
     return configuration
   }
 
-  /// Makes the tables and fills them, before there is any syncing. Statements
-  /// that the schema refuses are passed over.
+  /// Makes the tables and fills them, before syncing begins. Statements
+  /// that the schema refuses are skipped.
   func make(in database: FleetSQLite, filledBy statements: [String]) throws {
     if isWide { try database.run("PRAGMA encoding = 'UTF-16le'") }
     try database.run("PRAGMA foreign_keys = ON")
@@ -45,7 +45,7 @@ extension FleetSchema {
     }
   }
 
-  /// Whether the rows are such as can be put under sync: a trigger's REPLACE can leave references
+  /// Whether the rows can be put under sync: a trigger's REPLACE can leave references
   /// that lead nowhere, and rows can have NULL for a key.
   private func canBePutUnderSync(_ database: FleetSQLite) throws -> Bool {
     guard try database.rows("PRAGMA foreign_key_check").isEmpty else { return false }

@@ -1,15 +1,15 @@
 import SyncModel
 
-/// A schema as the simulator made it up: what it writes as SQL, and what the
-/// oracle knows of it without reading any SQL.
+/// A schema that the simulator has drawn. The simulator writes it as SQL, and the
+/// oracle uses it without reading any SQL.
 struct FleetSchema: Hashable, Sendable {
   var tables: [FleetTable]
-  /// The application's own triggers, as SQL. What they do is an edit like any
-  /// other, so that the oracle need not know of them.
+  /// The application's own triggers, as SQL. Their changes are edits like any
+  /// other, so that the oracle need not know them.
   var triggers: [String] = []
   /// Whether programs write values at the limits.
   var hasOddValues = false
-  /// Whether text is kept in UTF-16.
+  /// Whether text is stored in UTF-16.
   var isWide = false
 
   /// The statements that make it.
@@ -23,7 +23,7 @@ struct FleetSchema: Hashable, Sendable {
   var synchronized: [FleetTable] { tables.filter { !$0.isLocal } }
 
   /// The table whose integer key a column stands for, directly or through
-  /// references of it or to it; `nil` for a column that stands for itself.
+  /// references from it or to it; `nil` for a column that stands for itself.
   func keyTable(of column: Int, in table: FleetTable) -> SQLName? {
     var seen: Set<SQLName> = []
     func follow(_ column: Int, _ table: FleetTable) -> SQLName? {
@@ -48,9 +48,9 @@ struct FleetSchema: Hashable, Sendable {
 }
 
 extension FleetSchema {
-  /// Whether a column of a table's key stands for the key of another, though
-  /// no reference of its own says so. A number in it that leads to no row
-  /// should not become the key of one: `Documentation/Merging.md` names this
+  /// Whether a column of a table's key stands for the key of another table without
+  /// an enforced reference of its own. A number in it that leads to no row
+  /// should not become the key of a row: `Documentation/Merging.md` names this
   /// limit.
   func hasPlainKeys(_ table: FleetTable) -> Bool {
     table.key.contains { column in
@@ -59,9 +59,9 @@ extension FleetSchema {
     }
   }
 
-  /// The references of a table as merging knows them: a column that stands for
-  /// a key only beside one that can be NULL, or only since another refers to
-  /// it, refers to that row by itself too.
+  /// The references of a table as merging knows them. A column refers to the row of a
+  /// key by itself, too, if it stands for that key only together with a column that can
+  /// be NULL, or only since another column refers to it.
   func references(of table: FleetTable) -> [FleetReference] {
     let implied = table.columns.indices.compactMap { column -> FleetReference? in
       guard table.integerKey != column,
@@ -88,7 +88,7 @@ extension FleetSchema {
 struct FleetTable: Hashable, Sendable {
   var name: SQLName
   var columns: [FleetColumn]
-  /// Positions of the columns of the identity: those of the primary key, or
+  /// Positions of the columns of the identity: the columns of the primary key, or
   /// the declared ones.
   var key: [Int]
   /// The `INTEGER PRIMARY KEY` beside declared columns.
@@ -104,29 +104,29 @@ struct FleetTable: Hashable, Sendable {
   var uniques: [FleetUnique] = []
   var checks: [FleetCheck] = []
   var mergeType = TableMergeType.latestWins
-  /// Whether the row that holds a unique value stands in for those that lost
+  /// Whether the row that holds a unique value stands in for the rows that lost
   /// it.
   var hasStandIns = true
 
-  /// The integer key that is another one on every device.
+  /// The integer key that differs from device to device.
   var integerKey: Int? { hasSurrogateKey ? key[0] : localKey }
 
-  /// Whether the key is an `INTEGER PRIMARY KEY` that names its rows
-  /// everywhere: it refers to those of another table.
+  /// Whether the key is an `INTEGER PRIMARY KEY` that identifies its rows on
+  /// all devices: it refers to the rows of another table.
   var hasRowidKey: Bool {
     !hasSurrogateKey && localKey == nil && !isWithoutRowid && key.count == 1
       && columns[key[0]].type == .integer
   }
 
-  /// Whether a column carries the spelling of a key, beside the identity: two
-  /// values can be one key and still differ.
+  /// Whether a column stores the spelling of a key, beside the identity: two
+  /// different values can be one key.
   func isLoose(_ column: Int, in schema: FleetSchema) -> Bool {
     let type = columns[column].type
     return schema.keyTable(of: column, in: self) == nil
       && (columns[column].collation != .binary || type == .any || type == .blob)
   }
 
-  /// Whether a column belongs to the identity and says nothing beyond it.
+  /// Whether a column belongs to the identity and contains nothing beyond it.
   func isPureIdentity(_ column: Int, in schema: FleetSchema) -> Bool {
     key.contains(column) && !isLoose(column, in: schema)
   }
@@ -137,7 +137,7 @@ struct FleetTable: Hashable, Sendable {
       && key.contains { !columns[$0].isNotNull }
   }
 
-  /// How the key's columns compare.
+  /// The collations of the key's columns.
   var keyCollations: [KeyCollation] { key.map { columns[$0].collation } }
 
   func position(of column: SQLName) -> Int? { columns.firstIndex { $0.name == column } }
@@ -152,7 +152,7 @@ struct FleetTable: Hashable, Sendable {
   /// The columns that programs can set.
   var settable: [Int] { columns.indices.filter { columns[$0].generated == nil } }
 
-  /// The columns that devices share, without an integer key that they do not.
+  /// The columns that devices share, without an integer key that differs between them.
   var shared: [Int] {
     settable.filter { !columns[$0].isLocal && $0 != integerKey }
   }
@@ -172,7 +172,7 @@ struct FleetColumn: Hashable, Sendable {
   var type: DataType
   var collation = KeyCollation.binary
   var isNotNull = false
-  /// SQL literals.
+  /// The default value as an SQL literal.
   var defaultValue: String?
   /// The expression of a generated column.
   var generated: String?
@@ -182,7 +182,7 @@ struct FleetColumn: Hashable, Sendable {
   /// Whether edits add up.
   var isCounter = false
 
-  /// A key's value as the column stores it: identities have whole numbers as
+  /// A key's value as the column stores it: identities contain whole numbers as
   /// integers.
   func stored(_ value: Value) -> Value {
     if type == .real, case .integer(let integer) = value { return .real(Double(integer)) }
@@ -217,7 +217,7 @@ struct FleetReference: Hashable, Sendable {
   var onDelete: Action
   var onUpdate: Action
   var isDeferred: Bool
-  /// Whether it is a foreign key; else SQLite knows nothing of it.
+  /// Whether it is a foreign key; if not, SQLite does not know it.
   var isEnforced = true
 }
 
@@ -225,7 +225,7 @@ struct FleetReference: Hashable, Sendable {
 struct FleetUnique: Hashable, Sendable {
   enum Term: Hashable, Sendable {
     case column(Int, KeyCollation)
-    /// With the columns that it reads.
+    /// An SQL expression.
     case expression(String)
   }
 

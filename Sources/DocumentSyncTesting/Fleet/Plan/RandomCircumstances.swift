@@ -1,6 +1,6 @@
 import DocumentSync
 
-/// Draws what devices are set up with, and when their processes end: from dice
+/// Draws the settings of devices, and the times when their processes end. It has dice
 /// of its own, so that the rest of a history does not depend on it.
 struct RandomCircumstances {
   private var dice: Dice

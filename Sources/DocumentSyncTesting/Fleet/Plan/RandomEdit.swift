@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws what programs do: SQL that knows nothing of syncing. There are few
-/// keys and few values, so that devices often mean the same.
+/// Draws the edits of programs: SQL that knows nothing of syncing. There are few
+/// keys and few values, so that devices often edit the same rows.
 struct RandomEdit {
   private let schema: FleetSchema
   private let features: FleetFeatures
@@ -21,8 +21,8 @@ struct RandomEdit {
     }
   }
 
-  /// Values that are easily taken for others, or changed in passing. Those of
-  /// text are halves of surrogate pairs in UTF-16, and no valid text in UTF-8.
+  /// Values that are easily confused with others, or changed on the way. The texts
+  /// contain halves of surrogate pairs in UTF-16, and are not valid text in UTF-8.
   static func oddities(_ type: FleetColumn.DataType) -> [String] {
     let text = [
       "CAST(x'00d8' AS TEXT)", "CAST(x'610000dc' AS TEXT)", "'a' || char(0) || 'b'",
@@ -40,7 +40,7 @@ struct RandomEdit {
     }
   }
 
-  /// The values that a key has.
+  /// The values that a key can have.
   static func keys(_ column: FleetColumn) -> [String] {
     switch column.type {
     case .integer: ["1", "2", "3", "4", "5", "6"]
@@ -67,7 +67,7 @@ struct RandomEdit {
     insertion(into: dice.pick(schema.tables), verb: "INSERT", &dice)
   }
 
-  /// An insert of many rows, as far as the schema takes them.
+  /// An insert of many rows, as far as the schema accepts them.
   func bulk(of count: Int, in table: FleetTable, _ dice: inout Dice) -> String {
     let columns = table.settable
     let values = columns.map { column -> String in
@@ -91,9 +91,9 @@ struct RandomEdit {
       + "SELECT \(values.joined(separator: ", ")) FROM n"
   }
 
-  /// A trigger by which one table's edits change another. It writes to none
-  /// that stays on its device: that would run for the changes of others too,
-  /// and may be refused then.
+  /// A trigger by which one table's edits change another table. It does not write to a
+  /// table that stays on its device: such a trigger would run for the changes of other
+  /// devices too, and its change may be refused then.
   func trigger(_ name: String, _ dice: inout Dice) -> String {
     let table = dice.pick(schema.synchronized).name
     let event = dice.pick(["INSERT", "UPDATE", "DELETE"])
@@ -123,7 +123,7 @@ struct RandomEdit {
     }
   }
 
-  /// The statement, asking for the rows that it writes.
+  /// The statement with a clause that returns the rows that it writes.
   static func returning(_ statement: String) -> String {
     let isEdit = ["INSERT", "REPLACE", "UPDATE", "DELETE"].contains { statement.hasPrefix($0) }
     return isEdit ? statement + " RETURNING *" : statement
@@ -159,8 +159,8 @@ struct RandomEdit {
       + "WHERE \(condition(table, &dice))"
   }
 
-  /// SQLite 3.40 breaks its own index where REPLACE removes a row to which
-  /// the updated one refers, and the action changes that one once more.
+  /// SQLite 3.40 breaks its own index if REPLACE removes a row to which
+  /// the updated row refers, and the action changes the updated row once more.
   private func canReplace(_ table: FleetTable) -> Bool {
     !table.references.contains { $0.parent == table.name && $0.onDelete != .noAction }
   }
@@ -208,7 +208,7 @@ struct RandomEdit {
     }.joined(separator: " AND ")
   }
 
-  /// Two rows exchange their values of a unique column, by way of a third.
+  /// Two rows exchange their values of a unique column, by way of a third value.
   private func swap(_ dice: inout Dice) -> [String]? {
     let known = schema.tables.filter { $0.localKey != nil || $0.hasRowidKey }
     if !known.isEmpty, dice.chance(60) { return keySwap(dice.pick(known), &dice) }
@@ -228,7 +228,7 @@ struct RandomEdit {
     ]
   }
 
-  /// Two rows exchange their keys, or what they are known by.
+  /// Two rows exchange their keys, or the values that identify them.
   private func keySwap(_ table: FleetTable, _ dice: inout Dice) -> [String] {
     let column = dice.pick(table.key + (table.localKey.map { [$0] } ?? []))
     let name = table.columns[column].name
@@ -251,7 +251,7 @@ struct RandomEdit {
       return dice.pick(referred(reference, column))
     }
     if let parent = schema.references(of: table).first(where: { $0.columns == [column] })?.parent {
-      // Only others say that it refers to rows: those that are there.
+      // Only references of other columns make it refer to rows, so it refers to existing rows.
       let key = dice.pick(["1", "2", "3"])
       let referred = schema.table(parent)
       let name = referred?.integerKey.flatMap { referred?.columns[$0].name.text } ?? "id"

@@ -1,9 +1,9 @@
 import SyncModel
 
-/// Draws small schemas of what people make twice, with unique names, and of
-/// tables whose keys are made of references to it: join tables, parts of a
-/// whole, and what refers to them. From dice of its own, so that a history in
-/// which there are none is what it was.
+/// Draws small schemas with rows that people create twice, with unique names, and with
+/// tables whose keys consist of references to such rows: join tables, parts of a
+/// whole, and tables that refer to them. It has dice of its own, so that it does not change
+/// histories without such schemas.
 struct RandomJoins {
   private var dice: Dice
   private let features: FleetFeatures
@@ -13,12 +13,12 @@ struct RandomJoins {
     self.features = features
   }
 
-  /// Takes the place of a schema now and then.
+  /// Replaces a schema now and then.
   mutating func draw(_ schema: inout FleetSchema) {
     guard features.isSuperset(of: [.joins, .references, .unique]), dice.chance(8) else { return }
     var tables = [named("t1"), named("t2")]
     if dice.chance(30) {
-      // Tags in tags, or items that have a tag beside.
+      // Tags in tags, or items that have a tag as well.
       let parent = tables[dice.chance(50) ? 0 : 1]
       tables[1].columns.append(FleetColumn(name: "r1", type: parent.columns[0].type))
       tables[1].references = [reference([3], to: parent)]
@@ -44,7 +44,7 @@ struct RandomJoins {
     schema = FleetSchema(tables: tables)
   }
 
-  /// What has a name, which often must be unique.
+  /// A table of rows with a name, which often must be unique.
   private mutating func named(_ name: SQLName) -> FleetTable {
     var table = FleetTable(name: name, columns: [], key: [0])
     table.hasSurrogateKey = dice.chance(60)
@@ -63,7 +63,7 @@ struct RandomJoins {
     return table
   }
 
-  /// A table whose key holds that of the join table, and a number of its own.
+  /// A table whose key contains the key of the join table, and a number of its own.
   private mutating func mark(of join: FleetTable) -> FleetTable {
     var table = FleetTable(
       name: "j2",
@@ -99,7 +99,7 @@ struct RandomJoins {
     return table
   }
 
-  /// A part whose key is that of the whole.
+  /// A part whose key is the key of the whole.
   private mutating func part(of whole: FleetTable) -> FleetTable {
     var table = FleetTable(
       name: "p1", columns: [keyColumn("k", of: whole), FleetColumn(name: "a", type: .text)],

@@ -1,10 +1,10 @@
 import SyncModel
 
-/// Draws keys that say which row another one is about: `INTEGER PRIMARY KEY`s
+/// Draws keys that refer to other rows or are declared columns: `INTEGER PRIMARY KEY`s
 /// that are references, as in one-to-one relations, identities by declared
 /// columns beside an integer key, and tables that refer to both in their own
-/// keys and outside of them. From dice of its own, so that a history in which
-/// there are none is what it was.
+/// keys and outside of them. It has dice of its own, so that it does not change histories
+/// without such keys.
 struct RandomKeys {
   private var dice: Dice
   private let features: FleetFeatures
@@ -65,8 +65,8 @@ struct RandomKeys {
     return table
   }
 
-  /// Declares columns of a table that has an integer key, as far as there are
-  /// any that nothing else is said of.
+  /// Declares columns of a table that has an integer key as its identity, if there are
+  /// columns without other constraints.
   private mutating func declareIdentity(of index: Int) {
     let table = schema.tables[index]
     guard table.hasSurrogateKey, !table.isLocal else { return }
@@ -81,7 +81,7 @@ struct RandomKeys {
     schema.tables[index].declare(Array(dice.shuffled(free).prefix(dice.chance(70) ? 1 : 2)))
   }
 
-  /// Whether a column by itself refers to rows that are not of its own table,
+  /// Whether a column by itself refers to rows of an earlier table,
   /// so that it can be a part of the identity.
   private func isReference(_ column: Int, of table: FleetTable) -> Bool {
     table.references.allSatisfy { reference in
@@ -94,8 +94,8 @@ struct RandomKeys {
 
   // MARK: - Tables that refer to them
 
-  /// A table whose key is a reference to another one's key: often to one that
-  /// is so itself.
+  /// A table whose key is a reference to another table's key, often to a key that
+  /// is such a reference itself.
   private mutating func addOneToOne(_ name: SQLName) {
     let candidates = schema.synchronized.filter { $0.integerKey != nil || $0.hasRowidKey }
     let chained = candidates.filter(\.hasRowidKey)
@@ -117,7 +117,7 @@ struct RandomKeys {
     schema.tables.append(table)
   }
 
-  /// A table whose key is made of references to two others, or of one and a
+  /// A table whose key consists of references to two others, or of a reference and a
   /// number.
   private mutating func addJoin() {
     let candidates = schema.synchronized.filter { $0.integerKey != nil || $0.hasRowidKey }
@@ -162,7 +162,7 @@ struct RandomKeys {
       ]
       table.references = [reference([2, 3], to: parent)]
     } else if parent.localKey != nil, parent.key.count == 1, dice.chance(30) {
-      // By the declared value in place of the number.
+      // It refers by the declared value instead of the number.
       var column = parent.columns[parent.key[0]]
       (column.name, column.isNotNull, column.defaultValue) = ("r1", false, nil)
       table.columns.append(column)
@@ -174,7 +174,7 @@ struct RandomKeys {
       table.references = [reference([2], to: parent)]
     }
     if features.contains(.unique), dice.chance(30) {
-      // Beside a NULL a number that leads nowhere is shown, and looks like a reference to the row
+      // A number that leads nowhere is shown beside a NULL, and looks like a reference to the row
       // that has it on some device.
       let columns = parent.name == "j1" ? table.references[0].columns : [2]
       table.uniques = [
@@ -211,7 +211,7 @@ extension FleetTable {
       columns[column].isNotNull = true
       columns[column].isLocal = false
     }
-    // An index over the same columns says nothing more.
+    // An index over the same columns adds nothing.
     uniques = uniques.filter { !isPlain($0) || Set($0.columns) != Set(identity) }
   }
 }

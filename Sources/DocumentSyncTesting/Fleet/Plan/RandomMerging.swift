@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Draws how tables merge and how devices decide: from dice of its own, so
+/// Draws the merge types of tables and the policies of devices. It has dice of its own, so
 /// that the rest of a history does not depend on it.
 struct RandomMerging {
   private var dice: Dice
@@ -13,8 +13,8 @@ struct RandomMerging {
     self.features = features
   }
 
-  /// Rows can be copied that have a key of the device's choice, or a text of
-  /// which there can be another.
+  /// Whether rows can be copied: the device chooses their key, or their key is a single
+  /// text, which can be varied.
   private func canKeepBoth(_ table: FleetTable) -> Bool {
     table.hasSurrogateKey
       || table.localKey == nil && table.key.count == 1
@@ -47,7 +47,7 @@ struct RandomMerging {
     }
   }
 
-  /// Numbers that belong to nothing else.
+  /// Whether a column can be a counter: a number without other constraints.
   private func canCount(_ column: Int, in table: FleetTable, _ schema: FleetSchema) -> Bool {
     let isReferredTo = schema.tables.contains { other in
       other.references.contains { $0.parent == table.name && $0.parentColumns.contains(column) }
@@ -61,7 +61,7 @@ struct RandomMerging {
       }
   }
 
-  /// The functions that devices decide by.
+  /// The functions by which devices decide.
   static let resolvers: [(name: String, resolver: ConflictResolver)] = [
     ("greater", { $0.local.sqlDescription < $0.remote.sqlDescription ? $0.remote : $0.local }),
     ("base", { $0.base ?? .null }),
@@ -74,7 +74,7 @@ struct RandomMerging {
     ),
   ]
 
-  /// How each device decides; most leave it to stamps.
+  /// The policies of the devices; most devices leave the decision to stamps.
   mutating func policies(of devices: [Int], _ schema: FleetSchema) -> [Int: SyncPolicies] {
     guard features.contains(.policies), dice.chance(35) else { return [:] }
     var result: [Int: SyncPolicies] = [:]

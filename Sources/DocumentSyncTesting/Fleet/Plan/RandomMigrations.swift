@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Draws migrations by ALTER, and when each device makes them: from dice of its
-/// own, so that a history in which there are none is what it was.
+/// Draws migrations by ALTER, and the time when each device makes them. It has dice of its
+/// own, so that it does not change histories without migrations.
 struct RandomMigrations {
   private var dice: Dice
   private let features: FleetFeatures
-  /// What is drawn so far.
+  /// The migrations drawn so far.
   private(set) var migrations: [FleetMigration] = []
-  /// How many each device has made.
+  /// The number of migrations that each device has made.
   private var made: [Int: Int] = [:]
   private var versions: [Int: FleetVersion] = [:]
 
@@ -16,8 +16,8 @@ struct RandomMigrations {
     self.features = features
   }
 
-  /// Draws what changes a schema. Where stores cannot be compared with a whole
-  /// store, no column is dropped.
+  /// Draws the migrations of a schema. If stores cannot be compared with a whole
+  /// store, it drops no column.
   mutating func draw(_ schema: FleetSchema, _ devices: [Int], canDrop: Bool) {
     guard features.contains(.alters), dice.chance(30), !schema.synchronized.isEmpty else { return }
     for device in devices { versions[device] = FleetVersion(schema) }
@@ -25,7 +25,7 @@ struct RandomMigrations {
     for number in 1...dice.pick([1, 2, 3, 4]) {
       let table = dice.pick(version.shared.synchronized)
       let only = dice.chance(40) ? dice.pick(devices) : nil
-      // A column that is new has the name by which it is noticed first.
+      // An added column is not renamed: it keeps the name by which it is noticed first.
       let column = dice.pick(schema.table(table.name)?.columns ?? table.columns).name
       let migration: FleetMigration? =
         switch dice.below(100) {
@@ -57,8 +57,8 @@ struct RandomMigrations {
 
   // MARK: - Columns
 
-  /// A column, in a table of which not every row is one register: what a device
-  /// without the column says of such a row is not all of it.
+  /// Adds a column to a table whose rows are not one register: a device
+  /// without the column cannot write all of such a row.
   private mutating func addition(
     _ number: Int, to table: FleetTable, _ schema: FleetSchema
   ) -> FleetMigration? {
@@ -86,7 +86,7 @@ struct RandomMigrations {
     return .addColumn(column, table: table.name, nil)
   }
 
-  /// A column that SQLite lets go, as far as that is told from its table.
+  /// Drops a column that SQLite can drop, as far as its table tells.
   private mutating func removal(from table: FleetTable, _ schema: FleetSchema) -> FleetMigration? {
     guard ![.wholeRow, .keepBoth].contains(table.mergeType),
       !RandomRemakes.dependsOnNumbers(table, schema)

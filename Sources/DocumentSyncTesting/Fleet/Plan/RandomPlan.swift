@@ -4,12 +4,12 @@ struct RandomPlan {
   private let seed: UInt64
   private let options: Fleet.Options
   private var dice: Dice
-  /// Milliseconds since 1970, as somebody with a good clock would say.
+  /// The true time, in milliseconds since 1970.
   private var time: Int64 = 1_700_000_000_000
-  /// How far each device's clock is off.
+  /// The error of each device's clock, in milliseconds.
   private var offsets: [Int: Int64] = [:]
-  /// Whether devices exchange often what they have done, so that most change
-  /// sets depend on others, or work for long without hearing of one another.
+  /// Whether devices exchange their edits often, so that most change
+  /// sets depend on others; otherwise they work for long without exchange.
   private var isLively: Bool
   private var migrations: RandomMigrations
 
@@ -39,7 +39,7 @@ struct RandomPlan {
     }
     let edits = RandomEdit(schema: schema, features: options.features)
     var start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
-    // Drawn in any case, so that the rest is the same whatever the options say.
+    // Drawn in any case, so that the rest does not depend on the options.
     let drawn = dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
     let drawsManagers = dice.chance(20)
     let count = options.devices ?? drawn
@@ -63,7 +63,7 @@ struct RandomPlan {
       remakes.draw(
         into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     }
-    // What a column was is found in files that the device has seen.
+    // A store finds the former state of a column in files that the device has seen.
     if usesManagers, !migrations.migrations.isEmpty {
       steps.removeAll { if case .hide = $0 { true } else { false } }
     }
@@ -88,7 +88,7 @@ struct RandomPlan {
       } ?? edits
     switch isLively ? Self.lively(event) : event {
     case 0..<62:
-      // Somebody works for a while.
+      // A program edits for a while.
       for _ in 0..<(1 + dice.below(isLively ? 2 : 4)) {
         steps.append(.edit(device: device, edit(device, edits)))
       }
@@ -103,7 +103,7 @@ struct RandomPlan {
     }
   }
 
-  /// Of the events in which somebody works, many become exchanges.
+  /// Turns many of the events in which a program edits into exchanges.
   private static func lively(_ event: Int) -> Int { event < 31 ? event + 49 : event }
 
   private mutating func edit(_ device: Int, _ edits: RandomEdit) -> FleetEdit {
@@ -125,7 +125,7 @@ struct RandomPlan {
     .sync(device: device, time: now(device), salt: dice.word())
   }
 
-  /// Time goes on, sometimes not at all.
+  /// Advances the time, sometimes not at all, and returns the time of a device's clock.
   private mutating func now(_ device: Int) -> Int64 {
     time += dice.pick([0, 0, 1, 5_000, 3_600_000])
     return time + (offsets[device] ?? 0)

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws a schema: few tables with few columns, and of what SQLite allows a
-/// bit of everything.
+/// Draws a schema: few tables with few columns, and a bit of everything that SQLite
+/// allows.
 struct RandomSchema {
   private var dice: Dice
   private let features: FleetFeatures
@@ -41,8 +41,8 @@ struct RandomSchema {
   }
 
   /// Two tables, or one, with little room: a reference that keeps its row, and
-  /// a value that must be unique. So rows are hidden often while others, which
-  /// they refer to, are deleted and edited.
+  /// a value that must be unique. So rows are often hidden while rows to which
+  /// they refer are deleted and edited.
   private mutating func tight() -> FleetSchema {
     let isAlone = dice.chance(25)
     var parent = FleetTable(name: "t1", columns: [FleetColumn(name: "k", type: .text)], key: [0])
@@ -74,8 +74,8 @@ struct RandomSchema {
     return FleetSchema(tables: isAlone ? [child] : [parent, child])
   }
 
-  /// What people make twice: folders in folders, with names that must be
-  /// unique, and rows in them, of which some must be unique there.
+  /// Rows that people create twice: folders in folders, with names that must be
+  /// unique, and rows in them, with values that are sometimes unique in their folder.
   private mutating func twice() -> FleetSchema {
     var folder = FleetTable(name: "t1", columns: [], key: [0])
     folder.hasSurrogateKey = dice.chance(60)
@@ -130,7 +130,7 @@ struct RandomSchema {
 
   // MARK: - Tables and columns
 
-  /// Names that are equal for Unicode, and two for SQLite.
+  /// Names that are equal for Unicode, and different for SQLite.
   private static let equivalents: [SQLName] = ["\u{E9}", "e\u{301}"]
 
   private mutating func table(_ name: SQLName) -> FleetTable {
@@ -201,7 +201,7 @@ struct RandomSchema {
     let number = tables[index].references.count + 1
     var columns = dice.chance(8) ? sharedColumn(index, parent, target) : []
     for (term, column) in target.enumerated() where columns.count < target.count {
-      // A key of a join table is made of references.
+      // A key of a join table consists of references.
       if target.count == 1, dice.chance(15), !tables[index].hasSurrogateKey,
         let free = tables[index].key.first(where: { canRefer($0, in: tables[index]) }),
         parent.name != tables[index].name
@@ -260,7 +260,7 @@ struct RandomSchema {
     return !isReferredTo && !table.references.contains { $0.columns.contains(column) }
   }
 
-  /// A plain column that is unique, for references that do not go by the key.
+  /// A plain column that is unique, for references that do not use the key.
   private mutating func uniqueTarget(_ index: Int) -> [Int]? {
     let table = tables[index]
     for unique in table.uniques where table.isPlain(unique) && unique.terms.count == 1 {
@@ -283,7 +283,7 @@ struct RandomSchema {
   // MARK: - Constraints
 
   /// Columns that expressions may read: no keys that differ from device to
-  /// device, and nothing that stays on one.
+  /// device, and no columns that stay on one.
   private func readable(_ index: Int) -> [Int] {
     let schema = FleetSchema(tables: tables)
     return tables[index].shared.filter { schema.keyTable(of: $0, in: tables[index]) == nil }
@@ -334,7 +334,7 @@ struct RandomSchema {
       let name = table.columns[dice.pick(readable)].name
       let expression = dice.pick(["lower(\(name))", "\(name) + 0", "abs(\(name))"])
       unique.terms = [.expression(expression)]
-      // Fails where the condition does not hold.
+      // It fails if the condition does not hold.
       documented = expression.hasPrefix("abs") ? name : nil
     }
     if !readable.isEmpty, dice.chance(20) {

@@ -1,8 +1,8 @@
 import SyncModel
 
-/// Draws what applications do with values that others find odd: references
-/// that nobody declared, with 0 and '' for none; tenants in several references;
-/// text that is none, and numbers at the limits.
+/// Draws odd uses of values in applications: references
+/// without a declaration, with 0 and '' for none; tenants in several references;
+/// text that is not valid, and numbers at the limits.
 struct RandomValues {
   private var dice: Dice
   private let features: FleetFeatures
@@ -26,9 +26,9 @@ struct RandomValues {
     for index in schema.tables.indices where dice.chance(30) { loseKeys(of: index, &schema) }
   }
 
-  /// Whether an index, or a column that is stored, computes a value of a column that can hold
-  /// blobs. In UTF-16 SQLite (3.40.1) makes another text of a blob that is bound to a statement than
-  /// of the same one in the table.
+  /// Whether an index or a stored column computes a value from a column that can contain
+  /// blobs. In UTF-16 SQLite (3.40.1) turns a blob that is bound to a statement into another text
+  /// than the same blob in the table.
   private static func computesOfBlobs(_ table: FleetTable) -> Bool {
     let isComputed =
       table.columns.contains { $0.generated != nil && $0.isStored }
@@ -44,8 +44,8 @@ struct RandomValues {
     return isComputed && table.columns.contains { [.any, .blob].contains($0.type) }
   }
 
-  /// Lets keys be NULL, of a table that has to do with no other: what is on one
-  /// device alone would matter to others there.
+  /// Lets keys be NULL in a table that is not connected with another one: rows that are on
+  /// one device alone would affect rows of other tables there.
   private func loseKeys(of index: Int, _ schema: inout FleetSchema) {
     let table = schema.tables[index]
     let isReferredTo = schema.tables.contains { other in
@@ -57,8 +57,8 @@ struct RandomValues {
     for column in table.key { schema.tables[index].columns[column].isNotNull = false }
   }
 
-  /// A column that refers to another table's key, as only the one who puts the
-  /// store under sync says.
+  /// Adds a column that refers to another table's key. Only the configuration of the
+  /// store declares this reference.
   private mutating func addReference(to schema: inout FleetSchema) {
     let parents = schema.synchronized.filter { table in
       table.key.count == 1
@@ -86,9 +86,10 @@ struct RandomValues {
     schema.tables[index].columns.append(column)
   }
 
-  /// Tables whose keys hold a tenant, and one that refers to two of them by one column. One of the
-  /// two declares no reference to tenants, so triggers refuse to remove a tenant that it holds:
-  /// others would not show its row (an open fault, see `Documentation/Reliability.md`).
+  /// Tables whose keys contain a tenant, and one that refers to two of them by one column. One of
+  /// the two declares no reference to tenants, so triggers refuse to remove a tenant that it
+  /// contains: other devices would not show its row (an open fault, see
+  /// `Documentation/Reliability.md`).
   private mutating func tenants() -> FleetSchema {
     func number(_ name: SQLName) -> FleetColumn {
       FleetColumn(name: name, type: .integer, isNotNull: true)

@@ -1,9 +1,9 @@
 import SyncDirectory
 import SyncModel
 
-/// One device's view of the shared directory, in which the change sets and
-/// markers of others appear when they are told to, in any order, and may go
-/// away again.
+/// One device's view of the shared directory. The change sets and markers of
+/// other devices appear when the simulation shows them, in any order, and may
+/// disappear again.
 final class DelayedDirectory: SharedDirectory {
   private struct State {
     var isOpen = true
@@ -16,7 +16,7 @@ final class DelayedDirectory: SharedDirectory {
   private let state = Locked(State())
   private let kill: FleetKill
 
-  /// - Parameter kill: What ends the device's process in one of these calls.
+  /// - Parameter kill: Ends the device's process in one of these calls.
   init(_ base: MemoryDirectory, ledger: FleetLedger, device: Int, kill: FleetKill) {
     self.kill = kill
     self.base = base
@@ -24,13 +24,13 @@ final class DelayedDirectory: SharedDirectory {
     self.device = device
   }
 
-  /// Whether everything is visible, as it is until told otherwise.
+  /// Whether everything is visible, as it is by default.
   var isOpen: Bool {
     get { state.withLock { $0.isOpen } }
     set { state.withLock { $0.isOpen = newValue } }
   }
 
-  /// The files of others that are visible.
+  /// The visible files of other devices.
   var seen: Set<FleetFile> { state.withLock { $0.seen } }
 
   /// Lets a file appear; false if it is visible already or not published.
@@ -49,11 +49,11 @@ final class DelayedDirectory: SharedDirectory {
 
   var location: String { base.location }
 
-  /// A change set of the device's own that was published.
+  /// A published change set of this device.
   func published(_ number: UInt64) -> SyncChangeSet? { ledger.changeSet(number, of: device) }
 
-  /// The rows of which other devices say something in change sets that are not in a vector, and
-  /// what they say.
+  /// The rows that other devices change in change sets that are not in a vector, with their
+  /// actions.
   func saidByOthers(
     since vector: [ClientIdentifier: UInt64], schema: FleetSchema
   ) -> [OracleKey: Set<RowAction>] {

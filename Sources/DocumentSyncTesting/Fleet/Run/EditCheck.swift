@@ -1,51 +1,51 @@
 import SyncModel
 import SyncStore
 
-/// I1: what a program edited, and was acknowledged by SQLite, is in the
+/// I1: every edit of a program that SQLite accepted is in the
 /// change sets that are sealed next.
 ///
-/// Compares the tables before sealing with what was shown after the last
-/// synchronization, and asks the change sets for every difference: also for
-/// counters, of which they say what was added.
+/// Compares the tables before sealing with the rows that were shown after the last
+/// synchronization, and looks in the change sets for every difference, also of
+/// counters, for which change sets contain the additions.
 struct EditCheck {
   private let schema: FleetSchema
   private let before: [OracleKey: [SQLName: Value]]
   private let tables: [SQLName: [[Value]]]
   private let keys: [SQLName: [Int64: RowIdentity]]
   private let reader: VisibleRows
-  /// Where rows went whose key was changed.
+  /// The new rows of rows whose key was changed.
   private let moves: [OracleKey: OracleKey]
-  /// What was merged before.
+  /// The state merged before.
   private let state: LogicalState
-  /// Columns that are new here since then, with their defaults: what was kept of
-  /// them comes in, also when the store is opened.
+  /// Columns that were added here since then, with their defaults. Their stored values
+  /// arrive with the next synchronization, or when the store is opened.
   private let arrived: [SQLName: [SQLName: Value]]
-  /// What may be missing.
+  /// The edits that may be missing.
   private let leave: Leave
   /// The rows before sealing, with the identities that it gave.
   private var now: [OracleKey: [SQLName: Value]] = [:]
   /// Rows that sealing has taken from their tables.
   private var hidden: Set<OracleKey> = []
-  /// Rows whose key was set to NULL, and that have it again.
+  /// Rows whose key was set to NULL and has been restored.
   private var restored: Set<OracleKey> = []
 
-  /// What need not be sealed, since the rules have it otherwise.
+  /// The edits that need not be sealed, by the rules.
   struct Leave {
     /// Whether a program had foreign keys off since the last synchronization.
     var wasEditedFreely = false
     /// The tables that a program has made again since then.
     var remade: Set<SQLName> = []
-    /// What others say of rows that was not applied then.
+    /// The actions of other devices on rows that were not applied then.
     var saidByOthers: [OracleKey: Set<RowAction>] = [:]
   }
 
   /// - Parameters:
-  ///   - shown: What was shown after the last synchronization.
+  ///   - shown: The rows that were shown after the last synchronization.
   ///   - keys: The integer keys that rows with declared columns had then, or
   ///     were given since and lost again.
-  ///   - moves: Where rows went whose key was changed.
-  ///   - state: What was merged before.
-  ///   - arrived: The columns that are new here since then, by table, with their
+  ///   - moves: The new rows of rows whose key was changed.
+  ///   - state: The state merged before.
+  ///   - arrived: The columns that were added here since then, by table, with their
   ///     defaults.
   init(
     _ database: FleetSQLite, schema: FleetVersion, shown: [OracleKey: [SQLName: Value]],
@@ -63,10 +63,10 @@ struct EditCheck {
     tables = try reader.localRows()
   }
 
-  /// What of the edits is missing from `sealed`, a line for each.
+  /// The edits that are missing from `sealed`, a line for each.
   ///
-  /// - Parameter after: The rows afterwards. Keys may stand for other ones by now: what others did
-  ///   was applied, or a row that waited for an edit is shown in place of another.
+  /// - Parameter after: The rows afterwards. Keys may stand for other rows by now: changes of other
+  ///   devices were applied, or a row that waited for an edit is shown instead of another.
   mutating func missing(
     from sealed: [SyncChangeSet], _ after: VisibleRows
   ) throws -> [String] {
@@ -77,8 +77,8 @@ struct EditCheck {
       own.merge(set)
       said.addCounters(of: set, in: own)
     }
-    // Sealing gives new rows their identities, and may take from the table
-    // rows that have theirs.
+    // Sealing gives new rows their identities, and may remove rows that have
+    // identities from the table.
     var missing = try missing(said, own, after, .after)
     for meaning in [Meaning.before, .beforeCopies] where !missing.isEmpty {
       missing = try self.missing(said, own, after, meaning)
@@ -86,16 +86,16 @@ struct EditCheck {
     return missing
   }
 
-  /// Which rows the keys stand for that the tables have before sealing.
+  /// The rows that the keys of the tables before sealing stand for.
   private enum Meaning {
-    /// Those that have them afterwards.
+    /// The rows that have them afterwards.
     case after
-    /// Those that had them before what others did was applied, and those that
-    /// the change sets name.
+    /// The rows that had them before the changes of other devices were applied, and the
+    /// rows that the change sets name.
     case before
-    /// Likewise, but a change set names the key of a row that merging has made
-    /// since: a version that lives on in a table that keeps both, or a row that
-    /// a policy has brought back under another key.
+    /// The same, but a change set names the key of a row that merging has made
+    /// since: a version that became a row of its own in a table that keeps both, or a row
+    /// that a policy has brought back under another key.
     case beforeCopies
   }
 
@@ -103,7 +103,7 @@ struct EditCheck {
     _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, _ meaning: Meaning
   ) throws -> [String] {
     var reader = meaning == .after ? after : self.reader
-    // A row from before syncing had its key until what others did was applied.
+    // A row from before syncing had its key until changes of other devices were applied.
     if meaning != .after { reader.addOriginals(among: before.keys) }
     reader.addMissing(from: meaning == .after ? self.reader : after)
     for (table, named) in said.identities {
@@ -113,10 +113,10 @@ struct EditCheck {
         reader.addMissing(named, of: table)
       }
     }
-    // What holds the key of a row that went with the same edits refers to it.
+    // A value that is the key of a row deleted by the same edits refers to that row.
     reader.addOriginals(among: before.keys)
     reader.formerKeys = keys
-    // Others may have edited meanwhile what was plain.
+    // Other devices may have edited plain values meanwhile.
     if meaning != .after { reader.addPlain(among: before) }
     now = reader.logical(tables)
     let shown = reader.logical(try after.localRows())
@@ -128,8 +128,8 @@ struct EditCheck {
     } + missingMoves(moves, said) + falseMoves(said)
   }
 
-  /// Rows that are said to live on as one that is not there, and was not: what was sealed before a
-  /// migration may have gone after it.
+  /// Rows that have moved, according to the change sets, to a row that does not exist and was not
+  /// inserted: rows sealed before a migration may have been deleted after it.
   private func falseMoves(_ said: SaidChanges) -> [String] {
     said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
       let isTrue = destinations.contains { destination in
@@ -140,7 +140,7 @@ struct EditCheck {
     }
   }
 
-  /// Rows that were there and live on under another key.
+  /// Rows that existed before and have another key now, without a move in the change sets.
   private func missingMoves(_ moves: [OracleKey: OracleKey], _ said: SaidChanges) -> [String] {
     moves.sorted { $0.key < $1.key }.compactMap { old, new in
       guard before[old] != nil, now[old] == nil, now[new] != nil,
@@ -150,7 +150,7 @@ struct EditCheck {
     }
   }
 
-  /// The deletions that sealing has undone. With foreign keys on nothing may
+  /// The deletions that sealing has undone. With foreign keys on no row may
   /// be left that refers to a deleted row.
   func undone(in shown: [OracleKey: [SQLName: Value]]) -> [String] {
     before.keys.filter {
@@ -160,9 +160,9 @@ struct EditCheck {
     }
   }
 
-  /// Whether a row that can never be shown refers to one: in its key it has a
-  /// number that led to no row. What is known of it by that number on another
-  /// device is a limit that `Documentation/Merging.md` names.
+  /// Whether a row that can never be shown refers to another one: in its key it has a
+  /// number that led to no row. `Documentation/Merging.md` names this limit for
+  /// such numbers on another device.
   private func isHeldByPlainKey(_ row: OracleKey) -> Bool {
     state.rows.contains { key, held in
       guard held.isLiving, let table = schema.table(key.table), !table.hasSurrogateKey,
@@ -173,7 +173,7 @@ struct EditCheck {
       }
       guard isPlain else { return false }
       if (values + held.cells.values.map(\.value)).contains(.identity(row.identity)) { return true }
-      // A row whose key is a reference, or a text, is referred to by that.
+      // A value refers to a row whose key is a reference or a text by that key.
       guard let name = schema.table(row.table)?.nameByReference(of: row.identity) else {
         return false
       }
@@ -184,8 +184,8 @@ struct EditCheck {
     }
   }
 
-  /// Rows that are dead, are shown all the same, and are referred to by an
-  /// edit, which counts on them.
+  /// Deleted rows that are shown all the same, and to which an edit refers, so that they
+  /// must exist again.
   private func missingRebirths(
     _ key: OracleKey, _ state: LogicalState, _ said: SaidChanges
   ) -> [String] {
@@ -205,8 +205,8 @@ struct EditCheck {
     }
   }
 
-  /// Whether a row that is gone referred to another one: it may have another identity, since one that
-  /// it is made of was edited, and refers to what it did.
+  /// Whether a row that no longer exists referred to another one. It may have another identity now,
+  /// since a part of its identity was edited, and still refers to the same row.
   private func hasReferred(_ table: SQLName, _ column: SQLName, to parent: RowIdentity) -> Bool {
     before.contains { key, row in
       key.table == table && now[key] == nil && row[column] == .identity(parent)
@@ -220,18 +220,18 @@ struct EditCheck {
     guard let table = schema.table(key.table) else { return [] }
     let saidByOthers = leave.saidByOthers[key, default: []]
     let isSaidByOthers = !saidByOthers.isEmpty
-    // The document may have no state to compare with that others have not changed. What they say
-    // counts: of a row that went unseen, that it exists or does not.
+    // The document may have no state for comparison that other devices have not changed. Their
+    // changes count; for a row that was deleted unseen, only insertions and deletions do.
     if leave.remade.contains(key.table), isSaidByOthers, now != nil || saidByOthers != [.update] {
       return []
     }
     guard let now else {
       return said.actions[key, default: []].contains(where: \.isDeletion)
-        // It has lost its key, and would have it again if others had not deleted it.
+        // It has lost its key, and would have it again if other devices had not deleted it.
         || restored.contains(key) || table.canLoseKeys && isSaidByOthers
         ? [] : ["the deletion of \(key)"]
     }
-    // In a table that keeps both versions, who inserts a row that exists and is not shown updates it.
+    // In a table that keeps both versions, inserting a row that exists and is not shown updates it.
     let isUpdate =
       table.mergeType == .keepBoth && state.rows[key]?.isLiving == true
       && said.says(.update, of: key)
@@ -256,8 +256,8 @@ struct EditCheck {
     }
   }
 
-  /// Whether a value of a column that is new was kept before, or is the default in a row that was
-  /// inserted since: that may have been sealed when there was no such column.
+  /// Whether a value of an added column was stored before, or is the default in a row that was
+  /// inserted since: that row may have been sealed when the column did not exist.
   private func hasArrived(
     _ column: SQLName, _ value: Value, of key: OracleKey, isNew: Bool
   ) -> Bool {
@@ -265,9 +265,9 @@ struct EditCheck {
     return state.rows[key]?.cells[column]?.shown == value || isNew && value == defaultValue
   }
 
-  /// Whether the insertion of a row is said whose key has, in place of a number
-  /// that leads to no row, one that had that number and went with the same
-  /// edits. A row that has come since may have the number by now.
+  /// Whether the change sets insert the row under another key. The other key has, instead of
+  /// a number that leads to no row, a row that had that number and was deleted by the same
+  /// edits. A row that has arrived since may have the number by now.
   private func saysUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> Bool {
     guard let table = schema.table(key.table), !table.hasSurrogateKey,
       let wanted = IdentityEncoding.values(of: key.identity, count: table.key.count)
@@ -285,7 +285,7 @@ struct EditCheck {
     }
   }
 
-  /// Whether a value refers to a row that others have made, and that was not there before.
+  /// Whether a value refers to a row that another device has made, and that did not exist before.
   private func hasCome(
     _ value: Value, _ column: Int, _ table: FleetTable, _ said: SaidChanges
   ) -> Bool {
@@ -296,14 +296,14 @@ struct EditCheck {
     return before[row] == nil && !said.says(.insert, of: row)
   }
 
-  /// Whether what was said refers to a row that is not there: what holds its
-  /// key refers to it, if it went with the same edits.
+  /// Whether a value in a change set refers to a row that does not exist: a value that is its
+  /// key refers to it, if it was deleted by the same edits.
   private func isGone(_ said: Value, _ column: Int, _ table: FleetTable) -> Bool {
     if case .identity = said { !isFollowable(said, column, table) } else { false }
   }
 
-  /// Whether a number that leads to no row may have led to the row that was said, which has declared
-  /// columns: with foreign keys off what refers to it is left behind where it gets another number.
+  /// Whether a number that leads to no row may have led to the row in the change set, which has
+  /// declared columns: with foreign keys off, references keep its old number if it gets another.
   private func mayHaveHad(
     _ number: Value, _ said: Value, _ column: Int, _ table: FleetTable
   ) -> Bool {
@@ -315,7 +315,7 @@ struct EditCheck {
     return now[row] != nil || before[row] != nil
   }
 
-  /// Whether a number was plain and is, since the row that got such a key is
+  /// Whether a number was plain and still is, since the row that got such a key is
   /// not shown.
   private func isPlainStill(
     _ before: Value?, _ now: Value, _ column: Int, _ table: FleetTable
@@ -326,7 +326,8 @@ struct EditCheck {
     return hidden.contains(OracleKey(table: parent, identity: identity))
   }
 
-  /// With foreign keys off a program may refer to a row that is not there.
+  /// Whether the row that a value refers to exists. With foreign keys off a program may
+  /// refer to a row that does not.
   private func isFollowable(_ value: Value, _ column: Int, _ table: FleetTable) -> Bool {
     guard case .identity(let identity) = value,
       let parent = schema.keyTable(of: column, in: table)
@@ -336,7 +337,7 @@ struct EditCheck {
 }
 
 extension Value {
-  /// Whether it is the same value, or a real that a table of integers keeps as the same number.
+  /// Whether it is the same value, or a real that a table of integers stores as the same number.
   fileprivate func isSameNumber(as other: Value) -> Bool {
     if case .real(let real) = self, case .integer(let integer) = other {
       return Int64(exactly: real) == integer
@@ -346,23 +347,24 @@ extension Value {
 }
 
 extension FleetTable {
-  /// What a reference to a row holds, where that row's key is one column that is the same everywhere.
+  /// The value of a reference to a row, if that row's key is one column that is the same on all
+  /// devices.
   fileprivate func nameByReference(of row: RowIdentity) -> Value? {
     guard key.count == 1, !hasSurrogateKey else { return nil }
     return IdentityEncoding.values(of: row, count: 1)?.first
   }
 }
 
-/// What change sets say, by row: everything, since a later one may say more.
+/// The content of change sets, by row: all of it, since a later change set may add more.
 private struct SaidChanges {
   let schema: FleetSchema
   var actions: [OracleKey: Set<RowAction>] = [:]
   var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
   var moves: [OracleKey: Set<RowIdentity>] = [:]
-  /// What counters came to with each change set: a decision of a policy, which
+  /// The totals of counters after each change set: a decision of a policy, which
   /// is sealed in the same synchronization, may set another value.
   var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
-  /// The identities of the author's keys, by table, as they were said first.
+  /// The identities of the author's keys, by table, from their first change set.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
 
   init(schema: FleetSchema) { self.schema = schema }
@@ -371,7 +373,7 @@ private struct SaidChanges {
     actions[key]?.contains(action) ?? false
   }
 
-  /// - Parameter state: What is merged with the change set.
+  /// - Parameter state: The state after merging the change set.
   mutating func addCounters(of set: SyncChangeSet, in state: LogicalState) {
     for changes in set.tables {
       guard let table = schema.table(changes.table) else { continue }

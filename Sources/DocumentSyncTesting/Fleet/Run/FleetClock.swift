@@ -9,7 +9,7 @@ final class FleetClock: Sendable {
   }
 
   private let state: Locked<State>
-  /// Ends the process of the device that looks at the clock.
+  /// Ends the process of the device that reads the clock.
   let kill = FleetKill()
 
   init(seed: UInt64, time: Int64) {
@@ -37,6 +37,6 @@ final class FleetClock: Sendable {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: word() >> 24) }
   }
 
-  /// What SQL's `julianday('now')` gives.
+  /// The result of SQL's `julianday('now')`.
   var julianDay: Double { Double(time) / 86_400_000 + 2_440_587.5 }
 }

@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Migrations by ALTER, as a program makes them that knows nothing of syncing.
+/// Migrations by ALTER, made as by a program that knows nothing of syncing.
 extension FleetDevice {
-  /// Makes the next migration, if there is one and it is one of this device.
-  /// One that SQLite refuses is passed over, if it does so without us, too.
+  /// Makes the next migration, if there is one and it is for this device.
+  /// Skips a migration that SQLite refuses, if SQLite refuses it without us, too.
   ///
-  /// Where our triggers have gone, columns are told by their names: what was
-  /// renamed before has to be noticed, which waits for a synchronization if
-  /// columns are new.
+  /// Without our triggers the store recognizes columns by their names. So it has to notice
+  /// earlier renames first, which waits for a synchronization if
+  /// columns were added.
   func migrate(_ migrations: [FleetMigration], at time: Int64) throws {
     guard migrated < migrations.count else { return }
     let migration = migrations[migrated]
@@ -23,8 +23,8 @@ extension FleetDevice {
     let twin = try currentTwin()
     var refusal = try alter(statement)
     if refusal?.contains("docsync") ?? false {
-      // Our triggers name the column: nothing has changed, and it goes without
-      // them.
+      // Our triggers name the column: nothing has changed, and the statement works
+      // without them.
       let differences = try twin.differences(from: program)
       guard differences.isEmpty else { throw twinFailure(differences) }
       refusal = try alter(statement, without: migration.table)
@@ -40,8 +40,8 @@ extension FleetDevice {
     try note(migration)
   }
 
-  /// Makes a table again, of which no trigger of ours is left then. It waits for a synchronization
-  /// likewise.
+  /// Makes a table again, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
+  /// synchronization if columns were added.
   func remake(_ remake: FleetRemake) throws {
     guard arrived.isEmpty, let table = version.shared.table(remake.table).flatMap(version.here)
     else { return }
@@ -62,7 +62,7 @@ extension FleetDevice {
     FleetFailure(.twin, "device \(number):\n  " + differences.joined(separator: "\n  "))
   }
 
-  /// Runs a statement; gives what SQLite says if it refuses it.
+  /// Runs a statement; returns SQLite's message if it refuses it.
   private func alter(_ statement: String) throws -> String? {
     do {
       _ = try program.rowsOnce(statement)
@@ -72,7 +72,7 @@ extension FleetDevice {
     }
   }
 
-  /// Likewise, in one transaction with the removal of our triggers of a table.
+  /// The same, in one transaction with the removal of our triggers of a table.
   private func alter(_ statement: String, without table: SQLName) throws -> String? {
     try program.run("BEGIN")
     let triggers = try program.rows(
@@ -85,12 +85,12 @@ extension FleetDevice {
     }
     let refusal = try alter(statement)
     try program.run(refusal == nil ? "COMMIT" : "ROLLBACK")
-    // Until the next synchronization no trigger sees what is edited.
+    // Until the next synchronization no trigger sees the edits.
     if refusal == nil { try moves.stop(table) }
     return refusal
   }
 
-  /// A column that is new has its default in all rows.
+  /// Records that an added column has its default in all rows.
   private func note(_ migration: FleetMigration) throws {
     scratch = try OracleScratch(schema: version.shared)
     guard case .addColumn(let column, let name, _) = migration,

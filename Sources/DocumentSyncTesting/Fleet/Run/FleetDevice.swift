@@ -4,12 +4,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// One device: its store, the program that edits it, and the directory as the
-/// device sees it.
+/// One device: its store, the program that edits it, and its view of the
+/// directory.
 final class FleetDevice {
   let number: Int
   private(set) var store: LocalStore
-  /// How it synchronizes as apps do; `nil` where change sets are sealed and
+  /// The manager by which it synchronizes as apps do; `nil` if change sets are sealed and
   /// applied directly.
   private(set) var manager: DocumentSyncManager?
   let directory: DelayedDirectory
@@ -18,41 +18,41 @@ final class FleetDevice {
   private(set) var program: FleetSQLite
   /// The schema, as far as the device has migrated.
   var version: FleetVersion
-  /// How many migrations it has made, or was not concerned by.
+  /// The number of migrations that it has made, or that are not for it.
   var migrated = 0
   /// Whether the last migration since the last synchronization dropped a column.
   var hasDropped = false
   /// The columns that were added since the last synchronization, by table.
   var arrived: [SQLName: [SQLName: Value]] = [:]
-  /// What is asked of one row alone.
+  /// The oracle's database for questions about one row alone.
   var scratch: OracleScratch
-  /// Which keys the program changed since the last synchronization.
+  /// The keys that the program changed since the last synchronization.
   private(set) var moves: MoveLog
-  /// What the change sets say that were applied here, merged by the oracle.
+  /// The change sets that were applied here, merged by the oracle.
   var state: LogicalState
-  /// What was shown after the last synchronization.
+  /// The rows that were shown after the last synchronization.
   var shown: [OracleKey: [SQLName: Value]]
   /// The integer keys that rows with declared columns had then.
   var shownKeys: [SQLName: [Int64: RowIdentity]]
-  /// What need not be sealed of what was edited since the last synchronization.
+  /// The edits since the last synchronization that need not be sealed.
   var leave = EditCheck.Leave()
-  /// The tables of which an unseen edit may never have been sealed, since others had edited the same: what
-  /// was there before it is in no journal of this device.
+  /// The tables whose unseen edits may never have been sealed, since other devices had edited
+  /// the same rows: no journal of this device contains the values before them.
   var overwritten: Set<SQLName> = []
-  /// The rows of such tables of which others say something that is not applied yet: what was edited
-  /// unseen of them may be shown here although it is not sealed.
+  /// The rows of such tables with changes of other devices that are not applied yet: their unseen
+  /// edits may be shown here although they are not sealed.
   private(set) var unsettled: [OracleKey: Set<RowAction>] = [:]
-  /// The bytes of the store that were found sound.
+  /// The hash of the store's bytes when it was last found sound.
   var checkedContent: ContentHash?
-  /// What the statements of its programs give without us.
+  /// The twin that runs the statements of its programs without us.
   private var twin: FleetTwin?
   private var schema: FleetSchema { version.shared }
   /// Opens the store again.
   private let reopen: Reopening
-  /// How far the own change sets have been checked, and those of others were
-  /// applied then.
+  /// The last own change set that has been checked, and the change sets of other devices
+  /// that were applied then.
   private var checked: (head: UInt64, applied: VersionVector)
-  /// The last own change set that is known of.
+  /// The last known own change set.
   private var lastHead: UInt64
 
   typealias Reopening = () async throws -> (LocalStore, DocumentSyncManager?)
@@ -89,7 +89,7 @@ final class FleetDevice {
 
   var client: ClientIdentifier { store.binding.client }
 
-  /// The bytes of the store, with what is still in its log, as a hash.
+  /// The hash of the store's bytes, its log included.
   func content() throws -> ContentHash {
     var bytes = try Data(contentsOf: URL(fileURLWithPath: store.path))
     let log = store.path + "-wal"
@@ -107,8 +107,7 @@ final class FleetDevice {
     }
   }
 
-  /// Ends the process and begins again; what the program noted of keys is
-  /// kept.
+  /// Ends the process and begins it again; the program keeps its record of keys.
   func restart() async throws {
     let former = try FormerRows(program, version)
     let check = try editCheck()
@@ -118,7 +117,7 @@ final class FleetDevice {
     try noteSealed(check, since: former)
   }
 
-  /// Has the store notice that its schema has changed.
+  /// Makes the store notice that its schema has changed.
   func noticeSchema() throws {
     let former = try FormerRows(program, version)
     let check = try editCheck()
@@ -126,7 +125,8 @@ final class FleetDevice {
     try noteSealed(check, since: former)
   }
 
-  /// Checks what was sealed when the store noticed that its schema has changed: what was edited before.
+  /// Checks the change sets that were sealed when the store noticed that its schema has changed:
+  /// they contain the edits before that.
   private func noteSealed(
     _ check: EditCheck, since rows: FormerRows
   ) throws {
@@ -143,8 +143,8 @@ final class FleetDevice {
     try moves.clear()
   }
 
-  /// Notes as shown what opening the store has made of rows: it seals what was edited before the
-  /// schema changed, and what that does to other rows is no edit.
+  /// Records the changes that opening the store has made to rows: it seals the edits before the
+  /// schema changed, and their effects on other rows are no edits.
   private func noteChanges(since former: FormerRows) throws {
     let reader = former.naming(try VisibleRows(program, schema: version), shown: shown.keys)
     let now = try reader.read()
@@ -154,16 +154,16 @@ final class FleetDevice {
         shown[key] = nil
         continue
       }
-      // Of a row that was inserted since, only what was made of it is known.
+      // For a row that was inserted since, only these changes are known.
       for (name, value) in new where row[name] != value { shown[key, default: [:]][name] = value }
     }
     for (key, row) in now where rows[key] == nil && state.rows[key] != nil { shown[key] = row }
   }
 
-  /// Has SQLite keep the store's journal in another way, by its name.
+  /// Makes SQLite use another journal mode in the store, by its name.
   func keepJournal(_ mode: String) async throws {
     guard try program.rows("PRAGMA journal_mode") != [[.text(Array(mode.utf8))]] else { return }
-    // Leaving WAL needs the file alone.
+    // Leaving WAL requires that no other connection is open.
     try await beginAgain { path in
       let database = try FleetSQLite(path)
       defer { database.close() }
@@ -171,8 +171,8 @@ final class FleetDevice {
     }
   }
 
-  /// Ends the process and the program, and begins again with what `body` makes
-  /// of the files.
+  /// Ends the process and the program, lets `body` change the files, and begins
+  /// again.
   private func beginAgain(_ body: (_ path: String) throws -> Void) async throws {
     let path = store.path
     program.close()
@@ -187,7 +187,7 @@ final class FleetDevice {
 
   // MARK: - Editing
 
-  /// Runs statements as one program does. Gives those that were accepted.
+  /// Runs statements as one program does. Returns the accepted ones.
   func edit(_ edit: FleetEdit) throws -> [String] {
     clock.time = edit.time
     clock.reseed(edit.salt)
@@ -199,15 +199,15 @@ final class FleetDevice {
     var differences = outcome.differences(from: expected)
     if differences.isEmpty {
       differences = try twin.differences(from: program)
-      // SQLite's own (3.40.1): in a transaction it does not undo such a statement where nothing else
-      // in it can be refused.
+      // SQLite's own behaviour (3.40.1): in a transaction it does not undo such a statement if
+      // nothing else in it can be refused.
       if !differences.isEmpty, outcome.hasReachedTriggerDepth {
         self.twin = nil
         return outcome.accepted
       }
     }
-    // SQLite's own: in which order it goes through rows, and when it looks for what a row refers to,
-    // depends on whether the table has triggers, whatever these do.
+    // SQLite's own behaviour: the order in which it visits rows, and the time when it looks for the
+    // rows that a row refers to, depend on whether the table has triggers, whatever these do.
     if try !differences.isEmpty
       && (outcome.isRefusedByAnExpression(whereAlsoRefusedIn: expected)
         || twin.idleTwin(as: former).agrees(with: program, on: edit, outcome))
@@ -222,7 +222,7 @@ final class FleetDevice {
     return outcome.accepted
   }
 
-  /// The same tables without our triggers, as they are now.
+  /// A twin: the same tables without our triggers, in their present state.
   func currentTwin() throws -> FleetTwin {
     if let twin, try !twin.isOutdated(program) { return twin }
     let twin = try FleetTwin(of: program, at: store.path)
@@ -235,10 +235,10 @@ final class FleetDevice {
 
   // MARK: - Synchronizing
 
-  /// Synchronizes, and checks that nothing that was edited is missing from what
-  /// it seals. True if there was nothing to do.
+  /// Synchronizes, and checks that no edit is missing from the sealed change
+  /// sets. True if there was nothing to do.
   ///
-  /// - Parameter point: Where its process ends before that.
+  /// - Parameter point: The point at which its process ends before that.
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
     var check = try editCheck()
@@ -264,7 +264,7 @@ final class FleetDevice {
       moves: moves.moves(), state: state, arrived: arrived, leave: leave)
   }
 
-  /// Notes what is ``unsettled`` after a synchronization.
+  /// Records the rows that are ``unsettled`` after a synchronization.
   func noteUnsettled() {
     guard !leave.remade.isEmpty || !unsettled.isEmpty else { return }
     let said = directory.saidByOthers(since: state.vector, schema: schema)
@@ -308,10 +308,10 @@ final class FleetDevice {
     }
   }
 
-  /// What the manager said last.
+  /// The last report of the manager.
   private(set) var lastReport: SyncReport?
 
-  /// Applies what is visible, in any order and some of it again, then seals
+  /// Applies visible change sets, in any order and some of them again, then seals
   /// and publishes.
   private func synchronizeDirectly(salt: UInt64, _ check: EditCheck) throws -> Bool {
     var dice = Dice(seed: salt)
@@ -357,7 +357,7 @@ final class FleetDevice {
     return report.applied.isEmpty && published == 0
   }
 
-  /// No device makes a change set that another one cannot apply.
+  /// Throws if the store refuses a change set: no device makes one that another cannot apply.
   private func checkNothingRefused(_ report: ApplyReport) throws {
     guard let refused = report.refused.first else { return }
     throw FleetFailure(
@@ -371,7 +371,7 @@ final class FleetDevice {
     var check = check
     _ = try store.seal()
     let head = try store.head()?.number ?? 0
-    // A process may have ended after it had applied what others did.
+    // A process may have ended after it had applied changes of other devices.
     guard try store.appliedVector() == checked.applied else { return }
     let sealed = try changeSets(checked.head..<max(head, checked.head))
     try checkSealed(sealed, &check, hasApplied: false)
@@ -382,7 +382,7 @@ final class FleetDevice {
   ) throws {
     var missing = try check.missing(
       from: sealed, VisibleRows(program, schema: version))
-    // What others did may bring a row back.
+    // Changes of other devices may bring a row back.
     if !leave.wasEditedFreely, !hasApplied {
       missing += check.undone(in: try VisibleRows(program, schema: version).read())
     }
@@ -394,7 +394,7 @@ final class FleetDevice {
   }
 }
 
-/// The rows of a device before it noticed something.
+/// The rows of a device before it noticed a change of its schema.
 private struct FormerRows {
   private let reader: VisibleRows
   let tables: [SQLName: [[Value]]]
@@ -404,9 +404,9 @@ private struct FormerRows {
     tables = try reader.localRows()
   }
 
-  /// A reader that names these rows and those of a later reader alike: with the identities that
-  /// sealing has given new ones since. What holds the key of a row that went with the edits that
-  /// were made before refers to it, whether they are sealed by then or not.
+  /// A reader that names these rows and the rows of a later reader alike, with the identities that
+  /// sealing has given to new rows since. A value that is the key of a row deleted by earlier edits
+  /// refers to that row, whether the edits are sealed by then or not.
   func naming(_ later: VisibleRows, shown: some Sequence<OracleKey>) -> VisibleRows {
     var reader = later
     reader.addMissing(from: self.reader)
@@ -416,7 +416,7 @@ private struct FormerRows {
 }
 
 extension FleetTwin {
-  /// Whether a program is told the same of an edit as here, and has the same rows then.
+  /// Whether an edit gives a program the same results as here, and the same rows.
   fileprivate func agrees(
     with program: FleetSQLite, on edit: FleetEdit, _ outcome: EditOutcome
   ) throws -> Bool {

@@ -1,9 +1,9 @@
 import DocumentSync
 import SyncStore
 
-/// How a history went wrong.
+/// The reason why a history failed.
 public struct FleetFailure: Hashable, Sendable, Error {
-  /// What was violated. A script is shrunk as long as this stays the same.
+  /// The kind of violation. A script is shrunk as long as this stays the same.
   public enum Kind: Hashable, Sendable {
     /// A device shows other rows than the oracle.
     case oracle
@@ -11,9 +11,9 @@ public struct FleetFailure: Hashable, Sendable, Error {
     case visible
     /// Devices that have everything differ in the state beneath.
     case logical
-    /// `integrity_check` finds something, a violated constraint among it.
+    /// `integrity_check` reports a problem, such as a violated constraint.
     case integrity
-    /// `foreign_key_check` finds something.
+    /// `foreign_key_check` reports a problem.
     case foreignKeys
     /// Bookkeeping does not agree with itself or with the tables.
     case bookkeeping
@@ -21,23 +21,23 @@ public struct FleetFailure: Hashable, Sendable, Error {
     case lost
     /// A published file has changed.
     case changedFile
-    /// The devices do not come to rest.
+    /// The devices never reach a state in which they have nothing to do.
     case restless
     /// A synchronization with nothing to do has written something.
     case wroteWhenIdle
-    /// Something waits, or is parked, without a reported reason.
+    /// A change set waits, or a row is parked, without a reported reason.
     case unexplained
-    /// A statement gives something else than without our triggers.
+    /// A statement gives another result than without our triggers.
     case twin
-    /// Something was thrown: its code.
+    /// The product threw an error with this code.
     case error(String)
   }
 
-  /// What was violated.
+  /// The kind of violation.
   public var kind: Kind
-  /// The particulars.
+  /// The details.
   public var details: String
-  /// The index of the step after which it was seen; `nil` for the end.
+  /// The index of the step after which it was found; `nil` for the end.
   var step: Int?
 
   init(_ kind: Kind, _ details: String) {
@@ -45,7 +45,7 @@ public struct FleetFailure: Hashable, Sendable, Error {
     self.details = details
   }
 
-  /// Something that the product threw.
+  /// The failure for an error that the product threw.
   init(throwing error: any Error, _ prefix: String = "") {
     let code =
       switch error {

@@ -1,9 +1,9 @@
 import SyncModel
 import SyncStore
 
-/// What holds when everything has arrived.
+/// The invariants that hold when everything has arrived.
 extension FleetInvariants {
-  /// I1: what lost against something concurrent is in the journal of every
+  /// I1: every value that lost against a concurrent change is in the journal of every
   /// device.
   private func checkJournals(_ devices: [FleetDevice]) throws {
     guard let first = devices.first else { return }
@@ -13,7 +13,7 @@ extension FleetInvariants {
     let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
       in: first.state, shown: Set(first.shown.keys)
     ).filter { loss in
-      // What a store does not have is kept and not compared.
+      // Values of columns that a store does not have are stored and not compared.
       !plan.migrations.contains { $0.table == loss.row.table && $0.column == loss.column }
     }
     guard !lost.isEmpty else { return }
@@ -39,8 +39,8 @@ extension FleetInvariants {
     }
   }
 
-  /// A journal that is full keeps as many entries as it may, one at least, and
-  /// open questions beside.
+  /// A full journal has no more entries than it may, at least one, and
+  /// the open questions.
   private func checkBounds(of devices: [FleetDevice], _ bound: Int) throws {
     for device in devices {
       let closed = try device.store.conflicts().filter { $0.status != .open }.count
@@ -52,7 +52,8 @@ extension FleetInvariants {
   }
 
   /// I1, I2, I4: all devices have everything, show the same, and no file has
-  /// changed; what lost is in the journals. Gives the number of rows that exist and are not shown.
+  /// changed; all values that lost are in the journals. Returns the number of rows that exist
+  /// and are not shown.
   func checkEnd(_ devices: [FleetDevice]) throws -> Int {
     guard let first = devices.first else { return 0 }
     let digest = try first.store.digest()
@@ -95,7 +96,7 @@ extension FleetInvariants {
     }
   }
 
-  /// How often something was published, and the versions of the devices'
+  /// The number of publications, and the versions of the devices'
   /// stores, which change when they are written.
   func written(by devices: [FleetDevice]) throws -> [Value] {
     try [.integer(Int64(world.ledger.publications))]

@@ -2,7 +2,7 @@ import DocumentSync
 import SyncModel
 import SyncStore
 
-/// Checks what holds always, under every fault: I1 to I6.
+/// Checks the invariants that hold always, under every fault: I1 to I6.
 struct FleetInvariants {
   let world: FleetWorld
   var plan: FleetPlan { world.plan }
@@ -30,7 +30,7 @@ struct FleetInvariants {
     return isIdle
   }
 
-  /// I3: the store is sound. Nothing but its bytes decides that, so that the same bytes are
+  /// I3: the store is sound. Only its bytes decide that, so that the same bytes are
   /// checked once.
   private func checkFile(_ device: FleetDevice) throws {
     let content = try device.content()
@@ -40,7 +40,7 @@ struct FleetInvariants {
     device.checkedContent = content
   }
 
-  /// I3: what bookkeeping remembers agrees with itself and with the tables.
+  /// I3: the bookkeeping is consistent, and agrees with the tables.
   func checkBookkeeping(_ device: FleetDevice) throws {
     var options = LocalStore.Options()
     options.places = nil
@@ -68,7 +68,7 @@ struct FleetInvariants {
     }
   }
 
-  /// Merges into the oracle's state what the device says that it has applied.
+  /// Merges the change sets that the device reports as applied into the oracle's state.
   private func bringUpToDate(_ device: FleetDevice) throws {
     var vector = try device.store.appliedVector().entries.mapValues(\.number)
     vector[device.client] = try device.store.head()?.number ?? 0
@@ -89,7 +89,7 @@ struct FleetInvariants {
     }
   }
 
-  /// A change set is applied only after those that its author had applied.
+  /// A change set is applied only after the change sets that its author had applied.
   private func checkCauses(
     of set: SyncChangeSet, _ vector: [ClientIdentifier: UInt64], _ device: FleetDevice
   ) throws {
@@ -101,7 +101,7 @@ struct FleetInvariants {
     }
   }
 
-  /// I2: what a device shows is what the oracle makes of the change sets that
+  /// I2: a device shows the rows that the oracle computes from the change sets that
   /// it has applied, whatever the order.
   private func checkAgainstOracle(_ device: FleetDevice) throws {
     let reader = try VisibleRows(device.program, schema: device.version)
@@ -124,8 +124,8 @@ struct FleetInvariants {
     try checkParked(device, expected)
   }
 
-  /// What a device has to show: what was edited unseen in a table that was made again, and could not be
-  /// sealed, is in the table until what others say of the row arrives.
+  /// The rows that a device has to show. Edits that were made unseen in a table that was made
+  /// again, and could not be sealed, are in the table until the changes of other devices arrive.
   private func expectation(
     of device: FleetDevice, showing rows: [OracleKey: [SQLName: Value]]
   ) throws -> Materialization {
@@ -136,14 +136,14 @@ struct FleetInvariants {
     device.noteUnsettled()
     var state = device.state
     for (key, actions) in device.unsettled where rows[key] != expected.visible[key] {
-      // Of what others have only edited it is known that it went.
+      // The deletion of a row that other devices have only edited is known.
       if rows[key] == nil, actions == [.update] { continue }
       state.overwrite(key, with: rows[key])
     }
     return device.unsettled.isEmpty ? expected : try materialize(state)
   }
 
-  /// Where the oracle's rows and a device's differ, a line for each row.
+  /// The differences between the oracle's rows and a device's, a line for each row.
   static func differences(
     _ expected: [OracleKey: [SQLName: Value]], _ shown: [OracleKey: [SQLName: Value]],
     schema: FleetSchema
@@ -157,7 +157,7 @@ struct FleetInvariants {
       }
       let table = schema.table(key.table)
       let isEqual = shown.allSatisfy { name, value in
-        // Of a column that only identifies there is no cell.
+        // A column that only identifies has no cell.
         if let table, let position = table.position(of: name),
           table.isPureIdentity(position, in: schema)
         {
@@ -197,8 +197,8 @@ struct FleetInvariants {
     return "@\(stamp.time.milliseconds).\(stamp.time.counter)" + (device.map { "/\($0)" } ?? "")
   }
 
-  /// I1, I6: a row that exists and is not shown is kept, and it is said why;
-  /// so is one that was edited later than it was deleted.
+  /// I1, I6: a row that exists and is not shown is parked with a reason, and so is
+  /// a row that was edited later than it was deleted.
   private func checkParked(_ device: FleetDevice, _ expected: Materialization) throws {
     let parked = Set(
       try device.store.status().parked.map {
@@ -212,7 +212,7 @@ struct FleetInvariants {
     }
     for (key, row) in device.state.rows.sorted(by: { $0.key < $1.key })
     where row.existence == .deleted && expected.visible[key] == nil && !parked.contains(key) {
-      // Of columns that it does not have a device keeps what is said, and no more.
+      // A device stores values of columns that it does not have, and does nothing else with them.
       guard let deletion = row.existenceStamp, let table = device.version.shared.table(key.table),
         row.cells.contains(where: { $1.stamp > deletion && table.position(of: $0) != nil })
       else { continue }
@@ -223,7 +223,7 @@ struct FleetInvariants {
     }
   }
 
-  /// I6: whatever a device knows of and has not applied waits for a reason.
+  /// I6: every change set that a device knows and has not applied waits for a reason.
   private func checkWaiting(_ device: FleetDevice) throws {
     let applied = try device.store.appliedVector()
     let waiting =
@@ -240,8 +240,8 @@ struct FleetInvariants {
     }
   }
 
-  /// How far the others have come, by what a device sees: through managers by
-  /// the markers, else by the change sets themselves.
+  /// The last change sets of other devices that a device sees: with managers in
+  /// the markers, otherwise the change sets themselves.
   private func knownHeads(_ device: FleetDevice) -> [Int: UInt64] {
     let visible = device.directory.isOpen ? world.ledger.files : Array(device.directory.seen)
     var heads: [Int: UInt64] = [:]

@@ -1,27 +1,27 @@
 import Foundation
 
-/// Ends a process at a drawn point of what it does, as far as its files and the
-/// shared directory can tell: its files are put aside as they are at that
+/// Ends a process at a drawn point of its work, as far as its files and the
+/// shared directory can tell: its files are copied as they are at that
 /// moment, and nothing that it does afterwards reaches the directory.
 final class FleetKill: Sendable {
-  /// What a process is told that has ended already.
+  /// The error that a process gets after its end.
   struct Ended: Error {}
 
   private struct State {
-    /// How many points are left, and what is done at the last.
+    /// The number of points left, and the action at the last point.
     var pending: (rest: Int, end: @Sendable () -> Void)?
     var hasEnded = false
   }
 
   private let state = Locked(State())
 
-  /// Ends the process after so many points: each time it looks at the clock,
-  /// draws, and before and after each call on the directory.
+  /// Ends the process after so many points. There is a point each time it reads the clock
+  /// or draws, and before and after each call on the directory.
   func arm(after points: Int, _ end: @escaping @Sendable () -> Void) {
     state.withLock { $0 = State(pending: (points, end)) }
   }
 
-  /// Lets it live from now on; true if it has ended.
+  /// Does not end the process any more; true if it has ended.
   func disarm() -> Bool {
     state.withLock { state in
       defer { state = State() }
@@ -29,7 +29,7 @@ final class FleetKill: Sendable {
     }
   }
 
-  /// A point at which nothing can be thrown.
+  /// A point at which no error can be thrown.
   func pass() {
     let end = state.withLock { state -> (@Sendable () -> Void)? in
       guard let pending = state.pending else { return nil }
@@ -43,7 +43,7 @@ final class FleetKill: Sendable {
     end?()
   }
 
-  /// A point at which a process that has ended goes no further.
+  /// A point at which a process that has ended gets an error.
   func require() throws {
     pass()
     if state.withLock({ $0.hasEnded }) { throw Ended() }
@@ -54,7 +54,7 @@ final class FleetKill: Sendable {
 enum StoreFiles {
   private static let suffixes = ["", "-wal", "-journal"]
 
-  /// Copies those that are there, as they are.
+  /// Copies the existing files.
   static func putAside(_ path: String) -> [String: Data] {
     Dictionary(
       uniqueKeysWithValues: suffixes.compactMap { suffix in
@@ -62,7 +62,7 @@ enum StoreFiles {
       })
   }
 
-  /// Puts the copies in place of what is there. The store must be closed.
+  /// Replaces the files by the copies. The store must be closed.
   static func putBack(_ files: [String: Data], _ path: String) throws {
     for suffix in suffixes + ["-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
       try FileManager.default.removeItem(atPath: path + suffix)

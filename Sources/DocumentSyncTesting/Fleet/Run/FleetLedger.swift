@@ -1,14 +1,14 @@
 import SyncDirectory
 import SyncModel
 
-/// What was ever published in one history, as it was then.
+/// All files that were ever published in one history, with their content then.
 final class FleetLedger: Sendable {
   private struct State {
     var numbers: [ClientIdentifier: Int] = [:]
     var hashes: [RelativePath: ContentHash] = [:]
     var files: [FleetFile: RelativePath] = [:]
     var changeSets: [FleetFile: SyncChangeSet] = [:]
-    /// What was taken away by its owner.
+    /// The files that their owners removed.
     var removed: Set<RelativePath> = []
     var publications = 0
     var violations: [String] = []
@@ -16,14 +16,14 @@ final class FleetLedger: Sendable {
 
   private let state = Locked(State())
 
-  /// Says which device a client is.
+  /// Records the device of a client.
   func register(_ client: ClientIdentifier, as device: Int) {
     state.withLock { $0.numbers[client] = device }
   }
 
   func device(of client: ClientIdentifier) -> Int? { state.withLock { $0.numbers[client] } }
 
-  /// Notes a publication, and whether it differs from what was there.
+  /// Records a publication, and whether it differs from an earlier one.
   func note(_ content: [UInt8], at path: RelativePath) throws {
     let hash = ContentHash(of: content)
     let file = file(at: path)
@@ -44,7 +44,7 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// Notes that a file was removed by its owner.
+  /// Records that the owner of a file removed it.
   func noteRemoval(of path: RelativePath) {
     let file = file(at: path)
     state.withLock { state in
@@ -53,7 +53,7 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// Which of the files it is that devices exchange; `nil` for any other.
+  /// The file at a path, if devices exchange it; `nil` for other files.
   func file(at path: RelativePath) -> FleetFile? {
     guard let folder = path.parent else { return nil }
     if folder.name == "RecentSyncs", let name = MarkerName(path.name),
@@ -87,11 +87,11 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// How often something was published.
+  /// The number of publications.
   var publications: Int { state.withLock { $0.publications } }
 
-  /// Whatever was published and is otherwise now. What was cleared away may be
-  /// gone.
+  /// All published files that are different now. Files that their owners removed may be
+  /// missing.
   func violations(in directory: MemoryDirectory) -> [String] {
     let items = directory.items
     return state.withLock { state in

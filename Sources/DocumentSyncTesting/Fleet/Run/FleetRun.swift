@@ -2,12 +2,12 @@ import DocumentSync
 import SyncModel
 import SyncStore
 
-/// Carries out one plan and checks the invariants all along.
+/// Carries out one plan and checks the invariants after each step.
 final class FleetRun {
-  /// What came of it.
+  /// The outcome of the run.
   struct Outcome: Sendable {
     var failure: FleetFailure?
-    /// The steps as they were, with each file that appeared named.
+    /// The steps that were carried out, with the name of each file that appeared.
     var steps: [FleetStep] = []
     var acceptedStatements = 0
     var refusedStatements = 0
@@ -24,7 +24,7 @@ final class FleetRun {
 
   init(_ plan: FleetPlan) { self.plan = plan }
 
-  /// Runs the plan. What the product throws is a failure like others.
+  /// Runs the plan. An error of the product is a failure like others.
   static func carryOut(_ plan: FleetPlan) async throws -> Outcome {
     try await FleetRun(plan).run()
   }
@@ -65,8 +65,8 @@ final class FleetRun {
     }
   }
 
-  /// Notes that a table is made again, where whole stores are cleared away: none may be left with which
-  /// to compare it that others have not changed.
+  /// Records that a table is made again, if whole stores are removed: there may be no whole store
+  /// left for a comparison that other devices have not changed.
   private func noteRemake(of table: SQLName?, on device: FleetDevice) {
     guard let table, plan.circumstances.borders != nil else { return }
     device.leave.remade.insert(table)
@@ -101,8 +101,8 @@ final class FleetRun {
       _ = try await FleetInvariants(world).synchronize(device, salt: salt, killedAfter: point)
       outcome.syncs += 1
     case .restart:
-      // What was kept of a new column comes in when the store is opened, and
-      // nothing says then what programs edited.
+      // Stored values of an added column arrive when the store is opened, and
+      // then the edits of programs cannot be told from them.
       guard device.arrived.isEmpty else { return }
       outcome.steps.append(step)
       try await device.restart()
@@ -133,7 +133,7 @@ final class FleetRun {
 
   // MARK: - The end
 
-  /// Everything arrives, and everyone synchronizes until nobody has anything
+  /// Lets everything arrive, and synchronizes all devices until no device has anything
   /// to do.
   private func settle(_ world: FleetWorld) async throws {
     let devices = world.devices.values.sorted { $0.number < $1.number }
@@ -150,8 +150,8 @@ final class FleetRun {
         }
       }
     }
-    // Where files are joined and cleared away, which no report calls work, one device may wait
-    // for its turn to look after its own files.
+    // If files are joined and removed, which no report counts as work, a device may wait
+    // for its turn to maintain its own files.
     let turns = plan.circumstances.borders == nil ? 1 : devices.count + 3
     let bound = 4 + 2 * devices.count + 2 * (turns - 1)
     var idle = 0

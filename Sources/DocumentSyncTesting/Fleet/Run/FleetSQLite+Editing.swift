@@ -1,12 +1,12 @@
 import CSQLite
 import SyncModel
 
-/// What a program is told of one statement.
+/// The result of one statement, as a program sees it.
 struct StatementOutcome: Hashable, Sendable {
   var sql: String
-  /// What SQLite says when it refuses; `nil` if the statement was accepted.
+  /// SQLite's message when it refuses; `nil` if the statement was accepted.
   var error: String?
-  /// What RETURNING, or a query, gives.
+  /// The rows of RETURNING, or of a query.
   var rows: [[Value]] = []
   /// `changes()` and `last_insert_rowid()` afterwards.
   var changes: Int64 = 0
@@ -17,7 +17,7 @@ struct StatementOutcome: Hashable, Sendable {
 
 extension FleetSQLite {
   /// Runs statements as one program does, several in one transaction. The
-  /// program passes over those that are refused.
+  /// program skips refused statements.
   func edit(_ edit: FleetEdit) throws -> EditOutcome {
     try run("PRAGMA foreign_keys = \(edit.hasForeignKeys ? "ON" : "OFF")")
     try run("PRAGMA recursive_triggers = \(edit.hasRecursiveTriggers ? "ON" : "OFF")")
@@ -44,7 +44,7 @@ extension FleetSQLite {
     return result
   }
 
-  /// Runs one statement, or several, and notes what a program sees of it.
+  /// Runs one statement, or several, and records the result as a program sees it.
   private func carryOut(_ sql: String) -> StatementOutcome {
     var outcome = StatementOutcome(sql: sql)
     do {
@@ -54,7 +54,7 @@ extension FleetSQLite {
     } catch {
       outcome.error = "\(error)"
     }
-    // After an insertion that a foreign key refuses, any trigger has SQLite
+    // After an insertion that a foreign key refuses, any trigger makes SQLite
     // give the rowid that it would have had.
     if outcome.error != nil { forgetRowid() }
     (outcome.changes, outcome.lastRowid) = counts
@@ -63,7 +63,7 @@ extension FleetSQLite {
   }
 }
 
-/// What a program is told of its statements, in order.
+/// The results of a program's statements, in order.
 struct EditOutcome: Hashable, Sendable {
   /// The statements that took effect.
   var accepted: [String] = []
@@ -71,20 +71,20 @@ struct EditOutcome: Hashable, Sendable {
 
   fileprivate mutating func add(_ outcome: StatementOutcome) { statements.append(outcome) }
 
-  /// Whether a statement was refused since triggers ran each other too often.
+  /// Whether a statement was refused since triggers called one another too often.
   var hasReachedTriggerDepth: Bool {
     statements.contains { $0.error?.contains("too many levels of trigger recursion") ?? false }
   }
 
-  /// Whether the first statement that another database answers otherwise is refused there, too, and
-  /// here by an expression of an index: our triggers ask it earlier than SQLite does.
+  /// Whether the first statement with another result in another database is refused there, too, and
+  /// here by an expression of an index: our triggers evaluate it earlier than SQLite does.
   func isRefusedByAnExpression(whereAlsoRefusedIn expected: EditOutcome) -> Bool {
     zip(statements, expected.statements).first { $0 != $1 }.map { own, other in
       own.error?.contains("integer overflow") ?? false && other.error != nil
     } ?? false
   }
 
-  /// Where another database answers otherwise, a line for each statement.
+  /// The differences from the results in another database, a line for each statement.
   func differences(from expected: EditOutcome) -> [String] {
     zip(statements, expected.statements).compactMap { own, other in
       own == other ? nil : "\(own.sql)\n    gives \(own.text)\n    instead of \(other.text)"

@@ -1,9 +1,9 @@
 import CSQLite
 import SyncModel
 
-/// A plain connection to a database, as any program has one.
+/// A plain connection to a database, as in any program.
 final class FleetSQLite {
-  /// What SQLite says when it refuses something.
+  /// The error of a statement that SQLite refuses.
   struct Refusal: Error, CustomStringConvertible {
     var extendedCode: Int32
     var description: String
@@ -11,7 +11,7 @@ final class FleetSQLite {
 
   private let connection: OpaquePointer
   private var statements: [[UInt8]: OpaquePointer] = [:]
-  /// Whether text is kept in UTF-16; `nil` as long as nobody has asked.
+  /// Whether text is stored in UTF-16; `nil` until it was asked for.
   private var knownWidth: Bool?
   private var isClosed = false
 
@@ -28,7 +28,7 @@ final class FleetSQLite {
   /// A database in memory with the content of another.
   convenience init(content: [UInt8]) throws {
     try self.init(":memory:")
-    // SQLite frees it, also where it fails.
+    // SQLite frees it, also if it fails.
     guard let memory = sqlite3_malloc64(UInt64(content.count)) else {
       throw Refusal(extendedCode: SQLITE_NOMEM, description: "no memory for a database")
     }
@@ -44,7 +44,7 @@ final class FleetSQLite {
 
   deinit { close() }
 
-  /// Everything that is in the database, as ``init(content:)`` takes it.
+  /// The whole content of the database, as ``init(content:)`` takes it.
   func content() throws -> [UInt8] {
     var count: Int64 = 0
     guard let memory = sqlite3_serialize(connection, "main", &count, 0) else {
@@ -71,7 +71,7 @@ final class FleetSQLite {
   /// Whether a transaction is open.
   var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 
-  /// The rows of a query. It is prepared once.
+  /// The rows of a query, which is prepared once.
   func rows(_ sql: String, _ values: [Value] = []) throws -> [[Value]] {
     let statement = try statement(sql)
     defer { sqlite3_reset(statement) }
@@ -87,7 +87,7 @@ final class FleetSQLite {
     }
   }
 
-  /// Runs statements, each prepared for this time alone, and gives their rows.
+  /// Runs statements, each prepared for this time alone, and returns their rows.
   func rowsOnce(_ sql: String) throws -> [[Value]] {
     var rows: [[Value]] = []
     var bytes = Array(sql.utf8CString)
@@ -114,21 +114,21 @@ final class FleetSQLite {
     return rows
   }
 
-  /// What `changes()` and `last_insert_rowid()` give.
+  /// The results of `changes()` and `last_insert_rowid()`.
   var counts: (changes: Int64, lastRowid: Int64) {
     (sqlite3_changes64(connection), sqlite3_last_insert_rowid(connection))
   }
 
-  /// Has `changes()` and `last_insert_rowid()` give 0.
+  /// Makes `changes()` and `last_insert_rowid()` give 0.
   func forgetCounts() throws {
     try run("CREATE TEMP TABLE IF NOT EXISTS counted (x); DELETE FROM temp.counted")
     forgetRowid()
   }
 
-  /// Has `last_insert_rowid()` give 0.
+  /// Makes `last_insert_rowid()` give 0.
   func forgetRowid() { sqlite3_set_last_insert_rowid(connection, 0) }
 
-  /// Replaces `name` by a function that gives what `body` gives, whatever its
+  /// Replaces `name` by a function that gives the result of `body`, whatever its
   /// arguments.
   func override(_ name: String, with body: @escaping () -> Value) throws {
     let box = Unmanaged.passRetained(FunctionBody(body)).toOpaque()

@@ -25,7 +25,7 @@ struct FleetScript {
     return lines.joined(separator: "\n")
   }
 
-  /// How devices decide, a line for each.
+  /// The policies of devices, a line for each.
   static func lines(_ policies: [Int: SyncPolicies]) -> [String] {
     policies.sorted { $0.key < $1.key }.map { device, policies in
       let others = policies.tables.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }
@@ -68,7 +68,7 @@ struct FleetScript {
 }
 
 extension FleetSchema {
-  /// The schema and what fills it, a statement a line.
+  /// The schema and the statements that fill it, a statement a line.
   func script(filledBy start: [String]) -> [String] {
     let filling = start.isEmpty ? [] : ["-- before syncing began:"] + start.map { $0 + ";" }
     return sql.map { $0 + ";" } + identities + undeclared + mergeTypes + filling

@@ -2,22 +2,22 @@ import Foundation
 import SyncModel
 
 /// A database with the application's tables as a device has them, and with
-/// nothing of ours: the same statements have to give the same there.
+/// nothing of ours. The same statements have to give the same results there.
 ///
-/// Of what a program can ask, two things differ by design of SQLite, whatever a
-/// trigger does: `total_changes()` counts what triggers write, and
-/// `last_insert_rowid()` changes where a foreign key refuses an insertion.
+/// Two results differ by design of SQLite, whatever a
+/// trigger does: `total_changes()` counts the changes of triggers, and
+/// `last_insert_rowid()` changes if a foreign key refuses an insertion.
 final class FleetTwin {
   private let database: FleetSQLite
-  /// Which state of the device's file it is a twin of.
+  /// The state of the device's file of which it is a twin.
   private let version: [[Value]]
   private let tables: [Table]
-  /// For each trigger of ours a trigger of the same event that does nothing.
+  /// A trigger that does nothing for the event of each of our triggers.
   private let idleTriggers: [String]
 
   private struct Table {
     var name: String
-    /// Everything that a table shows, its rowid first where it has one.
+    /// The query of everything that a table shows, its rowid first if it has one.
     var all: String
   }
 
@@ -33,7 +33,7 @@ final class FleetTwin {
     }
     try database.run("PRAGMA foreign_keys = OFF")
     try database.run("ATTACH '\(path)' AS device")
-    // By their bytes: names that differ may be one to String.
+    // Compared by their bytes: different names may be equal as a String.
     let withoutRowid = Set(
       try database.rows("SELECT name FROM pragma_table_list WHERE schema = 'device' AND wr"))
     let schema = try database.rows(
@@ -81,8 +81,8 @@ final class FleetTwin {
     try database.run("DETACH device")
   }
 
-  /// A twin as another one was, with triggers that do nothing: for what SQLite does otherwise where
-  /// a table has triggers, whatever these do.
+  /// Creates a twin in a former state of another one, with triggers that do nothing, since SQLite
+  /// behaves differently if a table has triggers, whatever these do.
   private init(_ other: FleetTwin, as content: [UInt8]) throws {
     version = other.version
     tables = other.tables
@@ -91,14 +91,14 @@ final class FleetTwin {
     for trigger in other.idleTriggers { try database.run(trigger) }
   }
 
-  /// Everything that is in it, for ``idleTwin(as:)``.
+  /// The content of the twin, for ``idleTwin(as:)``.
   func content() throws -> [UInt8] { try database.content() }
 
-  /// The twin as it was, with triggers that do nothing.
+  /// The twin in a former state, with triggers that do nothing.
   func idleTwin(as content: [UInt8]) throws -> FleetTwin { try FleetTwin(self, as: content) }
 
-  /// Whether the device's file has been written to since by others than its
-  /// program, or has another schema.
+  /// Whether another connection than the device's program has written to the device's file
+  /// since, or it has another schema.
   func isOutdated(_ program: FleetSQLite) throws -> Bool { try Self.version(program) != version }
 
   private static func version(_ program: FleetSQLite) throws -> [[Value]] {
@@ -108,8 +108,8 @@ final class FleetTwin {
   /// Runs the same statements.
   func edit(_ edit: FleetEdit) throws -> EditOutcome { try database.edit(edit) }
 
-  /// Runs a statement that changes the schema; gives what SQLite says if it
-  /// refuses it. Afterwards this is no twin any more.
+  /// Runs a statement that changes the schema; returns SQLite's message if it
+  /// refuses it. Afterwards this is not a twin any more.
   func alter(_ statement: String) throws -> String? {
     do {
       _ = try database.rowsOnce(statement)
@@ -119,7 +119,7 @@ final class FleetTwin {
     }
   }
 
-  /// Where the device's schema, or a table, is not as it is here, a line for
+  /// The differences of the device's schema or tables from the twin's, a line for
   /// each.
   func differencesAfterMigrating(from program: FleetSQLite) throws -> [String] {
     let listing =
@@ -135,7 +135,7 @@ final class FleetTwin {
     }
   }
 
-  /// Where the device's tables are not as they are here, a line for each.
+  /// The differences of the device's tables from the twin's, a line for each.
   func differences(from program: FleetSQLite) throws -> [String] {
     var found: [String] = []
     for table in tables {

@@ -4,7 +4,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The devices of one history and what is between them.
+/// The devices of one history and the directory between them.
 final class FleetWorld {
   let plan: FleetPlan
   let memory: MemoryDirectory
@@ -34,7 +34,7 @@ final class FleetWorld {
   }
 
   private static func makeFolder() throws -> String {
-    // In memory where there is such a place: stores are flushed often.
+    // In memory if the system has such a folder, since stores are flushed often.
     let inMemory = "/dev/shm"
     let parent =
       FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
@@ -75,7 +75,7 @@ final class FleetWorld {
       try await devices[number]?.keepJournal(plan.circumstances.journalModes[number] ?? "delete")
     }
     if plan.usesManagers {
-      // So that every device knows of every other.
+      // So that every device knows every other one.
       for device in devices.values.sorted(by: { $0.number < $1.number }) {
         _ = try await device.synchronize(salt: plan.seed)
       }

@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Notes beside the product which keys a program changes: by temporary
+/// Records, independently of the product, the keys that a program changes, by temporary
 /// triggers on the program's own connection.
 struct MoveLog {
   private let program: FleetSQLite
-  /// The tables to which others refer, by keys that are the same everywhere.
+  /// The tables to which other tables refer, by keys that are the same on all devices.
   private let tables: [FleetTable]
   /// The tables with an integer key beside declared columns that are the same
-  /// everywhere.
+  /// on all devices.
   private let numbered: [FleetTable]
 
   init(_ program: FleetSQLite, schema version: FleetVersion) throws {
@@ -58,8 +58,7 @@ struct MoveLog {
     }
   }
 
-  /// Notes no more of a table, of which keys may change now without anybody's
-  /// seeing it.
+  /// Stops recording a table whose keys may change unseen from now on.
   func stop(_ name: SQLName) throws {
     for table in tables where table.name == name {
       try program.run("DROP TRIGGER IF EXISTS temp.moved_\(table.name)")
@@ -67,14 +66,14 @@ struct MoveLog {
     }
   }
 
-  /// Forgets what was noted.
+  /// Forgets the recorded changes.
   func clear() throws {
     for table in tables { try program.run("DELETE FROM moves_\(table.name)") }
     for table in numbered { try program.run("DELETE FROM numbers_\(table.name)") }
   }
 
-  /// Where rows went whose key was changed once, and where nothing went on
-  /// from.
+  /// The new rows of rows whose key was changed once, unless the new key was
+  /// changed again.
   func moves() throws -> [OracleKey: OracleKey] {
     var result: [OracleKey: OracleKey] = [:]
     for table in tables {
@@ -92,8 +91,8 @@ struct MoveLog {
     return result
   }
 
-  /// Which rows had the integer keys that were changed or given up, beside
-  /// declared columns; those in `known` had them before.
+  /// The rows that had the integer keys that were changed or deleted, in tables with
+  /// declared columns; the rows in `known` had them before.
   func numbers(
     besides known: [SQLName: [Int64: RowIdentity]]
   ) throws -> [SQLName: [Int64: RowIdentity]] {

@@ -1,4 +1,4 @@
-/// Makes a failing history shorter, as long as it fails the same way.
+/// Makes a failing history shorter, as long as it fails in the same way.
 struct Shrinker {
   private var plan: FleetPlan
   private var attempts: Int
@@ -9,12 +9,12 @@ struct Shrinker {
     self.attempts = attempts
   }
 
-  /// The short history and how it fails; `nil` if it does not fail.
+  /// The short history and its failure; `nil` if it does not fail.
   mutating func shrink() async throws -> (FleetPlan, FleetFailure)? {
     let outcome = try await FleetRun.carryOut(plan)
     guard let first = outcome.failure else { return nil }
     failure = first
-    // With the files named that appeared, and without what was refused.
+    // The same history with the names of the files that appeared, and without refused statements.
     var named = plan
     named.steps = outcome.steps
     _ = try await tryInstead(named)
@@ -36,7 +36,7 @@ struct Shrinker {
       + plan.schema.sql.joined().count
   }
 
-  /// Takes another history if it fails the same way.
+  /// Takes another history if it fails in the same way.
   private mutating func tryInstead(_ other: FleetPlan) async throws -> Bool {
     guard attempts > 0 else { return false }
     attempts -= 1
@@ -101,7 +101,7 @@ struct Shrinker {
     }
   }
 
-  /// Leaves out tables and constraints; what names them is refused then.
+  /// Leaves out tables and constraints; SQLite then refuses statements that name them.
   private mutating func simplifySchema() async throws {
     plan.migrations = try await shortest(plan.migrations) { $1.migrations = $0 }
     plan.schema.triggers = try await shortest(plan.schema.triggers) { $1.schema.triggers = $0 }
@@ -117,7 +117,7 @@ struct Shrinker {
       other.schema.tables[index].mergeType = .latestWins
       _ = try await tryInstead(other)
     }
-    // A table that is made again has the schema that the statements say.
+    // A table that is made again has the schema in the statements.
     if hasRemakes { return }
     for name in plan.schema.tables.map(\.name).reversed() where plan.schema.tables.count > 1 {
       var other = plan
@@ -127,7 +127,7 @@ struct Shrinker {
         other.schema.tables[index].forgetKeyReference()
       }
       for device in other.policies.keys { other.policies[device]?.set(nil, table: name) }
-      // Nor can a trigger be on it.
+      // A trigger cannot be on it either.
       other.migrations.removeAll { $0.table == name || $0.parent == name }
       other.schema.triggers.removeAll { $0.contains(" ON \(name) ") }
       _ = try await tryInstead(other)
@@ -163,7 +163,7 @@ struct Shrinker {
     }
   }
 
-  /// What is as usual needs no thought; nor does a process that goes on.
+  /// Replaces unusual settings by the usual ones, and kills by synchronizations.
   private mutating func simplifyCircumstances() async throws {
     for part in [
       { $0.borders = nil }, { $0.journalModes = [:] }, { $0.parallelReads = 1 },
@@ -193,7 +193,7 @@ struct Shrinker {
 }
 
 extension FleetTable {
-  /// An integer key that refers to nothing any more is the table's own.
+  /// Makes an integer key that refers to nothing any more the table's own.
   fileprivate mutating func forgetKeyReference() {
     guard hasRowidKey, !references.contains(where: { $0.columns.contains(key[0]) }) else { return }
     hasSurrogateKey = true
@@ -201,7 +201,7 @@ extension FleetTable {
 }
 
 extension FleetColumn {
-  /// The same column with less to say.
+  /// The same column with fewer properties.
   fileprivate var simpler: [FleetColumn] {
     var found: [FleetColumn] = []
     if isNotNull {

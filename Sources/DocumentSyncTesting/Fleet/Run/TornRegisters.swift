@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Columns that belong together have to be said together, with one stamp:
-/// those of a composite foreign key, and those that one CHECK names.
+/// Checks that change sets contain columns that belong together together, with one stamp:
+/// the columns of a composite foreign key, and the columns that one CHECK names.
 struct TornRegisters {
   private let schema: FleetSchema
 
   init(schema: FleetSchema) { self.schema = schema }
 
-  /// What a change set says of a part of a register, a line for each.
+  /// The registers of which a change set contains only a part, a line for each.
   func found(in set: SyncChangeSet) -> [String] {
     set.tables.flatMap { changes -> [String] in
       guard let table = schema.table(changes.table) else { return [] }
