@@ -100,7 +100,8 @@ extension LocalStore {
     try StoreSession(
       database: database, schema: registered, client: binding.client, now: options.now()
     ).notePlainBeginning()
-    try Bookkeeping.setMeta(StoreSession.plainValuesKey, to: [1], database)
+    try Bookkeeping.setMeta(
+      StoreSession.plainValuesKey, to: StoreSession.plainValuesVersion, database)
   }
 
   static func setMeta(
@@ -141,7 +142,8 @@ extension LocalStore {
           configuration: configuration)
         let isUpgraded = try connection.queue.read { database in
           try Bookkeeping.format(of: database) == Bookkeeping.format
-            && Bookkeeping.meta(StoreSession.plainValuesKey, database) == nil
+            && Bookkeeping.meta(StoreSession.plainValuesKey, database)
+              != StoreSession.plainValuesVersion
         }
         if isUpgraded { try store.write { _ in } } else { try store.read { _ in } }
         return store

@@ -367,7 +367,7 @@ extension TableSchema {
   fileprivate var hasUniqueReferences: Bool {
     let keyed = keyedPositions
     return uniqueIndexes.contains { index in
-      index.isPlain && index.columns.contains { $0.map(keyed.contains) ?? false }
+      index.columns.contains { $0.map(keyed.contains) ?? false }
     }
   }
 }

@@ -213,13 +213,23 @@ final class WorkingSet {
     return column.number(value)
   }
 
-  /// The terms of an index over expressions, or with a condition, evaluated
-  /// by SQLite on the row's values; `nil` if the condition leaves it out.
+  /// The terms of an index over expressions, or with a condition, evaluated by SQLite on the row's
+  /// values; `nil` if the condition excludes the row.
+  ///
+  /// Columns that stand for keys keep their logical value: a plain value and a reference can be one
+  /// number on this device, and are two values on others.
   private func expressionValues(
     of row: [Value?], _ unique: UniqueIndex, _ table: TableSchema
   ) throws -> [Value]? {
-    try session.access(table.id).rowEvaluation().terms(
-      of: unique, values: try localValues(row, table))
+    let evaluation = try session.access(table.id).rowEvaluation()
+    guard var terms = try evaluation.terms(of: unique, values: localValues(row, table)) else {
+      return nil
+    }
+    for (position, column) in unique.columns.enumerated() {
+      guard let column, case .key = table.columns[column].domain else { continue }
+      terms[position] = row[column] ?? .null
+    }
+    return terms
   }
 
   private func localValues(_ row: [Value?], _ table: TableSchema) throws -> [Value] {

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 import Testing
 
@@ -67,6 +68,69 @@ import Testing
     try devices[1].run("UPDATE thing SET kind = 9")
     try devices[1].run("INSERT INTO kind VALUES (9, 'nine'); DELETE FROM kind WHERE id = 9")
     try converge(devices, "SELECT kind FROM thing", ["9"])
+  }
+
+  /// A row of this device has the number 6, and a plain 6 is another value all the same, also where
+  /// SQLite evaluates the index.
+  @Test func aPlainValueAndAReferenceAreTwoClaimsOfAPartialIndex() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["room": ["house": "house"]]
+    let device = try scratch.devices(
+      1,
+      """
+      CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE room (id TEXT PRIMARY KEY, house INTEGER, used INTEGER);
+      CREATE UNIQUE INDEX one_room ON room (house) WHERE used = 1;
+      INSERT INTO house VALUES (6, 'six'); INSERT INTO room VALUES ('a', 6, 1);
+      """, configuration: configuration)[0]
+    try device.store.write { session in
+      let room = try #require(session.schema.tables.first { $0.name == "room" })
+      let column = try #require(room.columns.firstIndex { $0.name == "house" })
+      let set = WorkingSet(session: session)
+      let text = try #require(room.columns.firstIndex { $0.name == "id" })
+      let used = try #require(room.columns.firstIndex { $0.name == "used" })
+      let house = try session.exported(.integer(6), room.columns[column])
+      #expect(house != .integer(6))
+      let claims = try [house, .integer(6)].map { value in
+        var row: [Value?] = Array(repeating: nil, count: room.columns.count)
+        row[text] = .text("a")
+        row[column] = value
+        row[used] = .integer(1)
+        return try set.claims(in: room, row)
+      }
+      #expect(claims.map(\.count) == [1, 1])
+      #expect(claims[0] != claims[1])
+    }
+  }
+
+  /// Builds that noted version 1 noted a claim with the number by which this device knows the row.
+  @Test func claimsAreNotedAgainThatEarlierBuildsNotedByLocalKeys() throws {
+    var configuration = StoreConfiguration()
+    configuration.references = ["room": ["house": "house"]]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE room (id TEXT PRIMARY KEY, house INTEGER, used INTEGER);
+      CREATE UNIQUE INDEX one_room ON room (house) WHERE used = 1;
+      INSERT INTO house VALUES (6, 'six');
+      """, configuration: configuration)
+    try devices[0].run("INSERT INTO room VALUES ('a', 6, 1)")
+    try devices[1].setClock(offset: 60)
+    try devices[1].run("INSERT INTO room VALUES ('b', 6, 1)")
+    try converge(devices, "SELECT id FROM room", ["b"])
+    let claim = "SELECT hex(key) FROM docsync_claim"
+    let noted = try devices[0].rows(claim)
+    #expect(noted.count == 1)
+    let earlier = IdentityEncoding.encode([.integer(6)]).bytes.map { String(format: "%02x", $0) }.joined()
+    let device = try devices[0].changed(isOpen: false) {
+      try $0.run("UPDATE docsync_claim SET key = x'\(earlier)'")
+      try $0.run("UPDATE docsync_meta SET value = x'01' WHERE key = 'plainValues'")
+    }
+    #expect(try device.rows(claim) != noted)
+    #expect(try device.sealsNothing())
+    #expect(try device.rows(claim) == noted)
+    #expect(try LocalStore.verify(at: device.path).report.findings == [])
   }
 
   /// Rooms are known by their buildings, keys by their rooms; no building is
