@@ -122,7 +122,8 @@ import Testing
     let claim = "SELECT hex(key) FROM docsync_claim"
     let noted = try devices[0].rows(claim)
     #expect(noted.count == 1)
-    let earlier = IdentityEncoding.encode([.integer(6)]).bytes.map { String(format: "%02x", $0) }.joined()
+    let earlier = IdentityEncoding.encode([.integer(6)]).bytes.map { String(format: "%02x", $0) }
+      .joined()
     let device = try devices[0].changed(isOpen: false) {
       try $0.run("UPDATE docsync_claim SET key = x'\(earlier)'")
       try $0.run("UPDATE docsync_meta SET value = x'01' WHERE key = 'plainValues'")
