@@ -9,6 +9,16 @@ import Testing
     #expect(report.failure == nil)
   }
 
+  /// Histories that failed before the fault that they show was mended.
+  ///
+  /// 1402220: a device took a plain value and a reference with one number for the same value of a
+  /// partial index, so that another row stood in for a hidden one.
+  @Test(arguments: [UInt64(1_402_220)])
+  func aHistoryThatFailedHolds(seed: UInt64) async throws {
+    let report = try await Fleet.run(seed: seed)
+    #expect(report.failure == nil)
+  }
+
   @Test(arguments: [true, false])
   func aSeedGivesTheSameHistoryEachTime(usesManagers: Bool) async throws {
     var options = Fleet.Options()

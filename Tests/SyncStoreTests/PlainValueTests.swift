@@ -70,19 +70,24 @@ import Testing
     try converge(devices, "SELECT kind FROM thing", ["9"])
   }
 
-  /// A row of this device has the number 6, and a plain 6 is another value all the same, also where
-  /// SQLite evaluates the index.
-  @Test func aPlainValueAndAReferenceAreTwoClaimsOfAPartialIndex() throws {
+  /// A house has the number 6 on all of them, and can have one used room.
+  private func devicesWithOneUsedRoom(_ count: Int) throws -> [Device] {
     var configuration = StoreConfiguration()
     configuration.references = ["room": ["house": "house"]]
-    let device = try scratch.devices(
-      1,
+    return try scratch.devices(
+      count,
       """
       CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT);
       CREATE TABLE room (id TEXT PRIMARY KEY, house INTEGER, used INTEGER);
       CREATE UNIQUE INDEX one_room ON room (house) WHERE used = 1;
-      INSERT INTO house VALUES (6, 'six'); INSERT INTO room VALUES ('a', 6, 1);
-      """, configuration: configuration)[0]
+      INSERT INTO house VALUES (6, 'six');
+      """, configuration: configuration)
+  }
+
+  /// A row of this device has the number 6, and a plain 6 is another value all the same, also where
+  /// SQLite evaluates the index.
+  @Test func aPlainValueAndAReferenceAreTwoClaimsOfAPartialIndex() throws {
+    let device = try devicesWithOneUsedRoom(1)[0]
     try device.store.write { session in
       let room = try #require(session.schema.tables.first { $0.name == "room" })
       let column = try #require(room.columns.firstIndex { $0.name == "house" })
@@ -105,16 +110,7 @@ import Testing
 
   /// Builds that noted version 1 noted a claim with the number by which this device knows the row.
   @Test func claimsAreNotedAgainThatEarlierBuildsNotedByLocalKeys() throws {
-    var configuration = StoreConfiguration()
-    configuration.references = ["room": ["house": "house"]]
-    let devices = try scratch.devices(
-      2,
-      """
-      CREATE TABLE house (id INTEGER PRIMARY KEY, name TEXT);
-      CREATE TABLE room (id TEXT PRIMARY KEY, house INTEGER, used INTEGER);
-      CREATE UNIQUE INDEX one_room ON room (house) WHERE used = 1;
-      INSERT INTO house VALUES (6, 'six');
-      """, configuration: configuration)
+    let devices = try devicesWithOneUsedRoom(2)
     try devices[0].run("INSERT INTO room VALUES ('a', 6, 1)")
     try devices[1].setClock(offset: 60)
     try devices[1].run("INSERT INTO room VALUES ('b', 6, 1)")
