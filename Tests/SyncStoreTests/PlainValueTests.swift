@@ -118,16 +118,35 @@ import Testing
     let claim = "SELECT hex(key) FROM docsync_claim"
     let noted = try devices[0].rows(claim)
     #expect(noted.count == 1)
-    let earlier = IdentityEncoding.encode([.integer(6)]).bytes.map { String(format: "%02x", $0) }
-      .joined()
-    let device = try devices[0].changed(isOpen: false) {
-      try $0.run("UPDATE docsync_claim SET key = x'\(earlier)'")
-      try $0.run("UPDATE docsync_meta SET value = x'01' WHERE key = 'plainValues'")
-    }
+    let device = try devices[0].changed(isOpen: false) { try noteAsBefore($0.program) }
     #expect(try device.rows(claim) != noted)
     #expect(try device.sealsNothing())
     #expect(try device.rows(claim) == noted)
     #expect(try LocalStore.verify(at: device.path).report.findings == [])
+  }
+
+  /// Likewise if the claims come with the whole store of such a build.
+  @Test func claimsInTheWholeStoreOfAnEarlierBuildAreNotedAgain() throws {
+    let devices = try devicesWithOneUsedRoom(3)
+    try devices[0].run("INSERT INTO room VALUES ('a', 6, 1)")
+    try devices[1].setClock(offset: 60)
+    try devices[1].run("INSERT INTO room VALUES ('b', 6, 1)")
+    try converge(Array(devices.prefix(2)), "SELECT id FROM room", ["b"])
+    let path = scratch.path + "/whole.db"
+    _ = try devices[0].store.snapshot(to: path)
+    try noteAsBefore(Program(path))
+    _ = try devices[2].store.replaceContent(withSnapshotAt: path)
+    #expect(try devices[2].sealsNothing())
+    let claim = "SELECT hex(key) FROM docsync_claim"
+    #expect(try devices[2].rows(claim) == devices[0].rows(claim))
+    #expect(try LocalStore.verify(at: devices[2].path).report.findings == [])
+  }
+
+  /// Makes a store with one hidden room what a build would have made of it that noted version 1.
+  private func noteAsBefore(_ program: Program) throws {
+    let claim = IdentityEncoding.encode([.integer(6)]).bytes.map { String(format: "%02x", $0) }
+    try program.run("UPDATE docsync_claim SET key = x'\(claim.joined())'")
+    try program.run("UPDATE docsync_meta SET value = x'01' WHERE key = 'plainValues'")
   }
 
   /// Rooms are known by their buildings, keys by their rooms; no building is
