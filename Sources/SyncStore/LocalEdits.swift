@@ -75,6 +75,10 @@ struct LocalEdits {
       if table.localKey != nil {
         let preferred = try access.stamps.state(of: access.fingerprint(row.identity))?.localKey
         localKey = try access.assignKey(to: row.identity, preferring: preferred)
+        // Its state names the key only when the insertion is sealed.
+        if let localKey, table.identity == .surrogate {
+          access.rememberUnseen(localKey, of: row.identity)
+        }
       }
       let columns = values.keys.sorted()
       let statement = try access.insert(columns)

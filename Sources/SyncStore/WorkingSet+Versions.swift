@@ -13,15 +13,19 @@ struct LosingVersions {
   private(set) var lost: [(version: Version, values: [Value?])] = []
   /// Versions that a later version names as the one that it replaces.
   private(set) var replaced: [Version] = []
+  /// The versions in `lost`.
+  private var found: Set<Version> = []
 
   var isEmpty: Bool { lost.isEmpty && replaced.isEmpty }
 
+  /// A version may be found more than once: each copy of a store sends it again.
   mutating func lose(_ version: Version, _ values: [Value?]) {
+    guard found.insert(version).inserted else { return }
     lost.append((version, values))
   }
 
   mutating func replace(_ version: Version) {
-    lost.removeAll { $0.version == version }
+    if found.remove(version) != nil { lost.removeAll { $0.version == version } }
     replaced.append(version)
   }
 }

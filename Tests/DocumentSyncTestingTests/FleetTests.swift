@@ -19,6 +19,16 @@ import Testing
     #expect(report.failure == nil)
   }
 
+  /// Lives that failed before the fault that they show was mended.
+  ///
+  /// 1504947, 1506003: several copies of a store sent one version again, and a table that keeps both
+  /// got a row for each, all with one identity.
+  @Test(arguments: [UInt64(1_504_947), 1_506_003])
+  func aLifeThatFailedHolds(seed: UInt64) async throws {
+    let report = try await Life.run(seed: seed)
+    #expect(report.failure == nil)
+  }
+
   @Test(arguments: [true, false])
   func aSeedGivesTheSameHistoryEachTime(usesManagers: Bool) async throws {
     var options = Fleet.Options()
