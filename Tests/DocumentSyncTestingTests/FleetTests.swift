@@ -23,7 +23,10 @@ import Testing
   ///
   /// 1504947, 1506003: several copies of a store sent one version again, and a table that keeps both
   /// got a row for each, all with one identity.
-  @Test(arguments: [UInt64(1_504_947), 1_506_003])
+  /// 1504344: of a version that was sent again after it had been replaced, a device that heard both
+  /// at once deleted the row.
+  /// 1504832: two devices removed each other, and the third waited for one of them for ever.
+  @Test(arguments: [UInt64(1_504_947), 1_506_003, 1_504_344, 1_504_832])
   func aLifeThatFailedHolds(seed: UInt64) async throws {
     let report = try await Life.run(seed: seed)
     #expect(report.failure == nil)
