@@ -48,6 +48,16 @@ import Testing
     #expect(report.failure == nil)
   }
 
+  /// Lives that failed before the fault that they show was mended.
+  ///
+  /// 1503192, 1504932, 1507391: a copied store did not count the client that it had been as a
+  /// member, and cleared away what that one had not applied.
+  @Test(arguments: [UInt64(1_503_192), 1_504_932, 1_507_391])
+  func aLifeThatFailedHolds(seed: UInt64) async throws {
+    let report = try await Life.run(seed: seed)
+    #expect(report.failure == nil)
+  }
+
   @Test func aSeedGivesTheSameLifeEachTime() async throws {
     let first = try await Life.run(seed: 3)
     let second = try await Life.run(seed: 3)
