@@ -346,16 +346,33 @@ struct StoreRecords {
     try keep(wholeStores, .wholeStores)
   }
 
+  /// Notes that a store began from a whole store: its author is a member, also
+  /// if the marker of that has not arrived.
+  func noteAuthor(of header: WholeStoreHeader) throws {
+    var seen = try seenMarkers()
+    guard seen[header.client] == nil else { return }
+    seen[header.client] = Self.author(of: header)
+    try keep(seen)
+  }
+
+  /// What a whole store shows of its author, in place of a marker.
+  private static func author(of header: WholeStoreHeader) -> SeenMarker {
+    SeenMarker(
+      revision: 0, changeHead: header.vector.number(of: header.client),
+      commandHead: header.commands.number(of: header.client))
+  }
+
   /// The records of a store that has taken over a whole store, which counts
   /// as found whole.
   ///
   /// - Parameters:
+  ///   - client: The client that the store is.
   ///   - others: What it has found whole before; `nil` if the whole store is of
   ///     another generation, in which nothing is known of the other clients.
   ///   - former: The generations that it was in before.
   static func rebootstrapped(
-    from checked: WholeStoreFile.Checked, keeping others: [RecentSyncFile.WholeStore]?,
-    former: [FormerGeneration]? = nil
+    from checked: WholeStoreFile.Checked, by client: ClientIdentifier,
+    keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil
   ) throws -> [String: [UInt8]?] {
     let header = checked.header
     let found = RecentSyncFile.WholeStore(
@@ -368,6 +385,10 @@ struct StoreRecords {
     if others == nil {
       for key in Key.allCases where ![.setUp, .wholeStores, .formerLives].contains(key) {
         records.updateValue(nil, forKey: key.rawValue)
+      }
+      if header.client != client {
+        let seen = [header.client.description: author(of: header)]
+        records[Key.seenMarkers.rawValue] = try encoded(seen)
       }
     }
     if let former { records[Key.formerGenerations.rawValue] = try encoded(former) }
