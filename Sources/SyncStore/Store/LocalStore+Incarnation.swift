@@ -10,7 +10,9 @@ extension LocalStore {
   /// are rewritten as change sets of the new client. Each value keeps its stamp, so that merging
   /// them where they are known changes nothing.
   ///
-  /// Forgets small values of the layer above under keys that begin with `client.`.
+  /// Forgets small values of the layer above under keys that begin with `client.`. If another state
+  /// of the store may go on as the former client, the value under `client.marker` is kept under
+  /// `former.marker`.
   ///
   /// - Parameter standing: Called with each change set of the present client, in order; all from
   ///   the first that is not common on are rewritten.
@@ -161,6 +163,11 @@ extension LocalStore {
     // generation.
     if !isAncestorGone {
       try database.execute(sql: "DELETE FROM docsync_outbox WHERE published = 1")
+    }
+    if !isAncestorGone, reason == .copied || reason == .forked {
+      try database.execute(
+        sql: "UPDATE OR REPLACE docsync_record SET key = ? WHERE key = ?",
+        arguments: ["former.marker", "client.marker"])
     }
     try database.execute(sql: "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
     try unsealCommands(database)
