@@ -113,9 +113,9 @@ struct CommandPageTests {
 
   /// Of an open set the members are in the code alone.
   @Test(arguments: [
-    ("wait", "reason", "Sources/DocumentSync/SyncReport.swift", "Reason"),
+    ("wait", "reason", "Sources/DocumentSync/Values/SyncReport.swift", "Reason"),
     ("warning", "code", "Sources/SyncModel/SyncWarning.swift", "Code"),
-    ("rebootstrap", "reason", "Sources/DocumentSync/SyncReport+Rebootstrap.swift", "Reason"),
+    ("rebootstrap", "reason", "Sources/DocumentSync/Values/SyncReport+Rebootstrap.swift", "Reason"),
   ])
   func openSetsAreNamedInFull(item: String, key: String, file: String, type: String) throws {
     let code = try Page(file).text

@@ -191,7 +191,7 @@ struct WholeStoreUploadTests {
     var random = SeededRandom(seed: 3)
     let fleet = try await TestFleet(1)
     let client = fleet[0].binding.client
-    let limit = WholeStoreDecision.leastByteCount
+    let limit = SyncThresholds().wholeStoreBytes
     try await fleet.settle()
     let before = wholeStores(fleet)
     try edit(fleet[0], times: 31, bytes: 100, &random)
@@ -236,7 +236,7 @@ struct WholeStoreUploadTests {
     try edit(fleet[0], times: 1, bytes: 3 << 20, &random)
     let great = try await fleet[0].uploadWholeStore()
     let half = great.byteCount / 2
-    #expect(half > WholeStoreDecision.leastByteCount)
+    #expect(half > SyncThresholds().wholeStoreBytes)
     let vector = great.vector
     try edit(fleet[0], times: 31, bytes: 100, &random)
     let left = try half - cost(fleet, since: vector)
@@ -257,7 +257,7 @@ struct WholeStoreUploadTests {
     try await fleet.settle()
     let order = fleet.managers.map(\.binding.client)
     let (first, later) = order[0] < order[1] ? (fleet[0], fleet[1]) : (fleet[1], fleet[0])
-    let limit = WholeStoreDecision.leastByteCount
+    let limit = SyncThresholds().wholeStoreBytes
     try edit(later, times: 32, bytes: limit / 32 + 1_000, &random)
     let report = try await later.synchronize()
     #expect(report.housekeeping?.uploadedWholeStore == false)

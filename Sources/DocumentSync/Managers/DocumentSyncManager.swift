@@ -169,7 +169,7 @@ public final class DocumentSyncManager: Sendable {
   /// Throws `clientUnknown`.
   @discardableResult
   public func retire(
-    _ selection: RetireOperation.Selection, onProgress: SyncProgressHandler? = nil
+    _ selection: RetirementSelection, onProgress: SyncProgressHandler? = nil
   ) async throws -> [ClientIdentifier] {
     try await asking {
       try await run(

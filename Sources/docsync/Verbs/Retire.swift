@@ -44,7 +44,7 @@ struct Retire: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let selection: RetireOperation.Selection
+      let selection: RetirementSelection
       if let client {
         let found = try await manager.listClients().map(\.client).filter {
           $0.description.hasPrefix(client)

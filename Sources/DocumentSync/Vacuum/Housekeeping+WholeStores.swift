@@ -160,11 +160,6 @@ extension Housekeeping {
 /// Whether the next device that joins would have to fetch so much that a new
 /// whole store is worth its upload.
 struct WholeStoreDecision {
-  /// So many change sets are too many, whatever their size.
-  static let greatestCount: UInt64 = 1_000
-  /// Fewer bytes than these do not matter.
-  static let leastByteCount = 1 << 20
-
   /// What the best that is there contains, and its length; `nil` if there is
   /// none.
   var best: (vector: VersionVector, byteCount: Int)?

@@ -7,12 +7,6 @@ import SyncModel
 /// neighbours of a size or smaller, they become one. So their number stays
 /// small, and each change set is copied only a few times.
 struct CompactionPlan {
-  /// So many loose files begin a compaction.
-  static let leastLooseCount = 32
-  /// So many of the last stay loose, since others read them next.
-  static let tailCount = 8
-  /// So many neighbours of a size become one.
-  static let mergeCount = 8
   /// The most bytes of a segment.
   static let greatestByteCount = 8 << 20
   /// A segment of so many bytes stays as it is.

@@ -11,6 +11,13 @@ struct WholeStoreFile {
     var hash: ContentHash
     var envelope: StreamedEnvelope
     var byteCount: Int
+
+    /// As markers name it.
+    var found: RecentSyncFile.WholeStore {
+      RecentSyncFile.WholeStore(
+        client: header.client, number: header.number, hash: hash, vector: header.vector,
+        commands: header.commands, byteCount: byteCount)
+    }
   }
 
   private static let chunkByteCount = 1 << 20

@@ -5,20 +5,20 @@ package struct SyncThresholds: Hashable, Sendable {
   /// The most change sets that are handed to the store at once.
   package var windowCount = 256
   /// How many own change sets make a vacuum due.
-  package var ownInterval = Housekeeping.ownInterval
+  package var ownInterval: UInt64 = 32
   /// How many change sets of others make it due.
-  package var appliedInterval = Housekeeping.appliedInterval
+  package var appliedInterval: UInt64 = 256
   /// How many loose files begin a compaction.
-  package var looseCount = CompactionPlan.leastLooseCount
-  /// How many of the last change sets stay loose.
-  package var tailCount = CompactionPlan.tailCount
+  package var looseCount = 32
+  /// How many of the last change sets stay loose, since others read them next.
+  package var tailCount = 8
   /// How many neighbouring segments of one size become one segment.
-  package var mergeCount = CompactionPlan.mergeCount
+  package var mergeCount = 8
   /// More change sets than this beyond the best whole store are too many,
   /// whatever their size.
-  package var wholeStoreCount = WholeStoreDecision.greatestCount
+  package var wholeStoreCount: UInt64 = 1_000
   /// Fewer bytes than this beyond it do not matter.
-  package var wholeStoreBytes = WholeStoreDecision.leastByteCount
+  package var wholeStoreBytes = 1 << 20
 
   /// Creates the usual thresholds.
   package init() {}

@@ -9,11 +9,6 @@ import SyncStore
 /// name alone. Its own marker shows what it is about to remove before the files
 /// go.
 struct Housekeeping: StoreSteps {
-  /// So many own change sets make it due.
-  static let ownInterval: UInt64 = 32
-  /// So many change sets of others make it due.
-  static let appliedInterval: UInt64 = 256
-
   let files: SharedFiles
   let store: LocalStore
   let listing: MarkerSteps.Listing
@@ -36,8 +31,8 @@ struct Housekeeping: StoreSteps {
       || now.applied >= last.applied + thresholds.appliedInterval
   }
 
-  private static func standing(_ store: LocalStore) throws -> StoreRecords.Housekeeping {
-    StoreRecords.Housekeeping(
+  private static func standing(_ store: LocalStore) throws -> StoreRecords.Vacuumed {
+    StoreRecords.Vacuumed(
       head: try store.head()?.number ?? 0,
       applied: try store.appliedVector().entries.values.reduce(0) { $0 &+ $1.number })
   }

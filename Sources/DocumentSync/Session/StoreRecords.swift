@@ -29,7 +29,7 @@ struct StoreRecords {
   }
 
   /// Where the store stood at its last housekeeping.
-  struct Housekeeping: Codable, Hashable {
+  struct Vacuumed: Codable, Hashable {
     /// The number of its last change set.
     var head: UInt64
     /// How many change sets of others were applied.
@@ -239,10 +239,10 @@ struct StoreRecords {
   func keep(_ unverified: [String: Int]) throws { try keep(unverified, .unverified) }
 
   /// The last housekeeping; `nil` before the first.
-  func housekeeping() throws -> Housekeeping? { try value(.housekeeping) }
+  func housekeeping() throws -> Vacuumed? { try value(.housekeeping) }
 
   /// Keeps where the store stands at its housekeeping.
-  func keep(_ housekeeping: Housekeeping) throws { try keep(housekeeping, .housekeeping) }
+  func keep(_ housekeeping: Vacuumed) throws { try keep(housekeeping, .housekeeping) }
 
   /// The files that this client waits for.
   func waits() throws -> Waits { try value(.waits) ?? Waits() }
@@ -366,19 +366,16 @@ struct StoreRecords {
   /// as found whole.
   ///
   /// - Parameters:
+  ///   - found: The whole store.
   ///   - client: The client that the store is.
   ///   - others: What it has found whole before; `nil` if the whole store is of
   ///     another generation, in which nothing is known of the other clients.
   ///   - former: The generations that it was in before.
   static func rebootstrapped(
-    from checked: WholeStoreFile.Checked, by client: ClientIdentifier,
+    from header: WholeStoreHeader, found: RecentSyncFile.WholeStore, by client: ClientIdentifier,
     keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil
   ) throws -> [String: [UInt8]?] {
-    let header = checked.header
-    let found = RecentSyncFile.WholeStore(
-      client: header.client, number: header.number, hash: checked.hash, vector: header.vector,
-      commands: header.commands, byteCount: checked.byteCount)
-    let kept = (others ?? []).filter { $0.hash != checked.hash }.suffix(7)
+    let kept = (others ?? []).filter { $0.hash != found.hash }.suffix(7)
     var records: [String: [UInt8]?] = [
       Key.wholeStores.rawValue: try encoded(kept + [found])
     ]
@@ -436,7 +433,7 @@ struct StoreRecords {
     case .ownMarker, .formerMarker: try decode(OwnMarker.self)
     case .kept: try decode(Kept.self)
     case .segments: try decode([RecentSyncFile.Segment].self)
-    case .housekeeping: try decode(Housekeeping.self)
+    case .housekeeping: try decode(Vacuumed.self)
     case .waits: try decode(Waits.self)
     case .answered: try decode([String: UInt64].self)
     }

@@ -69,8 +69,8 @@ struct RebootstrapStep: StoreSteps {
             beside: try leftBehind.present(containing: checked.header.vector))
       }
       let records = try StoreRecords.rebootstrapped(
-        from: checked, by: client, keeping: generation == nil ? records.wholeStores() : nil,
-        former: former)
+        from: checked.header, found: checked.found, by: client,
+        keeping: generation == nil ? records.wholeStores() : nil, former: former)
       let missed =
         generation == nil
         ? try CommandSteps(files: files, store: store).missed(
