@@ -345,6 +345,58 @@ struct RetirementTests {
     #expect(try fleet[0].notes() == fleet[1].notes())
   }
 
+  /// Its files, apart from the marker that announces them, arrive when it is retired already.
+  @Test func farewellThatArrivesAfterTheRetirementCounts() async throws {
+    let fleet = try await TestFleet(2)
+    try await fleet.settle()
+    let gone = fleet[1].binding.client
+    let before = fleet.memory.items
+    try fleet[1].put("x", "last words")
+    try await fleet[1].leave()
+    let late = fleet.memory.items.filter { path, _ in
+      before[path] == nil && !path.components.contains("RecentSyncs")
+    }
+    for path in late.keys { fleet.memory.take(path) }
+    try await fleet[0].synchronize()
+    try await fleet[0].retire(.client(gone, .absent))
+    try await settle(fleet, [0], rounds: 2)
+    #expect(try marker(fleet, 0).retired.map { $0.cut } == [0])
+    _ = try await fleet[0].vacuum()
+    // The device that cleared away is not asked again.
+    let other = try await DocumentSyncManager.join(
+      storeAt: fleet.scratch.store("other"), directory: fleet.memory, client: "other",
+      environment: fleet.environment)
+    try await other.synchronize()
+    fleet.memory.takeOver(late)
+    for _ in 0..<8 { try await other.synchronize() }
+    #expect(try other.notes().contains("x=last words"))
+  }
+
+  /// The markers that announce it are removed before device 1 or 0, whichever is not responsible,
+  /// has seen them.
+  @Test func farewellIsHeardOfThroughTheMarkersOfOthers() async throws {
+    let fleet = try await TestFleet(3)
+    try await fleet.settle()
+    let gone = fleet[2].binding.client
+    let before = fleet.memory.items
+    try fleet[2].put("x", "last words")
+    try await fleet[2].leave()
+    let after = fleet.memory.items
+    for path in after.keys where before[path] == nil { fleet.memory.take(path) }
+    try await fleet[0].retire(.client(gone, .absent))
+    try await settle(fleet, [0, 1], rounds: 4)
+    for index in [0, 1] { #expect(try marker(fleet, index).retired.map { $0.cut } == [0]) }
+    fleet.memory.takeOver(after)
+    let first = fleet[0].binding.client < fleet[1].binding.client ? 0 : 1
+    try await settle(fleet, [first], rounds: 2)
+    _ = try await fleet[first].vacuum()
+    #expect(try fleet[first].notes().contains("x=last words"))
+    #expect(fleet.markers(of: 2).isEmpty)
+    try await settle(fleet, [0, 1])
+    #expect(try fleet[0].notes() == fleet[1].notes())
+    #expect(try await fleet[1 - first].synchronize().isIdle)
+  }
+
   @Test func unknownClientCannotBeRetired() async throws {
     let fleet = try await TestFleet(2)
     try await fleet.settle()

@@ -74,6 +74,72 @@ import Testing
     #expect(try copy.store.seal().changeSets.isEmpty)
   }
 
+  /// Makes a copy a client of its own, whose identifier is lower or greater than the original's.
+  private func begin(_ copy: Device, isLower: Bool, than original: Device) throws {
+    repeat {
+      try copy.store.beginIncarnation(.copied)
+    } while (copy.store.binding.client < original.store.binding.client) != isLower
+  }
+
+  /// The copy has seen the insertion: its deletion is later, whatever its clock says.
+  @Test(arguments: [true, false], [true, false])
+  func aRowThatACopyDeletesStaysDeletedIfTheClockWentBack(
+    isLower: Bool, wasKnown: Bool
+  ) throws {
+    let devices = try devices(2)
+    if wasKnown {
+      try devices[0].setClock(offset: 7200)
+      try devices[0].run("INSERT INTO article VALUES ('b', 1, 1.0)")
+      try exchange(devices)
+      try devices[0].run("DELETE FROM article WHERE name = 'b'")
+      try exchange(devices)
+    }
+    try devices[0].setClock(offset: 3600)
+    try devices[0].run("INSERT INTO article VALUES ('b', 2, 2.0), ('c', 1, 1.0)")
+    let copy = try copy(devices[0])
+    try copy.setClock(offset: -3600)
+    try copy.run("DELETE FROM article WHERE name = 'b'")
+    try begin(copy, isLower: isLower, than: devices[0])
+    try converge(devices + [copy], "SELECT name FROM article ORDER BY 1", ["a", "c"])
+    #expect(try LocalStore.verify(at: copy.path).report.findings == [])
+  }
+
+  private func notes(_ type: TableMergeType? = nil) throws -> [Device] {
+    var configuration = StoreConfiguration()
+    configuration.tableMergeTypes["note"] = type
+    return try scratch.devices(
+      2,
+      """
+      CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT);
+      INSERT INTO note VALUES ('a', 'x'), ('b', 'x');
+      """, configuration: configuration)
+  }
+
+  @Test(arguments: [true, false])
+  func anEditOfACopyIsLaterThanThoseInTheLogIfTheClockWentBack(isLower: Bool) throws {
+    let devices = try notes()
+    try devices[0].setClock(offset: 3600)
+    try devices[0].run("UPDATE note SET body = 'y'")
+    let copy = try copy(devices[0])
+    try copy.setClock(offset: -3600)
+    try copy.run("UPDATE note SET body = 'z' WHERE id = 'a'")
+    try begin(copy, isLower: isLower, than: devices[0])
+    try converge(devices + [copy], "SELECT body FROM note ORDER BY id", ["z", "y"])
+  }
+
+  /// A deletion is just above what its author knew, and so above the edits in the log as well.
+  @Test(arguments: [true, false])
+  func aRowThatACopyDeletesStaysDeletedWhereEditsWin(isLower: Bool) throws {
+    let devices = try notes(.editWins)
+    try devices[0].run("INSERT INTO note VALUES ('c', 'x')")
+    try devices[0].run("UPDATE note SET body = 'y' WHERE id = 'b'")
+    let copy = try copy(devices[0])
+    try copy.run("DELETE FROM note WHERE id <> 'a'")
+    try begin(copy, isLower: isLower, than: devices[0])
+    try converge(devices + [copy], "SELECT id FROM note", ["a"])
+    #expect(try LocalStore.verify(at: copy.path).report.findings == [])
+  }
+
   @Test func whatASettingHasMadeVoidStaysVoid() throws {
     let devices = try devices(2)
     try add(1, devices[0])

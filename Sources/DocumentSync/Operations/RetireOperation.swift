@@ -12,7 +12,8 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
 
   /// Names the store, the directory and the clients to retire.
   public init(
-    _ selection: RetirementSelection, store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
+    _ selection: RetirementSelection, store: LocalStore, directory: any SharedDirectory,
+    turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.selection = selection

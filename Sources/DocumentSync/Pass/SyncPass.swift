@@ -145,7 +145,8 @@ struct SyncPass: StoreSteps {
       lowestKept: { try lowest.kept(of: $0).changeSets })
     let leftBehind = LeftBehind(files: files, store: store)
     let turn = try takeTurn(
-      own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members), &report)
+      own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members),
+      retirements: state.retirements, listing, &report)
     try announce(&report)
     try fetch.run(&report)
     if mendsGaps, let (client, number) = fetch.gap {
@@ -339,7 +340,9 @@ struct SyncPass: StoreSteps {
   /// included, that of its commands, or the folder of all clients, in which a
   /// client may be found whose only marker was lost.
   private func takeTurn(
-    own: OwnChangeSets, fetch: ChangeFetch, looksBehind: Bool, _ report: inout SyncReport
+    own: OwnChangeSets, fetch: ChangeFetch, looksBehind: Bool,
+    retirements: [CommandState.Retirement], _ listing: MarkerSteps.Listing,
+    _ report: inout SyncReport
   ) throws -> Turn {
     let others = fetch.knownClients.sorted()
     // Other members may have vacuumed the commands of a client that was retired
@@ -354,6 +357,9 @@ struct SyncPass: StoreSteps {
     case 0: return .own(try own.list(&report))
     case 1:
       try fetch.lookForClients()
+      // Others may have processed commands of a retired client, or applied more of it, and have
+      // removed its markers by now: only theirs tell of that.
+      if !retirements.isEmpty { try KnownMarkers(files: files, store: store).update(listing) }
       return .other
     case 2 where hasCommands:
       return .commands(try CommandSteps(files: files, store: store).listOwn())

@@ -31,8 +31,14 @@ extension Housekeeping {
   }
 
   private func clearMarkers(of retired: ClientIdentifier, _ findings: inout Findings) throws {
-    let names =
-      listing.older[retired, default: []] + [listing.newest[retired]].compactMap(\.self)
+    var names = listing.older[retired, default: []]
+    // Nothing else announces commands that have not arrived here, and one of them may say how far
+    // the client's change sets are to be applied.
+    if let newest = listing.newest[retired],
+      newest.commandHead <= commands.processed.number(of: retired)
+    {
+      names.append(newest)
+    }
     guard let first = names.map(\.revision).min(), let last = names.map(\.revision).max() else {
       return
     }

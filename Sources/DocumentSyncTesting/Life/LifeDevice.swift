@@ -26,7 +26,7 @@ final class LifeDevice {
   var log: [Int] = []
   /// The number of these edits that were in the store at its last synchronization.
   var sealed = 0
-  /// The number of these edits that were in the store when it was last copied.
+  /// The number of these edits that were in the store when it was last copied or backed up.
   var copied = 0
   /// The content of the table that stays on the device.
   var localTokens: [String] = []
@@ -134,7 +134,7 @@ final class LifeDevice {
       try program.run("DELETE FROM note WHERE id = '\(note)'")
       ledger.noteDeletion(ofNote: note)
       made.subject = .deletion(note)
-      made.isUnknownToCopy = hasCopiedUnsealed(note, ledger)
+      made.isUnknownToCopy = try hasCopiedUnsealed(note, ledger) && !knowsOfCopy(program)
     case .increment:
       made.amount = Int64(salt % 5) + 1
       try program.run("UPDATE tally SET n = n + \(made.amount) WHERE name = 'all'")
@@ -146,8 +146,13 @@ final class LifeDevice {
     log.append(ledger.note(made))
   }
 
+  /// Whether the store knows that another state of it has the edits that it has not sealed.
+  private func knowsOfCopy(_ program: FleetSQLite) throws -> Bool {
+    try !program.rows("SELECT 1 FROM docsync_meta WHERE key = 'sharedLog'").isEmpty
+  }
+
   /// Whether a note was inserted since the last synchronization, and the store
-  /// was copied after that.
+  /// was copied or backed up after that.
   private func hasCopiedUnsealed(_ note: String, _ ledger: LifeLedger) -> Bool {
     let edits = ledger.edits
     return log.prefix(copied).dropFirst(sealed).contains { index in

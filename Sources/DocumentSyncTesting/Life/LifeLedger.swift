@@ -27,8 +27,8 @@ final class LifeLedger: Sendable {
     var isPublished = false
     /// Whether it is allowed to be lost: see ``LifeDevice/unaware``.
     var isUncertain = false
-    /// Whether it deletes a row that a copy of the store inserts: the original does not
-    /// know that there is a copy. See “Open faults” in
+    /// Whether it deletes a row that a copy or a backup of the store inserts: the original does
+    /// not know that there is one. See “Open faults” in
     /// `Documentation/Reliability.md`.
     var isUnknownToCopy = false
   }
@@ -58,6 +58,16 @@ final class LifeLedger: Sendable {
 
   func notePublished(_ indices: some Sequence<Int>) {
     state.withLock { state in for index in indices { state.edits[index].isPublished = true } }
+  }
+
+  /// Records that a store knew, when it sealed these edits, that another state of it might have
+  /// those before them.
+  func noteKnownToCopy(_ indices: some Sequence<Int>) {
+    state.withLock { state in
+      for index in indices where !state.edits[index].isPublished {
+        state.edits[index].isUnknownToCopy = false
+      }
+    }
   }
 
   /// Records that these edits may be lost.

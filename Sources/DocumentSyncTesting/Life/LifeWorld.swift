@@ -175,8 +175,15 @@ final class LifeWorld {
   /// Synchronizes; all earlier edits are published then.
   func synchronize(_ device: LifeDevice) async throws -> SyncReport {
     let edits = device.log
+    let client = device.manager.binding.client
     let report = try await device.manager.synchronize()
     syncs += 1
+    // It has noticed another state before it sealed.
+    if report.incarnations.contains(where: {
+      $0.ancestor == client && [.copied, .restored, .forked].contains($0.reason)
+    }) {
+      ledger.noteKnownToCopy(edits)
+    }
     // If rows are merged, the document's counters win.
     if report.rebootstrap?.merged != nil { ledger.isTallyUncertain = true }
     notePublished(edits, by: device)
@@ -300,6 +307,7 @@ final class LifeWorld {
         tokenFile(device), FileManager.default.contents(atPath: tokenFile(device))
       ),
       log: device.log, sealed: device.sealed, localTokens: device.localTokens)
+    device.copied = device.log.count
     try await reopen(device)
   }
 
@@ -317,6 +325,7 @@ final class LifeWorld {
       ledger.noteUncertain(device.unaware.subtracting(backup.log))
     }
     device.log = backup.log
+    device.copied = backup.log.count
     device.sealed = backup.sealed
     device.localTokens = backup.localTokens
     if device.hasUnsealedTally(ledger) { ledger.isTallyUncertain = true }

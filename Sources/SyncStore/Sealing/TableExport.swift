@@ -162,7 +162,8 @@ final class TableExport {
       if remakeNoticed != nil, !log.mayBeGone { return nil }
       // A later entry will record its deletion.
       let isUndead = kept?.reason == .rescued || kept?.reason == .borrowed
-      guard existed || isUndead || isLogShared && state == nil, log.mayBeGone || batch.isLast
+      let isUnknown = isLogShared && log.first == .insert
+      guard existed || isUndead || isUnknown, log.mayBeGone || batch.isLast
       else { return nil }
       try appendDeletion(row, log, batch, identities, kept, &state)
       return .delete
@@ -224,7 +225,13 @@ final class TableExport {
   ) throws {
     let old = state ?? .unstamped
     // If edits win, the stamp of a deletion is just above the stamps that it knew of.
-    let time = (table.mergeType == .editWins ? .zero : log.lastTime).raised(aboveAllOf: old)
+    var time = (table.mergeType == .editWins ? .zero : log.lastTime).raised(aboveAllOf: old)
+    if isLogShared, log.earlierTime > .zero {
+      // The other store may seal the entries before this one: with their times, or just above the
+      // stamps that it knew of.
+      let others = max(log.earlierTime, HybridTime.zero.raised(aboveAllOf: old).next)
+      time = max(time, others.next)
+    }
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     var new = RowState(
       existence: .deleted, existenceStamp: stamp, cellStamp: stamp,

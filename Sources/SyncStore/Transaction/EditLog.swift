@@ -25,6 +25,8 @@ struct EditLog {
     var insertTime: HybridTime?
     /// When the newest entry was made.
     var lastTime = HybridTime.zero
+    /// When the entry before that was made; zero if there is none.
+    var earlierTime = HybridTime.zero
     /// Whether an entry shows that the row may be gone.
     var mayBeGone = false
     /// The updates since the last insert, in order of time.
@@ -189,8 +191,11 @@ struct EditLog {
   private func add(
     to row: inout Row, _ cells: inout [ValueColumn], _ olds: inout [ValueColumn]
   ) throws {
-    // If the clock went back, the order of the log decides.
-    let time = max(HybridTime(julianDay: statement.real(at: 1)), row.lastTime)
+    // If the clock went back, the order of the log decides. Later than the entry before: a copy of
+    // the store may have sealed that one.
+    var time = HybridTime(julianDay: statement.real(at: 1))
+    if time < row.lastTime { time = row.lastTime.next }
+    row.earlierTime = row.lastTime
     row.lastTime = time
     let kind = try kind()
     if kind != .update {
@@ -320,13 +325,14 @@ private struct DepartedRows {
   init(database: Database) throws {
     try database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_departed "
-        + "(row BLOB PRIMARY KEY, op INTEGER, updated INTEGER, balance INTEGER, mask) "
+        + "(row BLOB PRIMARY KEY, op INTEGER, updated INTEGER, balance INTEGER, mask, "
+        + "at INTEGER) "
         + "WITHOUT ROWID; DELETE FROM temp.docsync_departed")
     inserting = try SQLStatement(
-      "INSERT OR REPLACE INTO temp.docsync_departed (row, op, updated, balance, mask) "
-        + "VALUES (?, ?, ?, ?, ?)", on: database)
+      "INSERT OR REPLACE INTO temp.docsync_departed (row, op, updated, balance, mask, at) "
+        + "VALUES (?, ?, ?, ?, ?, ?)", on: database)
     selecting = try SQLStatement(
-      "SELECT op, updated, balance, mask FROM temp.docsync_departed WHERE row = ?",
+      "SELECT op, updated, balance, mask, at FROM temp.docsync_departed WHERE row = ?",
       on: database)
   }
 
@@ -336,6 +342,7 @@ private struct DepartedRows {
     inserting.bind(row.hasOnlyUpdates ? 1 : 0, at: 3)
     inserting.bind(Int64(row.insertions), at: 4)
     inserting.bind(.text(Array(row.changed.mask.utf8)), at: 5)
+    inserting.bind(Int64(bitPattern: row.lastTime.rawValue), at: 6)
     try inserting.run()
   }
 
@@ -348,5 +355,6 @@ private struct DepartedRows {
     row.hasOnlyUpdates = selecting.integer(at: 1) != 0
     row.insertions = Int(selecting.integer(at: 2))
     row.changed = ColumnSet(selecting, at: 3)
+    row.lastTime = HybridTime(rawValue: UInt64(bitPattern: selecting.integer(at: 4)))
   }
 }
