@@ -23,7 +23,7 @@ extension LocalStore {
     throw StoreError(
       .damaged, path: "",
       message: "The store's bookkeeping is damaged: the table “docsync_meta” is gone.",
-      remedy: "Restore the file from a backup, or fetch the document anew with “docsync join "
+      remedy: "Restore the file from a backup, or fetch the document again with “docsync join "
         + "--replace”, which keeps this file beside it, and copy over what was edited here.")
   }
 
@@ -205,7 +205,7 @@ extension LocalStore {
       .damaged, path: path,
       message: "The store's bookkeeping is damaged: the table “docsync_meta” holds what it should "
         + "not.",
-      remedy: "Restore the file from a backup, or fetch the document anew with “docsync join”.")
+      remedy: "Restore the file from a backup, or fetch the document again with “docsync join”.")
   }
 
   // MARK: - Checks

@@ -76,7 +76,7 @@ import Testing
     #expect(files(fleet, in: former) == [])
   }
 
-  @Test func whoeverComesLateFindsWhatItNeeds() async throws {
+  @Test func aDeviceThatComesLateFindsWhatItNeeds() async throws {
     let fleet = try await TestFleet(3)
     try fleet[2].put("x", "published")
     try await fleet.settle()

@@ -212,7 +212,7 @@ struct RetirementTests {
     #expect(call > 10)
   }
 
-  @Test func nobodyGoesOnWithARetiredClientBeforeAllHaveStopped() async throws {
+  @Test func noDeviceGoesOnWithARetiredClientBeforeAllHaveStopped() async throws {
     let fleet = try await TestFleet(4)
     try await fleet.settle()
     let gone = fleet[3].binding.client
@@ -333,7 +333,7 @@ struct RetirementTests {
     #expect(try CommandSteps.retirements(of: fleet[0]).count == 1)
   }
 
-  @Test func leavingClientIsWaitedForByNobody() async throws {
+  @Test func leavingClientIsWaitedForByNoDevice() async throws {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
     let gone = fleet[2].binding.client

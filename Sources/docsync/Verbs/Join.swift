@@ -131,7 +131,7 @@ extension ReplacedStore {
       + "devices go on waiting for it"
       + (unsentChangeSets > 0 ? ", and had not sent \(unsent)" : "")
       + ". It is whole: synchronize it under its new name, and take it out of sync with “docsync "
-      + "leave” if nobody needs it."
+      + "leave” if you do not need it."
   }
 }
 
