@@ -22,10 +22,10 @@ struct Join: Verb {
       those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
       """)
 
-  @Argument(help: "Where the database is to be.")
+  @Argument(help: "Where the database is to be.", completion: .file())
   var store: String
 
-  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: String
 
   @Option(

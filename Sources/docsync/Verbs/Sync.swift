@@ -9,7 +9,7 @@ struct Sync: Verb {
     abstract: "Send what was edited here, and apply what was edited elsewhere.",
     discussion: "Of several databases, one that fails does not keep the others from syncing.")
 
-  @Argument(help: "The database files.")
+  @Argument(help: "The database files.", completion: .file())
   var stores: [String]
 
   @OptionGroup var place: MovedDirectory
