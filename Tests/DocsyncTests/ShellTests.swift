@@ -11,8 +11,13 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
-  @Test func theVersionIsPrinted() throws {
+  @Test func theVersionIsPrintedAndDescribedInTheChangelog() throws {
     #expect(try scratch.succeed("--version").output == "docsync \(Docsync.version)\n")
+    let changelog = try String(
+      contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../Documentation/Changelog.md"), encoding: .utf8)
+    let heading = Docsync.version.hasSuffix("-dev") ? "Unreleased" : Docsync.version
+    #expect(changelog.contains("\n## \(heading)"))
   }
 
   @Test(arguments: ["bash", "zsh", "fish"])
