@@ -1,14 +1,19 @@
 import Foundation
 import Testing
 
-/// What pages of the documentation refer to: each other, and names in code.
+/// What pages refer to: each other, files, and names in code.
 struct PageReferenceTests {
   private static let top = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../../").standardizedFileURL
 
+  /// The pages in a folder, by their paths.
+  private static func pages(in folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: top.path + "/" + folder)
+      .filter { $0.hasSuffix(".md") }.sorted().map { folder + "/" + $0 }
+  }
+
   static func pages() throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: top.path + "/Documentation")
-      .filter { $0.hasSuffix(".md") }.sorted().map { "Documentation/" + $0 } + ["README.md"]
+    try ["Documentation", ".github", "Fixtures/Merge"].flatMap { try pages(in: $0) } + ["README.md"]
   }
 
   /// The name by which a link finds a heading: small letters, no marks,
@@ -30,12 +35,24 @@ struct PageReferenceTests {
     return anchors
   }
 
+  /// The links on a page that do not lead elsewhere.
+  private func links(on page: String) throws -> [String] {
+    try Page(page).text.split(separator: "\n").filter { $0.contains("](") }.flatMap { line in
+      line.matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }.filter { !$0.contains("://") }
+    }
+  }
+
+  @Test func theIndexListsEveryPageOnce() throws {
+    let links = try links(on: "Documentation/README.md").map { "Documentation/" + $0 }
+    for page in try Self.pages(in: "Documentation") where page != "Documentation/README.md" {
+      #expect(links.filter { $0 == page }.count == 1, "\(page)")
+    }
+  }
+
   @Test(arguments: try pages())
   func everyLinkLeadsToAPageAndAHeading(page: String) throws {
     let folder = (page as NSString).deletingLastPathComponent
-    for match in try Page(page).text.matches(of: /\]\(([^)\s]+)\)/) {
-      let link = String(match.1)
-      guard !link.contains("://") else { continue }
+    for link in try links(on: page) {
       let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
       let target =
         parts[0].isEmpty
