@@ -113,7 +113,7 @@ struct SynchronizeTests {
     try fleet.expectEqual()
   }
 
-  @Test func whatEverybodyHasIsGivenUpAndReplacedByAWholeStore() async throws {
+  @Test func whatAllMembersHaveIsGivenUpAndReplacedByAWholeStore() async throws {
     let fleet = try await TestFleet(2, keptChangeSetBytes: 0)
     try fleet[0].put("x", "1")
     try await fleet[0].synchronize()

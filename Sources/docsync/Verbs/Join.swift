@@ -17,7 +17,7 @@ struct Join: Verb {
       client. The tables that stay on the device are in the backup alone.
 
       --merge takes the rows of that file along, which must have the document's columns: rows \
-      that the document does not have are sent to everybody, those that it has with the same \
+      that the document does not have are sent to all devices, those that it has with the same \
       values are left alone, and where values differ the document's stand, or with --prefer local \
       those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
       """)
