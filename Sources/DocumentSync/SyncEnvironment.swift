@@ -19,7 +19,7 @@ public struct SyncEnvironment: Sendable {
   public var platform: String
   /// How stores are opened. Its clock and its generator are replaced by ``now``
   /// and ``random``. Its `places` detect copies and older states of stores.
-  public var store: LocalStore.Options
+  public var store: StoreOptions
   /// How many files are read at a time.
   public var parallelReads = 4
   /// About how many bytes of change sets are read before they are applied,
@@ -70,14 +70,14 @@ public struct SyncEnvironment: Sendable {
     #else
       platform = "other"
     #endif
-    store = LocalStore.Options()
+    store = StoreOptions()
     store.places = .system
     openDirectory = { FolderDirectory(root: $0) }
   }
 
   /// The options for opening a store, with this environment's clock and
   /// generator.
-  var storeOptions: LocalStore.Options {
+  var storeOptions: StoreOptions {
     var options = store
     options.now = now
     options.random = random

@@ -336,6 +336,54 @@ struct HousekeepingTests {
     try fleet.expectEqual()
   }
 
+  /// Where the folder arrives bit by bit, the author's marker may come after its whole store.
+  @Test(arguments: ["join", "reset"])
+  func deviceClearsNothingAwayThatTheAuthorOfItsWholeStoreHasNotApplied(after: String) async throws
+  {
+    let fleet = try await TestFleet(after == "join" ? 1 : 2)
+    try edit(fleet[0], times: 2)
+    try await fleet.settle()
+    if after == "reset" {
+      try await fleet[0].reset()
+      try await fleet[1].close()
+    }
+    let elsewhere = MemoryDirectory(seed: 9)
+    let late = fleet.markers(of: 0)
+    elsewhere.takeOver(fleet.memory.items.filter { !late.contains($0.key) })
+    let joined =
+      after == "join"
+      ? try await DocumentSyncManager.join(
+        storeAt: fleet.scratch.store("1"), directory: elsewhere, client: "1",
+        environment: fleet.environment)
+      : try await DocumentSyncManager.open(
+        storeAt: fleet.scratch.store("1"), directory: elsewhere, environment: fleet.environment)
+    try await joined.synchronize()
+    try joined.put("j", "1")
+    try edit(fleet[0], times: 2, prefix: "later")
+    for manager in [fleet[0], joined] {
+      try await manager.synchronize()
+      try await manager.uploadWholeStore()
+      for _ in 0..<2 { _ = try await manager.vacuum() }
+      // What was removed disappears at once.
+      let gone = elsewhere.items.keys.filter {
+        $0.components.contains("\(fleet[0].binding.client)") && fleet.memory.items[$0] == nil
+      }
+      for path in gone { elsewhere.take(path) }
+    }
+    fleet.memory.takeOver(elsewhere.items)
+    try await joined.close()
+    let again = try await DocumentSyncManager.open(
+      storeAt: fleet.scratch.store("1"), directory: fleet.memory, environment: fleet.environment)
+    for round in 0..<8 {
+      for manager in [fleet[0], again] {
+        let report = try await manager.synchronize()
+        if round == 7 { #expect(report.waiting.isEmpty) }
+      }
+    }
+    #expect(try fleet[0].store.digest() == again.store.digest())
+    try await again.close()
+  }
+
   // MARK: Slow readers
 
   @Test func readerWithAnOldListingReadsOnFromTheSegment() async throws {

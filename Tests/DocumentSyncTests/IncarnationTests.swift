@@ -217,6 +217,53 @@ import Testing
     for manager in [original, other, third] { try await manager.close() }
   }
 
+  /// The marker of the original may arrive late: then it has files to get all the same.
+  @Test(arguments: ["copied", "forked"])
+  func copyClearsNothingAwayThatTheOriginalHasNotApplied(how: String) async throws {
+    let fleet = try await TestFleet(1)
+    try await fleet[0].close()
+    func open(_ store: String) async throws -> DocumentSyncManager {
+      // Without a place, a copy is the same client until the directory shows another state of it.
+      var environment = environment(fleet)
+      if how == "forked" { environment.store.places = nil }
+      return try await DocumentSyncManager.open(
+        storeAt: fleet.scratch.store(store), directory: fleet.memory, environment: environment)
+    }
+    let first = try await open("0")
+    try first.put("a", "unpublished when copied")
+    try await first.close()
+    try copy(fleet, "0", to: "copy")
+    let original = try await open("0")
+    let client = original.binding.client
+    try await original.synchronize()
+    try await original.uploadWholeStore()
+    // The first whole store goes first, and with the second time what it did not contain.
+    _ = try await original.vacuum()
+    #expect(try await original.vacuum().removed.map(\.kind) == [.changeSets])
+    try original.put("b", "of the original")
+    try await original.synchronize()
+    let markers = fleet.markers(of: client)
+    #expect(markers.count > 0)
+    let late = try markers.map { ($0, try #require(fleet.memory.items[$0])) }
+    for (path, _) in late { fleet.memory.take(path) }
+
+    let other = try await open("copy")
+    try other.put("c", "of the copy")
+    let report = try await other.synchronizeThoroughly()
+    #expect(report.incarnations.map(\.reason.rawValue) == [how])
+    try await other.uploadWholeStore()
+    let kept = try await other.vacuum().kept.filter { $0.kind == .changeSets }
+    #expect(kept.map(\.member) == [client])
+    #expect(kept.map(\.client) == [other.binding.client])
+    for (path, file) in late { fleet.memory.put(file, at: path) }
+    try await settle([original, other])
+    #expect(
+      try original.notes().filter { !$0.hasPrefix("seed") } == [
+        "a=unpublished when copied", "b=of the original", "c=of the copy",
+      ])
+    for manager in [original, other] { try await manager.close() }
+  }
+
   @Test func storeThatWasMovedIsTheOnlyOneOfItsAncestor() async throws {
     let fleet = try await makeFleet()
     let first = try await open(fleet, "0")

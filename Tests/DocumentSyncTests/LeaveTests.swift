@@ -220,6 +220,50 @@ import Testing
     #expect(clients.filter { $0.status == .removed }.count == 1)
   }
 
+  /// It was known by its description alone, and stayed a member for which the others waited.
+  @Test func clientWhoseMarkerArrivesLaterIsRemoved() async throws {
+    let fleet = try await TestFleet(3)
+    let client = fleet[2].binding.client
+    let markers = fleet.memory.items.filter { path, _ in
+      path.components.contains("RecentSyncs") && path.name.hasPrefix(client.description)
+    }
+    #expect(!markers.isEmpty)
+    for path in markers.keys { fleet.memory.take(path) }
+    try await fleet[0].removeClient(client)
+    for (path, item) in markers { fleet.memory.put(item, at: path) }
+    #expect(await syncError { try await fleet[2].synchronize() }?.code == .clientRemoved)
+    try await fleet[1].synchronize()
+    #expect(try await fleet[1].listClients().first { $0.client == client }?.status == .removed)
+  }
+
+  /// It was listed as removed for ever, and all waited for it.
+  @Test func clientThatARemovedClientHasRemovedIsAMember() async throws {
+    let fleet = try await TestFleet(4)
+    let (remover, client) = (fleet[0].binding.client, fleet[2].binding.client)
+    let before = fleet.memory.items
+    try await fleet[1].retire(.client(remover, .removed))
+    // The remover has not heard of it.
+    let late = fleet.memory.items.filter { before[$0.key] == nil }
+    for path in late.keys { fleet.memory.take(path) }
+    func putBack(_ items: [RelativePath: MemoryDirectory.Item]) {
+      for (path, item) in items where fleet.memory.items[path] == nil {
+        fleet.memory.put(item, at: path)
+      }
+    }
+    putBack(before)
+    try await fleet[0].removeClient(client)
+    putBack(late)
+    for _ in 0..<2 { for index in [3, 1] { try await fleet[index].synchronize() } }
+    func status(_ client: ClientIdentifier) async throws -> ClientDescription.Status? {
+      try await fleet[3].listClients().first { $0.client == client }?.status
+    }
+    #expect(try await status(remover) == .removed)
+    #expect(try await status(client) == .member)
+    try await fleet[3].removeClient(client)
+    #expect(try await status(client) == .removed)
+    #expect(await syncError { try await fleet[2].synchronize() }?.code == .clientRemoved)
+  }
+
   @Test func clientThatIsNotThereOrIsTheOwnOneIsNotRemoved() async throws {
     let fleet = try await TestFleet(1)
     let items = fleet.memory.items

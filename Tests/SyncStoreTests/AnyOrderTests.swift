@@ -78,7 +78,7 @@ import Testing
     let scratch = try Scratch()
     var configuration = StoreConfiguration()
     configure(&configuration)
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.places = nil
     let original = try scratch.devices(1, sql, configuration: configuration, options: options)[0]
     let files = try said.enumerated().map {

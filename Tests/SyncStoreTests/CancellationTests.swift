@@ -24,7 +24,7 @@ import Testing
   }
 
   private func devices(rows: Int = 200, bytes: Int = 1000) throws -> [Device] {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.bytesPerChangeSet = bytes
     let devices = try scratch.devices(
       2, "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)", options: options)

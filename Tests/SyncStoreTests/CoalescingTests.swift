@@ -55,7 +55,7 @@ import Testing
 
   @Test(arguments: [1, 2, 3])
   func aBulkImportInPiecesAppliesInAnyInterleaving(seed: UInt64) throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.rowsPerChangeSet = 50
     let devices = try scratch.devices(
       2,
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test func aRowThatIsEditedOverALongTimeAppearsOnceInEachChangeSet() throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.rowsPerChangeSet = 4
     let devices = try scratch.devices(
       2,

@@ -41,7 +41,7 @@ extension Device {
   init() throws { scratch = try Scratch() }
 
   private func pair(
-    _ more: String = "", options: LocalStore.Options = LocalStore.Options()
+    _ more: String = "", options: StoreOptions = StoreOptions()
   ) throws -> (Device, Device) {
     let devices = try scratch.devices(
       2,
@@ -322,7 +322,7 @@ extension Device {
   }
 
   @Test func theJournalStaysWithinItsBoundsAndSaysWhatWent() throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.conflictEntries = 3
     let (one, two) = try pair(options: options)
     for round in 0..<8 {
@@ -338,7 +338,7 @@ extension Device {
 
   @Test(arguments: ["", "; DELETE FROM note WHERE id = 'y'"])
   func ofManyConflictsAtOnceTheNewestAreKeptAndTheOthersCounted(deletion: String) throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.conflictEntries = 10
     let (one, two) = try pair(options: options)
     for device in [one, two] {
@@ -364,7 +364,7 @@ extension Device {
   }
 
   @Test func largeValuesMakeTheJournalKeepFewer() throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.conflictBytes = 5_000
     let (one, two) = try pair(options: options)
     try one.run(
@@ -379,7 +379,7 @@ extension Device {
   }
 
   @Test func openQuestionsAreNotDropped() throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.conflictEntries = 2
     let (one, two) = try pair(options: options)
     try one.store.setPolicies { $0.set(.ask, table: "note", column: "b") }

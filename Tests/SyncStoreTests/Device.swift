@@ -221,7 +221,7 @@ final class Scratch {
   /// has the others join.
   func devices(
     _ count: Int, _ sql: String, configuration: StoreConfiguration = StoreConfiguration(),
-    options: LocalStore.Options = LocalStore.Options(), clients: [ClientIdentifier]? = nil
+    options: StoreOptions = StoreOptions(), clients: [ClientIdentifier]? = nil
   ) throws -> [Device] {
     func binding(_ number: Int) -> StoreBinding {
       self.binding("device \(number)", client: clients?[number - 1] ?? .random())

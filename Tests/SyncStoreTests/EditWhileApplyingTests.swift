@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func editsBetweenTheGroupsOfALongApplyAreKept() throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.rowsPerChangeSet = 20_000
     let devices = try scratch.devices(
       2, "CREATE TABLE t (id INTEGER, a, PRIMARY KEY (id)) WITHOUT ROWID", options: options)

@@ -18,7 +18,7 @@ import Testing
     let path = scratch.path + "/store.db"
     try Program(path).run("PRAGMA journal_mode = WAL; CREATE TABLE t (k TEXT PRIMARY KEY)")
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     let tokens = scratch.path + "/state/docsync"
     try FileManager.default.createDirectory(
       atPath: tokens, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])

@@ -38,7 +38,7 @@ import Testing
   /// The first device of a document of its own.
   private func document(
     _ name: String, _ sql: String, configuration: StoreConfiguration? = nil,
-    options: LocalStore.Options = LocalStore.Options()
+    options: StoreOptions = StoreOptions()
   ) throws -> Device {
     let path = scratch.path + "/\(name).db"
     try Program(path).run(sql)
@@ -325,7 +325,7 @@ import Testing
     while call < 40 {
       call += 1
       let clock = HookedClock()
-      var options = LocalStore.Options()
+      var options = StoreOptions()
       options.now = { clock.now() }
       let loser = try document(
         "loser\(call)", "PRAGMA journal_mode = \(mode);" + Self.shop, options: options)
@@ -358,7 +358,7 @@ import Testing
   @Test func programsThatWriteAllTheTimeAreReported() throws {
     let winner = try document("winner", Self.shop)
     let clock = HookedClock()
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.now = { clock.now() }
     let loser = try document("loser", Self.shop, options: options)
     let program = try Program(loser.path)

@@ -100,7 +100,7 @@ import Testing
   /// Does all that can be done with a store. Each works, or says what is
   /// wrong.
   private func use(_ path: String, _ incoming: [ReceivedChangeSet], _ what: String) throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.places = nil
     func attempt(_ step: String, _ body: () throws -> Void) {
       do {

@@ -95,8 +95,8 @@ struct HostileFleet {
     for device in devices { try device.store.close() }
   }
 
-  private static var options: LocalStore.Options {
-    var options = LocalStore.Options()
+  private static var options: StoreOptions {
+    var options = StoreOptions()
     options.places = nil
     return options
   }

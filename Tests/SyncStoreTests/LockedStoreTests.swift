@@ -11,7 +11,7 @@ import Testing
   init() throws { scratch = try Scratch() }
 
   private func devices(_ mode: String) throws -> [Device] {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.busyTimeout = 0.05
     return try scratch.devices(
       2, "PRAGMA journal_mode = \(mode); CREATE TABLE t (k TEXT PRIMARY KEY, v)",
@@ -41,7 +41,7 @@ import Testing
     expectBusy { try devices[0].store.setRecord("key", to: [1]) }
     if mode == "delete" && lock == "EXCLUSIVE" {
       expectBusy { _ = try devices[0].store.snapshot(to: scratch.path + "/copy.db") }
-      var options = LocalStore.Options()
+      var options = StoreOptions()
       options.busyTimeout = 0.05
       expectBusy { _ = try LocalStore.open(at: devices[0].path, options: options) }
     }

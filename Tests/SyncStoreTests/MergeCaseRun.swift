@@ -64,8 +64,8 @@ final class MergeCaseRun {
     return found.device
   }
 
-  private var options: LocalStore.Options {
-    var options = LocalStore.Options()
+  private var options: StoreOptions {
+    var options = StoreOptions()
     options.now = { MergeCaseReader.noon }
     return options
   }

@@ -16,7 +16,7 @@ import Testing
     """
 
   private func devices(counting: Bool = false) throws -> [Device] {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.rowsPerChangeSet = 2
     options.bytesPerChangeSet = 1
     var configuration = StoreConfiguration()
@@ -71,7 +71,7 @@ import Testing
   /// The foreign key's change of the row comes before its insertion under the new key.
   @Test(arguments: [2, 100])
   func aRowWithTwoVersionsWhoseKeyIsChangedIsInserted(rows: Int) throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.rowsPerChangeSet = rows
     options.bytesPerChangeSet = 1
     var configuration = StoreConfiguration()

@@ -9,8 +9,8 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
-  private func options(_ change: (inout LocalStore.Options) -> Void) -> LocalStore.Options {
-    var options = LocalStore.Options()
+  private func options(_ change: (inout StoreOptions) -> Void) -> StoreOptions {
+    var options = StoreOptions()
     change(&options)
     return options
   }

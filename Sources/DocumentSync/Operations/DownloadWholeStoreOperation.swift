@@ -104,6 +104,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
     do {
       try former?.hand(on: adopted)
       try steps.note(checked, in: adopted)
+      try StoreRecords(adopted).noteAuthor(of: checked.header)
       try StoreRecords(adopted).noteSetUp()
     } catch {
       try adopted.close()

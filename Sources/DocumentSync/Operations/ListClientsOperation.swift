@@ -44,7 +44,8 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       }
       try DocumentSteps(files).check(binding)
       let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-      let states = try MarkerSteps.states(files, layout: layout)
+      let markers = try MarkerSteps.newest(files, layout: layout)
+      let states = MarkerSteps.states(of: markers)
       var clients = Dictionary(
         registered.filter { $0.document == binding.document || states[$0.client] != nil }
           .map { ($0.client, $0) }, uniquingKeysWith: { $1 })
@@ -52,6 +53,13 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
         clients[client, default: ClientDescription(client: client)].join(state)
       }
       let counting = Members.counting(retirements, revisions: states.mapValues(\.revision))
+      // A client that had been removed before has removed it: that does not count.
+      let gone = RecentSyncFile.retired(by: markers.compactMap(\.file)).union(counting.keys)
+      for client in states.keys where !gone.contains(client) {
+        if let remover = clients[client]?.removal?.client, gone.contains(remover) {
+          clients[client]?.stay()
+        }
+      }
       for (client, retirements) in counting {
         clients[client, default: ClientDescription(client: client)].retire(retirements[0].reason)
       }
@@ -105,6 +113,11 @@ extension ClientDescription {
   fileprivate mutating func join(_ state: State) {
     self.state = state
     if status == .neverSynced { status = .member }
+  }
+
+  /// Notes that no removal of it counts.
+  fileprivate mutating func stay() {
+    if status == .removed { status = .member }
   }
 
   /// Notes that the members do not wait for it any more.

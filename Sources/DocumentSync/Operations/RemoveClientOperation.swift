@@ -57,7 +57,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       // Another client may have removed it before.
       _ = try pass.run()
       let lastRevision = markers.filter { $0.client == client }.map(\.revision).max()
-      if try retire(lastRevision: lastRevision) { _ = try pass.run() }
+      if try retire(lastRevision: lastRevision ?? 0) { _ = try pass.run() }
       begin(.uploading, count: 1)
       try applications.noteRemoval(
         of: client, by: binding.client, described: binding.clientDescription)
@@ -67,15 +67,15 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
     }
   }
 
-  /// Enqueues the command, unless the client was removed before; returns
-  /// whether it was enqueued. A client that has no marker is no member.
-  private func retire(lastRevision: UInt64?) throws -> Bool {
-    guard let lastRevision else { return false }
+  /// Enqueues the command, unless the client was removed before, which counts; returns
+  /// whether it was enqueued. A client without a marker may be a member all the same: its markers
+  /// may be on their way.
+  private func retire(lastRevision: UInt64) throws -> Bool {
     let binding = store.binding
     let state = try CommandState.decoded(
       store.commandState(), generation: binding.generation, client: binding.client)
-    guard !state.retirements.contains(where: { $0.client == client && $0.reason == .removed })
-    else { return false }
+    let counting = Members.counting(state.retirements, revisions: [client: lastRevision])
+    guard counting[client]?.contains(where: { $0.reason == .removed }) != true else { return false }
     try CommandSteps.enqueue(
       SyncCommand(
         SyncCommand.Retire(client: client, reason: .removed, lastRevision: lastRevision)),

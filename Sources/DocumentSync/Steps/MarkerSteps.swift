@@ -146,7 +146,13 @@ struct MarkerSteps: StoreSteps {
   static func states(
     _ files: SharedFiles, layout: DirectoryLayout.Generation
   ) throws -> [ClientIdentifier: ClientDescription.State] {
-    let markers = try newest(files, layout: layout)
+    states(of: try newest(files, layout: layout))
+  }
+
+  /// How far the members with these markers are.
+  static func states(
+    of markers: [(name: MarkerName, file: RecentSyncFile?)]
+  ) -> [ClientIdentifier: ClientDescription.State] {
     let heads = markers.map { ($0.name.client, $0.name.changeHead) }.sorted { $0.0 < $1.0 }
     var states: [ClientIdentifier: ClientDescription.State] = [:]
     for (name, file) in markers {

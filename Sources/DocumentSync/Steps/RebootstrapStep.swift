@@ -69,7 +69,7 @@ struct RebootstrapStep: StoreSteps {
             beside: try leftBehind.present(containing: checked.header.vector))
       }
       let records = try StoreRecords.rebootstrapped(
-        from: checked, keeping: generation == nil ? records.wholeStores() : nil,
+        from: checked, by: client, keeping: generation == nil ? records.wholeStores() : nil,
         former: former)
       let missed =
         generation == nil

@@ -130,6 +130,9 @@ struct StoreRecords {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
       reset, mergesInto, ancestors, formerGenerations, asked, refused, unsound,
       rebootstrap, formerLives, answered
+    // The last marker of the client that the store was, until it is among the
+    // seen ones.
+    case formerMarker = "former.marker"
     // Records of the client are removed when the store becomes another one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
@@ -172,13 +175,28 @@ struct StoreRecords {
   func keep(_ marker: OwnMarker) throws { try keep(marker, .ownMarker) }
 
   /// The newest markers of the others.
+  ///
+  /// A store that became a new client while another state of it may go on as
+  /// the former one has seen the last marker of that client: it was its own.
   func seenMarkers() throws -> [ClientIdentifier: SeenMarker] {
-    try byClient(.seenMarkers)
+    var seen: [ClientIdentifier: SeenMarker] = try byClient(.seenMarkers)
+    guard let former: OwnMarker = try value(.formerMarker) else { return seen }
+    let content = former.content
+    let revision = seen[content.client]?.revision ?? 0
+    if content.generation == store.binding.generation, content.revision > revision {
+      seen[content.client] = SeenMarker(
+        revision: content.revision, changeHead: content.changeHead?.number ?? 0,
+        commandHead: content.commandHead?.number ?? 0)
+    }
+    return seen
   }
 
   /// Keeps the newest markers of the others.
   func keep(_ seen: [ClientIdentifier: SeenMarker]) throws {
     try keep(byClient: seen, .seenMarkers)
+    if try store.record(Key.formerMarker.rawValue) != nil {
+      try store.setRecord(Key.formerMarker.rawValue, to: nil)
+    }
   }
 
   /// The content of the others' newest markers that were read, without their
@@ -328,16 +346,33 @@ struct StoreRecords {
     try keep(wholeStores, .wholeStores)
   }
 
+  /// Notes that a store began from a whole store: its author is a member, also
+  /// if the marker of that has not arrived.
+  func noteAuthor(of header: WholeStoreHeader) throws {
+    var seen = try seenMarkers()
+    guard seen[header.client] == nil else { return }
+    seen[header.client] = Self.author(of: header)
+    try keep(seen)
+  }
+
+  /// What a whole store shows of its author, in place of a marker.
+  private static func author(of header: WholeStoreHeader) -> SeenMarker {
+    SeenMarker(
+      revision: 0, changeHead: header.vector.number(of: header.client),
+      commandHead: header.commands.number(of: header.client))
+  }
+
   /// The records of a store that has taken over a whole store, which counts
   /// as found whole.
   ///
   /// - Parameters:
+  ///   - client: The client that the store is.
   ///   - others: What it has found whole before; `nil` if the whole store is of
   ///     another generation, in which nothing is known of the other clients.
   ///   - former: The generations that it was in before.
   static func rebootstrapped(
-    from checked: WholeStoreFile.Checked, keeping others: [RecentSyncFile.WholeStore]?,
-    former: [FormerGeneration]? = nil
+    from checked: WholeStoreFile.Checked, by client: ClientIdentifier,
+    keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil
   ) throws -> [String: [UInt8]?] {
     let header = checked.header
     let found = RecentSyncFile.WholeStore(
@@ -350,6 +385,10 @@ struct StoreRecords {
     if others == nil {
       for key in Key.allCases where ![.setUp, .wholeStores, .formerLives].contains(key) {
         records.updateValue(nil, forKey: key.rawValue)
+      }
+      if header.client != client {
+        let seen = [header.client.description: author(of: header)]
+        records[Key.seenMarkers.rawValue] = try encoded(seen)
       }
     }
     if let former { records[Key.formerGenerations.rawValue] = try encoded(former) }
@@ -394,7 +433,7 @@ struct StoreRecords {
     case .unsound: try decode([String].self)
     case .rebootstrap: try decode(SyncReport.Rebootstrap.self)
     case .formerLives: try decode([FormerLife].self)
-    case .ownMarker: try decode(OwnMarker.self)
+    case .ownMarker, .formerMarker: try decode(OwnMarker.self)
     case .kept: try decode(Kept.self)
     case .segments: try decode([RecentSyncFile.Segment].self)
     case .housekeeping: try decode(Housekeeping.self)

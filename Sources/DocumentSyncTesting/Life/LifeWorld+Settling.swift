@@ -35,8 +35,9 @@ extension LifeWorld {
   }
 
   /// The number of rounds until the devices have listed all folders
-  /// that no marker names: the folders of former generations, and of
-  /// former clients that a device does not know.
+  /// that no marker names: the folders of former generations, of
+  /// former clients that a device does not know, and the own folders, from which
+  /// others have removed files of a device that they took for absent.
   private func roundsUntilEverythingWasLookedAt() throws -> Int {
     let generations = memory.items.keys.filter { $0.name.hasPrefix("generation.") }
     let authors = Set(
@@ -48,7 +49,10 @@ extension LifeWorld {
       let known = try device.manager.store.vector().entries.keys.map(\.description)
       return !authors.subtracting(known).isEmpty
     }
-    guard generations.count > 1 || isUnknown else { return 1 }
+    let hasReturned = devices.values.contains {
+      takenForAbsent.contains($0.manager.binding.client)
+    }
+    guard generations.count > 1 || isUnknown || hasReturned else { return 1 }
     // One folder a turn: the two own folders, and two others beside the clients' folders.
     return try devices.values.map { try $0.manager.store.vector().entries.count + 5 }.max() ?? 1
   }

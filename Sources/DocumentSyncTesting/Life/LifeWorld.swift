@@ -24,6 +24,9 @@ final class LifeWorld {
   /// The approximate time of clocks that have not gone wrong.
   var time: Int64 = 1_700_000_000_000
   private var removed: Set<ClientIdentifier> = []
+  /// The clients that others have retired as absent. Others may have cleared away
+  /// their files, also where they are members all the same.
+  private(set) var takenForAbsent: Set<ClientIdentifier> = []
   private var machines = 0
   private var paths = 0
 
@@ -346,6 +349,7 @@ final class LifeWorld {
       case .absent: _ = try await device.manager.retire(.client(client, .absent))
       }
       removed.insert(client)
+      if reason == .absent { takenForAbsent.insert(client) }
     } catch let error as SyncError
       where error.code == .clientUnknown || error.code == .clientMissing
     {
@@ -364,7 +368,9 @@ final class LifeWorld {
     }
     guard retires else { return }
     let edits = device.log
-    removed.formUnion(try await device.manager.retire(.notSeen(milliseconds: 2 * Self.day)))
+    let retired = try await device.manager.retire(.notSeen(milliseconds: 2 * Self.day))
+    removed.formUnion(retired)
+    takenForAbsent.formUnion(retired)
     notePublished(edits, by: device)
   }
 

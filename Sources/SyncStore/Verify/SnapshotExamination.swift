@@ -83,7 +83,7 @@ public struct SnapshotExamination: Sendable {
       ).read(registered: try Bookkeeping.registered(database))
       self.schema = schema.fingerprint
       vector = try ClientRegistry(database).vector()
-      commandState = try Bookkeeping.meta(LocalStore.stateKey, database)
+      commandState = try Bookkeeping.meta(CommandTables.stateKey, database)
       try CheckedSnapshot.checkForStrangers(database, path)
       try checkTables(of: schema, database)
       try findPrivateContent(schema, database)

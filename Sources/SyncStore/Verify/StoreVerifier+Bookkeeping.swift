@@ -56,8 +56,8 @@ extension StoreVerifier {
         return
       }
       do {
-        let schema = try LocalStore.schema(
-          of: database,
+        let schema = try StoreSchema.read(
+          from: database,
           configuration: try JSONDecoder().decode(
             StoreConfiguration.self, from: Data(configuration)),
           path: path)

@@ -9,7 +9,7 @@ import SyncModel
 final class StoreVerifier {
   let database: Database
   let path: String
-  let options: LocalStore.Options
+  let options: StoreOptions
   let checkCancellation: () throws -> Void
   private let onProgress: (Int, Int) -> Void
   private var steps = (done: 0, total: 8)
@@ -17,7 +17,7 @@ final class StoreVerifier {
   var result = StoreVerification()
 
   init(
-    database: Database, path: String, options: LocalStore.Options,
+    database: Database, path: String, options: StoreOptions,
     checkCancellation: @escaping () throws -> Void, onProgress: @escaping (Int, Int) -> Void
   ) {
     self.database = database
@@ -29,7 +29,7 @@ final class StoreVerifier {
 
   /// Checks everything.
   func run() throws -> StoreVerification {
-    guard try LocalStore.isUnderSync(database) else {
+    guard try Bookkeeping.exists(in: database) else {
       throw StoreError(
         .notUnderSync, path: path, message: "The database is not under sync.",
         remedy: "Put it under sync with “docsync init”, or fetch the document with "

@@ -100,9 +100,11 @@ struct TestFleet {
   }
 
   /// The markers of one device.
-  func markers(of index: Int) -> [RelativePath] {
-    let client = managers[index].binding.client.description
-    return paths { $0.components.contains("RecentSyncs") && $0.name.hasPrefix(client) }
+  func markers(of index: Int) -> [RelativePath] { markers(of: managers[index].binding.client) }
+
+  /// The markers of a client.
+  func markers(of client: ClientIdentifier) -> [RelativePath] {
+    paths { $0.components.contains("RecentSyncs") && $0.name.hasPrefix(client.description) }
   }
 
   private func number(_ path: RelativePath) -> Int {

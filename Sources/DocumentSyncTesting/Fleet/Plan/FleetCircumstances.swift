@@ -25,7 +25,7 @@ struct FleetCircumstances: Hashable, Sendable {
     var thresholds: SyncThresholds
   }
 
-  func apply(to options: inout LocalStore.Options) {
+  func apply(to options: inout StoreOptions) {
     if let conflictEntries { options.conflictEntries = conflictEntries }
     guard let borders else { return }
     options.rowsPerChangeSet = borders.rowsPerChangeSet

@@ -42,7 +42,7 @@ struct FleetInvariants {
 
   /// I3: the bookkeeping is consistent, and agrees with the tables.
   func checkBookkeeping(_ device: FleetDevice) throws {
-    var options = LocalStore.Options()
+    var options = StoreOptions()
     options.places = nil
     let found = try LocalStore.verify(at: device.store.path, options: options).report.findings
     guard found.allSatisfy({ $0.kind == .rowWithoutKey }) else {

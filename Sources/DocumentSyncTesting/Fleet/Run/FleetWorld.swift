@@ -111,8 +111,8 @@ final class FleetWorld {
     return environment
   }
 
-  private static func options(_ plan: FleetPlan, clock: FleetClock) -> LocalStore.Options {
-    var options = LocalStore.Options()
+  private static func options(_ plan: FleetPlan, clock: FleetClock) -> StoreOptions {
+    var options = StoreOptions()
     options.now = { clock.time }
     options.random = { clock.word() }
     plan.circumstances.apply(to: &options)

@@ -1,0 +1,19 @@
+import GRDB
+import SyncModel
+
+extension Bookkeeping {
+  /// Whether a database is under sync.
+  static func exists(in database: Database) throws -> Bool {
+    if try database.tableExists("docsync_meta") { return true }
+    // A table of the application may have one of these names, hardly two.
+    let left = try ["docsync_table", "docsync_column", "docsync_client", "docsync_record"].filter {
+      try database.tableExists($0)
+    }
+    guard left.count > 1 else { return false }
+    throw StoreError(
+      .damaged, path: "",
+      message: "The store's bookkeeping is damaged: the table “docsync_meta” is gone.",
+      remedy: "Restore the file from a backup, or fetch the document again with “docsync join "
+        + "--replace”, which keeps this file beside it, and copy over what was edited here.")
+  }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The numbers of the rows with surrogate keys that existed when syncing began: nothing is noted
+/// about these rows until they are edited.
+///
+/// If a program makes a table again and inserts rows before triggers see it, the numbers tell which
+/// rows are new. They are the same on every device of a document.
+struct OriginalKeys: Codable, Equatable {
+  /// In ascending order, by the names of tables in change sets.
+  private var ranges: [SQLName: [ClosedRange<Int64>]] = [:]
+
+  /// Their key in `docsync_meta`. Stores of earlier builds do not have it.
+  static let key = "originalKeys"
+
+  /// If there are more gaps than this, the last ranges are stored as one.
+  static let greatestCount = 1_000
+
+  /// Reads the numbers. If they are absent, nothing is known of any table.
+  static func read(_ database: Database) throws -> OriginalKeys {
+    guard let bytes = try Bookkeeping.meta(key, database) else { return OriginalKeys() }
+    do {
+      return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
+    } catch let error as DecodingError {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged: \(key): \(error)")
+    }
+  }
+
+  func write(_ database: Database) throws {
+    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+  }
+
+  /// Notes the rows that a table has.
+  mutating func note(_ table: TableSchema, _ database: Database) throws {
+    guard table.identity == .surrogate else { return }
+    let key = quoted(table.keyColumns[0])
+    let reading = try SQLStatement(
+      "SELECT \(key) FROM \(table.quotedName) ORDER BY \(key)", on: database)
+    var found: [ClosedRange<Int64>] = []
+    while try reading.step() {
+      let number = reading.integer(at: 0)
+      if let last = found.last,
+        last.upperBound == number - 1 || found.count == Self.greatestCount
+      {
+        found[found.count - 1] = last.lowerBound...number
+      } else {
+        found.append(number...number)
+      }
+    }
+    ranges[table.wireName] = found
+  }
+
+  /// Whether a row of a table had a number from the beginning, as far as that is known.
+  func contains(_ number: Int64, of table: TableSchema) -> Bool {
+    guard let ranges = ranges[table.wireName], ranges.count < Self.greatestCount else {
+      return false
+    }
+    return ranges.contains { $0.contains(number) }
+  }
+
+  /// Whether a row of a table may have had a number from the beginning: true if nothing is known.
+  func mayContain(_ number: Int64, of table: TableSchema) -> Bool {
+    guard let ranges = ranges[table.wireName] else { return true }
+    return ranges.contains { $0.contains(number) }
+  }
+}

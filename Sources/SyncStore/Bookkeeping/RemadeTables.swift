@@ -1,0 +1,61 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The tables that a program has remade, and whose rows have not been compared with their former
+/// state yet.
+///
+/// A dropped table takes its triggers along, and nothing reports that. The store no longer contains
+/// the former rows, so they are looked up in the document: see ``RemakeComparison``.
+struct RemadeTables: Codable, Equatable {
+  /// What this store had sealed at a time.
+  struct Sealed: Codable, Equatable {
+    /// The client that the store was.
+    var client: ClientIdentifier
+    /// The number of the last change set; 0 for none.
+    var number: UInt64
+  }
+
+  /// When the remake of each table was noticed, in milliseconds since 1970, by the table's number.
+  var noticed: [Int: Int64] = [:]
+  /// What was sealed before each remake was noticed; a program's edits after the remake follow it.
+  /// Absent in stores of earlier builds.
+  var sealed: [Int: Sealed]?
+  /// The key of a deleted row that a row of such a table has in its own key.
+  struct HeldKey: Codable, Equatable {
+    var table: Int
+    var key: Int64
+    /// The identity of the deleted row.
+    var identity: [UInt8]
+  }
+
+  /// Keys that lead to the rows that had them until the tables are compared. Absent in stores of
+  /// earlier builds.
+  var heldKeys: [HeldKey]?
+  /// Whether tables were compared, and it has not been decided since which rows are shown. Absent
+  /// in stores of earlier builds.
+  var isSettlingDue: Bool?
+
+  /// Their key in `docsync_meta`.
+  static let key = "remade"
+
+  static func read(_ database: Database) throws -> RemadeTables {
+    guard let bytes = try Bookkeeping.meta(key, database) else { return RemadeTables() }
+    return try JSONDecoder().decode(RemadeTables.self, from: Data(bytes))
+  }
+
+  func write(_ database: Database) throws {
+    guard self != RemadeTables() else {
+      return try database.execute(
+        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
+    }
+    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+  }
+
+  /// Makes the next sealing decide again which rows are shown.
+  static func noteSettlingDue(_ database: Database) throws {
+    var remade = try read(database)
+    remade.isSettlingDue = true
+    try remade.write(database)
+  }
+}

@@ -1,0 +1,60 @@
+import GRDB
+import SyncModel
+
+/// Turns the entries of the conflict journal into a readable form: names
+/// instead of numbers.
+final class ConflictNames {
+  private let session: StoreSession
+  private var tables: [Int: (name: SQLName, columns: [SQLName])] = [:]
+  private var former: FormerNames?
+
+  init(session: StoreSession) { self.session = session }
+
+  func conflict(_ entry: ConflictJournal.Entry) throws -> Conflict {
+    let former = try formerNames()
+    let table = try table(entry.row.table)
+    func name(_ position: Int) -> SQLName {
+      if position == ConflictTable.localKeyPosition {
+        return session.schema.tables.first { $0.id == entry.row.table }?.localKey ?? "rowid"
+      }
+      if position < table.columns.count { return table.columns[position] }
+      let columns = former.tables[entry.row.table]?.columns ?? former.columns[entry.row.table]
+      return columns?[position]?.name ?? "column \(position)"
+    }
+    func cells(_ cells: [ConflictJournal.Entry.Cell]?) -> [Conflict.Cell]? {
+      cells?.map { Conflict.Cell(column: name($0.column), value: $0.value) }
+    }
+    return Conflict(
+      number: entry.number, milliseconds: entry.at, kind: entry.kind, table: table.name,
+      identity: entry.row.identity, key: cells(entry.key) ?? [],
+      column: entry.column.map(name), base: entry.base,
+      local: Conflict.Side(
+        stamp: entry.localStamp.map(session.clients.stamp), cells: cells(entry.local)),
+      remote: Conflict.Side(
+        stamp: entry.remoteStamp.map(session.clients.stamp), cells: cells(entry.remote)),
+      rule: entry.rule, outcome: entry.outcome, status: entry.status, message: entry.message)
+  }
+
+  private func formerNames() throws -> FormerNames {
+    if let former { return former }
+    let read = try FormerNames.read(session.database)
+    former = read
+    return read
+  }
+
+  /// The names in bookkeeping, which keeps them as long as rows of the table
+  /// may be in the journal.
+  private func table(_ id: Int) throws -> (name: SQLName, columns: [SQLName]) {
+    if let known = tables[id] { return known }
+    if let gone = try formerNames().tables[id] { return (gone.name, []) }
+    let name =
+      try SQLName.fetchOne(
+        session.database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id])
+      ?? "table \(id)"
+    let columns = try SQLName.fetchAll(
+      session.database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
+      arguments: [id])
+    tables[id] = (name, columns)
+    return (name, columns)
+  }
+}

@@ -1,0 +1,278 @@
+import GRDB
+import SyncModel
+
+/// The rows that a transaction works on beyond the simple cases: loaded on
+/// demand, merged in memory, and written by ``Materializer``.
+final class WorkingSet {
+  let session: StoreSession
+  /// The rows in the order in which they came.
+  private(set) var rows: [WorkingRow] = []
+  private var index: [RowKey: WorkingRow] = [:]
+
+  /// The values of cells that no change has set.
+  let absentValues: AbsentValues
+
+  init(session: StoreSession) {
+    self.session = session
+    absentValues = AbsentValues(session)
+  }
+
+  var count: Int { rows.count }
+
+  subscript(key: RowKey) -> WorkingRow? { index[key] }
+
+  func contains(_ key: RowKey) -> Bool { index[key] != nil }
+
+  func removeAll() {
+    rows = []
+    index = [:]
+  }
+
+  /// The row with a key, loaded if it is not here yet.
+  @discardableResult
+  func row(_ key: RowKey) throws -> WorkingRow {
+    if let row = index[key] { return row }
+    let access = try session.access(key.table)
+    let fingerprint = access.fingerprint(key.identity)
+    return try load(key, fingerprint: fingerprint, state: try access.stamps.state(of: fingerprint))
+  }
+
+  /// Adds a row that is in its table, by its local key, unless it awaits a comparison
+  /// (``StoreSession/isUncompared(_:_:)``).
+  func add(_ local: [Value], _ access: TableAccess) throws {
+    let key = RowKey(table: access.table.id, identity: try access.identity(ofKey: local))
+    guard index[key] == nil else { return }
+    let fingerprint = access.fingerprint(key.identity)
+    let state = try access.stamps.state(of: fingerprint)
+    if try session.isUncompared(key, state) { return }
+    try load(key, fingerprint: fingerprint, state: state)
+  }
+
+  /// Loads a row whose state is known already. A row that was not shown and awaits a comparison
+  /// counts as absent from its table.
+  @discardableResult
+  func load(_ key: RowKey, fingerprint: RowFingerprint, state: RowState?) throws -> WorkingRow {
+    let access = try session.access(key.table)
+    let table = access.table
+    var shown: ShownRow?
+    var localKey: Int64?
+    var values = try keyValues(of: key, table)
+    // A row without a state may be as old as its table.
+    let isAwaited = try state != nil && session.isUncompared(key, state)
+    if !isAwaited, let found = try access.shown(key.identity) {
+      shown = ShownRow(key: found.key, values: found.values)
+      localKey = found.localKey
+      for (position, column) in table.columns.enumerated() {
+        values[position] = try session.exported(found.values[position], column)
+      }
+    }
+    let tableValues = values
+    let kept = state?.isKept == true ? try session.kept(key) : nil
+    if kept?.reason == .borrowed { values = try keyValues(of: key, table) }
+    for cell in kept?.cells ?? [] where cell.column < values.count {
+      values[cell.column] = cell.value
+    }
+    if let state, state.existence == .inserted || session.isRevived(state, table) {
+      try fillAbsent(&values, table)
+    } else if let state, state.existence == .deleted {
+      try settleAbsent(&values, state, key, table)
+    }
+    let row = WorkingRow(
+      key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
+      localKey: localKey, movedTo: state?.existence == .deleted ? kept?.movedTo : nil,
+      keptAs: kept?.reason)
+    let keptClaims = kept == nil ? [] : try session.keptClaims(of: key)
+    row.isUnseen = try shown == nil && session.wentUnseen(key, state)
+    row.oldClaims = shown == nil ? keptClaims : try claims(in: table, tableValues)
+    row.oldFormerClaims = shown == nil ? [] : keptClaims
+    row.isRevived = row.state.existence == .deleted && session.isRevived(row.state, table)
+    row.wasLiving = row.isLiving
+    row.wasDead = row.isDead
+    index[key] = row
+    rows.append(row)
+    return row
+  }
+
+  /// The values that a row's identity contains, by column; all `nil` if no row of the table can
+  /// have the identity: references to it lead nowhere.
+  func keyValues(of key: RowKey, _ table: TableSchema) throws -> [Value?] {
+    var values = [Value?](repeating: nil, count: table.columns.count)
+    let positions = table.identityPositions
+    guard table.identity != .surrogate,
+      let key = IdentityEncoding.values(of: key.identity, count: positions.count)
+    else { return values }
+    for (position, value) in zip(positions, key) { values[position] = value }
+    return values
+  }
+
+  // MARK: - Merging
+
+  /// One change to one row, with this store's columns and client numbers.
+  struct Change {
+    var action: RowAction
+    var stamp: LocalStamp
+    var cells: [(column: Int, value: Value, stamp: LocalStamp)]
+    var keyHint: Int64?
+    /// The identity under which a deleted row lives on.
+    var movedTo: RowIdentity?
+    /// The version that an update replaces, where versions are kept.
+    var replaces: LocalStamp?
+    /// The stamp of the deletion that erased all older cells of the row.
+    var silence: LocalStamp?
+    /// The changes that its author had not seen.
+    var concurrency = Concurrency.none
+  }
+
+  /// Merges a change, after its conflicts were noted.
+  func merge(_ change: Change, into row: WorkingRow) throws {
+    try session.conflicts.note(change, on: row)
+    let table = session.schema[row.key.table]
+    if table.mergeType == .keepBoth { noteVersions(change, of: row) }
+    switch change.action {
+    case .insert, .delete, .erase:
+      let existence: RowState.Existence = change.action == .insert ? .inserted : .deleted
+      if session.clients.precedes(row.state.existenceStamp, change.stamp) {
+        row.state.existence = existence
+        row.state.existenceStamp = change.stamp
+        row.movedTo = change.movedTo
+      } else if row.state.existenceStamp == change.stamp, change.stamp != .zero {
+        RowState.Existence.settle(
+          &row.state.existence, &row.movedTo, with: existence, change.movedTo)
+      }
+    case .update: break
+    }
+    if let stamp = change.silence { try silence(row, before: stamp) }
+    for cell in change.cells {
+      let isCounter = table.columns[cell.column].domain == .counter
+      if isCounter, try add(cell, to: row) || settle(cell, of: row) { continue }
+      if takesPlace(cell, of: row, table) {
+        row.values[cell.column] = cell.value
+        row.state.setStamp(cell.stamp, of: cell.column)
+        if isCounter { try addEarly(to: cell.column, of: row) }
+      }
+    }
+    if let hint = change.keyHint { row.keyHint = hint }
+    row.state.normalize(of: table, precedes: session.clients.precedes)
+    row.isRevived = session.isRevived(row.state, table)
+    if row.isLiving {
+      try fillAbsent(&row.values, table)
+    } else if row.isDead {
+      try settleAbsent(&row.values, row.state, row.key, table)
+    }
+  }
+
+  /// Whether a cell of a change replaces the row's own.
+  private func takesPlace(
+    _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow, _ table: TableSchema
+  ) -> Bool {
+    let known = row.state.stamp(of: cell.column)
+    guard known == cell.stamp else { return session.clients.precedes(known, cell.stamp) }
+    // Honest authors give both the same value.
+    guard known != .zero, known != row.state.silence, let value = row.values[cell.column],
+      value != cell.value
+    else { return false }
+    return value.yields(to: cell.value)
+  }
+
+  // MARK: - Unique values
+
+  /// The unique keys that a row claims with the values that are to be shown, and the identity of
+  /// another row if it is to be shown under that.
+  func claims(of row: WorkingRow) throws -> [ClaimKey] {
+    let table = session.schema[row.key.table]
+    let identity = row.shownIdentity.map {
+      [ClaimKey(table: table.id, index: ClaimKey.identityIndex, key: $0)]
+    }
+    guard !table.uniqueIndexes.isEmpty else { return identity ?? [] }
+    return try claims(in: table, table.columns.indices.map(row.shownValue)) + (identity ?? [])
+  }
+
+  /// Likewise, by the values as its table will hold them.
+  func localClaims(of row: WorkingRow) throws -> [ClaimKey] {
+    let table = session.schema[row.key.table]
+    return try claims(in: table, localValues(table.columns.indices.map(row.shownValue), table))
+  }
+
+  func claims(in table: TableSchema, _ row: [Value?]) throws -> [ClaimKey] {
+    try table.uniqueIndexes.compactMap { unique in
+      let values =
+        unique.isPlain
+        ? unique.columns.map { $0.map { Self.claimed(row[$0], table.columns[$0]) } ?? .null }
+        : try expressionValues(of: row, unique, table)
+      guard let values, !values.contains(.null) else { return nil }
+      let collations = unique.collations.map(KeyCollation.init(sqlName:))
+      return ClaimKey(
+        table: table.id, index: unique.ordinal,
+        key: IdentityEncoding.encode(values, collations: collations))
+    }
+  }
+
+  /// The value of a column that must be unique: for a counter, the number.
+  private static func claimed(_ value: Value?, _ column: ColumnSchema) -> Value {
+    guard let value, column.domain == .counter else { return value ?? .null }
+    return column.number(value)
+  }
+
+  /// The terms of an index over expressions, or with a condition, evaluated by SQLite on the row's
+  /// values; `nil` if the condition excludes the row.
+  ///
+  /// Columns that stand for keys keep their logical value: a plain value and a reference can be one
+  /// number on this device, and are two values on others.
+  private func expressionValues(
+    of row: [Value?], _ unique: UniqueIndex, _ table: TableSchema
+  ) throws -> [Value]? {
+    let evaluation = try session.access(table.id).rowEvaluation()
+    guard var terms = try evaluation.terms(of: unique, values: localValues(row, table)) else {
+      return nil
+    }
+    for (position, column) in unique.columns.enumerated() {
+      guard let column, case .key = table.columns[column].domain else { continue }
+      terms[position] = row[column] ?? .null
+    }
+    return terms
+  }
+
+  private func localValues(_ row: [Value?], _ table: TableSchema) throws -> [Value] {
+    try zip(row, table.columns).map { value, column in
+      column.domain == .plain ? value ?? .null : try local(value ?? .null, column)
+    }
+  }
+
+  /// The condition of its own table that refuses what is to be shown of a
+  /// row.
+  func refusal(of row: WorkingRow) throws -> ParkedRow.Reason? {
+    try refusal(of: row, with: row.overlays)
+  }
+
+  /// The condition of its own table that refuses a row with some overlays.
+  func refusal(of row: WorkingRow, with overlays: [Int: Value]) throws -> ParkedRow.Reason? {
+    let table = session.schema[row.key.table]
+    return try session.access(table.id).rowEvaluation().refusal(
+      of: try localValues(
+        table.columns.indices.map { overlays[$0] ?? row.values[$0] }, table))
+  }
+
+  /// The local form of a logical value; a reference to a row without a key
+  /// here becomes its identity's bytes, which equal no key.
+  func local(_ value: Value, _ column: ColumnSchema) throws -> Value {
+    guard case .key(let table) = column.domain, case .identity(let identity) = value else {
+      return try session.imported(value, column) ?? .null
+    }
+    if let row = index[RowKey(table: table, identity: identity)], let key = row.localKey {
+      return .integer(key)
+    }
+    return try session.imported(value, column) ?? .blob(identity.bytes)
+  }
+}
+
+extension KeyCollation {
+  /// The collation by its name in SQLite; others than the built-in ones
+  /// count as binary.
+  init(sqlName: String) {
+    switch sqlName.uppercased() {
+    case "NOCASE": self = .nocase
+    case "RTRIM": self = .rtrim
+    default: self = .binary
+    }
+  }
+}

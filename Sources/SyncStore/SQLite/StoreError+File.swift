@@ -1,0 +1,17 @@
+import Foundation
+
+extension StoreError {
+  /// Throws unless there is a file at `path`.
+  static func checkFile(_ path: String) throws {
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+      throw StoreError(
+        .missing, path: path, message: "There is no such file.", remedy: "Check the path.")
+    }
+    if isDirectory.boolValue {
+      throw StoreError(
+        .notADatabase, path: path, message: "This is a folder, not an SQLite database.",
+        remedy: "Name the database file itself.")
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import SyncModel
+
+extension ForeignKey {
+  /// The referred columns as bookkeeping writes them.
+  var columnsName: String { parentColumns.map { $0.folded }.joined(separator: "\u{1}") }
+}
+
+extension TableSchema {
+  /// Whether a reference to this table goes by the rows' identity.
+  func identifies(_ key: ForeignKey) -> Bool {
+    if localKey != nil, key.parentColumns.count == 1,
+      key.parentColumns[0].folded == localKey?.folded
+    {
+      return true
+    }
+    guard identity != .surrogate else { return false }
+    return Set(identityPositions.map { columns[$0].name.folded })
+      == Set(key.parentColumns.map { $0.folded })
+  }
+
+  /// The identity that a reference's logical values lead to; `nil` if it goes
+  /// by other columns, or can lead nowhere.
+  func identity(for values: [Value], of key: ForeignKey) -> RowIdentity? {
+    guard identifies(key) else { return nil }
+    if localKey != nil, key.parentColumns[0].folded == localKey?.folded {
+      guard case .identity(let identity) = values[0] else { return nil }
+      return identity
+    }
+    let names = key.parentColumns.map { $0.folded }
+    let ordered = identityPositions.map { position in
+      names.firstIndex(of: columns[position].name.folded).map {
+        values[$0].applying(columns[position].affinity)
+      } ?? .null
+    }
+    return IdentityEncoding.encode(
+      ordered, collations: identityPositions.map { columns[$0].keyCollation })
+  }
+
+  /// The key that a row with an identity had before syncing began, or would
+  /// have had.
+  func originalKey(of row: RowIdentity) -> Int64? {
+    guard localKey != nil, let bits = Bits128(bytes: row.bytes),
+      bits.high == origin || bits.high == ~origin
+    else { return nil }
+    return Int64(bitPattern: bits.low)
+  }
+
+  /// The logical values by which a row with an identity is referred to; `.null`
+  /// for a column that the identity does not contain.
+  func referredValues(of row: RowIdentity, by reference: ForeignKey) throws -> [Value] {
+    let key =
+      identity == .surrogate
+      ? []
+      : IdentityEncoding.values(of: row, count: identityPositions.count)
+        ?? identityPositions.map { _ in .null }
+    return reference.parentColumns.map { name in
+      if name.folded == localKey?.folded { return .identity(row) }
+      let index = identityPositions.firstIndex {
+        columns[$0].name.folded == name.folded
+      }
+      return index.map { key[$0] } ?? .null
+    }
+  }
+
+  /// The canonical form of the values of a reference to this table.
+  func referenceKey(_ values: [Value], _ key: ForeignKey) -> RowIdentity {
+    let referred = key.parentColumns.map { name in
+      columns.first { $0.name.folded == name.folded }
+    }
+    return IdentityEncoding.encode(
+      zip(values, referred).map { value, column in
+        column.map { value.applying($0.affinity) } ?? value
+      },
+      collations: referred.map { $0?.keyCollation ?? .binary })
+  }
+
+  /// The collation of a column by name; the local key has none.
+  func collation(of name: SQLName) -> String {
+    columns.first { $0.name.folded == name.folded }?.collation ?? "BINARY"
+  }
+
+  /// The local value of a column by name, the local key included.
+  func localValue(_ name: SQLName, _ shown: ShownRow, localKey key: Int64?) -> Value {
+    if name.folded == localKey?.folded { return key.map { .integer($0) } ?? .null }
+    return columns.firstIndex { $0.name.folded == name.folded }
+      .map { shown.values[$0] } ?? .null
+  }
+}

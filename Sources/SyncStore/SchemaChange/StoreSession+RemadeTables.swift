@@ -1,0 +1,245 @@
+import GRDB
+import SyncModel
+
+extension RemadeTables {
+  /// Notes tables that were remade.
+  static func note(_ tables: [Int], _ session: StoreSession) throws {
+    guard !tables.isEmpty else { return }
+    var remade = try read(session.database)
+    let sealed = Sealed(
+      client: session.ownClient, number: try session.clients.vector().number(of: session.ownClient))
+    for table in tables {
+      remade.noticed[table] = session.now
+      remade.sealed = (remade.sealed ?? [:]).merging([table: sealed]) { $1 }
+    }
+    try remade.write(session.database)
+    session.uncomparedTables = nil
+  }
+}
+
+extension StoreSession {
+  /// The remade tables that still exist, and when the remake was noticed.
+  func remadeTables() throws -> [(table: TableSchema, noticed: Int64)] {
+    let remade = try RemadeTables.read(database).noticed
+    return schema.tables.compactMap { table in remade[table.id].map { (table, $0) } }
+  }
+
+  /// What the store contained when the remake of a table was noticed.
+  func vector(beforeRemakeOf table: Int) throws -> VersionVector {
+    var vector = try clients.vector()
+    guard let sealed = try RemadeTables.read(database).sealed?[table],
+      let entry = vector[sealed.client], entry.number > sealed.number
+    else { return vector }
+    vector[sealed.client] =
+      sealed.number > 0 ? VersionVector.Entry(number: sealed.number, hash: entry.hash) : nil
+    return vector
+  }
+
+  /// Notes that tables are compared.
+  func forgetRemadeTables(_ tables: [Int]) throws {
+    var remade = try RemadeTables.read(database)
+    for table in tables {
+      remade.noticed[table] = nil
+      remade.sealed?[table] = nil
+    }
+    remade.isSettlingDue = true
+    try remade.write(database)
+    uncomparedTables = nil
+  }
+
+  /// Gives rows that were inserted unseen into a remade table the identities that comparing will
+  /// give them: rows that refer to them are sealed before that.
+  ///
+  /// If rows are older than syncing, their numbers tell which rows are not new.
+  func nameUnseenRows(of id: Int) throws {
+    let table = schema[id]
+    guard table.identity == .surrogate else { return }
+    let access = try access(id)
+    let key = quoted(table.keyColumns[0])
+    let reading = try SQLStatement(
+      "SELECT \(key) FROM \(table.quotedName) "
+        + "WHERE \(key) NOT IN (SELECT key FROM \(table.identityName)) "
+        + "AND \(key) NOT IN (SELECT k0 FROM \(table.logName))", on: database)
+    var keys: [Value] = []
+    while try reading.step() { keys.append(reading.value(at: 0)) }
+    for key in keys {
+      guard let row = try access.row([key]), let number = StoreSession.key(key) else { continue }
+      if table.hasUnstampedRows, try originalKeys().mayContain(number, of: table),
+        try !isGone(try access.originalIdentity(of: number), access)
+      {
+        continue
+      }
+      try access.setIdentity(SchemaRenewal.identity(of: [key] + row.values, in: table), of: number)
+    }
+  }
+
+  /// Makes the rows that ``nameUnseenRows(of:)`` has named findable by their identities: they have
+  /// no state, and rows that refer to them are looked at before they are sealed.
+  func findUnseenRows(of id: Int) throws {
+    let table = schema[id]
+    guard table.identity == .surrogate else { return }
+    let access = try access(id)
+    let reading = try SQLStatement("SELECT key, identity FROM \(table.identityName)", on: database)
+    var batch: [(row: RowFingerprint, key: Int64, identity: RowIdentity)] = []
+    func flush() throws {
+      batch.sort { $0.row < $1.row }
+      for (named, state) in zip(batch, try access.stamps.states(of: batch.map(\.row)))
+      where state == nil {
+        access.rememberUnseen(named.key, of: named.identity)
+      }
+      batch = []
+    }
+    while try reading.step() {
+      let identity = RowIdentity(bytes: reading.bytes(at: 1))
+      batch.append((access.fingerprint(identity), reading.integer(at: 0), identity))
+      if batch.count == 20_000 { try flush() }
+    }
+    try flush()
+  }
+
+  /// Whether a row is known not to be shown.
+  func isGone(_ identity: RowIdentity, _ access: TableAccess) throws -> Bool {
+    guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
+      return false
+    }
+    return try !wasShown(RowKey(table: access.table.id, identity: identity), state)
+  }
+
+  /// Whether the next sealing has to decide again which rows are shown: the tables are compared,
+  /// and ``isUncompared(_:_:)`` has kept rows out of every decision until now.
+  func isSettlingDue() throws -> Bool {
+    let remade = try RemadeTables.read(database)
+    return remade.isSettlingDue == true && remade.noticed.isEmpty
+  }
+
+  /// Notes that this is done.
+  func forgetSettling() throws { try RemadeTables().write(database) }
+
+  /// Whether a row that is in its table may have been inserted unseen into a remade table.
+  ///
+  /// Such a row takes no part in deciding what is shown until the tables are compared and it is
+  /// sealed. If it were hidden before that, it would never be sent.
+  ///
+  /// - Parameter state: The known state of the row.
+  func isUncompared(_ row: RowKey, _ state: RowState?) throws -> Bool {
+    guard try tablesToCompare().contains(row.table) else { return false }
+    return try state.map { try !wasShown(row, $0) } ?? true
+  }
+
+  /// Whether a row that is not in its table was there before a program remade the table.
+  ///
+  /// Such a row is not written until the tables are compared and its deletion is sealed. Otherwise
+  /// nothing would show any more that it was deleted, and it would come back changed.
+  ///
+  /// - Parameter state: The known state of the row.
+  func wentUnseen(_ row: RowKey, _ state: RowState?) throws -> Bool {
+    guard let state, try tablesToCompare().contains(row.table) else { return false }
+    return try wasShown(row, state)
+  }
+
+  /// Whether a row was shown after the last decision about it.
+  func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
+    if state.isKept {
+      if let kept = try kept(row) { return kept.reason.isShown }
+    }
+    return state.existence != .deleted || isRevived(state, schema[row.table])
+  }
+
+  /// The numbers of the tables that are to be compared.
+  func tablesToCompare() throws -> Set<Int> {
+    if let known = uncomparedTables { return known }
+    let tables = Set(try remadeTables().map(\.table.id))
+    uncomparedTables = tables
+    return tables
+  }
+
+  /// Notes the key that a deleted row had, if a remade table is not compared yet; false if there is
+  /// no such table, or nothing more is known of the row.
+  ///
+  /// A row that was inserted unseen into that table, or deleted unseen, may have the key in its
+  /// own: it is sealed after the deletion, and the key must still mean the deleted row.
+  func keepsKeyUntilCompared(
+    _ key: Int64, of identity: RowIdentity, _ access: TableAccess
+  ) throws -> Bool {
+    guard try !tablesToCompare().isEmpty,
+      try kept(RowKey(table: access.table.id, identity: identity))?.reason == .tombstone,
+      try access.explicitIdentity(of: key) ?? identity == identity
+    else { return false }
+    try access.setIdentity(identity, of: key)
+    return true
+  }
+
+  /// Frees the keys of rows that were hidden or deleted while tables were to be compared: until
+  /// then, a row that was inserted unseen may refer to them.
+  ///
+  /// - Parameter onlyTaken: Whether to free only keys that a program has given to other rows.
+  func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
+    let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }
+    for table in schema.tables where table.identity == .surrogate {
+      let taken =
+        onlyTaken
+        ? " AND key IN (SELECT \(quoted(table.keyColumns[0])) FROM \(table.quotedName))" : ""
+      try database.execute(
+        sql: """
+          DELETE FROM \(table.identityName) WHERE identity IN \
+          (SELECT identity FROM docsync_kept WHERE tbl = \(table.id) \
+          AND reason NOT IN (\(shown.joined(separator: ", "))))\(taken)
+          """)
+    }
+    for held in try RemadeTables.read(database).heldKeys ?? [] {
+      let access = try access(held.table)
+      if try onlyTaken && !access.hasRow(localKey: held.key) { continue }
+      try access.forgetKey(held.key, of: RowIdentity(bytes: held.identity))
+    }
+  }
+
+  /// Keeps the key of a deleted row, if a row has it in its own key and the table of that row is to
+  /// be compared: nothing else would tell the identity of that row.
+  ///
+  /// - Returns: Whether it is kept.
+  func holdsKey(_ key: Int64, of row: RowKey) throws -> Bool {
+    let tables = try tablesToCompare()
+    guard !tables.isEmpty else { return false }
+    let access = try access(row.table)
+    let isReferredTo = try tables.contains { id in
+      try schema[id].columns.contains { column in
+        guard column.isIdentity, column.domain == .key(of: row.table) else { return false }
+        let statement = try self.access(id).statement(
+          "SELECT 1 FROM \(schema[id].quotedName) WHERE \(quoted(column.name)) = ?")
+        statement.bind(key, at: 1)
+        defer { statement.reset() }
+        return try statement.step()
+      }
+    }
+    guard isReferredTo,
+      try access.stamps.state(of: access.fingerprint(row.identity))?.existence == .deleted,
+      try [nil, row.identity].contains(access.explicitIdentity(of: key))
+    else { return false }
+    try access.setIdentity(row.identity, of: key)
+    var remade = try RemadeTables.read(database)
+    let held = RemadeTables.HeldKey(table: row.table, key: key, identity: row.identity.bytes)
+    remade.heldKeys = (remade.heldKeys ?? []) + [held]
+    try remade.write(database)
+    return true
+  }
+
+  /// Logs all rows of remade tables whose former rows are unknown: as of 1970, so that any captured
+  /// edit takes precedence; but rows with a known deletion as of when the remake was noticed.
+  func logRemadeTables() throws {
+    let remade = try remadeTables()
+    guard !remade.isEmpty else { return }
+    try freeKeysOfHiddenRows(onlyTaken: true)
+    for (table, noticed) in remade {
+      try SchemaArrival(session: self).logRows(of: table.id, noticed: noticed)
+    }
+    try forgetRemadeTables(remade.map(\.table.id))
+  }
+}
+
+/// A table that a program has remade, and whose rows have not been compared yet.
+public struct RemadeTable: Hashable, Sendable {
+  /// The name that the table has now.
+  public var name: SQLName
+  /// What the store contained before it sealed the edits made since.
+  public var vector: VersionVector
+}

@@ -1,0 +1,148 @@
+import GRDB
+import SyncModel
+
+/// Turns the log into change sets: each row once, with its current values and
+/// the stamps of the edits.
+///
+/// Runs inside the transaction that seals them. Memory is bounded by one
+/// batch of rows.
+final class ChangeExport {
+  let session: StoreSession
+  private let builder: ChangeSetBuilder
+  private let options: StoreOptions
+  private let work: WorkCount
+  private let checkCancellation: () throws -> Void
+
+  /// The rows that are read and put in order at once: enough for several change
+  /// sets, as far as memory allows. The longer the stretches in order of key,
+  /// the fewer pages a receiver touches twice.
+  private static let rowsPerBatch = 32_000
+
+  /// What the edits do to rows that are not shown.
+  var hidden: HiddenEdits?
+
+  /// What sealing has to look at again.
+  private(set) var suspects = Suspects()
+
+  /// Rows that other devices might not show as they are here.
+  struct Suspects {
+    /// Rows with a reference to a row that is not there, by table.
+    var dangling: [(table: Int, identity: RowIdentity)] = []
+    /// Rows that were inserted or changed, where this may concern parked rows.
+    var changed: [(table: Int, identity: RowIdentity)] = []
+    /// Tables in which rows were deleted or keys changed.
+    var diminished: Set<Int> = []
+    /// Surrogate keys of rows that are gone.
+    var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
+    /// Cells with a plain value that a row has been given for a key.
+    var plainCells: [StoreSession.PlainCell] = []
+    /// Cells of rows that refer, or seemed to refer, to a row with another local key.
+    var followed = MovedKeys.Followed()
+  }
+
+  /// - Parameter checkCancellation: Called before each batch of rows.
+  init(
+    session: StoreSession, builder: ChangeSetBuilder, options: StoreOptions,
+    work: WorkCount, checkCancellation: @escaping () throws -> Void
+  ) {
+    self.work = work
+    self.checkCancellation = checkCancellation
+    self.session = session
+    self.builder = builder
+    self.options = options
+  }
+
+  /// Exports everything and seals it.
+  func run() throws {
+    for table in try session.tablesWithEdits() where table.identity == .surrogate {
+      try assignIdentities(table)
+    }
+    suspects.plainCells = try plainCells()
+    try logRebirths()
+    try logHiddenDeletions()
+    let tables = session.schema.inDependencyOrder(try session.tablesWithEdits())
+    work.begin(try tables.reduce(0) { try $0 + session.entryCount(of: $1) })
+    for table in tables { try export(table) }
+    try builder.seal()
+    work.finish()
+  }
+
+  /// Gives new rows the identity that was drawn when they were inserted. A row is new if its first
+  /// entry in the log is an insert, apart from updates by a cascade, which come before the insert
+  /// that records a changed key. All other rows keep their identity: rows that REPLACE has written,
+  /// and rows that were deleted too often to be new, since the trigger of a foreign key may insert
+  /// a row under a key that has changed before the log records the change.
+  private func assignIdentities(_ table: TableSchema) throws {
+    typealias Entry = CaptureTriggers.Entry
+    try session.database.execute(
+      sql: """
+        INSERT OR IGNORE INTO \(table.identityName) (key, identity) \
+        SELECT k0, identity FROM \
+        (SELECT k0, identity, op, min(seq), \
+        sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+        FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+        WHERE op = \(Entry.insert.rawValue) AND (balance > 0 OR (balance = 0 AND NOT EXISTS \
+        (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)))
+        """)
+  }
+
+  /// Notes that a surrogate key is free when sealing is done.
+  func freeAfterwards(_ key: Int64, of row: RowKey) {
+    suspects.freedKeys.append((row.table, key, row.identity))
+  }
+
+  private func export(_ table: TableSchema) throws {
+    let exporter = try TableExport(session: session, table: table)
+    var log = try EditLog(table: table, session: session)
+    while true {
+      try checkCancellation()
+      let batch = try log.next(
+        limit: Self.rowsPerBatch, byteLimit: options.bytesPerChangeSet)
+      defer { work.advance(by: batch.entryCount) }
+      if batch.rows.isEmpty { break }
+      try exporter.export(batch, to: builder, suspects: &suspects)
+      guard !batch.isLast else { break }
+      // The next batch may contain further edits of the same rows, and one
+      // change set contains each row once.
+      try exporter.finish(builder)
+      try builder.seal()
+    }
+    try exporter.finish(builder)
+  }
+}
+
+extension StoreSession {
+  /// How many entries the log of a table has, or a few more: their numbers go
+  /// up by one.
+  func entryCount(of table: TableSchema) throws -> Int {
+    // Two queries, each of which looks at one entry.
+    try Int.fetchOne(
+      database,
+      sql: "SELECT (SELECT max(seq) FROM \(table.logName)) - (SELECT min(seq) FROM "
+        + "\(table.logName)) + 1") ?? 0
+  }
+
+  /// The tables whose log has entries.
+  func tablesWithEdits() throws -> [TableSchema] {
+    try schema.tables.filter { table in
+      try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName))") ?? false
+    }
+  }
+}
+
+extension StoreSchema {
+  /// The tables, each after the tables that it refers to, as far as cycles allow.
+  func inDependencyOrder(_ tables: [TableSchema]) -> [TableSchema] {
+    var result: [TableSchema] = []
+    var seen: Set<Int> = []
+    let wanted = Set(tables.map(\.id))
+    func visit(_ table: TableSchema) {
+      guard seen.insert(table.id).inserted else { return }
+      for key in table.foreignKeys { visit(self[key.parent]) }
+      if wanted.contains(table.id) { result.append(table) }
+    }
+    for table in tables { visit(table) }
+    return result
+  }
+}

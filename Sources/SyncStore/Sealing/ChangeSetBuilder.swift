@@ -1,0 +1,137 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// Gathers the changes of several tables and seals them as change sets of
+/// bounded size.
+final class ChangeSetBuilder {
+  private let session: StoreSession
+  private let binding: StoreBinding
+  private let greatestRowCount: Int
+  private let greatestByteCount: Int
+  private let dependencies: VersionVector
+  private let schema: ContentHash
+  private var head: VersionVector.Entry?
+  private var tables: [TableChanges] = []
+  private var rowCount = 0
+  private var byteCount = 0
+
+  /// The change sets sealed so far.
+  private(set) var sealed: [SealedChangeSet] = []
+
+  init(session: StoreSession, binding: StoreBinding, options: StoreOptions) throws {
+    self.session = session
+    self.binding = binding
+    greatestRowCount = min(options.rowsPerChangeSet, CodecLimits.default.rows)
+    greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount)
+    var vector = try session.clients.vector()
+    head = try session.ownHead()
+    vector[binding.client] = nil
+    dependencies = vector
+    schema = session.schema.fingerprint
+  }
+
+  /// The most bytes of changes: each value counts as nine at least, so that there are never more
+  /// values than readers take (``CodecLimits/leastValues``), not even in the widest tables.
+  private static let readableByteCount = 6 << 20
+
+  /// The rows for which the change set that is being made has room.
+  var remainingRows: Int { greatestRowCount - rowCount }
+
+  /// Whether a table's changes should be handed over before they grow.
+  func isFull(with changes: TableChanges) -> Bool {
+    rowCount + changes.count >= greatestRowCount
+      || byteCount + changes.byteCount >= greatestByteCount
+  }
+
+  /// Takes over the changes of a table.
+  func add(_ changes: TableChanges) throws {
+    guard changes.count > 0 else { return }
+    rowCount += changes.count
+    byteCount += changes.byteCount
+    tables.append(changes)
+    if rowCount >= greatestRowCount || byteCount >= greatestByteCount
+      || tables.count == CodecLimits.default.tables
+    {
+      try seal()
+    }
+  }
+
+  /// Seals the gathered changes.
+  func seal() throws {
+    guard !tables.isEmpty else { return }
+    let header = SyncChangeSet.Header(
+      root: binding.root, document: binding.document, generation: binding.generation,
+      client: binding.client, number: (head?.number ?? 0) + 1,
+      // The chain continues that of the ancestor.
+      previous: head?.hash ?? binding.ancestor.flatMap { dependencies[$0]?.hash })
+    let set = SyncChangeSet(
+      header: header, dependencies: dependencies, schema: schema, tables: tables)
+    let bytes = try encode(set)
+    let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
+    try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
+    if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
+    try session.recordHistory(
+      client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count)
+    sealed.append(
+      SealedChangeSet(
+        client: binding.client, number: entry.number, hash: entry.hash, byteCount: bytes.count,
+        rowCount: rowCount, isPublished: false))
+    try session.recordRange(client: session.own, number: entry.number, set.timeRange)
+    head = entry
+    tables = []
+    rowCount = 0
+    byteCount = 0
+  }
+
+  private func encode(_ set: SyncChangeSet) throws -> [UInt8] {
+    do {
+      return try ChangeSetCodec.encode(set)
+    } catch let error as CodecError where error.code == .lengthOverCap {
+      // Change sets are cut between rows long before this limit, so this one is
+      // a single row.
+      let longest = set.tables.max { $0.byteCount < $1.byteCount }
+      throw StoreError(
+        .editRefused, path: "",
+        message:
+          "A row of the table “\(longest?.table.text ?? "")” is too long to be synchronized.",
+        remedy: "Shorten its values to less than 60 MB in all, then sync again.",
+        detail: "\(error)")
+    }
+  }
+
+  /// Keeps a sealed change set until it is published, and beyond.
+  static func write(
+    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: Int32,
+    _ session: StoreSession
+  ) throws {
+    let statement = try SQLStatement(
+      "INSERT INTO docsync_outbox (client, number, hash, size, changes, published, bytes) "
+        + "VALUES (?, ?, ?, ?, ?, 0, ?)", on: session.database)
+    statement.bind(Int64(client), at: 1)
+    statement.bind(Int64(entry.number), at: 2)
+    statement.bind(blob: entry.hash.bytes, at: 3)
+    statement.bind(Int64(bytes.count), at: 4)
+    statement.bind(Int64(rowCount), at: 5)
+    statement.bind(blob: bytes, at: 6)
+    try statement.run()
+  }
+}
+
+extension StoreSession {
+  /// How many change sets the history has at most.
+  static let historyCount = 1_000
+
+  /// Adds a change set to the store's history, which drops the oldest.
+  func recordHistory(
+    client: Int32, entry: VersionVector.Entry, rowCount: Int, byteCount: Int
+  ) throws {
+    try database.execute(
+      sql: "INSERT INTO docsync_history (client, number, hash, changes, size, at) "
+        + "VALUES (?, ?, ?, ?, ?, ?)",
+      arguments: [client, Int64(entry.number), Data(entry.hash.bytes), rowCount, byteCount, now])
+    try database.execute(
+      sql: "DELETE FROM docsync_history WHERE seq <= ?",
+      arguments: [database.lastInsertedRowID - Int64(Self.historyCount)])
+  }
+}

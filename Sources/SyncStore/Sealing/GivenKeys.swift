@@ -1,0 +1,127 @@
+import GRDB
+import SyncModel
+
+extension TableAccess {
+  /// The identity of the row that a local key leads to: a row that has the key, or had it until an
+  /// edit that is not sealed. `nil` if there is none.
+  ///
+  /// - Parameter countsUnseen: Whether rows count that came and went, and that change sets do not
+  ///   mention.
+  func identity(ofKeyInUse key: Int64, countsUnseen: Bool = false) throws -> RowIdentity? {
+    if table.identity == .surrogate {
+      if let identity = try explicitIdentity(of: key) {
+        return try !countsUnseen && keysInLog().unseen.contains(key) ? nil : identity
+      }
+      guard try isTaken(key) || keysInLog().gone.contains(key) || mayHaveGoneUnseen(key) else {
+        return nil
+      }
+      return try originalIdentity(of: key)
+    }
+    if try !isTaken(key) {
+      guard let values = try loggedKey(key) else { return nil }
+      if try !countsUnseen && cameAndWent(key, as: values) { return nil }
+    }
+    return try identity(ofLocalKey: key)
+  }
+
+  /// Whether the edits in the log gave a local key to a row with declared columns and removed that
+  /// row again, so that no other device ever knew it by that key. No row has the key now.
+  private func cameAndWent(_ key: Int64, as values: [Value]) throws -> Bool {
+    try !wasTakenBefore(key) && row(values) == nil
+  }
+
+  /// Whether a row that is older than syncing may have had a key until it was removed unnoticed:
+  /// the table was remade and is not compared yet.
+  private func mayHaveGoneUnseen(_ key: Int64) throws -> Bool {
+    guard table.hasUnstampedRows, try session.tablesToCompare().contains(table.id),
+      try session.originalKeys().contains(key, of: table)
+    else { return false }
+    return try !session.isGone(originalIdentity(of: key), self)
+  }
+
+  private func keysInLog() throws -> LoggedKeys {
+    if let loggedKeys { return loggedKeys }
+    typealias Entry = CaptureTriggers.Entry
+    let kinds = [Entry.delete, .replaced, .present, .hiddenDelete].map { "\($0.rawValue)" }
+    var keys = LoggedKeys(
+      gone: try Int64.fetchSet(
+        session.database,
+        sql: "SELECT k0 FROM \(table.logName) WHERE op IN (\(kinds.joined(separator: ", ")))"),
+      unseen: [])
+    if !keys.gone.isEmpty {
+      keys.unseen = try Int64.fetchSet(
+        session.database,
+        sql: """
+          SELECT k0 FROM (SELECT k0, op, min(seq), \
+          sum(op = \(Entry.insert.rawValue)) - sum(op = \(Entry.delete.rawValue)) AS balance \
+          FROM \(table.logName) WHERE op <> \(Entry.update.rawValue) GROUP BY k0) \
+          WHERE op = \(Entry.insert.rawValue) AND balance >= 0 AND NOT EXISTS \
+          (SELECT 1 FROM \(table.quotedName) AS t WHERE t.\(quoted(table.keyColumns[0])) = k0)
+          """)
+      keys.unseen = try keys.unseen.filter { try !isKnown($0) }
+      keys.gone.subtract(keys.unseen)
+    }
+    loggedKeys = keys
+    return keys
+  }
+
+  /// Whether other devices know the row with a local key. If REPLACE removed the row, the log
+  /// contains only its insertion.
+  private func isKnown(_ key: Int64) throws -> Bool {
+    guard let identity = try explicitIdentity(of: key) else { return false }
+    return try stamps.state(of: fingerprint(identity))?.existence == .inserted
+  }
+
+  /// Reads which keys in the log no longer lead to a row. Sealing calls this before it notes that a
+  /// row is deleted: afterwards it would seem that other devices never knew that row.
+  func readKeysInLog() throws {
+    if table.identity == .surrogate { _ = try keysInLog() }
+  }
+
+  func forgetGoneKeys() { loggedKeys = nil }
+
+  /// Whether the edits in the log gave a local key to a row, and no row had it
+  /// before them.
+  func isGiven(_ key: Int64) throws -> Bool {
+    typealias Entry = CaptureTriggers.Entry
+    guard table.identity == .surrogate else {
+      // The log knows these rows by their declared columns.
+      if try loggedKey(key) != nil {
+        if try wasTakenBefore(key) { return false }
+        // Its row may have another key by now.
+        if try !hasRow(localKey: key) { return true }
+      }
+      let match = table.keyColumns.enumerated().map { "l.k\($0) = p.\(quoted($1))" }
+      let insertion = try statement(
+        "SELECT 1 FROM \(table.quotedName) AS p JOIN \(table.logName) AS l "
+          + "ON \(match.joined(separator: " AND ")) "
+          + "WHERE (l.op = \(Entry.insert.rawValue) OR l.identity IS NOT NULL) "
+          + "AND p.\(quoted(table.localKey ?? "rowid")) = ?")
+      insertion.bind(key, at: 1)
+      defer { insertion.reset() }
+      return try insertion.step()
+    }
+    // A changed key is logged as an insertion; updates by a cascade come before it.
+    let first = try statement(
+      "SELECT op FROM \(table.logName) WHERE k0 = ? AND op <> \(Entry.update.rawValue) "
+        + "ORDER BY seq LIMIT 1")
+    first.bind(key, at: 1)
+    guard try first.step() else { return false }
+    defer { first.reset() }
+    return first.integer(at: 0) == Entry.insert.rawValue
+  }
+
+  /// Whether a row with declared columns had a local key before the edits in the log: the row has
+  /// lost the key by them, or has been looked at, and none of them inserted it first.
+  private func wasTakenBefore(_ key: Int64) throws -> Bool {
+    let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
+    let taken = try statement(
+      "SELECT 1 FROM \(table.logName) AS l WHERE l.identity = ? AND NOT EXISTS "
+        + "(SELECT 1 FROM \(table.logName) AS i WHERE i.seq < l.seq "
+        + "AND i.op = \(CaptureTriggers.Entry.insert.rawValue) "
+        + "AND \(match.joined(separator: " AND ")))")
+    taken.bind(key, at: 1)
+    defer { taken.reset() }
+    return try taken.step()
+  }
+}

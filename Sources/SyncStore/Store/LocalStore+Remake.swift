@@ -1,0 +1,60 @@
+import GRDB
+import SyncModel
+
+extension LocalStore {
+  /// The tables that a program has remade, and whose rows have to be compared with their former
+  /// state before anything is applied.
+  public func remadeTables() throws -> [RemadeTable] {
+    try read { session in
+      try session.remadeTables().map {
+        RemadeTable(name: $0.table.name, vector: try session.vector(beforeRemakeOf: $0.table.id))
+      }
+    }
+  }
+
+  /// Logs all rows of ``remadeTables()`` as of 1970: their former state is unknown.
+  public func logRemadeTables() throws { try write { try $0.logRemadeTables() } }
+
+  /// Compares the rows of remade tables with those of another store of the document, and logs the
+  /// differences, as edits at the time when the remake was noticed. The next sealing seals them.
+  ///
+  /// - Parameters:
+  ///   - tables: Tables of ``remadeTables()`` that have one vector.
+  ///   - base: A store of the document that has applied what that vector contains, and nothing
+  ///     else, as far as such a store can be made. Changes of other devices that are not here yet
+  ///     take precedence over differences; where `base` has less, that is left as it is.
+  public func compare(
+    _ tables: [RemadeTable], with base: LocalStore,
+    checkCancellation: @escaping () throws -> Void = {}
+  ) throws {
+    let names = Set(tables.map(\.name))
+    try base.read { former in
+      let vector = try former.clients.vector()
+      try write { session in
+        try session.freeKeysOfHiddenRows(onlyTaken: true)
+        let remade = try session.remadeTables().filter { names.contains($0.table.name) }
+        for (table, noticed) in remade {
+          try checkCancellation()
+          let isExact = try vector.matches(session.vector(beforeRemakeOf: table.id))
+          guard
+            let comparison = try RemakeComparison(
+              table, session: session, former: former, noticed: noticed, isExact: isExact,
+              checkCancellation: checkCancellation)
+          else {
+            try SchemaArrival(session: session).logRows(of: table.id, noticed: noticed)
+            continue
+          }
+          try comparison.run()
+        }
+        try session.forgetRemadeTables(remade.map(\.table.id))
+      }
+    }
+  }
+}
+
+extension VersionVector {
+  /// Whether both contain the same change sets.
+  fileprivate func matches(_ other: VersionVector) -> Bool {
+    contains(other) && other.contains(self)
+  }
+}

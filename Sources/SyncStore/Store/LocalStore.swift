@@ -1,0 +1,264 @@
+import Foundation
+import GRDB
+import Synchronization
+import SyncModel
+
+/// One database that is under sync: the entry to this module.
+///
+/// All bookkeeping is in the store itself, in tables whose names begin with `docsync_`, so that it
+/// is atomic with the data. Other programs may read and write the file at any time; waiting for
+/// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread, and
+/// run one at a time. All throw ``StoreError``.
+public final class LocalStore: Sendable {
+  let connection: StoreConnection
+  let options: StoreOptions
+  private let state: Mutex<State>
+
+  private struct State {
+    var binding: StoreBinding
+    var configuration: StoreConfiguration
+    /// The schema, and the version by which SQLite shows that it changed.
+    var schema: (version: Int, schema: StoreSchema)?
+    /// The version that the connection's own triggers were made for.
+    var triggersVersion: Int?
+    /// The functions for policies, by name.
+    var resolvers: [String: ConflictResolver] = [:]
+  }
+
+  init(
+    connection: StoreConnection, options: StoreOptions, binding: StoreBinding,
+    configuration: StoreConfiguration
+  ) {
+    self.connection = connection
+    self.options = options
+    state = Mutex(State(binding: binding, configuration: configuration, schema: nil))
+  }
+
+  /// The path of the store.
+  public var path: String { connection.path }
+
+  /// What the store is bound to.
+  public var binding: StoreBinding { state.withLock { $0.binding } }
+
+  /// What is synchronized.
+  public var configuration: StoreConfiguration { state.withLock { $0.configuration } }
+
+  /// Replaces the recorded place of the directory, which is a hint.
+  public func setDirectory(_ directory: String) throws {
+    var binding = binding
+    guard binding.directory != directory else { return }
+    binding.directory = directory
+    try write { session in
+      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+    }
+    state.withLock { [binding] in $0.binding = binding }
+  }
+
+  /// Takes over a binding that was written.
+  func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
+
+  /// Takes over what another transaction wrote about the store itself.
+  func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
+    state.withLock {
+      $0.binding = binding
+      $0.configuration = configuration
+      $0.schema = nil
+    }
+  }
+
+  /// Replaces the user's name for this device.
+  public func setClientDescription(_ description: String) throws {
+    var binding = binding
+    guard binding.clientDescription != description else { return }
+    binding.clientDescription = description
+    try write { session in
+      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+    }
+    adopt(binding)
+  }
+
+  /// Registers a function for the policy `resolve:NAME`, for as long as this
+  /// object lives; `nil` removes it.
+  public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
+    state.withLock { $0.resolvers[name] = resolver }
+  }
+
+  /// Closes the database. Further calls throw.
+  public func close() throws {
+    try StoreError.mapping(path) { try connection.queue.close() }
+  }
+
+  // MARK: - Transactions
+
+  /// Runs `body` in a transaction that may write. Waits for another program's write, within the
+  /// bound.
+  func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        var result: Result?
+        do {
+          try database.inTransaction(.immediate) {
+            let renewed = try renewedSchema(database)
+            let session = try session(database, renewed.schema)
+            if let concerned = renewed.concerned { try arrive(session, concerned) }
+            try session.settleEarlierPlainValues()
+            result = try body(session)
+            try session.conflicts.journal.finish()
+            try TransactionEnded.check(database)
+            return .commit
+          }
+        } catch {
+          // The triggers that were made for the schema may have been rolled back.
+          state.withLock { $0.triggersVersion = nil }
+          throw error
+        }
+        return try Self.unwrap(result)
+      }
+    }
+  }
+
+  /// Runs `body`, which writes. If SQLite ended the transaction during a trigger of the
+  /// application, runs it once more without that trigger: a damaged full-text index must not keep
+  /// the document from being synchronized.
+  func passingOverTriggers<Result>(_ body: () throws -> Result) throws -> Result {
+    let triggers = connection.appTriggers
+    if triggers.endedCount > 0 {
+      triggers.forgetEnded()
+      state.withLock { $0.triggersVersion = nil }
+    }
+    while true {
+      let count = triggers.endedCount
+      do {
+        return try body()
+      } catch {
+        guard triggers.endedCount > count else { throw error }
+      }
+    }
+  }
+
+  /// Runs `body` on one state of the store, without writing, unless the
+  /// application changed its schema: then bookkeeping is renewed first.
+  func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
+    if let result = try readIfCurrent(body) { return result }
+    // The schema may change once more, but not for ever.
+    try write { _ in }
+    return try readIfCurrent(body) ?? write(body)
+  }
+
+  private func readIfCurrent<Result>(
+    _ body: (StoreSession) throws -> Result
+  ) throws -> Result? {
+    try StoreError.mapping(path) {
+      try connection.queue.writeWithoutTransaction { database in
+        var result: Result?
+        try database.inTransaction(.deferred) {
+          if let schema = try currentSchema(database) {
+            result = try body(try session(database, schema))
+          }
+          return .rollback
+        }
+        return result
+      }
+    }
+  }
+
+  /// A session on the present schema, within the transaction of another session, which is not used
+  /// any more.
+  func renewedSession(_ database: Database) throws -> StoreSession {
+    forgetSchema()
+    let renewed = try renewedSchema(database)
+    let session = try session(database, renewed.schema)
+    if let concerned = renewed.concerned { try arrive(session, concerned) }
+    return session
+  }
+
+  private static func unwrap<Result>(_ result: Result?) throws -> Result {
+    guard let result else {
+      throw DatabaseError(resultCode: .SQLITE_INTERNAL, message: "no result")
+    }
+    return result
+  }
+
+  private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
+    let session = try StoreSession(
+      database: database, schema: schema, client: binding.client, now: options.now(),
+      appTriggers: connection.appTriggers)
+    session.stampBlockBytes = options.stampBlockBytes
+    session.policyCache.resolvers = state.withLock { $0.resolvers }
+    session.conflicts.journal.bound = ConflictJournal.Bound(
+      entries: options.conflictEntries, bytes: options.conflictBytes)
+    return session
+  }
+
+  private func version(_ database: Database) throws -> Int {
+    try Int.fetchOne(database.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
+  }
+
+  /// Reads the binding and the configuration: whenever the schema may have changed, another process
+  /// may have changed these too.
+  private func readIdentity(_ database: Database) throws {
+    guard let binding = try Bookkeeping.meta("binding", database),
+      let configuration = try Bookkeeping.meta("configuration", database)
+    else { return }
+    let decoder = JSONDecoder()
+    let found = (
+      try decoder.decode(StoreBinding.self, from: Data(binding)),
+      try decoder.decode(StoreConfiguration.self, from: Data(configuration))
+    )
+    state.withLock { ($0.binding, $0.configuration) = found }
+  }
+
+  private func readSchema(_ database: Database) throws -> StoreSchema {
+    try StoreSchema.read(from: database, configuration: configuration, path: path)
+  }
+
+  /// Makes the next transaction read the schema again, with what depends on policies in it.
+  func forgetSchema() { state.withLock { $0.schema = nil } }
+
+  /// The schema as it is now; `nil` if bookkeeping is not in line with it.
+  private func currentSchema(_ database: Database) throws -> StoreSchema? {
+    let version = try version(database)
+    if let known = state.withLock({ $0.schema }), known.version == version { return known.schema }
+    try readIdentity(database)
+    let schema = try readSchema(database)
+    guard try !SchemaRenewal(schema: schema, path: path).isNeeded(database) else { return nil }
+    state.withLock { $0.schema = (version, schema) }
+    return schema
+  }
+
+  /// The schema as it is now. If the application changed it, tables and columns are registered and
+  /// the triggers made again; `concerned` then contains what that means for the edits until now.
+  private func renewedSchema(
+    _ database: Database
+  ) throws -> (schema: StoreSchema, concerned: SchemaRenewal.Concerned?) {
+    var schema = try currentSchema(database)
+    var concerned: SchemaRenewal.Concerned?
+    if schema == nil {
+      concerned = try SchemaRenewal(schema: try readSchema(database), path: path).run(database)
+      schema = try readSchema(database)
+    }
+    let renewed = try Self.unwrap(schema)
+    let version = try version(database)
+    if state.withLock({ $0.triggersVersion }) != version {
+      try connection.copyTriggers(for: renewed, database)
+      state.withLock { $0.triggersVersion = version }
+    }
+    return (renewed, concerned)
+  }
+
+  /// Brings the rows in line with a changed schema. Earlier edits take part in that as a change set
+  /// of their own.
+  private func arrive(_ session: StoreSession, _ concerned: SchemaRenewal.Concerned) throws {
+    let arrival = SchemaArrival(session: session)
+    try arrival.forgetClaims()
+    // Edits that triggers have seen are sealed; the others have to be found.
+    try RemadeTables.note(concerned.remade, session)
+    for table in concerned.remade { try session.nameUnseenRows(of: table) }
+    for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
+    session.lackingDeletedCells = concerned.lackingDeletedCells
+    _ = try seal(session, comparesRemade: false, checkCancellation: {})
+    session.lackingDeletedCells = []
+    try arrival.bringIn()
+    try arrival.settle()
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import GRDB
+import SyncModel
+
+extension StoreSession {
+  /// What only bookkeeping holds.
+  func removalLoss() throws -> RemovalLoss {
+    func count(_ sql: String) throws -> Int { try Int.fetchOne(database, sql: sql) ?? 0 }
+    var loss = RemovalLoss()
+    loss.parked = try parkedRows()
+    for table in try foreign.all() { try foreign.count(table, schema, into: &loss.unknownRows) }
+    loss.waitingChangeSets = try count("SELECT count(*) FROM docsync_inbox")
+    loss.conflicts = try count("SELECT count(*) FROM docsync_conflict")
+    loss.openConflicts = try count("SELECT count(*) FROM docsync_conflict WHERE status = 'open'")
+    loss.unsealedEdits = try schema.tables.reduce(0) {
+      $0 + (try count("SELECT count(*) FROM \($1.logName)"))
+    }
+    loss.unpublishedChangeSets = try count(
+      "SELECT count(*) FROM docsync_outbox WHERE published = 0")
+    return loss
+  }
+
+  /// The rows that are not shown, for a reason that users are told.
+  func parkedRows() throws -> [ParkedRow] {
+    let rows = try StoredRow.fetchAll(
+      database,
+      sql: "SELECT tbl, identity, reason FROM docsync_kept "
+        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)")
+    return try rows.map { row in
+      guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
+      }
+      return ParkedRow(
+        table: schema[try row["tbl"]].name,
+        identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
+    }
+  }
+}
+
+extension ForeignRows {
+  /// Adds how many rows of a table, or cells of columns, are stored that exist on other devices, by
+  /// the names that a schema does not have.
+  fileprivate func count(
+    _ table: Table, _ schema: StoreSchema, into counts: inout [SQLName: Int]
+  ) throws {
+    let here = schema.table(for: table)
+    var last: RowIdentity?
+    while true {
+      let batch = try rows(of: table, after: last, limit: 1_000)
+      guard let end = batch.last else { return }
+      for (_, row) in batch {
+        guard let here else {
+          if row.existence != .deleted { counts[table.wireName, default: 0] += 1 }
+          continue
+        }
+        for cell in row.cells {
+          let column = table.columns[cell.column]
+          guard !here.columns.contains(where: { $0.wireName == column }) else { continue }
+          counts["\(table.wireName).\(column)", default: 0] += 1
+        }
+      }
+      last = end.identity
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import GRDB
+import SyncModel
+
+/// Notices the conflicts of one transaction while changes are merged, writes
+/// them into the journal, and gathers those that policies decide afterwards.
+final class ConflictRecorder {
+  unowned let session: StoreSession
+  let journal: ConflictJournal
+  /// The number of the last entry before the transaction.
+  var lastBefore: Int64 = .max
+  /// The rows that were entered as a whole in this transaction.
+  var noted: Set<RowKey> = []
+
+  /// Cells and rows for which two sides had concurrent changes.
+  var count = 0
+  /// Open questions that are new, or have a new side.
+  var questions: Set<Int64> = []
+  /// Cells that a policy decides when all changes are merged, in order.
+  var decisions: [CellDecision] = []
+  var decisionIndex: [CellKey: Int] = [:]
+  /// Rows that a policy brings back when all changes are merged.
+  var rebirths: [Rebirth] = []
+  private(set) var warnings = WarningCounter()
+  /// This device's former client while its old change sets are written again.
+  var formerSelf: Int32?
+
+  /// A cell of which this device had an unpublished value.
+  struct CellDecision {
+    var cell: CellKey
+    var policy: ConflictPolicy
+    /// Its entry in the journal.
+    var number: Int64
+    var base: Value?
+    var local: Value
+    /// The newest value that has arrived.
+    var remote: (value: Value, stamp: LocalStamp)
+  }
+
+  /// A row that a policy brings back.
+  struct Rebirth {
+    var row: RowKey
+    var policy: ConflictPolicy
+    var number: Int64
+    /// Its cells as far as they are known, and what the edit changes.
+    var cells: [(column: Int, value: Value, stamp: LocalStamp)]
+  }
+
+  init(session: StoreSession) {
+    self.session = session
+    journal = ConflictJournal(session: session)
+  }
+
+  /// Forgets what was gathered for the decisions that have been made.
+  func removeDecisions() {
+    decisions = []
+    decisionIndex = [:]
+    rebirths = []
+  }
+
+  func warn(_ warning: SyncWarning) { warnings.add(warning) }
+
+  func ask(_ number: Int64) { questions.insert(number) }
+
+  func add(_ entry: ConflictJournal.Entry) throws -> Int64 {
+    if lastBefore == .max { lastBefore = try journal.summary().last }
+    if entry.column == nil { noted.insert(entry.row) }
+    return try journal.add(entry)
+  }
+
+  /// Adds an entry about a cell that is decided; there may be many of these.
+  func addSettled(_ entry: ConflictJournal.Entry) throws {
+    if lastBefore == .max { lastBefore = try journal.summary().last }
+    try journal.addSettled(entry)
+  }
+
+  /// Whether the change is this device's own, applied again: it is the local
+  /// side all the same.
+  func isReturning(_ local: LocalStamp?, _ remote: LocalStamp?) -> Bool {
+    isOwn(remote?.client) && !isOwn(local?.client)
+  }
+
+  func isOwn(_ client: Int32?) -> Bool {
+    client.map { $0 == session.own || $0 == formerSelf } ?? false
+  }
+
+  /// Whether a question is open for the cell or the row: then the question
+  /// takes the new values, and the journal keeps its former version.
+  func supersede(_ entry: ConflictJournal.Entry) throws -> Bool {
+    guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
+    var history = open
+    history.status = .superseded
+    _ = try add(history)
+    let isFromRemote = (entry.local ?? []).elementsEqual(open.remote ?? [], by: ==)
+    if isOwn(entry.localStamp?.client) {
+      open.local = entry.local
+      open.localStamp = entry.localStamp
+    } else if !isFromRemote {
+      // A later value of another device, which the question does not contain.
+      _ = try add(entry)
+    }
+    open.remote = entry.remote
+    open.remoteStamp = entry.remoteStamp
+    open.outcome = entry.outcome
+    open.at = session.now
+    try journal.write(open)
+    questions.insert(open.number)
+    return true
+  }
+}

@@ -1,0 +1,246 @@
+import GRDB
+import SyncModel
+
+/// Makes edits on the store's own connection, where the capture triggers do not fire, and logs them
+/// as the triggers would: to other devices they are edits like any others.
+///
+/// The app's triggers do not run, apart from those that maintain what stays on
+/// this device. Each edit is made as a whole or not at all.
+struct LocalEdits {
+  let session: StoreSession
+
+  typealias Cell = (column: Int, value: Value)
+
+  /// Why an edit could not be made.
+  struct Refusal: Error, Hashable {
+    /// A sentence for the user.
+    var message: String
+    /// The message of SQLite.
+    var detail: String?
+  }
+
+  /// Sets cells, by logical values, in a row that is shown. Leaves cells alone that have the value
+  /// already.
+  func set(_ cells: [Cell], of row: RowKey) throws {
+    let access = try session.access(row.table)
+    guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
+      throw Refusal(message: "The row is not there.")
+    }
+    let local = try cells.map { (column: $0.column, value: try localValue($0, access.table)) }
+      .filter { $0.value != shown.values[$0.column] }
+    guard !local.isEmpty else { return }
+    try atomically {
+      let statement = try access.update(local.map(\.column))
+      for (index, value) in (local.map(\.value) + key).enumerated() {
+        statement.bind(value, at: index + 1)
+      }
+      try session.write(statement)
+      guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
+        throw Refusal(message: "The row would no longer be there.")
+      }
+      try checkReferences(of: after.values, access.table, concerning: Set(local.map(\.column)))
+      var columns = ColumnSet()
+      for cell in local { columns.formUnion(ColumnSet(cell.column)) }
+      try log(
+        .update, key: try localKey(of: after, access.table), mask: columns.mask, access.table,
+        further: access.table.baseColumns.map {
+          (CaptureTriggers.Column.old($0), shown.values[$0])
+        })
+    }
+  }
+
+  /// Inserts a row that is not shown, under its identity.
+  ///
+  /// - Parameter time: In milliseconds since 1970; now if `nil`.
+  func insert(_ cells: [Cell], as row: RowKey, at time: Int64? = nil) throws {
+    let access = try session.access(row.table)
+    let table = access.table
+    if let key = try access.key(of: row.identity), try access.row(key) != nil {
+      throw Refusal(message: "The row is there again.")
+    }
+    var values: [Int: Value] = [:]
+    for cell in cells where cell.column < table.columns.count {
+      values[cell.column] = try localValue(cell, table)
+    }
+    if table.identity != .surrogate {
+      let identifying = try IdentityEncoding.decode(
+        row.identity, count: table.identityPositions.count)
+      for (position, value) in zip(table.identityPositions, identifying)
+      where values[position] == nil {
+        values[position] = try localValue((position, value), table)
+      }
+    }
+    try atomically {
+      var localKey: Int64?
+      if table.localKey != nil {
+        let preferred = try access.stamps.state(of: access.fingerprint(row.identity))?.localKey
+        localKey = try access.assignKey(to: row.identity, preferring: preferred)
+        // Its state names the key only when the insertion is sealed.
+        if let localKey, table.identity == .surrogate {
+          access.rememberUnseen(localKey, of: row.identity)
+        }
+      }
+      let columns = values.keys.sorted()
+      let statement = try access.insert(columns)
+      for (index, column) in columns.enumerated() {
+        statement.bind(values[column] ?? .null, at: index + 1)
+      }
+      if let localKey { statement.bind(localKey, at: columns.count + 1) }
+      try session.write(statement)
+      // For a row that was never here, nothing else gives its key yet.
+      let key =
+        table.identity == .surrogate
+        ? localKey.map { [.integer($0)] } : try access.key(of: row.identity)
+      guard let key, let after = try access.row(key) else {
+        throw Refusal(message: "The row would be another one.")
+      }
+      try session.putBackAside(into: row, key: key)
+      try checkReferences(
+        of: after.values, table, concerning: Set(table.columns.indices))
+      try log(
+        .insert, key: try self.localKey(of: after, table), mask: nil, table, at: time,
+        further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+    }
+  }
+
+  /// Deletes a row that is shown, unless other rows refer to it.
+  func delete(_ row: RowKey) throws {
+    let access = try session.access(row.table)
+    let table = access.table
+    guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
+      throw Refusal(message: "The row is not there.")
+    }
+    for child in session.schema.tables {
+      for reference in child.foreignKeys where reference.parent == table.id {
+        let statement = try SQLStatement(
+          "SELECT 1 FROM \(child.quotedName) "
+            + "WHERE \(TableAccess.match(reference.columns.map { child.columns[$0].name })) LIMIT 1",
+          on: session.database)
+        for (index, name) in reference.parentColumns.enumerated() {
+          statement.bind(
+            table.localValue(
+              name, ShownRow(key: key, values: shown.values), localKey: shown.localKey),
+            at: index + 1)
+        }
+        if try statement.step() {
+          throw Refusal(message: "A row of \(child.name) refers to it.")
+        }
+      }
+    }
+    try atomically {
+      try access.delete(key)
+      try log(
+        .delete, key: try localKey(of: shown, table), mask: nil, table,
+        further: table.recordedColumns.map {
+          (CaptureTriggers.Column.old($0), shown.values[$0])
+        })
+    }
+  }
+
+  /// Inserts a row by the values that its table holds, under a new identity. Does not check where
+  /// its references lead. Returns the key that names the row in statements.
+  func insert(
+    localValues values: [Value], as row: RowKey, preferring hint: Int64?
+  ) throws -> [Value] {
+    let access = try session.access(row.table)
+    let table = access.table
+    var key: [Value] = []
+    try atomically {
+      let localKey =
+        table.localKey == nil
+        ? nil : try access.assignKey(to: row.identity, preferring: hint)
+      let columns = Array(table.columns.indices)
+      let statement = try access.insert(columns)
+      for column in columns { statement.bind(values[column], at: column + 1) }
+      if let localKey { statement.bind(localKey, at: columns.count + 1) }
+      try session.write(statement)
+      key =
+        table.identity == .surrogate
+        ? localKey.map { [.integer($0)] } ?? [] : table.identityPositions.map { values[$0] }
+      guard let after = try access.row(key) else {
+        throw Refusal(message: "The row would be another one.")
+      }
+      try log(
+        .insert, key: try self.localKey(of: after, table), mask: nil, table,
+        further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+    }
+    return key
+  }
+
+  // MARK: - Parts
+
+  /// The key that names a row in the log.
+  func localKey(
+    of row: (values: [Value], localKey: Int64?), _ table: TableSchema
+  ) throws -> [Value] {
+    guard table.identity != .surrogate else { return row.localKey.map { [.integer($0)] } ?? [] }
+    return table.identityPositions.map { row.values[$0] }
+  }
+
+  private func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
+    let column = table.columns[cell.column]
+    guard let value = try session.imported(cell.value, column) else {
+      throw Refusal(message: "The row that \(quoted(column.name)) refers to is not there.")
+    }
+    guard value.kind != .identity else {
+      throw Refusal(message: "\(quoted(column.name)) is no reference to another row.")
+    }
+    return value
+  }
+
+  /// Foreign keys are off on this connection.
+  private func checkReferences(
+    of values: [Value], _ table: TableSchema, concerning columns: Set<Int>
+  ) throws {
+    for key in table.foreignKeys
+    where key.isEnforced && !columns.isDisjoint(with: key.columns) {
+      let referring = key.columns.map { values[$0] }
+      if referring.contains(.null) { continue }
+      let parent = session.schema[key.parent]
+      let statement = try SQLStatement(
+        "SELECT 1 FROM \(parent.quotedName) WHERE \(TableAccess.match(key.parentColumns))",
+        on: session.database)
+      for (index, value) in referring.enumerated() { statement.bind(value, at: index + 1) }
+      guard try statement.step() else {
+        throw Refusal(message: "The row of \(parent.name) that it refers to is not there.")
+      }
+    }
+  }
+
+  func log(
+    _ kind: CaptureTriggers.Entry, key: [Value], mask: String?, _ table: TableSchema,
+    at time: Int64? = nil, further: [(name: String, value: Value)]
+  ) throws {
+    let keys = key.indices.map { "k\($0)" }
+    let names = ["op", "at", "mask"] + keys + further.map(\.name)
+    let statement = try SQLStatement(
+      "INSERT INTO \(table.logName) (\(names.joined(separator: ", "))) "
+        + "VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))", on: session.database)
+    statement.bind(kind.rawValue, at: 1)
+    statement.bind(.real(Double(time ?? session.now) / 86_400_000 + 2_440_587.5), at: 2)
+    if let mask { statement.bind(mask, at: 3) } else { statement.bind(null: 3) }
+    for (index, value) in (key + further.map(\.value)).enumerated() {
+      statement.bind(value, at: index + 4)
+    }
+    try statement.run()
+  }
+
+  /// Runs `body` and undoes what it did if it throws.
+  func atomically(_ body: () throws -> Void) throws {
+    try session.database.execute(sql: "SAVEPOINT docsync_edit")
+    do {
+      try body()
+      try session.database.execute(sql: "RELEASE docsync_edit")
+    } catch {
+      try TransactionEnded.check(session.database, after: error)
+      try session.database.execute(sql: "ROLLBACK TO docsync_edit; RELEASE docsync_edit")
+      session.forgetKeyMemory()
+      guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_CONSTRAINT else {
+        throw error
+      }
+      throw Refusal(
+        message: "A constraint refuses it: \(failure.message ?? "no detail").",
+        detail: failure.description)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import CSQLite
+import Foundation
+import GRDB
+import SyncModel
+
+/// The connection of a local store, set up so that only the statements of bookkeeping take effect.
+///
+/// A commit is durable on return. In rollback mode, this takes a flush of the folder once the
+/// journal is gone (`EXTRA`). Other devices are told of the commit: if the journal came back, it
+/// would undo what they have, and the store would be an older state of itself.
+///
+/// Foreign keys are off: their actions arrive as changes. The triggers of the database do not
+/// fire, neither the capture triggers nor the app's. The parts of the app's triggers that have to
+/// run are copied to temporary triggers (``AppTrigger``), which SQLite fires nevertheless.
+///
+/// <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>, under
+/// `SQLITE_DBCONFIG_ENABLE_TRIGGER`
+final class StoreConnection: Sendable {
+  let path: String
+  let queue: DatabaseQueue
+  let appTriggers = AppTriggerRuns()
+
+  /// The schema is trusted, also that of a store that was downloaded and not checked yet.
+  /// Otherwise SQLite 3.40 and older refuse every row of a table with JSON functions in a CHECK,
+  /// an index or a generated column, and `quick_check` with them, since they count these functions
+  /// as unsafe (`pragma_function_list`). No view is read and no trigger fires here, so only
+  /// deterministic functions are called.
+  init(path: String, busyTimeout: Double) throws {
+    self.path = path
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = false
+    configuration.busyMode = .timeout(busyTimeout)
+    configuration.label = "docsync"
+    configuration.prepareDatabase { [appTriggers] database in
+      appTriggers.addFunction(to: database)
+      try database.execute(
+        sql: """
+          PRAGMA synchronous = EXTRA; PRAGMA trusted_schema = ON; \
+          PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF
+          """)
+      if let connection = database.sqliteConnection {
+        csqlite_set_triggers_enabled(connection, 0)
+      }
+    }
+    queue = try DatabaseQueue(path: path, configuration: configuration)
+  }
+
+  /// Makes the temporary triggers for a schema, in place of earlier ones. They
+  /// are gone if the transaction is rolled back.
+  func copyTriggers(for schema: StoreSchema, _ database: Database) throws {
+    let copies = try SQLName.fetchAll(
+      database,
+      sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name GLOB 'docsync_*'")
+    for name in copies { try database.execute(sql: "DROP TRIGGER temp.\(quoted(name))") }
+    let tables = try SQLName.fetchSet(
+      database, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'table'")
+    let rollingBack = Set(
+      try String.fetchAll(
+        database,
+        sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table' "
+          + "AND sql LIKE '%rollback%'"
+      ).map { SQLName($0).folded })
+    let triggers = try String.fetchAll(
+      database,
+      sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' "
+        + "AND name NOT LIKE 'docsync~_%' ESCAPE '~' ORDER BY rowid")
+    appTriggers.removeAll()
+    var count = 0
+    for trigger in triggers.compactMap(AppTrigger.init) {
+      guard tables.contains(trigger.tableName.folded) else { continue }
+      let original = AppTriggerRuns.Trigger(name: trigger.triggerName, table: trigger.tableName)
+      if let failure = appTriggers.ending(of: original) {
+        appTriggers.addUnusable(failure)
+        continue
+      }
+      let name: SQLName = "docsync_run_\(count)"
+      let copy = trigger.temporary(
+        named: name, condition: "\(AppTriggerRuns.function)(\(appTriggers.nextNumber))",
+        endsTransaction: { rollingBack.contains($0.folded) }
+      ) { table in
+        tables.contains(table.folded) && schema.table(named: table) == nil
+      }
+      guard let copy else { continue }
+      try database.execute(sql: copy)
+      count += 1
+      do {
+        _ = try SQLStatement("EXPLAIN " + trigger.firingStatement(database), on: database)
+        appTriggers.add(original)
+      } catch let error as DatabaseError {
+        try database.execute(sql: "DROP TRIGGER temp.\(quoted(name))")
+        appTriggers.addUnusable(
+          AppTriggerRuns.Failure(trigger: original, message: error.message ?? "\(error)"))
+      }
+    }
+  }
+}

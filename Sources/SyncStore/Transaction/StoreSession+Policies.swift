@@ -1,0 +1,95 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The policies for the registers of one table.
+struct TablePolicies {
+  var existence: ConflictPolicy
+  /// By position of the column.
+  var columns: [ConflictPolicy]
+}
+
+extension SyncPolicies {
+  /// The key of the record that contains the policies.
+  static let record = "conflictPolicies"
+
+  /// The policies of the store.
+  static func read(_ database: Database) throws -> SyncPolicies {
+    let stored = try Data.fetchOne(
+      database, sql: "SELECT value FROM docsync_record WHERE key = ?", arguments: [record])
+    guard let stored else { return SyncPolicies() }
+    do {
+      return try JSONDecoder().decode(SyncPolicies.self, from: stored)
+    } catch is DecodingError {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_meta: the policies are damaged")
+    }
+  }
+
+  /// The columns of a table whose value before an edit may be asked for.
+  func baseColumns(of table: TableSchema) -> [Int] {
+    let columns = policies(of: table).columns
+    return table.cellPositions.filter {
+      columns[$0].needsBase && table.columns[$0].domain != .counter
+    }
+  }
+
+  func policies(of table: TableSchema) -> TablePolicies {
+    TablePolicies(
+      existence: policy(table: table.name, column: nil),
+      columns: table.columns.map { policy(table: table.name, column: $0.name) })
+  }
+}
+
+/// The data of the store that deciding conflicts needs, read when it is first asked for.
+final class PolicyCache {
+  fileprivate var policies: SyncPolicies?
+  fileprivate var tables: [Int: TablePolicies] = [:]
+  fileprivate var unpublished: [ClosedRange<UInt64>]?
+  /// The functions that the application registered, by name.
+  var resolvers: [String: ConflictResolver] = [:]
+}
+
+extension StoreSession {
+  /// The policies for a table.
+  func policies(of id: Int) throws -> TablePolicies {
+    if let known = policyCache.tables[id] { return known }
+    let all = try policyCache.policies ?? SyncPolicies.read(database)
+    policyCache.policies = all
+    let found = all.policies(of: schema[id])
+    policyCache.tables[id] = found
+    return found
+  }
+
+  /// Whether a stamp belongs to a change set of this client that is not published yet.
+  func isUnpublished(_ stamp: LocalStamp) throws -> Bool {
+    guard stamp.client == own else { return false }
+    let ranges = try policyCache.unpublished ?? unpublishedRanges()
+    policyCache.unpublished = ranges
+    return ranges.contains { $0.contains(stamp.time) }
+  }
+
+  /// Forgets the unpublished ranges, after a sealing, so that they are read again.
+  func forgetUnpublished() { policyCache.unpublished = nil }
+
+  /// Keeps the value of a cell before an edit that is being sealed, unless the value before an
+  /// earlier unpublished edit is kept already.
+  func keepBase(_ local: Value, of column: Int, _ row: RowKey) throws {
+    let access = try access(row.table)
+    let value = try exported(local, access.table.columns[column])
+    let statement = try access.statement(
+      "INSERT OR IGNORE INTO docsync_base (tbl, identity, col, value) VALUES (?, ?, ?, ?)")
+    statement.bind(Int64(row.table), at: 1)
+    statement.bind(blob: row.identity.bytes, at: 2)
+    statement.bind(Int64(column), at: 3)
+    statement.bind(blob: KeptCells.encode([(column, value)]), at: 4)
+    try statement.run()
+  }
+
+  /// Forgets the earlier values of cells, once everything is published.
+  func forgetBases() throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_base WHERE NOT EXISTS "
+        + "(SELECT 1 FROM docsync_outbox WHERE published = 0)")
+  }
+}

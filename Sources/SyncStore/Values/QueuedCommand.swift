@@ -1,0 +1,24 @@
+import SyncModel
+
+/// A command of this client, from when it was asked for until it is cleared
+/// away.
+public struct QueuedCommand: Hashable, Sendable {
+  /// The order in which commands were asked for.
+  public var sequence: Int64
+  /// Its content, from which the layer above makes a file.
+  public var content: [UInt8]
+  /// Its number and the hash of its file, once it is sealed.
+  public var sealed: VersionVector.Entry?
+  /// Whether it is known to be in the shared directory.
+  public var isPublished: Bool
+
+  /// Creates a queued command from its parts.
+  public init(
+    sequence: Int64, content: [UInt8], sealed: VersionVector.Entry?, isPublished: Bool
+  ) {
+    self.sequence = sequence
+    self.content = content
+    self.sealed = sealed
+    self.isPublished = isPublished
+  }
+}
