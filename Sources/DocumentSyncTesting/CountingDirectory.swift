@@ -5,7 +5,7 @@ import SyncModel
 public final class CountingDirectory: SharedDirectory {
   /// The numbers of calls of each kind, whether they succeeded or not.
   public struct Counts: Hashable, Sendable {
-    /// `check(for:)`
+    /// Calls of `check(for:)`.
     public var checks = 0
     /// `list(_:)`
     public var listings = 0

@@ -41,7 +41,7 @@ public final class FaultyDirectory: SharedDirectory {
     /// The number of the matching call that it strikes, from 1, counted from the
     /// time when it was scripted.
     public var occurrence: Int
-    /// The effect.
+    /// What happens instead of the call, or beside it.
     public var effect: Effect
 
     /// Creates a fault from its parts.

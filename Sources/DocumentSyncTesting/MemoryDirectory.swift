@@ -11,7 +11,7 @@ public final class MemoryDirectory: SharedDirectory {
   public enum Item: Hashable, Sendable {
     /// A regular file.
     case file([UInt8])
-    /// A folder.
+    /// A folder; its entries have items of their own.
     case folder
     /// An entry of another kind, such as a symbolic link.
     case other

@@ -4,7 +4,7 @@ public struct DirectoryEntry: Hashable, Sendable {
   public enum Kind: Hashable, Sendable {
     /// A regular file.
     case file
-    /// A folder.
+    /// A folder, which may be listed.
     case folder
     /// Anything else: a symbolic link, a device, a socket.
     case other

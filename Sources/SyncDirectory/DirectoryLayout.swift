@@ -75,7 +75,7 @@ public enum DirectoryLayout {
 
   /// The paths of one generation of a document.
   public struct Generation: Hashable, Sendable {
-    /// The document.
+    /// The paths of the document that it belongs to.
     public var document: Document
     /// The key of this generation.
     public var key: IntegrityKey

@@ -20,7 +20,7 @@ public enum RootName: DirectoryName {
     case clientDevices = "ClientDevices"
     /// Unfinished files.
     case temporary = "Temporary"
-    /// The documents.
+    /// A folder for each document.
     case documents = "Documents"
   }
 
@@ -117,7 +117,7 @@ public enum GenerationEntryName: String, DirectoryName {
 
 /// A name of ours in SyncChanges/<client>.
 public enum ChangeFileName: DirectoryName {
-  /// One change set.
+  /// A file with one change set.
   case changeSet(ChangeSetName)
   /// Several in one file.
   case segment(SegmentName)

@@ -1,6 +1,6 @@
 /// The caps that the codec checks before it takes memory.
 public struct CodecLimits: Hashable, Sendable {
-  /// The bytes of a file.
+  /// The greatest length of a file, in bytes.
   public var fileBytes: Int
   /// The bytes of a public header, and of the extension fields.
   public var publicBytes: Int

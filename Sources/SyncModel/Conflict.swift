@@ -111,7 +111,7 @@ public struct Conflict: Hashable, Sendable {
   public var milliseconds: Int64
   /// The kind of conflict.
   public var kind: Kind
-  /// The table.
+  /// The table that has the row.
   public var table: SQLName
   /// The row.
   public var identity: RowIdentity

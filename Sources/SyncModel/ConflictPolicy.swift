@@ -117,9 +117,9 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
 
 /// The input of a function that decides a conflict.
 public struct ConflictingValues: Hashable, Sendable {
-  /// The table.
+  /// The table that has the column.
   public var table: SQLName
-  /// The column.
+  /// The column whose values conflict.
   public var column: SQLName
   /// The values of the row's key here.
   public var key: [Conflict.Cell]

@@ -17,7 +17,7 @@ public struct Segment: Hashable, Sendable {
 
   /// The shared directory.
   public var root: RootIdentifier
-  /// The document.
+  /// The document to which the change sets belong.
   public var document: DocumentName
   /// The generation of the document.
   public var generation: IntegrityKey

@@ -96,7 +96,7 @@ public struct StampException: Hashable, Sendable {
   /// The index of the column; `nil` for the row's existence, or, if an update
   /// names the version of a row that it replaces, for that version.
   public var column: Int?
-  /// The stamp.
+  /// The stamp that the row or the cell has instead.
   public var stamp: Stamp
 
   /// Creates an exception from its parts.

@@ -7,7 +7,7 @@ public struct SyncChangeSet: Hashable, Sendable {
   public struct Header: Hashable, Sendable {
     /// The shared directory.
     public var root: RootIdentifier
-    /// The document.
+    /// The document to which the change set belongs.
     public var document: DocumentName
     /// The generation of the document.
     public var generation: IntegrityKey

@@ -3,7 +3,7 @@
 /// Text is bytes: SQLite does not promise that it is valid UTF-8, and none
 /// of its bytes may change.
 public enum Value: Hashable, Sendable {
-  /// NULL.
+  /// The absence of a value.
   case null
   /// A 64-bit integer.
   case integer(Int64)
@@ -35,13 +35,13 @@ public enum Value: Hashable, Sendable {
 
 /// The kind of a value; the raw value is the one of the file format.
 public enum ValueKind: UInt8, Sendable, CaseIterable {
-  /// NULL.
+  /// The absence of a value.
   case null = 0
   /// A 64-bit integer.
   case integer = 1
   /// A double.
   case real = 2
-  /// Text.
+  /// Bytes that SQLite treats as text.
   case text = 3
   /// Bytes.
   case blob = 4
@@ -55,7 +55,7 @@ public enum ValueKind: UInt8, Sendable, CaseIterable {
 /// with the key. In other tables they encode the values of the identifying
 /// columns (see `IdentityEncoding`).
 public struct RowIdentity: Hashable, Comparable, Sendable {
-  /// The bytes.
+  /// Equal on every device, and different from those of any other row of the table.
   public var bytes: [UInt8]
 
   /// Wraps the bytes.

@@ -28,7 +28,7 @@ public struct ValueColumn: Hashable, Sendable {
     if byteCount > 0 { bytes.reserveCapacity(bytes.count + byteCount) }
   }
 
-  /// Appends NULL.
+  /// Appends the absence of a value.
   public mutating func appendNull() {
     kinds.append(ValueKind.null.rawValue)
     words.append(0)

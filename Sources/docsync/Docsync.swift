@@ -2,6 +2,9 @@ import ArgumentParser
 
 /// The command tree.
 struct Docsync: ParsableCommand {
+  /// The version of the command and of the library. It ends in “-dev” until it is released.
+  static let version = "0.1.0-dev"
+
   static let configuration = CommandConfiguration(
     commandName: "docsync",
     abstract: "Keeps one SQLite database the same on many devices, through a shared directory.",
@@ -13,6 +16,7 @@ struct Docsync: ParsableCommand {
       EXIT CODES
       \(ExitStatus.table)
       """,
+    version: "docsync \(version)",
     subcommands: [
       Init.self, Join.self, Sync.self, Status.self, Log.self, Show.self, Digest.self,
       Conflicts.self,

@@ -4,7 +4,7 @@ import SyncModel
 import SyncStore
 
 /// Measures how much of a document's file is bookkeeping, after all of it was
-/// made under sync and everybody has synchronized.
+/// made under sync and all devices have synchronized.
 struct BookkeepingProbe: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bookkeeping",

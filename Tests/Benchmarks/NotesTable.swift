@@ -3,7 +3,6 @@ import SyncModel
 
 /// The table of notes, and the workloads as plain SQL on it.
 enum NotesTable {
-  /// The schema.
   static let schema = """
     CREATE TABLE notes (
       id TEXT PRIMARY KEY NOT NULL,

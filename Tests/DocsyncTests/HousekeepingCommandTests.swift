@@ -109,7 +109,7 @@ import Testing
     #expect(try scratch.column("a.db", "SELECT title FROM notes").contains("\"of b\""))
   }
 
-  @Test func nobodyIsRetiredWhoWasNotMissedForLong() throws {
+  @Test func noDeviceIsRetiredThatWasNotMissedForLong() throws {
     #expect(
       try scratch.succeed("retire", "a.db", "--not-seen", "30").output == "No device to retire.\n")
     let result = try scratch.succeed("retire", "a.db", "--not-seen", "1", "--json").json()
@@ -139,7 +139,7 @@ import Testing
     try scratch.expectFailure(
       "reset", "a.db", status: 5, code: "confirmationNeeded", path: shared)
     let text = try scratch.docsync("reset", "a.db").errors
-    #expect(text.contains("1 device will have to download it anew"))
+    #expect(text.contains("1 device will have to download it again"))
     #expect(text.contains("B (\(try client("B").prefix(6))), synced last 20"))
     #expect(text.contains("what was edited here and is not sent will be sent before"))
     #expect(text.contains("its history will go") && text.contains("files, "))

@@ -23,9 +23,9 @@ import Testing
     Question(
       arguments: ["reset", "a.db"],
       says: [
-        "begins the document “notes” anew, from a.db", "1 device will have to download it anew",
+        "starts the document “notes” again, from a.db", "1 device will have to download it again",
         "  B (", "files, ",
-      ], result: "“notes” begins anew, as generation 2"),
+      ], result: "“notes” begins again, as generation 2"),
     Question(
       arguments: ["delete-document", "notes", "--directory", "shared"],
       says: ["deletes the document “notes”", "2 devices will be told"],
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: questions)
-  func withJSONNobodyIsAsked(question: Question) throws {
+  func withJSONTheUserIsNotAsked(question: Question) throws {
     let scratch = try Scratch()
     try scratch.makeTwoDevices()
     let result = try Terminal.run(

@@ -42,7 +42,7 @@ import Testing
     #expect(try joined.notes() == shown)
   }
 
-  @Test func beginningTheDocumentAnew() async throws {
+  @Test func beginningTheDocumentAgain() async throws {
     try await Cancelling.sweep(least: 15) { fleet in
       try fleet[0].put("x", "not sent by 0")
       try fleet[1].put("y", "not sent by 1")
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func goingOverToAGenerationThatBeganAnew() async throws {
+  @Test func goingOverToAGenerationThatBeganAgain() async throws {
     try await Cancelling.sweep(least: 15) { fleet in
       try fleet[1].put("seen", "1")
       try await fleet.settle()

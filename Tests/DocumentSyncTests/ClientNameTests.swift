@@ -11,7 +11,7 @@ struct ClientNameTests {
   ]
 
   @Test(arguments: unsuitable)
-  func nobodyBeginsWithSuchAName(_ name: String) async throws {
+  func noDocumentBeginsWithSuchAName(_ name: String) async throws {
     let scratch = try Scratch()
     let memory = MemoryDirectory(seed: 1)
     let path = try scratch.makeNotes("0")
@@ -26,7 +26,7 @@ struct ClientNameTests {
   }
 
   @Test(arguments: unsuitable)
-  func nobodyJoinsOrIsRenamedSo(_ name: String) async throws {
+  func noDeviceJoinsOrIsRenamedSo(_ name: String) async throws {
     let fleet = try await TestFleet(1)
     let before = fleet.memory.items
     let joining = await syncError {

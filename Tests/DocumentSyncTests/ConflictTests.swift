@@ -102,7 +102,7 @@ private actor Gate {
     #expect(try body(fleet[0]) == "seed-0=mine")
   }
 
-  @Test func anAnswerFromAnotherProcessCountsWhileSomebodyIsAsked() async throws {
+  @Test func anAnswerFromAnotherProcessCountsWhileTheDeciderIsAsked() async throws {
     let fleet = try await disagreement()
     let (asked, answered) = (Gate(), Gate())
     fleet[1].setDecider { _ in

@@ -97,7 +97,7 @@ import Testing
     #expect(rebootstrap.reason == .createdTwice)
     let merged = try #require(rebootstrap.merged)
     #expect(merged.insertedRows == 2 && merged.differingCells == 1 && merged.refusedRows == 0)
-    #expect(report.sent.count == 1 && report.incarnations.map(\.reason) == [.begunAnew])
+    #expect(report.sent.count == 1 && report.incarnations.map(\.reason) == [.begunAgain])
     #expect(FileManager.default.fileExists(atPath: rebootstrap.backup))
     #expect(pair.loser.binding.client != before.client)
     #expect(pair.loser.binding.ancestor == before.client)

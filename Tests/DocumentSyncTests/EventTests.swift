@@ -153,12 +153,12 @@ import Testing
     let heard = all.filter { $0.hasPrefix("begin ") || $0.hasPrefix("end ") }
     let verbs = [
       "open the store", "synchronize", "synchronize", "upload the whole store",
-      "clear away what nobody needs", "list the clients", "list the clients", "retire clients",
+      "remove files that no device needs", "list the clients", "list the clients", "retire clients",
       "remove the client", "describe the client", "look after the document", "verify the store",
       "verify the store", "set the policies", "read the policies", "list the conflicts",
       "show the conflict: noSuchConflict", "resolve the conflict: noSuchConflict",
       "restore the conflict: noSuchConflict", "list the conflicts", "send the command",
-      "list the commands", "acknowledge the command", "begin the document anew",
+      "list the commands", "acknowledge the command", "begin the document again",
       "look for the document", "create the document", "leave the document",
       "download the whole store", "synchronize", "register the client", "find the application",
       "register the document", "list the documents", "list the clients", "verify the directory",

@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: [0o600, 0o640, 0o664], [0, 0o022] as [mode_t])
-  func temporaryFileIsForNobodyElse(mode: Int, mask: mode_t) throws {
+  func temporaryFileIsForItsOwnerAlone(mode: Int, mask: mode_t) throws {
     let former = umask(mask)
     defer { umask(former) }
     let store = try database(mode)

@@ -6,7 +6,7 @@ import SyncModel
 import SyncStore
 import Testing
 
-/// What is left of a generation that everybody has left.
+/// What is left of a generation that all members have left.
 @Suite struct FormerLifeTests {
   private func files(_ fleet: TestFleet, in generation: IntegrityKey) -> [RelativePath] {
     fleet.paths { $0.components.contains(generation.description) }
@@ -18,7 +18,7 @@ import Testing
     return reports
   }
 
-  @Test func itsFilesGoByTheirAuthorsOnceEverybodyHasGoneOver() async throws {
+  @Test func itsFilesGoByTheirAuthorsOnceAllMembersHaveGoneOver() async throws {
     let fleet = try await TestFleet(3)
     for index in 0..<3 {
       try fleet[index].put("x\(index)", "1")
@@ -76,13 +76,13 @@ import Testing
     #expect(files(fleet, in: former) == [])
   }
 
-  @Test func whoeverComesLateFindsWhatItNeeds() async throws {
+  @Test func aDeviceThatComesLateFindsWhatItNeeds() async throws {
     let fleet = try await TestFleet(3)
     try fleet[2].put("x", "published")
     try await fleet.settle()
     try await fleet[0].retire(.client(fleet[2].binding.client, .absent))
     for index in [0, 1, 0, 1, 0] { try await fleet[index].synchronize() }
-    // Beyond what everybody has stopped at.
+    // Beyond what all others have stopped at.
     try fleet[2].put("y", "beyond")
     let (former, gone) = (fleet[0].binding.generation, fleet[2].binding.client)
     let store = fleet[2].store

@@ -102,7 +102,7 @@ import Testing
     #expect(fleet.markers(of: 1).compactMap { MarkerName($0.name) }.allSatisfy { !$0.saysWaiting })
   }
 
-  /// Only a device that joins can need what everybody has.
+  /// Only a device that joins can need what all members have.
   @Test(arguments: [Blow.emptied, .gone])
   func aWholeStoreTakesThePlaceOfWhatItsAuthorHasGivenUp(_ blow: Blow) async throws {
     let fleet = try await TestFleet(2, keptChangeSetBytes: 0)

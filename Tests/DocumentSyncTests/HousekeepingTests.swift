@@ -319,7 +319,7 @@ struct HousekeepingTests {
     #expect(try fleet[0].notes().contains("mine=kept"))
   }
 
-  @Test func missingFileThatNobodyClearedAwayIsNoGap() async throws {
+  @Test func missingFileThatNoDeviceClearedAwayIsNoGap() async throws {
     let fleet = try await TestFleet(2)
     try await fleet.settle()
     try edit(fleet[0], times: 2)

@@ -33,7 +33,7 @@ import Testing
       environment: environment(fleet, machine: machine))
   }
 
-  /// Synchronizes until nothing moves; everybody then shows one digest.
+  /// Synchronizes until nothing moves; all devices then show one digest.
   private func settle(_ managers: [DocumentSyncManager]) async throws {
     for round in 0..<8 {
       var isIdle = true

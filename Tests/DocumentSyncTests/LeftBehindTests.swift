@@ -201,7 +201,7 @@ struct LeftBehindTests {
     for manager in [first, second] { try await manager.close() }
   }
 
-  @Test func restoredDeviceThatFindsTheDocumentBegunAnewGoesOver() async throws {
+  @Test func restoredDeviceThatFindsTheDocumentBegunAgainGoesOver() async throws {
     let fleet = try await TestFleet(2)
     try await fleet.settle()
     try fleet[1].put("a", "1")

@@ -47,7 +47,7 @@ struct MembersTests {
       revisions: revisions, standings: standings, retirements: retirements, needs: needs)
   }
 
-  @Test func withoutRetirementsEverybodyWithAMarkerIsAMember() {
+  @Test func withoutRetirementsEveryClientWithAMarkerIsAMember() {
     let found = members(revisions: [b: 1, x: 1], standings: [:], [])
     #expect(found.all == [a, b, x])
     #expect(found.remaining == found.all)

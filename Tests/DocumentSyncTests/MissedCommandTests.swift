@@ -23,7 +23,7 @@ struct MissedCommandTests {
     }
   }
 
-  /// Has everybody but device 2, which is retired, process what there is, and
+  /// Has all devices but device 2, which is retired, process what there is, and
   /// clear it away.
   private func clearAway(_ fleet: TestFleet) async throws {
     try await settle(fleet, [0, 1])

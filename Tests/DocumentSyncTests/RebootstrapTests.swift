@@ -196,7 +196,7 @@ import Testing
   }
 
   /// Each of two whole stores lacks what the other's author has cleared away.
-  @Test func aWholeStoreIsUploadedWhereNobodyCouldJoinAnyMore() async throws {
+  @Test func aWholeStoreIsUploadedWhereNoDeviceCouldJoinAnyMore() async throws {
     let fleet = try await TestFleet(2)
     try await fleet.settle()
     let before = fleet.memory.items
@@ -217,7 +217,7 @@ import Testing
     try await fleet.settle()
     for _ in 0..<4 { for manager in fleet.managers { try await manager.synchronize() } }
     let findings = try await fleet[0].verify().findings
-    #expect(!findings.contains { $0.kind == .nobodyCanJoin })
+    #expect(!findings.contains { $0.kind == .joinImpossible })
     let late = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
       environment: fleet.environment)

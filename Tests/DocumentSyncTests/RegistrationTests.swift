@@ -75,7 +75,7 @@ import Testing
     #expect(try !LocalStore.isUnderSync(at: scratch.store("b")))
   }
 
-  @Test func withoutADatabaseThereIsNothingToBeCreatedAndNobodyIsAsked() async throws {
+  @Test func withoutADatabaseThereIsNothingToBeCreatedAndTheDelegateIsNotAsked() async throws {
     let creating = Answering(.create)
     let error = await syncError { _ = try await register("a", delegate: creating) }
     #expect(error?.code == .applicationMissing)

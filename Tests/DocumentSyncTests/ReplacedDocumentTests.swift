@@ -34,7 +34,7 @@ import Testing
     fleet[1].setDelegate(delegate)
     let events = fleet[1].events.stream()
     let report = try await fleet[1].synchronize()
-    #expect(report.rebootstrap?.reason == .begunAnew)
+    #expect(report.rebootstrap?.reason == .begunAgain)
     #expect(report.rebootstrap?.merged?.insertedRows == 2)
     #expect(delegate.questions.count == 1 && fleet[1].state == .registered)
     #expect(fleet[1].binding.generation == fleet[0].binding.generation)

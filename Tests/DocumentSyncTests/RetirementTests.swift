@@ -94,7 +94,7 @@ struct RetirementTests {
     fleet.memory.take(hidden[0])
     try await fleet[0].retire(.client(before, .absent))
     try await settle(fleet, [0, 1])
-    // Too late: it arrives after everybody has stopped.
+    // Too late: it arrives after all others have stopped.
     fleet.memory.put(file, at: hidden[0])
     try await settle(fleet, [0, 1])
     #expect(try fleet[0].notes().allSatisfy { !$0.hasPrefix("published") })
@@ -212,7 +212,7 @@ struct RetirementTests {
     #expect(call > 10)
   }
 
-  @Test func nobodyGoesOnWithARetiredClientBeforeAllHaveStopped() async throws {
+  @Test func noDeviceGoesOnWithARetiredClientBeforeAllHaveStopped() async throws {
     let fleet = try await TestFleet(4)
     try await fleet.settle()
     let gone = fleet[3].binding.client
@@ -236,7 +236,7 @@ struct RetirementTests {
     #expect(try await fleet[0].synchronize().isIdle)
   }
 
-  @Test func whoJoinsFromAWholeStoreThatContainsMoreMakesEverybodyGoFurther() async throws {
+  @Test func whoJoinsFromAWholeStoreThatContainsMoreMakesAllOthersGoFurther() async throws {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
     let gone = fleet[2].binding.client
@@ -333,7 +333,7 @@ struct RetirementTests {
     #expect(try CommandSteps.retirements(of: fleet[0]).count == 1)
   }
 
-  @Test func leavingClientIsWaitedForByNobody() async throws {
+  @Test func leavingClientIsWaitedForByNoDevice() async throws {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
     let gone = fleet[2].binding.client

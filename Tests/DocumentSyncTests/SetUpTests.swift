@@ -198,7 +198,7 @@ struct SetUpTests {
     #expect(joined.binding.documentIdentifier == "two")
   }
 
-  @Test func deletedDocumentCannotBeJoinedAndCanBeBegunAnew() async throws {
+  @Test func deletedDocumentCannotBeJoinedAndCanBeBegunAgain() async throws {
     let first = try await create("a")
     let binding = first.binding
     let layout = DirectoryLayout.Document(binding.document)
@@ -448,7 +448,7 @@ struct SetUpTests {
     return contents
   }
 
-  @Test func clientIsDescribedAnewOnlyWhereItSaysSomethingElse() async throws {
+  @Test func clientIsDescribedAgainOnlyWhereItSaysSomethingElse() async throws {
     let applications = ApplicationSyncManager(
       directory: directory, applicationIdentifier: "notes", environment: world.environment)
     let client = ClientIdentifier.random()

@@ -113,11 +113,11 @@ struct SynchronizeTests {
     try fleet.expectEqual()
   }
 
-  @Test func whatEverybodyHasIsGivenUpAndReplacedByAWholeStore() async throws {
+  @Test func whatAllMembersHaveIsGivenUpAndReplacedByAWholeStore() async throws {
     let fleet = try await TestFleet(2, keptChangeSetBytes: 0)
     try fleet[0].put("x", "1")
     try await fleet[0].synchronize()
-    #expect(try fleet[0].store.sealedChangeSets().map(\.isKept) == [true], "nobody has it")
+    #expect(try fleet[0].store.sealedChangeSets().map(\.isKept) == [true], "no other device has it")
     try await fleet[1].synchronize()
     #expect(try await fleet[0].synchronize().uploadedWholeStore == false)
     #expect(try fleet[0].store.sealedChangeSets().map(\.isKept) == [false])

@@ -143,7 +143,7 @@ struct ThoroughTests {
     try await manager.close()
   }
 
-  @Test func generationFileIsWrittenByNobodyWhoWasNotAsked() async throws {
+  @Test func generationFileIsWrittenOnlyByADeviceThatWasAsked() async throws {
     let fleet = try await Self.fleet()
     let path = try Self.path(.generation, in: fleet)
     fleet.memory.take(path)
@@ -235,7 +235,7 @@ struct ThoroughTests {
     #expect(described.userInfo == ["colour": "green"])
   }
 
-  @Test func damagedCopyBesideAGoodFileHoldsUpNobody() async throws {
+  @Test func damagedCopyBesideAGoodFileHoldsUpNoDevice() async throws {
     let fleet = try await Self.fleet()
     let path = try #require(fleet.changeSets(of: 0).first)
     var bytes = try fleet.memory.read(path, limit: .max)

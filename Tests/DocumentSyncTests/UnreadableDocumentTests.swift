@@ -76,7 +76,7 @@ struct UnreadableDocumentTests {
     #expect(await syncError { _ = try await manager.listDocuments() }?.code == .applicationMissing)
   }
 
-  @Test func nobodyCreatesItOnceMore() async throws {
+  @Test func noDeviceCreatesItOnceMore() async throws {
     let (fleet, _) = try await Self.fleet()
     let before = fleet.memory.items
     let store = try fleet.scratch.makeNotes("other")

@@ -527,7 +527,7 @@ private let markerDamage: [Damage] = [
     }
     return [Found(.markerWithoutFiles, path)]
   },
-  Damage("a command processed that nobody has published") {
+  Damage("a processed command that no client has published") {
     let other = $0.original.clients[1]
     let path = try $0.publishMarker(of: 0) {
       $0.commandsApplied[other] = VersionVector.Entry(number: 2, hash: ContentHash(of: [1]))
@@ -556,7 +556,7 @@ private let markerDamage: [Damage] = [
       ]
     }
     // Neither of the whole stores has processed them.
-    return [Found(.nobodyCanJoin, $0.layout.wholeStores)]
+    return [Found(.joinImpossible, $0.layout.wholeStores)]
   },
   Damage("two markers of one revision") {
     let path = try $0.marker(of: 0)
@@ -663,7 +663,7 @@ private let wholeStoreDamage: [Damage] = [
     return [
       Found(.markerWholeStoreMissing, path),
       Found(.markerWholeStoreMissing, try $0.wholeStoreOriginal(of: 0)),
-      Found(.nobodyCanJoin, $0.layout.wholeStores),
+      Found(.joinImpossible, $0.layout.wholeStores),
     ]
   },
 ]

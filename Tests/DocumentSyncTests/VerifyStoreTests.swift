@@ -228,7 +228,7 @@ private let rowDamage: [StoreDamage] = [
         + "WHERE key = 2")
     return [found(.identityAmbiguous, "note"), found(.rowMissing, "note")]
   },
-  StoreDamage("an identity of nobody") { store in
+  StoreDamage("an identity of no row") { store in
     try store.sql("INSERT INTO docsync_id_2 VALUES (77, x'00112233445566778899aabbccddeeff')")
     return [found(.identityOrphaned, "note")]
   },
@@ -244,7 +244,7 @@ private let rowDamage: [StoreDamage] = [
     try store.sql("UPDATE docsync_kept SET cells = x'01ff' WHERE reason = 'uniqueValueTaken'")
     return [found(.keptRowDamaged, "docsync_kept")]
   },
-  StoreDamage("a kept row of which nobody knows why") { store in
+  StoreDamage("a kept row without a valid reason") { store in
     try store.sql("UPDATE docsync_kept SET reason = 'why' WHERE reason = 'uniqueValueTaken'")
     return [found(.keptRowDamaged, "docsync_kept"), found(.keptRowInconsistent, "folder")]
   },
@@ -320,7 +320,7 @@ private let directoryDamage: [StoreDamage] = [
       .file(content), at: DirectoryLayout.path(of: ApplicationName(root: root)))
     return [found(.bindingMissing, own), found(.rootMissing, own)]
   },
-  StoreDamage("a generation that was begun anew") { store in
+  StoreDamage("a generation that was begun again") { store in
     let layout = store.original.binding.layout.document
     let name = GenerationName(ordinal: 2, key: IntegrityKey(bits: Bits128(high: 4, low: 4)))
     let root = try #require(

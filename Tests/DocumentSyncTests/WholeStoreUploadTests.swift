@@ -105,7 +105,7 @@ struct WholeStoreUploadTests {
     let error = try #require(await syncError { try await fleet[0].uploadWholeStore() })
     #expect(error.code == .storeDamaged)
     #expect(error.path == fleet.scratch.store("0"))
-    #expect(error.message.contains("nobody could join from it"))
+    #expect(error.message.contains("no device could join from it"))
     #expect(error.remedy.contains("docsync verify"))
     #expect(wholeStores(fleet) == before)
     #expect(try fleet.scratch.names().filter { $0.contains("docsync-tmp") } == [])
@@ -143,7 +143,7 @@ struct WholeStoreUploadTests {
   }
 
   /// They are there on every device, and are the application's.
-  @Test func rowsThatBreakConditionsOfTheirTableHinderNobodyFromJoining() async throws {
+  @Test func devicesJoinThoughRowsBreakConditionsOfTheirTable() async throws {
     let (scratch, world, memory) = (try Scratch(), World(seed: 6), MemoryDirectory(seed: 6))
     let path = scratch.store("a")
     let queue = try DatabaseQueue(path: path)

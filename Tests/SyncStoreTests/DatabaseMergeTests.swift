@@ -148,7 +148,7 @@ import Testing
     try converge(devices, "SELECT color FROM tag WHERE name = 'red'", [isLocal ? "theirs" : "ours"])
   }
 
-  @Test func keysThatClashAreGivenAnewAndReferencesFollow() throws {
+  @Test func keysThatClashAreReplacedAndReferencesFollow() throws {
     let (devices, merged) = try join(
       Self.shop,
       document: """

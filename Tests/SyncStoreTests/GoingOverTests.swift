@@ -103,7 +103,7 @@ import Testing
     let binding = loser.store.binding
     #expect(binding.generation == winner.store.binding.generation)
     #expect(binding.client != before.client && binding.ancestor == before.client)
-    #expect(try loser.store.unannouncedIncarnations().map(\.reason) == [.begunAnew])
+    #expect(try loser.store.unannouncedIncarnations().map(\.reason) == [.begunAgain])
     #expect(try loser.store.status().head == 0)
     try converge(
       [winner, loser],
@@ -200,7 +200,7 @@ import Testing
     var binding = winner.store.binding
     binding.generation = .random()
     binding.client = .random()
-    try winner.store.beginAnew(as: binding, forgetting: [])
+    try winner.store.beginAgain(as: binding, forgetting: [])
     let result = try goOver(loser, to: winner)
     #expect(result.merged?.refusedRows == 3)
     try converge(

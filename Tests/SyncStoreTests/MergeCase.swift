@@ -11,7 +11,7 @@ struct MergeCase: Sendable {
   var name: String
   /// One sentence: which rule decides.
   var why: String
-  /// The file that it is in.
+  /// The JSON file with the case.
   var file = ""
   /// The SQL that makes the database before it is put under sync.
   var schema: [String]

@@ -156,7 +156,7 @@ final class MergeCaseRun {
     warnings.formUnion(report.warnings.map(\.code.rawValue))
   }
 
-  /// Everybody receives from everybody until nothing is new.
+  /// Each device receives from all others until nothing is new.
   private func exchangeAll() throws {
     for _ in 0..<6 {
       var isDone = true
@@ -175,7 +175,7 @@ final class MergeCaseRun {
 
   // MARK: - Orders
 
-  /// Everybody seals, and then receives what is new, change set by change
+  /// Each device seals, and then receives what is new, change set by change
   /// set, in the order of this run. What one device receives has no influence
   /// on what another does, so that each goes through its own orders at once.
   private func deliverInOrder() throws -> Int {

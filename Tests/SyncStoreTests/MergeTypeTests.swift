@@ -213,7 +213,7 @@ import Testing
     #expect(try devices.allSatisfy { try $0.sealsNothing() })
   }
 
-  @Test func whatOthersWriteAnewCountsOnceInEveryOrder() throws {
+  @Test func whatOthersRewriteCountsOnceInEveryOrder() throws {
     let devices = try counters(4)
     try devices[0].run("UPDATE article SET stock = stock + 1 WHERE id = 1")
     _ = try devices[0].store.seal()
@@ -224,11 +224,11 @@ import Testing
       try ChangeSetCodec.decode(devices[0].store.sealedBytes($0.number))
     }
     // One has found only the first of them, the other both.
-    #expect(try devices[1].store.writeAnew(Array(sets.prefix(1))) == 1)
-    #expect(try devices[2].store.writeAnew(sets) == 2)
+    #expect(try devices[1].store.rewrite(Array(sets.prefix(1))) == 1)
+    #expect(try devices[2].store.rewrite(sets) == 2)
     try devices[3].receive(from: devices[2])
     try devices[3].receive(from: devices[1])
-    #expect(try devices[3].store.writeAnew(sets) == 0)
+    #expect(try devices[3].store.rewrite(sets) == 0)
     #expect(
       try devices[3].rows("SELECT stock FROM article WHERE id = 1") == ["13"])
     try converge(devices, "SELECT stock FROM article WHERE id = 1", ["13"])
@@ -241,8 +241,8 @@ import Testing
     try devices[1].receive(from: devices[0])
     try devices[1].run("UPDATE article SET stock = stock + 2 WHERE id = 7")
     let additions = try devices[1].outgoing().map(\.changeSet)
-    #expect(try devices[2].store.writeAnew(additions) == 1)
-    #expect(try devices[2].store.writeAnew(additions) == 0)
+    #expect(try devices[2].store.rewrite(additions) == 1)
+    #expect(try devices[2].store.rewrite(additions) == 0)
     try devices[3].receive(from: devices[2])
     #expect(try devices[3].rows("SELECT stock FROM article WHERE id = 7") == [])
     try devices[3].receive(from: devices[0])
@@ -256,7 +256,7 @@ import Testing
     try converge(devices, "SELECT stock FROM article WHERE id = 7", ["5"])
   }
 
-  @Test func aCounterThatIsSetAnewForgetsWhatWasAddedBefore() throws {
+  @Test func aCounterThatIsSetAgainForgetsWhatWasAddedBefore() throws {
     let devices = try counters(2)
     try devices[0].run("UPDATE article SET stock = 5 WHERE id = 2")
     try converge(devices, "SELECT stock FROM article WHERE id = 2", ["5"])
@@ -298,7 +298,7 @@ import Testing
     }
   }
 
-  @Test func aCounterInARowThatIsInsertedBeginsAnew() throws {
+  @Test func aCounterInARowThatIsInsertedBeginsAgain() throws {
     let devices = try counters(2)
     try devices[0].run("INSERT INTO article VALUES (7, 'c', 3)")
     try converge(devices)

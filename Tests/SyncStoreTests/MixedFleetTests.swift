@@ -66,7 +66,7 @@ import Testing
     try converge(devices, "SELECT t.n, c FROM t, u ORDER BY t.id", ["6|u", "6|u"])
   }
 
-  @Test func aRowThatWasDeletedAndMadeAnewHasNothingOfWhatWasThere() throws {
+  @Test func aRowThatWasDeletedAndMadeAgainHasNothingOfWhatWasThere() throws {
     for order in [[0, 1], [1, 0]] {
       let scratch = try Scratch()
       let devices = try scratch.devices(3, Self.schema)

@@ -230,7 +230,7 @@ import Testing
     }
     var binding = changed.store.binding
     binding.client = .random()
-    try changed.store.beginAnew(as: binding, forgetting: [])
+    try changed.store.beginAgain(as: binding, forgetting: [])
     try changed.store.checkIdentities()
     #expect(
       try changed.store.status().tables.first { $0.name == "restaurant" }?.identity == .primaryKey)

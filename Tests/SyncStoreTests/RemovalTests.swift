@@ -181,7 +181,7 @@ import Testing
     #expect(try devices[0].outgoing().count == 2)
   }
 
-  @Test func aStoreThatBeginsAnewKeepsItsRowsAndForgetsItsChangeSets() throws {
+  @Test func aStoreThatBeginsAgainKeepsItsRowsAndForgetsItsChangeSets() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run("UPDATE a SET n = 'other'")
     try devices[1].run("INSERT INTO a (n) VALUES ('two')")
@@ -197,7 +197,7 @@ import Testing
     binding.client = client
     binding.generation = .random()
     binding.generationOrdinal = 2
-    try store.beginAnew(as: binding, forgetting: ["gone"])
+    try store.beginAgain(as: binding, forgetting: ["gone"])
     #expect(store.binding == binding)
     #expect(try store.digest().visible == digest)
     #expect(try store.sealedChangeSets().isEmpty)

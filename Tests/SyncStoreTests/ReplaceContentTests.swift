@@ -275,7 +275,7 @@ import Testing
     #expect(try devices[1].store.sealedChangeSets() == [])
     #expect(try devices[1].store.digest() == devices[0].store.digest())
     #expect(try other.record("marker") == [1])
-    #expect(try other.writeReturningAnew() == 1)
+    #expect(try other.rewriteReturning() == 1)
     #expect(try devices[1].store.returning() == [])
     try other.close()
   }
@@ -325,7 +325,7 @@ import Testing
     "UPDATE docsync_client SET number = 1, hash = NULL",
     "UPDATE docsync_client SET number = 'many'",
     "UPDATE docsync_client SET hash = 'a text'",
-    "UPDATE docsync_column SET refers = 'nobody'",
+    "UPDATE docsync_column SET refers = 'no table'",
     "UPDATE docsync_table SET origin = 'here'",
     "UPDATE docsync_meta SET value = 'a text' WHERE key = 'configuration'",
     "UPDATE docsync_range SET least = 'least'",

@@ -180,7 +180,7 @@ import Testing
     try converge(devices, "SELECT * FROM t ORDER BY id", ["1|a|1", "2|c|1"])
   }
 
-  @Test func aTableThatIsMadeAnewIsCapturedAgain() throws {
+  @Test func aTableThatIsMadeAgainIsCapturedAgain() throws {
     let devices = try scratch.devices(2, Self.schema)
     try devices[0].run("UPDATE t SET a = 'x' WHERE id = 1")
     // The procedure of <https://www.sqlite.org/lang_altertable.html>.

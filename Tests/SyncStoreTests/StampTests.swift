@@ -45,7 +45,7 @@ import Testing
 
   /// Of equal times that of the greater client wins; the greatest one here only
   /// repeats what another has said.
-  @Test func whatIsWrittenAnewForAnotherLosesAsItDidBefore() throws {
+  @Test func aRewrittenChangeSetOfAnotherLosesAsItDidBefore() throws {
     let clients = (0..<3).map { _ in ClientIdentifier.random() }.sorted()
     let devices = try scratch.devices(3, Self.schema, clients: clients)
     for (index, text) in ["loses", "wins"].enumerated() {
@@ -55,11 +55,11 @@ import Testing
     }
     try devices[2].receive(from: devices[1])
     let lost = try devices[0].outgoing().map(\.changeSet)
-    try devices[2].store.writeAnew(lost)
+    try devices[2].store.rewrite(lost)
     let rows = ["x|wins|0", "y|wins|wins"]
     #expect(try devices[2].rows("SELECT * FROM t ORDER BY k") == rows)
     // Everything of it is here already.
-    #expect(try devices[2].store.writeAnew(lost) == 0)
+    #expect(try devices[2].store.rewrite(lost) == 0)
     try converge(devices, "SELECT * FROM t ORDER BY k", rows)
   }
 

@@ -307,7 +307,7 @@ struct DocumentSteps {
           + "that describes the generation is lost, “docsync sync --thorough” writes it again."
         : "Wait until the shared directory has arrived completely, then sync again. If the document "
           + "is lost, take the store out of sync with “docsync leave --abandon”, then begin it "
-          + "anew with “docsync init”, or, if another device has, join with “docsync join --merge”.",
+          + "again with “docsync init”, or, if another device has, join with “docsync join --merge”.",
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 
@@ -318,7 +318,7 @@ struct DocumentSteps {
     return context.error(
       .documentDeleted, path: files.directory.location,
       "The document “\(identifier)” was deleted\(who)\(when).",
-      remedy: "The store on this device is as it was; create the document anew to share it again.",
+      remedy: "The store on this device is as it was; create the document again to share it.",
       detail: "by \(deletion.client)")
   }
 

@@ -71,7 +71,7 @@ struct LeftBehind: StoreSteps {
   func note(_ incarnations: [Incarnation]) throws {
     // Another state of a store that was copied goes on by itself.
     let clients = incarnations.filter {
-      $0.reason != .begunAnew && ($0.reason != .copied || $0.isAncestorGone)
+      $0.reason != .begunAgain && ($0.reason != .copied || $0.isAncestorGone)
     }.map(\.ancestor)
     var ancestors = try records.ancestors()
     let before = ancestors
@@ -179,11 +179,11 @@ struct LeftBehind: StoreSteps {
       let window = try reader.next(
         Self.windowCount, bytes: context.environment.fetchWindowBytes)
       guard !window.isEmpty else { break }
-      let count = try store.writeAnew(
+      let count = try store.rewrite(
         window, records: try record(reader.contained),
         checkCancellation: context.checkCancellation)
       context.environment.logger.notice(
-        "\(window.count) change sets were left behind, \(count) of them written anew")
+        "\(window.count) change sets were left behind, \(count) of them rewritten")
       let bytes = files.counts.bytesRead - before
       context.report {
         $0.completedCount = min($0.totalCount, $0.completedCount + window.count)

@@ -257,7 +257,7 @@ struct OwnChangeSets: StoreSteps {
         "The store's own change set \(sealed.number) is damaged in the store.",
         remedy: "Run SQLite's integrity_check on the store, and restore it if that fails.")
     }
-    try files.publishAnew(bytes, at: path(of: sealed), by: client)
+    try files.publishReplacingDamaged(bytes, at: path(of: sealed), by: client)
   }
 
   private func name(of sealed: SealedChangeSet) -> ChangeSetName {

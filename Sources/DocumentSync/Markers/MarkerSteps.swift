@@ -119,7 +119,7 @@ struct MarkerSteps: StoreSteps {
       hash: HashFragment(ContentHash(of: bytes)))
     try records.keep(
       StoreRecords.OwnMarker(name: name.description, bytes: Data(bytes), content: content))
-    try files.publishAnew(bytes, at: layout.path(of: name), by: binding.client)
+    try files.publishReplacingDamaged(bytes, at: layout.path(of: name), by: binding.client)
     if waits.said != statement.awaited {
       waits.said = statement.awaited
       try records.keep(waits)
@@ -133,7 +133,7 @@ struct MarkerSteps: StoreSteps {
     guard let last = try records.ownMarker(), let path = try ownPath(),
       let length = try files.measure(path), length != last.bytes.count
     else { return }
-    try files.publishAnew(Array(last.bytes), at: path, by: binding.client)
+    try files.publishReplacingDamaged(Array(last.bytes), at: path, by: binding.client)
   }
 
   /// The path of this store's last marker.
@@ -196,7 +196,8 @@ struct MarkerSteps: StoreSteps {
 
   private func republish(_ last: StoreRecords.OwnMarker, unlessIn own: [MarkerName]) throws {
     guard let name = MarkerName(last.name), !own.contains(name) else { return }
-    try files.publishAnew(Array(last.bytes), at: layout.path(of: name), by: binding.client)
+    try files.publishReplacingDamaged(
+      Array(last.bytes), at: layout.path(of: name), by: binding.client)
   }
 
   private func removeOld(_ own: [MarkerName], before revision: UInt64) throws {

@@ -60,7 +60,7 @@ struct CommandSteps: StoreSteps {
       let entry = try command.sealed ?? seal(command)
       let bytes = try store.commandBytes(entry.number)
       let path = layout.path(of: name(entry), by: binding.client)
-      try files.publishAnew(bytes, at: path, by: binding.client)
+      try files.publishReplacingDamaged(bytes, at: path, by: binding.client)
       guard !command.isPublished else {
         report.restoredFiles.append(path.description)
         continue

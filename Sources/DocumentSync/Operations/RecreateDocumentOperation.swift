@@ -27,12 +27,12 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   public override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try descriptions.check(verb)
-      return try begin(described: descriptions, files) { try beginAnew(files) }
+      return try begin(described: descriptions, files) { try beginAgain(files) }
     }
   }
 
   /// Binds the store to the next generation.
-  private func beginAnew(_ files: SharedFiles) throws {
+  private func beginAgain(_ files: SharedFiles) throws {
     var binding = store.binding
     let (applications, documents) = (ApplicationSteps(files), DocumentSteps(files))
     // Only a tombstone allows this.
@@ -55,6 +55,6 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
       client, as: binding.clientDescription, ancestor: binding.ancestor,
       userInfo: descriptions.clientInfo, document: binding.document)
     try checkCancellation()
-    try store.beginAnew(as: binding, forgetting: StoreRecords.ofOneLife)
+    try store.beginAgain(as: binding, forgetting: StoreRecords.ofOneLife)
   }
 }

@@ -15,7 +15,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     super.init(
-      "begin the document anew", store: store, directory: directory, turns: turns,
+      "begin the document again", store: store, directory: directory, turns: turns,
       environment: environment)
   }
 
@@ -64,7 +64,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
       binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
       document: binding.document)
     try FormerLives(files: files, store: store).noteLeaving()
-    try store.beginAnew(
+    try store.beginAgain(
       as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true)
   }
 }

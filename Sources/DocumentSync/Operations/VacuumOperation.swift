@@ -14,7 +14,7 @@ public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked 
     environment: SyncEnvironment = SyncEnvironment()
   ) {
     super.init(
-      "clear away what nobody needs", store: store, directory: directory, turns: turns,
+      "remove files that no device needs", store: store, directory: directory, turns: turns,
       environment: environment)
   }
 

@@ -18,7 +18,7 @@ struct RemakeSteps: StoreSteps {
     let remade = try store.remadeTables()
     guard !remade.isEmpty else { return }
     context.environment.logger.notice(
-      "made anew in \(store.path): \(remade.map(\.name).joined(separator: ", "))")
+      "recreated tables in \(store.path): \(remade.map(\.name).joined(separator: ", "))")
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
     do {

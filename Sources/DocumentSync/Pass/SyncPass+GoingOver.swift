@@ -22,7 +22,7 @@ extension SyncPass {
         try FormerLives(files: files, store: store).noteLeaving()
         let rebootstrap = try goOver(to: generation)
         // If its rows were merged, it is a new client already.
-        if rebootstrap.merged == nil { try store.beginIncarnation(.begunAnew) }
+        if rebootstrap.merged == nil { try store.beginIncarnation(.begunAgain) }
         return rebootstrap
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
@@ -36,7 +36,7 @@ extension SyncPass {
         try files.roots().contains(found.file.root)
       else { throw error }
       return try RebootstrapStep(files: files, store: store).run(
-        .begunAnew, into: found.file, isStranger: true)
+        .begunAgain, into: found.file, isStranger: true)
     }
   }
 
@@ -75,11 +75,11 @@ extension SyncPass {
     let returning = try store.returning()
     guard !returning.isEmpty else { return }
     if returning.contains(where: { $0.client == store.binding.client }) {
-      try store.beginIncarnation(.begunAnew)
+      try store.beginIncarnation(.begunAgain)
     }
     context.begin(
       .applying, count: returning.count, bytes: returning.reduce(0) { $0 + $1.bytes.count })
-    _ = try store.writeReturningAnew(checkCancellation: context.checkCancellation)
+    _ = try store.rewriteReturning(checkCancellation: context.checkCancellation)
     context.endPhase()
   }
 }

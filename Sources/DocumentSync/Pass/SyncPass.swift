@@ -242,7 +242,7 @@ struct SyncPass: StoreSteps {
     // New markers are read for it, so only from time to time.
     let thresholds = context.environment.thresholds
     if try clearsAway || Housekeeping.isDue(store, thresholds)
-      || (isOwnTurn && housekeeping.nobodyCanJoin())
+      || (isOwnTurn && housekeeping.isJoinImpossible())
     {
       report.housekeeping = try housekeeping.run(isThorough: clearsAway, &report.warnings)
     }

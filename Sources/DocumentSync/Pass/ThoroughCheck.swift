@@ -92,7 +92,7 @@ struct ThoroughCheck: StoreSteps {
     _ path: RelativePath, _ type: Envelope.FileType, by value: some Encodable
   ) throws {
     context.environment.logger.notice("writing \(path) again")
-    try files.publishAnew(
+    try files.publishReplacingDamaged(
       try Envelope.encodeJSON(value, type: type), at: path, by: binding.client)
   }
 

@@ -11,7 +11,7 @@ struct StoreRecords {
     var name: String
     /// Its file.
     var bytes: Data
-    /// Its content.
+    /// What its bytes decode to.
     var content: RecentSyncFile
   }
 

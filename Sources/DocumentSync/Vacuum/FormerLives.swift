@@ -169,7 +169,7 @@ struct FormerLives: StoreSteps {
     ]
   }
 
-  private static let reason = "everybody has gone over to the generation that took its place"
+  private static let reason = "all members have moved to the generation that took its place"
 
   /// Removes the folders that are empty by now, and forgets the generation if
   /// nothing of this client is left in it.

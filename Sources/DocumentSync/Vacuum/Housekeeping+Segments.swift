@@ -157,7 +157,7 @@ extension Housekeeping {
     let made = RecentSyncFile.Segment(
       client: client, first: range.lowerBound, last: range.upperBound,
       hash: ContentHash(of: bytes))
-    try files.publishAnew(bytes, at: path(of: made), by: client)
+    try files.publishReplacingDamaged(bytes, at: path(of: made), by: client)
     return made
   }
 

@@ -54,7 +54,7 @@ extension Housekeeping {
   /// Two members that do not know of each other each vacuum what a whole store
   /// of their own contains. A member that has vacuumed nothing leaves it to
   /// them, and reads no markers.
-  func nobodyCanJoin() throws -> Bool {
+  func isJoinImpossible() throws -> Bool {
     let kept = try records.kept()
     guard try kept.changeSets > 1 || kept.commands > 1 || !records.retiredKept().isEmpty else {
       return false

@@ -7,7 +7,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   public enum Status: String, Hashable, Sendable, Codable, CaseIterable {
     /// It has registered and never synchronized, as far as can be seen.
     case neverSynced
-    /// It is a member.
+    /// It has synchronized, and the other devices wait for it.
     case member
     /// It was retired: the other devices do not wait for it.
     case retired
@@ -17,7 +17,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     case left
   }
 
-  /// The client.
+  /// The identifier that the client drew when it registered.
   public var client: ClientIdentifier
   /// What its user calls the device; empty if it has not arrived.
   public var description: String

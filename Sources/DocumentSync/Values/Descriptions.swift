@@ -36,7 +36,7 @@ public struct ApplicationRegistration: Hashable, Sendable, Codable {
   public var root: RootIdentifier
   /// The application's identifier.
   public var application: String
-  /// The client.
+  /// The client that was registered.
   public var client: ClientIdentifier
   /// Whether this call created the application.
   public var created: Bool

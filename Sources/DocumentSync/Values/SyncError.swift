@@ -19,7 +19,7 @@ public struct SyncError: Error, Sendable {
 
   /// How a caller should treat a failure.
   public enum Classification: String, Hashable, Sendable, Codable {
-    /// It failed.
+    /// An ordinary failure, neither of the two below.
     case failed
     /// The shared directory, or what the store is bound to in it, is not
     /// there. Nothing was changed; the same call works when it is back.

@@ -16,7 +16,7 @@ extension SyncReport {
       /// The document was reset on another device.
       public static let reset = Reason(rawValue: "reset")
       /// The document was deleted and created again.
-      public static let begunAnew = Reason(rawValue: "begunAnew")
+      public static let begunAgain = Reason(rawValue: "begunAnew")
       /// Two devices created the document at the same moment.
       public static let createdTwice = Reason(rawValue: "createdTwice")
     }

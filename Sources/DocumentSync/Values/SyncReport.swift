@@ -7,7 +7,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public struct ChangeSet: Hashable, Sendable, Codable {
     /// Its author.
     public var client: ClientIdentifier
-    /// Its number.
+    /// Its place among the change sets of its author, from 1 on.
     public var number: UInt64
     /// The hash of its file.
     public var hash: ContentHash

@@ -12,7 +12,7 @@ public enum SyncUserInfoValue: Hashable, Sendable {
   case integer(Int64)
   /// Any other number that is finite.
   case number(Double)
-  /// Text.
+  /// A text of any length.
   case text(String)
   /// Values in order.
   case list([SyncUserInfoValue])

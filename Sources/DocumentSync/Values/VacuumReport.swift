@@ -12,7 +12,7 @@ public struct VacuumReport: Hashable, Sendable, Codable {
       case segments
       /// Snapshots of the document.
       case wholeStores
-      /// Commands.
+      /// Messages from one client to all members.
       case commands
       /// RecentSync markers.
       case markers

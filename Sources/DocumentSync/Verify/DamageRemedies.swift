@@ -121,25 +121,25 @@ struct DamageRemedies {
         mend(&finding, by: Self.anyMember)
       }
     case .tombstone:
-      hinders(
-        nobody: &finding, "Nothing need be done: only who deleted the document, and when, is lost.")
+      setHarmless(
+        &finding, "Nothing need be done: only who deleted the document, and when, is lost.")
     case .description(let client):
       guard isGone(client) else {
         guard finding.kind == .malformed else { return }
         return mend(
           &finding, by: "let its device run “docsync sync --thorough”, which writes it again")
       }
-      hinders(
-        nobody: &finding, "Nothing need be done: its device is gone, and only its name is lost.")
+      setHarmless(
+        &finding, "Nothing need be done: its device is gone, and only its name is lost.")
     case .removal:
       mend(
         &finding,
-        by: "remove the file, and run “docsync remove-client” again, which says anew who was "
+        by: "remove the file, and run “docsync remove-client” again, which records again who was "
           + "removed; only lists of devices go by it")
     case .marker(let client, let key):
       if isFormer(key, &finding) { return }
       guard isGone(client, in: key) else { return }
-      hinders(nobody: &finding, "Nothing need be done: nobody waits for its device any more.")
+      setHarmless(&finding, "Nothing need be done: no device waits for its author any more.")
     case .changes(let client, let numbers, let key):
       if isFormer(key, &finding) { return }
       amend(&finding, of: client, numbers, key, path)
@@ -196,7 +196,7 @@ struct DamageRemedies {
     if isLacking {
       finding.remedy = Self.byReset
     } else if isContained {
-      hinders(nobody: &finding, "Nothing need be done: every device has what was in it.")
+      setHarmless(&finding, "Nothing need be done: every device has what was in it.")
     } else {
       finding.remedy =
         "Run “docsync upload” on a device that has the document, so that others can join without "
@@ -204,7 +204,8 @@ struct DamageRemedies {
     }
   }
 
-  private func hinders(nobody finding: inout VerifyFinding, _ remedy: String) {
+  /// Makes a finding a note: no device needs the file.
+  private func setHarmless(_ finding: inout VerifyFinding, _ remedy: String) {
     finding.severity = .note
     finding.remedy = remedy
   }
@@ -219,10 +220,10 @@ struct DamageRemedies {
     guard let document, document.isDeleted(key) || (document.counting?.key ?? key) != key else {
       return false
     }
-    hinders(
-      nobody: &finding,
-      "Nothing need be done: the document was deleted or begun anew since, and nobody reads the "
-        + "file.")
+    setHarmless(
+      &finding,
+      "Nothing need be done: the document was deleted or begun again since, and no device reads "
+        + "the file.")
     return true
   }
 

@@ -36,7 +36,7 @@ struct DirectoryVerifier {
       if attempt == Self.attempts {
         result.report.leftOut.append(
           "The directory was written to meanwhile: what is found may be on its way. Verify again "
-            + "when nobody synchronizes.")
+            + "when no device synchronizes.")
         return result
       }
       inventory = now

@@ -58,7 +58,7 @@ extension GenerationVerifier {
     }
     guard !isPossible else { return }
     files.note(
-      .nobodyCanJoin, facts.layout.wholeStores,
+      .joinImpossible, facts.layout.wholeStores,
       "No device can join: there is no whole store that is whole and contains what was cleared away.",
       detail: cleared.isEmpty
         ? nil

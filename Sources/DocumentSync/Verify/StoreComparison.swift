@@ -127,7 +127,8 @@ struct StoreComparison {
         "The store's generation of the document is not in the shared directory.", folder)
     }
     guard document.counting?.key == binding.generation else {
-      return missing("The document was begun anew, and this store was not.", folder)
+      return missing(
+        "The document was begun again, and this store belongs to the earlier one.", folder)
     }
     return nil
   }

@@ -141,7 +141,7 @@ struct WholeStoreSteps {
     guard let fault = examination.faults.first(where: \.isGrave) else { return }
     throw context.error(
       .storeDamaged, path: store.path,
-      "The whole store is not uploaded, since nobody could join from it: \(fault.message)",
+      "The whole store is not uploaded, since no device could join from it: \(fault.message)",
       remedy: "Run “docsync verify” on the store, and do what it says.", detail: fault.detail)
   }
 

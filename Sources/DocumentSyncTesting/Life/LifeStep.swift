@@ -90,7 +90,7 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
       "only device \(device) syncs for \(days) days" + (retires ? ", and retires the others" : "")
     case .reset(let device): "device \(device) resets the document"
     case .leave(let device): "device \(device) leaves"
-    case .reopen(let device): "device \(device) starts anew"
+    case .reopen(let device): "device \(device) starts again"
     case .clock(let device, let milliseconds): "clock of device \(device) by \(milliseconds) ms"
     }
   }
@@ -124,7 +124,7 @@ public struct LifeFeatures: OptionSet, Hashable, Sendable {
 
   /// All kinds.
   public static let all = Self(rawValue: 1 << 9 - 1)
-  /// Their names.
+  /// Each kind by its name on the command line.
   public static let names: [(name: String, feature: Self)] = [
     ("joins", .joins), ("copies", .copies), ("restores", .restores),
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),

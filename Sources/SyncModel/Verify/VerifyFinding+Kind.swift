@@ -95,7 +95,7 @@ extension VerifyFinding {
 
     // Commands.
 
-    /// A command is missing.
+    /// The file of a command that its author has announced is missing.
     case commandMissing
     /// Two files claim the number of one command.
     case commandClaimedTwice
@@ -133,7 +133,7 @@ extension VerifyFinding {
     /// A whole store contains data that belongs to one device alone.
     case wholeStorePrivate
     /// No intact whole store contains the change sets that were removed.
-    case nobodyCanJoin
+    case joinImpossible
 
     // A store.
 

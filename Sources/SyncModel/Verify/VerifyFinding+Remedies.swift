@@ -38,7 +38,7 @@ extension VerifyFinding.Kind {
     case .markerAhead, .markerWithoutFiles, .markerClaimedTwice, .markerDiffers,
       .markerAppliedBeyond, .markerWholeStoreMissing, .markerSegmentMissing, .wholeStoreDamaged,
       .wholeStoreSchema,
-      .wholeStoreVector, .wholeStoreAhead, .wholeStorePrivate, .nobodyCanJoin:
+      .wholeStoreVector, .wholeStoreAhead, .wholeStorePrivate, .joinImpossible:
       markerRemedy
     default: storeRemedy
     }
@@ -149,7 +149,7 @@ extension VerifyFinding.Kind {
     case .markerSegmentMissing:
       "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
         + "store in place of those that it has no more."
-    case .markerWholeStoreMissing, .nobodyCanJoin:
+    case .markerWholeStoreMissing, .joinImpossible:
       "Wait until the shared directory has arrived. If it has, run “docsync upload” on a device that "
         + "has the document."
     case .wholeStorePrivate:
@@ -164,7 +164,7 @@ extension VerifyFinding.Kind {
     switch self {
     case .databaseDamaged, .bookkeepingDamaged, .stampsDamaged, .keptRowDamaged, .rowMissing,
       .rowDeleted, .identityAmbiguous, .shownDiffers, .keptRowInconsistent, .appliedDiffers:
-      "Send what was edited with “docsync sync” if that works, then fetch the document anew with "
+      "Send what was edited with “docsync sync” if that works, then fetch the document again with "
         + "“docsync join --replace”; the file is kept as a backup."
     case .foreignKeysBroken:
       "Look at the rows with “PRAGMA foreign_key_check”. A program has written with foreign keys "
@@ -173,14 +173,14 @@ extension VerifyFinding.Kind {
       "Mend the rows: a program has written with the conditions off."
     case .schemaUnsuitable: "Change the schema so that every table can be synchronized."
     case .bookkeepingNewer: "Update docsync on this device."
-    case .triggersOutOfDate: "Run “docsync sync”, which makes the triggers anew."
+    case .triggersOutOfDate: "Run “docsync sync”, which makes the triggers again."
     case .rowUnknown:
       "A program wrote it while nothing was captured, so that no other device has it: delete the row "
         + "and insert it again."
     case .identityOrphaned: "Nothing need be done, unless rows are missing."
     case .rowWithoutKey: "Give them keys, if other devices are to have them."
     case .outboxDamaged, .recordDamaged:
-      "Restore the file from a backup or join the document anew with “docsync join --replace”, and "
+      "Restore the file from a backup or join the document again with “docsync join --replace”, and "
         + "copy over what was edited here."
     case .inboxDamaged: "Run “docsync sync”: what waits is fetched again from the directory."
     case .journalDamaged:

@@ -68,7 +68,7 @@ struct PlaceRecord: Hashable, Codable {
 
 /// Tells where stores are, and keeps their tokens outside of them.
 public struct StorePlaces: Sendable {
-  /// The machine.
+  /// An identifier of the machine, which a copied store does not bring along.
   public var machine: String
   /// The folder of the tokens' files, which is made when it is needed; `nil`
   /// keeps none.

@@ -66,7 +66,7 @@ extension Replacing {
     }
     let options = store.options
     let began = try LocalStore.begin(
-      ClientRegistry(database), binding, .begunAnew, isAncestorGone: false,
+      ClientRegistry(database), binding, .begunAgain, isAncestorGone: false,
       place: try options.places.map { try $0.place(of: store.path) }, options, database)
     store.setIdentity(began.binding, snapshot.configuration)
     return try store.merge(

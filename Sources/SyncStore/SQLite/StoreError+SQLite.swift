@@ -70,7 +70,7 @@ extension StoreError {
       self.init(
         .damaged, path: path, message: "A table of the store's bookkeeping is missing.",
         remedy: "See what is wrong with “docsync verify”. Restore the file from a backup, or fetch "
-          + "the document anew with “docsync join --replace”, which keeps this file beside it, and "
+          + "the document again with “docsync join --replace”, which keeps this file beside it, and "
           + "copy over what was edited here.", detail: detail)
     default:
       self.init(

@@ -81,7 +81,7 @@ extension StoreError {
       .damaged, path: path,
       message: "The store's bookkeeping is damaged: the table “\(table)” holds what it should not.",
       remedy: "See what is wrong with “docsync verify”. Restore the file from a backup, or fetch "
-        + "the document anew with “docsync join --replace”, which keeps this file beside it, and "
+        + "the document again with “docsync join --replace”, which keeps this file beside it, and "
         + "copy over what was edited here.", detail: detail)
   }
 

@@ -203,7 +203,7 @@ struct SchemaRenewal {
       let name = quoted(table.columns[position].name)
       let statement = try SQLStatement(
         logging(position, table)
-          + "WHERE \(name) COLLATE BINARY IS NOT ?1 OR typeof(\(name)) <> typeof(?1)",
+          + " WHERE \(name) COLLATE BINARY IS NOT ?1 OR typeof(\(name)) <> typeof(?1)",
         on: database)
       statement.bind(absent[position], at: 1)
       try statement.run()
@@ -218,7 +218,7 @@ struct SchemaRenewal {
     for position in columns where !table.columns[position].isIdentity {
       try database.execute(
         sql: logging(position, table)
-          + "WHERE \(quoted(table.columns[position].name)) IS NOT NULL")
+          + " WHERE \(quoted(table.columns[position].name)) IS NOT NULL")
     }
   }
 
@@ -228,7 +228,7 @@ struct SchemaRenewal {
     (op, at, mask, \(table.keyColumns.indices.map { "k\($0)" }.joined(separator: ", "))) \
     SELECT \(CaptureTriggers.Entry.update.rawValue), \(Self.beginning), \
     \(literal(ColumnSet(column).mask)), \(table.keyColumns.map(quoted).joined(separator: ", ")) \
-    FROM \(table.quotedName) 
+    FROM \(table.quotedName)
     """
   }
 }

@@ -238,7 +238,7 @@ extension StoreSession {
 
 /// A table that a program has remade, and whose rows have not been compared yet.
 public struct RemadeTable: Hashable, Sendable {
-  /// Its name.
+  /// The name that the table has now.
   public var name: SQLName
   /// What the store contained before it sealed the edits made since.
   public var vector: VersionVector

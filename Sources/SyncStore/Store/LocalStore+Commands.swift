@@ -58,7 +58,7 @@ extension LocalStore {
     guard let bytes else {
       throw StoreError(
         .missing, path: path, message: "The store no longer keeps its command \(number).",
-        remedy: "It was cleared away after everybody had processed it.")
+        remedy: "It was removed after all members had processed it.")
     }
     return Array(bytes)
   }

@@ -47,13 +47,13 @@ extension LocalStore {
   /// that lost to them before lose again, and newer values stay. Idempotent.
   ///
   /// Returns how many there were.
-  public func writeReturningAnew(
+  public func rewriteReturning(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> Int {
     try write { session in
       let returning = try session.returning()
       guard !returning.isEmpty else { return 0 }
-      try writeAnew(
+      try rewrite(
         returning.map { try ChangeSetCodec.decode($0.bytes) }, isOwn: true, session,
         checkCancellation: checkCancellation)
       try session.forgetReturning()
@@ -75,12 +75,12 @@ extension LocalStore {
   ///
   /// Returns how many were written.
   @discardableResult
-  public func writeAnew(
+  public func rewrite(
     _ changeSets: [SyncChangeSet], records: [String: [UInt8]?] = [:],
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> Int {
     try write { session in
-      let count = try writeAnew(
+      let count = try rewrite(
         changeSets, isOwn: false, session, checkCancellation: checkCancellation)
       try Self.set(records, session.database)
       return count
@@ -88,7 +88,7 @@ extension LocalStore {
   }
 
   @discardableResult
-  private func writeAnew(
+  private func rewrite(
     _ changeSets: [SyncChangeSet], isOwn: Bool, _ session: StoreSession,
     checkCancellation: @escaping () throws -> Void
   ) throws -> Int {

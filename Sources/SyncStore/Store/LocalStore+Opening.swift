@@ -192,7 +192,7 @@ extension LocalStore {
       .damaged, path: path,
       message: "The store's bookkeeping is damaged: the table “docsync_meta” holds what it should "
         + "not.",
-      remedy: "Restore the file from a backup, or fetch the document anew with “docsync join”.")
+      remedy: "Restore the file from a backup, or fetch the document again with “docsync join”.")
   }
 
   // MARK: - Checks

@@ -17,7 +17,7 @@ extension LocalStore {
   ///   - keepsNumbers: Whether what was applied still counts as applied, so that a device that
   ///     comes over from the old generation knows which of its change sets are here. Otherwise all
   ///     clients begin with none.
-  public func beginAnew(
+  public func beginAgain(
     as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false
   ) throws {
     let (configuration, former) = (configuration, self.binding.client)
@@ -62,7 +62,7 @@ extension LocalStore {
   }
 
   /// Throws if the store has tables whose rows other devices may show beside rows to which they do
-  /// not belong: see ``beginAnew(as:forgetting:keepsNumbers:)``.
+  /// not belong: see ``beginAgain(as:forgetting:keepsNumbers:)``.
   public func checkIdentities() throws {
     let found = try read { session in
       session.schema.tables.compactMap { table in table.misidentifiedParent.map { (table.name, $0) }
@@ -76,6 +76,6 @@ extension LocalStore {
         + "document was made by a version that gave its rows numbers of their own: on other devices they "
         + "may belong to other rows of \(quoted(parent)).",
       remedy: "Choose the device whose rows of \(quoted(table)) are right, and begin the document "
-        + "anew there with “docsync reset”.")
+        + "again there with “docsync reset”.")
   }
 }

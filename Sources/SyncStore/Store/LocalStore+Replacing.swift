@@ -20,7 +20,7 @@ extension LocalStore {
   ///     it. It is checked first, and not changed.
   ///   - binding: The store's binding from then on, if that is another generation. The own change
   ///     sets are not applied again then: the result has those that the whole store does not
-  ///     contain, and the store keeps them until ``writeReturningAnew(checkCancellation:)``.
+  ///     contain, and the store keeps them until ``rewriteReturning(checkCancellation:)``.
   ///   - ownBytes: The files of own change sets whose bytes the store has given up, by their
   ///     numbers.
   ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
@@ -101,7 +101,7 @@ extension LocalStore {
         guard ContentHash(of: bytes) == set.hash else {
           throw StoreError(
             .damaged, path: path, message: "Change set \(set.number) of the store is damaged.",
-            remedy: "Restore the file from a backup, or join the document anew.")
+            remedy: "Restore the file from a backup, or join the document again.")
         }
         return bytes
       }

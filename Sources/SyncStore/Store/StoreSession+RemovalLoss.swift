@@ -20,7 +20,7 @@ extension StoreSession {
     return loss
   }
 
-  /// The parked rows.
+  /// The rows that are not shown, for a reason that users are told.
   func parkedRows() throws -> [ParkedRow] {
     let rows = try StoredRow.fetchAll(
       database,

@@ -153,7 +153,7 @@ extension StoreSession {
       } catch let error as CodecError {
         throw DatabaseError(
           resultCode: .SQLITE_CORRUPT,
-          message: "docsync_record: a change set that is to be written anew is damaged: \(error)")
+          message: "docsync_record: a change set to be rewritten is damaged: \(error)")
       }
       return ContentReplacement.OwnChangeSet(
         client: header.client, number: header.number, hash: ContentHash(of: bytes), bytes: bytes)

@@ -69,10 +69,10 @@ final class TableAccess {
   /// The identity that the row with a key has had from the beginning. If that row has another key
   /// by now, it has kept its identity, and no row has this key.
   func originalIdentity(of key: Int64) throws -> RowIdentity {
-    let isNobody = try movedOriginals().contains(key)
+    let hasMoved = try movedOriginals().contains(key)
     return RowIdentity(
       bytes: Bits128(
-        high: isNobody ? ~table.origin : table.origin, low: UInt64(bitPattern: key)
+        high: hasMoved ? ~table.origin : table.origin, low: UInt64(bitPattern: key)
       ).bytes)
   }
 

@@ -8,7 +8,7 @@ public struct ContentReplacement: Hashable, Sendable {
     /// The client as which the store has sealed it: its present client or a
     /// former one.
     public var client: ClientIdentifier
-    /// Its number.
+    /// Its place among the change sets of that client, from 1 on.
     public var number: UInt64
     /// The hash of its file.
     public var hash: ContentHash
@@ -36,7 +36,7 @@ public struct ContentReplacement: Hashable, Sendable {
   /// The own change sets that wait for others on which they depend.
   public var waiting: [WaitingChangeSet] = []
   /// With another binding: the own change sets that have to be written again. The store keeps them
-  /// until ``LocalStore/writeReturningAnew(checkCancellation:)``.
+  /// until ``LocalStore/rewriteReturning(checkCancellation:)``.
   public var pendingOwn: [OwnChangeSet] = []
   /// What became of the store's former rows, if these were merged.
   public var merged: MergedRows?

@@ -13,7 +13,7 @@ public struct Incarnation: Hashable, Sendable, Codable {
     /// The client was retired, or removed.
     case retired
     /// The document was begun again.
-    case begunAnew
+    case begunAgain = "begunAnew"
   }
 
   /// Whether other devices have a change set that the store sealed as its former client.

@@ -33,7 +33,7 @@ public struct StorePlan: Hashable, Sendable {
 public struct LikelyReference: Hashable, Sendable {
   /// The table that has the column.
   public var table: SQLName
-  /// The column.
+  /// The column that is not declared as a reference.
   public var column: SQLName
   /// The table that it seems to refer to.
   public var parent: SQLName
@@ -69,7 +69,7 @@ public struct SchemaHint: Hashable, Sendable {
   public var kind: Kind
   /// The table that has the column.
   public var table: SQLName
-  /// The column.
+  /// The column that the hint is about.
   public var column: SQLName
   /// The table whose greatest key `column` holds.
   public var counted: SQLName?

@@ -53,7 +53,7 @@ public struct ReceivedChangeSet: Sendable {
 public struct WaitingChangeSet: Hashable, Sendable {
   /// Its author.
   public var client: ClientIdentifier
-  /// Its number.
+  /// Its place among the change sets of its author, from 1 on.
   public var number: UInt64
   /// The hash of its file.
   public var hash: ContentHash
@@ -134,7 +134,7 @@ public struct RefusedChangeSet: Hashable, Sendable {
 
   /// Its author.
   public var client: ClientIdentifier
-  /// Its number.
+  /// Its place among the change sets of its author, from 1 on.
   public var number: UInt64
   /// The hash of its file.
   public var hash: ContentHash
@@ -148,7 +148,7 @@ public struct RefusedChangeSet: Hashable, Sendable {
 public struct AppliedChangeSet: Hashable, Sendable {
   /// Its author.
   public var client: ClientIdentifier
-  /// Its number.
+  /// Its place among the change sets of its author, from 1 on.
   public var number: UInt64
   /// The hash of its file.
   public var hash: ContentHash
@@ -188,7 +188,7 @@ public struct StoreDigest: Hashable, Sendable {
   }
 }
 
-/// The status of a store.
+/// What a store has not sent, has received, waits for and synchronizes.
 public struct StoreStatus: Hashable, Sendable {
   /// Edits in the log that are not sealed yet.
   public var unsealedEdits: Int
@@ -217,7 +217,7 @@ public struct StoreStatus: Hashable, Sendable {
 
   /// A synchronized table.
   public struct TableStatus: Hashable, Sendable {
-    /// Its name.
+    /// The name that the table has on this device.
     public var name: SQLName
     /// How its rows are identified.
     public var identity: StoreConfiguration.Identity
@@ -271,9 +271,9 @@ public struct ParkedRow: Hashable, Sendable {
     case rowMissing
   }
 
-  /// Its table.
+  /// The table in which it would be shown.
   public var table: SQLName
-  /// Its identity.
+  /// The bytes that identify the row on every device.
   public var identity: RowIdentity
   /// Why it is parked.
   public var reason: Reason

@@ -131,7 +131,7 @@ struct DemoStory {
   }
 
   private mutating func compare() async throws -> [Demo.Device] {
-    say("Everyone syncs until nobody has anything to do. The directory now:")
+    say("All sync until there is nothing left to send. The directory now:")
     for _ in 0..<5 {
       var isIdle = true
       for device in devices {

@@ -5,7 +5,7 @@ import SyncModel
 
 /// The directory in which something is removed, and the device that removes it.
 struct RemovalOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: String
 
   @Option(

@@ -43,7 +43,7 @@ struct SchemaOptions: ParsableArguments {
       valueName: "TABLE"))
   var noStandIn: [TableName] = []
 
-  /// `TABLE`.
+  /// The value of `--no-stand-in`.
   struct TableName: ExpressibleByArgument, Sendable {
     var name: SQLName
 

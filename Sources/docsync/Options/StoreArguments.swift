@@ -5,7 +5,7 @@ import SyncDirectory
 
 /// A store that is under sync, and the place of its directory.
 struct StoreArguments: ParsableArguments {
-  @Argument(help: "The database file.")
+  @Argument(help: "The database file.", completion: .file())
   var store: String
 
   @OptionGroup var place: MovedDirectory
@@ -23,7 +23,8 @@ struct MovedDirectory: ParsableArguments {
   @Option(
     name: .customLong("directory"),
     help: ArgumentHelp(
-      "Where the shared directory is, if it moved since the last time.", valueName: "DIR"))
+      "Where the shared directory is, if it moved since the last time.", valueName: "DIR"),
+    completion: .directory)
   var path: String?
 
   /// The directory that was named.

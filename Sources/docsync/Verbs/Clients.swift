@@ -8,12 +8,14 @@ struct Clients: Verb {
   static let configuration = CommandConfiguration(
     abstract: "List the devices that share a document, or all of a shared directory.")
 
-  @Argument(help: "The database file, for the devices that share its document.")
+  @Argument(
+    help: "The database file, for the devices that share its document.", completion: .file())
   var store: String?
 
   @Option(
     help: ArgumentHelp(
-      "The shared directory, for all devices; with STORE, where it is now.", valueName: "DIR"))
+      "The shared directory, for all devices; with STORE, where it is now.", valueName: "DIR"),
+    completion: .directory)
   var directory: String?
 
   @OptionGroup var output: OutputOptions

@@ -7,7 +7,7 @@ struct Documents: Verb {
   static let configuration = CommandConfiguration(
     abstract: "List the documents in a shared directory.")
 
-  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: String
 
   @Option(

@@ -17,10 +17,10 @@ struct Init: Verb {
       --exclude '"odd.table"'.
       """)
 
-  @Argument(help: "The database file.")
+  @Argument(help: "The database file.", completion: .file())
   var store: String
 
-  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: String
 
   @Option(

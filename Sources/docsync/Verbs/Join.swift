@@ -17,15 +17,15 @@ struct Join: Verb {
       client. The tables that stay on the device are in the backup alone.
 
       --merge takes the rows of that file along, which must have the document's columns: rows \
-      that the document does not have are sent to everybody, those that it has with the same \
+      that the document does not have are sent to all devices, those that it has with the same \
       values are left alone, and where values differ the document's stand, or with --prefer local \
       those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
       """)
 
-  @Argument(help: "Where the database is to be.")
+  @Argument(help: "Where the database is to be.", completion: .file())
   var store: String
 
-  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: String
 
   @Option(
@@ -131,7 +131,7 @@ extension ReplacedStore {
       + "devices go on waiting for it"
       + (unsentChangeSets > 0 ? ", and had not sent \(unsent)" : "")
       + ". It is whole: synchronize it under its new name, and take it out of sync with “docsync "
-      + "leave” if nobody needs it."
+      + "leave” if you do not need it."
   }
 }
 

@@ -17,7 +17,7 @@ struct Leave: Verb {
 
   @OptionGroup var arguments: StoreArguments
 
-  @Flag(help: "Send nothing and tell nobody: for a directory that is gone for good.")
+  @Flag(help: "Send nothing, and tell no other device: for a directory that is gone for good.")
   var abandon = false
 
   @OptionGroup var confirmation: ConfirmationOptions

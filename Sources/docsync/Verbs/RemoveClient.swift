@@ -6,7 +6,7 @@ import SyncModel
 struct RemoveClient: Verb {
   static let configuration = CommandConfiguration(
     commandName: "remove-client",
-    abstract: "Remove another device from a document: nobody waits for it any more.",
+    abstract: "Remove another device from a document: the others stop waiting for it.",
     discussion: """
       What the device has sent stays. Should it return, it is told, and goes on as a new \
       device; what it had not sent arrives then.

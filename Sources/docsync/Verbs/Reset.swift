@@ -6,7 +6,7 @@ import SyncModel
 /// `docsync reset`
 struct Reset: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Begin the document anew from this database.",
+    abstract: "Start the document again from this database.",
     discussion: """
       For a shared directory that is damaged beyond repair, or a history that is to go. All \
       other devices take over what this database has; what was edited on them and is not in it \
@@ -39,7 +39,7 @@ struct Reset: Verb {
       bar.clear()
       let document = binding.documentIdentifier
       var text =
-        "“\(printable(document))” begins anew, as generation \(binding.generationOrdinal), "
+        "“\(printable(document))” begins again, as generation \(binding.generationOrdinal), "
         + "with what \(arguments.store) has."
       if !members.isEmpty {
         let count = counted(members.count, "device")
@@ -62,7 +62,7 @@ struct Reset: Verb {
     }
     let document = printable(manager.binding.documentIdentifier)
     try await confirmation.ask(
-      "This begins the document “\(document)” anew, from \(arguments.store).",
+      "This starts the document “\(document)” again, from \(arguments.store).",
       try await lines(manager, members), path: manager.directory.location, console)
     return members
   }
@@ -79,7 +79,7 @@ struct Reset: Verb {
       let count = counted(members.count, "device")
       let bytes = byteText((size as? NSNumber)?.intValue ?? 0)
       lines.append(
-        "\(count) will have to download it anew, \(bytes) before compression, and "
+        "\(count) will have to download it again, \(bytes) before compression, and "
           + "\(members.count == 1 ? "brings" : "bring") along what was edited there:")
       lines += members.map { "  " + Self.line($0) }
     }

@@ -114,7 +114,7 @@ struct Status: Verb {
     }
     if !status.incompleteNames.isEmpty {
       lines += [
-        "", "Incomplete, to be fetched anew with “docsync join”:",
+        "", "Incomplete, to be fetched again with “docsync join”:",
         "  " + printable(status.incompleteNames.joined(separator: ", ")),
       ]
     }

@@ -9,7 +9,7 @@ struct Sync: Verb {
     abstract: "Send what was edited here, and apply what was edited elsewhere.",
     discussion: "Of several databases, one that fails does not keep the others from syncing.")
 
-  @Argument(help: "The database files.")
+  @Argument(help: "The database files.", completion: .file())
   var stores: [String]
 
   @OptionGroup var place: MovedDirectory
@@ -210,7 +210,7 @@ struct Sync: Verb {
       case .restored: "the database was restored from a backup"
       case .forked: "another copy of the database has synchronized as this device"
       case .retired: "the others no longer waited for this device"
-      case .begunAnew: "the document was begun anew"
+      case .begunAgain: "the document was begun again"
       }
     return "goes on as a new device (\(incarnation.client.description.prefix(6))): \(why)"
   }
@@ -221,7 +221,7 @@ struct Sync: Verb {
       case .gap: "what it needs has been cleared away"
       case .reset: "the document was reset"
       case .createdTwice: "another device has created the document as well"
-      case .begunAnew: "the document was deleted and created again"
+      case .begunAgain: "the document was deleted and created again"
       default: rebootstrap.reason.rawValue
       }
     var line = "took over the whole database that is in the directory: \(why)"

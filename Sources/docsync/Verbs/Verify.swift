@@ -13,12 +13,13 @@ struct Verify: Verb {
       something is wrong, with 3 if something is only missing yet or worth knowing.
       """)
 
-  @Argument(help: "The database file, to be checked with its directory.")
+  @Argument(help: "The database file, to be checked with its directory.", completion: .file())
   var store: String?
 
   @Option(
     help: ArgumentHelp(
-      "The shared directory, to be checked alone; with STORE, where it is now.", valueName: "DIR"))
+      "The shared directory, to be checked alone; with STORE, where it is now.", valueName: "DIR"),
+    completion: .directory)
   var directory: String?
 
   @OptionGroup var output: OutputOptions

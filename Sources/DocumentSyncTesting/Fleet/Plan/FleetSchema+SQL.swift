@@ -83,7 +83,6 @@ extension FleetTable {
 }
 
 extension KeyCollation {
-  /// The name in SQL.
   var sqlName: String {
     switch self {
     case .binary: "BINARY"

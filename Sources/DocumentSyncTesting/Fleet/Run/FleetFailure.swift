@@ -35,7 +35,7 @@ public struct FleetFailure: Hashable, Sendable, Error {
 
   /// The kind of violation.
   public var kind: Kind
-  /// The details.
+  /// The rows, values or files that differ, as text for people.
   public var details: String
   /// The index of the step after which it was found; `nil` for the end.
   var step: Int?

@@ -50,7 +50,7 @@ final class FleetKill: Sendable {
   }
 }
 
-/// The files of a store.
+/// Copies a database with the journals beside it, and puts the copy back.
 enum StoreFiles {
   private static let suffixes = ["", "-wal", "-journal"]
 
