@@ -67,9 +67,8 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
     }
   }
 
-  /// Enqueues the command, unless the client was removed before, which counts; returns
-  /// whether it was enqueued. A client without a marker may be a member all the same: its markers
-  /// may be on their way.
+  /// Enqueues the command, unless a removal of the client counts already; returns whether it was
+  /// enqueued. A client without a marker may be a member: its markers may be on their way.
   private func retire(lastRevision: UInt64) throws -> Bool {
     let binding = store.binding
     let state = try CommandState.decoded(

@@ -7,14 +7,12 @@ import SyncStore
 /// It synchronizes before, so that it knows the present members, and after. It
 /// takes effect when all other members have synchronized.
 public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unchecked Sendable {
-
   private let selection: RetirementSelection
 
   /// Names the store, the directory and the clients to retire.
   public init(
     _ selection: RetirementSelection, store: LocalStore, directory: any SharedDirectory,
-    turns: SyncTurns,
-    environment: SyncEnvironment = SyncEnvironment()
+    turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
   ) {
     self.selection = selection
     super.init(

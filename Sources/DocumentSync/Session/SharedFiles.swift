@@ -121,9 +121,9 @@ final class SharedFiles: Sendable {
 
   /// Publishes a file whose name holds the hash of `bytes`. If a file of that
   /// name has other bytes, it is damaged and makes way.
-  func publishReplacingDamaged(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier)
-    throws
-  {
+  func publishReplacingDamaged(
+    _ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier
+  ) throws {
     do {
       try publish(bytes, at: path, by: client)
     } catch let error as DirectoryError where error.code == .exists {

@@ -154,14 +154,6 @@ extension Bookkeeping {
   }
 }
 
-extension TableSchema {
-  /// How rows are identified, as far as it must stay the same.
-  var identityDescription: SQLText {
-    let keys = identityPositions.map { quoted(columns[$0].wireName) }
-    return SQLText("\(identity.kind) \(keys.joined(separator: " "))")
-  }
-}
-
 extension ColumnSchema {
   /// The number of the table whose keys the column holds.
   var referredTable: Int? {

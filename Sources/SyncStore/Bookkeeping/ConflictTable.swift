@@ -13,7 +13,6 @@ enum ConflictTable {
     "CREATE INDEX docsync_conflict_open ON docsync_conflict (status) WHERE status = 'open'",
   ]
 
-  /// Stands for the local key, which is no synchronized column, in
-  /// the key of an entry.
+  /// Stands for the local key, which is no synchronized column, in the key of an entry.
   static let localKeyPosition = 1 << 20
 }

@@ -123,25 +123,3 @@ extension StoreSession {
       sql: "SELECT count(*) FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))") ?? 0
   }
 }
-
-extension TableSchema {
-  /// Whether rows can have NULL in their key.
-  var canLoseKeys: Bool {
-    guard !isWithoutRowid, identity != .surrogate else { return false }
-    return identityPositions.contains {
-      !columns[$0].isNotNull && columns[$0].name != rowidAlias
-    }
-  }
-
-  /// The SQL condition that a row has NULL in its key.
-  func isWithoutKey(_ row: String) -> String {
-    keyColumns.map { "\(row).\(quoted($0)) IS NULL" }.joined(separator: " OR ")
-  }
-
-  /// A name of the rowid that no column has; `nil` if there is none.
-  var rowidName: String? {
-    let taken = Set(allColumns.map(\.folded))
-    return rowidAlias.map(quoted)
-      ?? ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
-  }
-}

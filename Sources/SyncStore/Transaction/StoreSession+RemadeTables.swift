@@ -47,32 +47,6 @@ extension StoreSession {
     uncomparedTables = nil
   }
 
-  /// Gives rows that were inserted unseen into a remade table the identities that comparing will
-  /// give them: rows that refer to them are sealed before that.
-  ///
-  /// If rows are older than syncing, their numbers tell which rows are not new.
-  func nameUnseenRows(of id: Int) throws {
-    let table = schema[id]
-    guard table.identity == .surrogate else { return }
-    let access = try access(id)
-    let key = quoted(table.keyColumns[0])
-    let reading = try SQLStatement(
-      "SELECT \(key) FROM \(table.quotedName) "
-        + "WHERE \(key) NOT IN (SELECT key FROM \(table.identityName)) "
-        + "AND \(key) NOT IN (SELECT k0 FROM \(table.logName))", on: database)
-    var keys: [Value] = []
-    while try reading.step() { keys.append(reading.value(at: 0)) }
-    for key in keys {
-      guard let row = try access.row([key]), let number = StoreSession.key(key) else { continue }
-      if table.hasUnstampedRows, try originalKeys().mayContain(number, of: table),
-        try !isGone(try access.originalIdentity(of: number), access)
-      {
-        continue
-      }
-      try access.setIdentity(SchemaRenewal.identity(of: [key] + row.values, in: table), of: number)
-    }
-  }
-
   /// Makes the rows that ``nameUnseenRows(of:)`` has named findable by their identities: they have
   /// no state, and rows that refer to them are looked at before they are sealed.
   func findUnseenRows(of id: Int) throws {
@@ -223,17 +197,6 @@ extension StoreSession {
     return true
   }
 
-  /// Logs all rows of remade tables whose former rows are unknown: as of 1970, so that any captured
-  /// edit takes precedence; but rows with a known deletion as of when the remake was noticed.
-  func logRemadeTables() throws {
-    let remade = try remadeTables()
-    guard !remade.isEmpty else { return }
-    try freeKeysOfHiddenRows(onlyTaken: true)
-    for (table, noticed) in remade {
-      try SchemaArrival(session: self).logRows(of: table.id, noticed: noticed)
-    }
-    try forgetRemadeTables(remade.map(\.table.id))
-  }
 }
 
 /// A table that a program has remade, and whose rows have not been compared yet.
