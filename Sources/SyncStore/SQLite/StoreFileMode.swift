@@ -10,15 +10,15 @@ import Foundation
 
 /// The users who may read and write a store's file. Files beside the store are for the same users,
 /// whatever the umask of the process that makes them, like the companion files that SQLite makes.
-public struct StoreFileMode: Hashable, Sendable {
+package struct StoreFileMode: Hashable, Sendable {
   /// The permissions of owner, group and others, without execution.
-  public let permissions: mode_t
+  package let permissions: mode_t
   /// The group that the group permissions are for.
   private let group: gid_t
 
   /// The mode of the file at a path, following links; `nil` if there is no file or its status
   /// cannot be read.
-  public init?(of path: String) {
+  package init?(of path: String) {
     var information = stat()
     guard stat(path, &information) == 0 else { return nil }
     permissions = information.st_mode & 0o666
@@ -28,7 +28,7 @@ public struct StoreFileMode: Hashable, Sendable {
   /// Opens a file that is to have the mode of a store, and makes it if it does not exist. Returns
   /// -1 and sets `errno` if that fails. If the store does not exist yet, the umask decides, as it
   /// will for the store.
-  public static func open(_ path: String, _ flags: Int32, like store: String) -> Int32 {
+  package static func open(_ path: String, _ flags: Int32, like store: String) -> Int32 {
     let mode = StoreFileMode(of: store)
     #if canImport(Glibc)
       let descriptor = Glibc.open(path, flags | O_CREAT | O_CLOEXEC, mode?.permissions ?? 0o666)

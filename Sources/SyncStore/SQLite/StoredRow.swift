@@ -76,7 +76,7 @@ struct StoredRow {
 
 extension StoreError {
   /// The error of a bookkeeping table that contains invalid data.
-  public init(damagedTable table: String, path: String = "", _ detail: String) {
+  package init(damagedTable table: String, path: String = "", _ detail: String) {
     self.init(
       .damaged, path: path,
       message: "The store's bookkeeping is damaged: the table “\(table)” holds what it should not.",

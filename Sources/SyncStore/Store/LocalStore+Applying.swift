@@ -15,7 +15,7 @@ extension LocalStore {
   ///     that were committed by then stay applied, the others can be applied later.
   ///   - onApplied: Called for each change set after it was merged, which is before its group is
   ///     committed.
-  public func apply(
+  package func apply(
     _ received: [ReceivedChangeSet], checkCancellation: @escaping () throws -> Void = {},
     onApplied: (AppliedChangeSet) -> Void = { _ in }
   ) throws -> ApplyReport {
@@ -173,7 +173,7 @@ extension LocalStore {
   }
 
   /// The change sets of other clients that have been applied.
-  public func appliedVector() throws -> VersionVector {
+  package func appliedVector() throws -> VersionVector {
     try read { session in
       var vector = try session.clients.vector()
       vector[binding.client] = nil
@@ -182,13 +182,13 @@ extension LocalStore {
   }
 
   /// The change sets that have been applied, those of this client included.
-  public func vector() throws -> VersionVector {
+  package func vector() throws -> VersionVector {
     try read { try $0.clients.vector() }
   }
 
   /// The hashes of a client's change sets that were applied or sealed here, by their numbers, from
   /// `first` on. Old ones are missing.
-  public func hashes(
+  package func hashes(
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
     try read { session in
@@ -208,7 +208,7 @@ extension LocalStore {
 
   /// Marks another client's change sets after `entry` as not applied, and forgets those that wait;
   /// `nil` for all. Their changes stay.
-  public func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
+  package func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
     try write { session in
       try session.clients.takeBack(client, to: entry)
       try session.database.execute(
@@ -218,13 +218,13 @@ extension LocalStore {
   }
 
   /// The last change set that this client sealed; `nil` for none.
-  public func head() throws -> VersionVector.Entry? {
+  package func head() throws -> VersionVector.Entry? {
     try read { try $0.ownHead() }
   }
 
   /// Change sets that were received and wait. Own ones are among them after
   /// the store's content was exchanged.
-  public func waiting() throws -> [WaitingChangeSet] {
+  package func waiting() throws -> [WaitingChangeSet] {
     try read { try waiting($0) }
   }
 

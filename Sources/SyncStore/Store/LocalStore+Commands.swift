@@ -11,7 +11,7 @@ extension LocalStore {
   // MARK: Own commands
 
   /// Stores a command to be sent, durably.
-  public func enqueueCommand(_ content: [UInt8]) throws {
+  package func enqueueCommand(_ content: [UInt8]) throws {
     try write { session in
       try session.database.execute(
         sql: "INSERT INTO docsync_command (content) VALUES (?)", arguments: [Data(content)])
@@ -19,7 +19,7 @@ extension LocalStore {
   }
 
   /// The commands of this client that are not cleared away, in order.
-  public func queuedCommands() throws -> [QueuedCommand] {
+  package func queuedCommands() throws -> [QueuedCommand] {
     try read { session in
       try StoredRow.fetchAll(
         session.database,
@@ -37,7 +37,7 @@ extension LocalStore {
 
   /// Gives a command its number and its file, with the command state that
   /// results, in one transaction.
-  public func sealCommand(
+  package func sealCommand(
     _ sequence: Int64, as entry: VersionVector.Entry, bytes: [UInt8], state: [UInt8]
   ) throws {
     try write { session in
@@ -49,7 +49,7 @@ extension LocalStore {
   }
 
   /// The bytes of a sealed command, exactly as they are published.
-  public func commandBytes(_ number: UInt64) throws -> [UInt8] {
+  package func commandBytes(_ number: UInt64) throws -> [UInt8] {
     let bytes = try read { session in
       try Data.fetchOne(
         session.database, sql: "SELECT bytes FROM docsync_command WHERE number = ?",
@@ -65,7 +65,7 @@ extension LocalStore {
 
   /// Records that a sealed command is in the shared directory, with the
   /// command state that results, in one transaction.
-  public func markCommandPublished(_ number: UInt64, state: [UInt8]) throws {
+  package func markCommandPublished(_ number: UInt64, state: [UInt8]) throws {
     try write { session in
       try Bookkeeping.setMeta(CommandTables.stateKey, to: state, session.database)
       try session.database.execute(
@@ -75,7 +75,7 @@ extension LocalStore {
   }
 
   /// Forgets the published commands up to a number.
-  public func forgetCommands(through number: UInt64) throws {
+  package func forgetCommands(through number: UInt64) throws {
     try write { session in
       try session.database.execute(
         sql: "DELETE FROM docsync_command WHERE number <= ? AND published = 1",
@@ -94,7 +94,7 @@ extension LocalStore {
   // MARK: Processing
 
   /// The result of all commands that were processed; `nil` before the first.
-  public func commandState() throws -> [UInt8]? {
+  package func commandState() throws -> [UInt8]? {
     try read { try Bookkeeping.meta(CommandTables.stateKey, $0.database) }
   }
 
@@ -103,7 +103,7 @@ extension LocalStore {
   ///
   /// - Parameter limits: The last wanted change set of each client: those with a greater number
   ///   that wait in the store are removed.
-  public func process(
+  package func process(
     state: [UInt8], events: [CommandEvent] = [], limits: [ClientIdentifier: UInt64] = [:]
   ) throws {
     try write { session in
@@ -132,7 +132,7 @@ extension LocalStore {
   }
 
   /// The commands that the application has not acknowledged, in order.
-  public func pendingEvents() throws -> [CommandEvent] {
+  package func pendingEvents() throws -> [CommandEvent] {
     try read { session in
       try StoredRow.fetchAll(
         session.database,
@@ -150,7 +150,7 @@ extension LocalStore {
   }
 
   /// Removes a command from the queue, durably. Idempotent.
-  public func acknowledgeEvent(of client: ClientIdentifier, number: UInt64) throws {
+  package func acknowledgeEvent(of client: ClientIdentifier, number: UInt64) throws {
     try write { session in
       try session.database.execute(
         sql: "DELETE FROM docsync_event WHERE client = ? AND number = ?",

@@ -10,7 +10,7 @@ extension LocalStore {
   /// The entries of the journal, the newest first.
   ///
   /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
-  public func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
+  package func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
     try read { session in
       let names = ConflictNames(session: session)
       return try session.conflicts.journal.entries(onlyOpen ? "WHERE status = 'open'" : "", [])
@@ -19,32 +19,32 @@ extension LocalStore {
   }
 
   /// One entry; throws `noSuchConflict`.
-  public func conflict(_ number: Int64) throws -> Conflict {
+  package func conflict(_ number: Int64) throws -> Conflict {
     try read { session in
       try ConflictNames(session: session).conflict(entry(number, session))
     }
   }
 
   /// How many questions are open.
-  public func openConflictCount() throws -> Int {
+  package func openConflictCount() throws -> Int {
     try read { try $0.conflicts.journal.openCount }
   }
 
   /// The conflicts that the journal has dropped to stay within its bound.
-  public func droppedConflicts() throws -> DroppedConflicts {
+  package func droppedConflicts() throws -> DroppedConflicts {
     try read { try $0.conflicts.journal.summary().dropped }
   }
 
   // MARK: - Policies
 
   /// The policies of this store.
-  public func policies() throws -> SyncPolicies {
+  package func policies() throws -> SyncPolicies {
     try read { try SyncPolicies.read($0.database) }
   }
 
   /// Changes the policies, durably. Throws `badPolicy`, and changes
   /// nothing, if they name tables or columns that are not synchronized.
-  public func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
+  package func setPolicies(_ change: (inout SyncPolicies) throws -> Void) throws {
     try write { session in
       // The log does not contain the values that earlier edits replaced.
       _ = try seal(session, comparesRemade: false, checkCancellation: {})
@@ -90,7 +90,7 @@ extension LocalStore {
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
   /// nothing changed, if a constraint refuses the edit.
-  public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
+  package func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
     try write { session in
       let entry = try entry(number, session)
       guard entry.status == .open else {
@@ -129,7 +129,7 @@ extension LocalStore {
   /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or was restored, and
   /// `editRefused`, with nothing changed, if a constraint refuses the edit or nothing can be
   /// restored.
-  public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
+  package func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) throws {
     try write { session in
       let entry = try entry(number, session)
       switch entry.status {

@@ -23,7 +23,7 @@ extension LocalStore {
   /// programs write all the time. The rows are as they were then.
   ///
   /// - Parameter binding: The store's binding from then on, with the client that it has been.
-  public func replaceContent(
+  package func replaceContent(
     withSnapshotAt path: String, mergingInto binding: StoreBinding,
     records: [String: [UInt8]?] = [:],
     commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },

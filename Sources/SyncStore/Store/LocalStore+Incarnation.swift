@@ -17,7 +17,7 @@ extension LocalStore {
   /// - Parameter standing: Called with each change set of the present client, in order; all from
   ///   the first that is not common on are rewritten.
   @discardableResult
-  public func beginIncarnation(
+  package func beginIncarnation(
     _ reason: Incarnation.Reason, isAncestorGone: Bool = false,
     standing: (SealedChangeSet) throws -> Incarnation.Standing = { _ in .common }
   ) throws -> Incarnation {
@@ -47,7 +47,7 @@ extension LocalStore {
   /// that lost to them before lose again, and newer values stay. Idempotent.
   ///
   /// Returns how many there were.
-  public func rewriteReturning(
+  package func rewriteReturning(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> Int {
     try write { session in
@@ -75,7 +75,7 @@ extension LocalStore {
   ///
   /// Returns how many were written.
   @discardableResult
-  public func rewrite(
+  package func rewrite(
     _ changeSets: [SyncChangeSet], records: [String: [UInt8]?] = [:],
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> Int {
@@ -184,7 +184,7 @@ extension LocalStore {
   /// The clients that stores of `client` have become on this machine, one after the other, when no
   /// store of it was left. Their changes are this store's own, although the store may be an older
   /// state that does not know them.
-  public func successors(of client: ClientIdentifier) throws -> [ClientIdentifier] {
+  package func successors(of client: ClientIdentifier) throws -> [ClientIdentifier] {
     guard let places = options.places else { return [] }
     var found: [ClientIdentifier] = []
     var open = [client]
@@ -201,12 +201,12 @@ extension LocalStore {
   // MARK: - Announcing
 
   /// The incarnations that were not announced yet, in order.
-  public func unannouncedIncarnations() throws -> [Incarnation] {
+  package func unannouncedIncarnations() throws -> [Incarnation] {
     try read { try Self.incarnations($0.database) }
   }
 
   /// Notes that all incarnations so far were announced.
-  public func noteIncarnationsAnnounced() throws {
+  package func noteIncarnationsAnnounced() throws {
     try write { try Bookkeeping.setMeta("incarnations", to: Array("[]".utf8), $0.database) }
   }
 
@@ -223,7 +223,7 @@ extension LocalStore {
   /// Opening a store calls this; a store that stays open for long needs it before each
   /// synchronization.
   @discardableResult
-  public func checkPlace() throws -> Incarnation? {
+  package func checkPlace() throws -> Incarnation? {
     let before = binding
     let began = try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
@@ -270,7 +270,7 @@ extension LocalStore {
 
   /// Draws a new token, so that an older state of the store can be recognized. Done before
   /// something is published.
-  public func renewToken() throws {
+  package func renewToken() throws {
     guard let places = options.places else { return }
     let client = binding.client
     let place = try places.place(of: path)

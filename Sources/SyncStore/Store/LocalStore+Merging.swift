@@ -24,7 +24,7 @@ extension LocalStore {
   ///   - onProgress: Called with the number of the database's rows that were looked at.
   ///   - catchUp: Applies what was published after the snapshot, so that the
   ///     rows are compared with the document as it is now.
-  public static func adopt(
+  package static func adopt(
     snapshotAt path: String, mergingDatabaseAt other: String,
     prefer: MergePreference = .document, binding: StoreBinding,
     options: StoreOptions = StoreOptions(),

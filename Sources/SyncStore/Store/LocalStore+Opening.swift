@@ -8,13 +8,13 @@ extension LocalStore {
   ///
   /// Throws `missing` or `notADatabase`, and `damaged` if the bookkeeping exists without the table
   /// by which it is known.
-  public static func isUnderSync(at path: String) throws -> Bool {
+  package static func isUnderSync(at path: String) throws -> Bool {
     try inspect(path) { try Bookkeeping.exists(in: $0) }
   }
 
   /// What ``create(at:binding:configuration:options:)`` would do, without writing: the tables with
   /// their identities, and those left out and why. Throws the same errors.
-  public static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
+  package static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
     try inspect(path) { database in
       let schema = try checkedSchema(database, configuration: configuration, path: path)
       let likely = try LikelyReferences(database, schema)
@@ -30,7 +30,7 @@ extension LocalStore {
   ///
   /// Throws and changes nothing if the store is under sync, is not a database, or has a schema that
   /// cannot be synchronized.
-  public static func create(
+  package static func create(
     at path: String, binding: StoreBinding, configuration: StoreConfiguration,
     options: StoreOptions = StoreOptions()
   ) throws -> LocalStore {
@@ -99,7 +99,7 @@ extension LocalStore {
 
   /// Opens a store that is under sync. If the application changed its schema,
   /// the triggers are renewed.
-  public static func open(at path: String, options: StoreOptions = StoreOptions()) throws
+  package static func open(at path: String, options: StoreOptions = StoreOptions()) throws
     -> LocalStore
   {
     let isUnderSync = try inspect(path, busyTimeout: options.busyTimeout) {

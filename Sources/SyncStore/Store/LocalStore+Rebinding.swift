@@ -17,7 +17,7 @@ extension LocalStore {
   ///   - keepsNumbers: Whether what was applied still counts as applied, so that a device that
   ///     comes over from the old generation knows which of its change sets are here. Otherwise all
   ///     clients begin with none.
-  public func beginAgain(
+  package func beginAgain(
     as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false
   ) throws {
     let (configuration, former) = (configuration, self.binding.client)
@@ -63,7 +63,7 @@ extension LocalStore {
 
   /// Throws if the store has tables whose rows other devices may show beside rows to which they do
   /// not belong: see ``beginAgain(as:forgetting:keepsNumbers:)``.
-  public func checkIdentities() throws {
+  package func checkIdentities() throws {
     let found = try read { session in
       session.schema.tables.compactMap { table in table.misidentifiedParent.map { (table.name, $0) }
       }

@@ -4,7 +4,7 @@ import SyncModel
 extension LocalStore {
   /// The tables that a program has remade, and whose rows have to be compared with their former
   /// state before anything is applied.
-  public func remadeTables() throws -> [RemadeTable] {
+  package func remadeTables() throws -> [RemadeTable] {
     try read { session in
       try session.remadeTables().map {
         RemadeTable(name: $0.table.name, vector: try session.vector(beforeRemakeOf: $0.table.id))
@@ -13,7 +13,7 @@ extension LocalStore {
   }
 
   /// Logs all rows of ``remadeTables()`` as of 1970: their former state is unknown.
-  public func logRemadeTables() throws { try write { try $0.logRemadeTables() } }
+  package func logRemadeTables() throws { try write { try $0.logRemadeTables() } }
 
   /// Compares the rows of remade tables with those of another store of the document, and logs the
   /// differences, as edits at the time when the remake was noticed. The next sealing seals them.
@@ -23,7 +23,7 @@ extension LocalStore {
   ///   - base: A store of the document that has applied what that vector contains, and nothing
   ///     else, as far as such a store can be made. Changes of other devices that are not here yet
   ///     take precedence over differences; where `base` has less, that is left as it is.
-  public func compare(
+  package func compare(
     _ tables: [RemadeTable], with base: LocalStore,
     checkCancellation: @escaping () throws -> Void = {}
   ) throws {

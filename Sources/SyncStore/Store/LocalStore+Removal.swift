@@ -4,7 +4,7 @@ import SyncModel
 
 extension LocalStore {
   /// What would be lost if the store were taken out of sync.
-  public func removalLoss() throws -> RemovalLoss { try read { try $0.removalLoss() } }
+  package func removalLoss() throws -> RemovalLoss { try read { try $0.removalLoss() } }
 
   /// Takes the database out of sync, in one transaction: removes the capture
   /// triggers and all bookkeeping, and leaves the rest as it is. Only
@@ -12,7 +12,7 @@ extension LocalStore {
   ///
   /// - Parameter check: Called with what will be lost, in the same transaction. If it throws,
   ///   nothing is changed and the error is passed on.
-  public func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
+  package func removeBookkeeping(_ check: (RemovalLoss) throws -> Void) throws {
     try write { session in
       try check(try session.removalLoss())
       try Bookkeeping.remove(session.database)
@@ -22,7 +22,7 @@ extension LocalStore {
 
   /// Like ``removeBookkeeping(_:)``, but changes nothing and returns `false` if there are rows or
   /// change sets that bookkeeping alone holds.
-  public func removeBookkeeping() throws -> Bool {
+  package func removeBookkeeping() throws -> Bool {
     struct Refusal: Error {}
     do {
       try removeBookkeeping { loss in

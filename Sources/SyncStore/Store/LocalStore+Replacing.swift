@@ -35,7 +35,7 @@ extension LocalStore {
   /// Throws `damaged` if the file is not a sound whole store, `fork` if it has own change sets that
   /// this store does not know, and `changeSetMissing` if the bytes of one that has to be applied
   /// again cannot be found.
-  public func replaceContent(
+  package func replaceContent(
     withSnapshotAt path: String, binding: StoreBinding? = nil,
     ownBytes: [UInt64: [UInt8]] = [:], records: [String: [UInt8]?] = [:],
     commandState: @escaping (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? = { $0 ?? $1 },
@@ -77,20 +77,20 @@ extension LocalStore {
 
   /// The own change sets of a generation that the store has left, in order. They are to be
   /// rewritten.
-  public func returning() throws -> [ContentReplacement.OwnChangeSet] {
+  package func returning() throws -> [ContentReplacement.OwnChangeSet] {
     try read { try $0.returning() }
   }
 
   /// Stores files of change sets of another store of the document. They are to be rewritten after
   /// those that are stored already.
-  public func keepReturning(_ changeSets: [[UInt8]]) throws {
+  package func keepReturning(_ changeSets: [[UInt8]]) throws {
     try write { session in try session.keepReturning(changeSets) }
   }
 
   /// Seals, and returns the files of the change sets that were sealed here and are not published,
   /// in the order in which they can be rewritten: those that the store has brought along itself
   /// (``returning()``), those of former clients, and its own.
-  public func unsentChangeSets(
+  package func unsentChangeSets(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> [[UInt8]] {
     _ = try seal(checkCancellation: checkCancellation)

@@ -11,7 +11,7 @@ extension LocalStore {
   ///   - checkCancellation: Called between batches of rows. If it throws, nothing is sealed and the
   ///     error is passed on.
   ///   - onProgress: Called with the number of entries of the log that were read.
-  public func seal(
+  package func seal(
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> SealReport {
@@ -24,7 +24,7 @@ extension LocalStore {
   }
 
   /// Whether there are edits that ``seal(checkCancellation:onProgress:)`` would seal.
-  public func hasUnsealedEdits() throws -> Bool {
+  package func hasUnsealedEdits() throws -> Bool {
     try read {
       try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
     }
@@ -147,13 +147,13 @@ extension LocalStore {
 
   /// The change sets that this store made as its present client, in order. For those that every
   /// member has, the store may have no more than this.
-  public func sealedChangeSets() throws -> [SealedChangeSet] {
+  package func sealedChangeSets() throws -> [SealedChangeSet] {
     try read { try Self.outbox($0, where: "client = \($0.own)") }
   }
 
   /// Change sets that this store, or the store that it is a copy of, has sealed as another client
   /// and that are not known to be published, in order.
-  public func ancestralChangeSets() throws -> [SealedChangeSet] {
+  package func ancestralChangeSets() throws -> [SealedChangeSet] {
     try read { try Self.outbox($0, where: "client <> \($0.own) AND published = 0") }
   }
 
@@ -186,7 +186,7 @@ extension LocalStore {
   /// The bytes of a sealed change set, exactly as they are published.
   ///
   /// - Parameter client: The client as which it was sealed; `nil` for the store's present one.
-  public func sealedBytes(
+  package func sealedBytes(
     _ number: UInt64, of client: ClientIdentifier? = nil
   ) throws -> [UInt8] {
     try read { session in
@@ -209,7 +209,7 @@ extension LocalStore {
   /// of the document has applied. Those that are not published stay.
   ///
   /// The space is used again; the file does not become smaller.
-  public func forgetSealedBytes(through number: UInt64) throws {
+  package func forgetSealedBytes(through number: UInt64) throws {
     try write { session in
       try session.database.execute(
         sql: "UPDATE docsync_outbox SET bytes = x'' "
@@ -220,7 +220,7 @@ extension LocalStore {
 
   /// Forgets the published change sets below a number altogether: they were
   /// cleared away from the shared directory.
-  public func forgetSealed(below number: UInt64) throws {
+  package func forgetSealed(below number: UInt64) throws {
     try write { session in
       try session.database.execute(
         sql: "DELETE FROM docsync_outbox WHERE number < ? AND published = 1",
@@ -230,7 +230,7 @@ extension LocalStore {
 
   /// Records that a sealed change set is in the shared directory. Idempotent. A change set that was
   /// sealed as another client is removed.
-  public func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {
+  package func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {
     try write { session in
       let author = try client.map(session.clients.number) ?? session.own
       try session.database.execute(

@@ -14,7 +14,7 @@ extension LocalStore {
   ///     is left at `destination`.
   ///   - onProgress: Called with the number of bytes that were written; there are twice as many as
   ///     the copy has.
-  public func snapshot(
+  package func snapshot(
     to destination: String, checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in }
   ) throws -> StoreSnapshot {
@@ -140,7 +140,7 @@ extension LocalStore {
   ///
   /// - Parameter checkCancellation: Called now and then. If it throws, the error is passed on and
   ///   the file cannot be used.
-  public static func adopt(
+  package static func adopt(
     snapshotAt path: String, binding: StoreBinding, options: StoreOptions = StoreOptions(),
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> LocalStore {

@@ -4,7 +4,7 @@ import SyncModel
 
 extension LocalStore {
   /// The state of the store: what waits, what is parked, what was applied.
-  public func status() throws -> StoreStatus {
+  package func status() throws -> StoreStatus {
     let waiting = try waiting()
     return try read { session in
       let database = session.database
@@ -43,7 +43,7 @@ extension LocalStore {
   }
 
   /// The last change sets that were sealed or applied here, newest first.
-  public func history(limit: Int) throws -> [AppliedChangeSet] {
+  package func history(limit: Int) throws -> [AppliedChangeSet] {
     try read { session in
       let rows = try StoredRow.fetchAll(
         session.database,
@@ -61,7 +61,7 @@ extension LocalStore {
 
   /// The length of the files of the change sets beyond a vector, as far as the
   /// history goes back.
-  public func historyByteCount(beyond vector: VersionVector) throws -> Int {
+  package func historyByteCount(beyond vector: VersionVector) throws -> Int {
     try read { session in
       try StoredRow.fetchAll(
         session.database, sql: "SELECT client, number, size FROM docsync_history"
@@ -74,7 +74,7 @@ extension LocalStore {
   }
 
   /// A value that the layer above keeps in the store; `nil` if unset.
-  public func record(_ key: String) throws -> [UInt8]? {
+  package func record(_ key: String) throws -> [UInt8]? {
     try StoreError.mapping(path) {
       // The schema does not matter here.
       try connection.queue.writeWithoutTransaction { database in
@@ -87,7 +87,7 @@ extension LocalStore {
   }
 
   /// Keeps a value for the layer above, durably; `nil` removes it.
-  public func setRecord(_ key: String, to value: [UInt8]?) throws {
+  package func setRecord(_ key: String, to value: [UInt8]?) throws {
     try write { session in try Self.set([key: value], session.database) }
   }
 
@@ -105,7 +105,7 @@ extension LocalStore {
   /// The digest of what the store shows and of the state beneath.
   ///
   /// The first includes edits that are not sealed yet; the second does not.
-  public func digest() throws -> StoreDigest {
+  package func digest() throws -> StoreDigest {
     try read { try StoreDigester(session: $0).run() }
   }
 }

@@ -13,7 +13,7 @@ extension LocalStore {
   /// - Parameters:
   ///   - checkCancellation: Called often; its errors are thrown.
   ///   - onProgress: Told how many steps are done, and how many there are.
-  public static func verify(
+  package static func verify(
     at path: String, options: StoreOptions = StoreOptions(),
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping (Int, Int) -> Void = { _, _ in }

@@ -35,16 +35,16 @@ public final class LocalStore: Sendable {
   }
 
   /// The path of the store.
-  public var path: String { connection.path }
+  package var path: String { connection.path }
 
   /// What the store is bound to.
-  public var binding: StoreBinding { state.withLock { $0.binding } }
+  package var binding: StoreBinding { state.withLock { $0.binding } }
 
   /// What is synchronized.
-  public var configuration: StoreConfiguration { state.withLock { $0.configuration } }
+  package var configuration: StoreConfiguration { state.withLock { $0.configuration } }
 
   /// Replaces the recorded place of the directory, which is a hint.
-  public func setDirectory(_ directory: String) throws {
+  package func setDirectory(_ directory: String) throws {
     var binding = binding
     guard binding.directory != directory else { return }
     binding.directory = directory
@@ -67,7 +67,7 @@ public final class LocalStore: Sendable {
   }
 
   /// Replaces the user's name for this device.
-  public func setClientDescription(_ description: String) throws {
+  package func setClientDescription(_ description: String) throws {
     var binding = binding
     guard binding.clientDescription != description else { return }
     binding.clientDescription = description
@@ -79,12 +79,12 @@ public final class LocalStore: Sendable {
 
   /// Registers a function for the policy `resolve:NAME`, for as long as this
   /// object lives; `nil` removes it.
-  public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
+  package func setResolver(_ name: String, _ resolver: ConflictResolver?) {
     state.withLock { $0.resolvers[name] = resolver }
   }
 
   /// Closes the database. Further calls throw.
-  public func close() throws {
+  package func close() throws {
     try StoreError.mapping(path) { try connection.queue.close() }
   }
 

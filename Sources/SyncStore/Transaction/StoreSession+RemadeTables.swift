@@ -200,9 +200,9 @@ extension StoreSession {
 }
 
 /// A table that a program has remade, and whose rows have not been compared yet.
-public struct RemadeTable: Hashable, Sendable {
+package struct RemadeTable: Hashable, Sendable {
   /// The name that the table has now.
-  public var name: SQLName
+  package var name: SQLName
   /// What the store contained before it sealed the edits made since.
-  public var vector: VersionVector
+  package var vector: VersionVector
 }

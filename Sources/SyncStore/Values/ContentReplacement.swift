@@ -1,22 +1,22 @@
 import SyncModel
 
 /// The outcome of exchanging a store's content.
-public struct ContentReplacement: Hashable, Sendable {
+package struct ContentReplacement: Hashable, Sendable {
   /// A change set of this store that the new content does not contain, and
   /// that belongs to the generation that the store has left.
-  public struct OwnChangeSet: Hashable, Sendable {
+  package struct OwnChangeSet: Hashable, Sendable {
     /// The client as which the store has sealed it: its present client or a
     /// former one.
-    public var client: ClientIdentifier
+    package var client: ClientIdentifier
     /// Its place among the change sets of that client, from 1 on.
-    public var number: UInt64
+    package var number: UInt64
     /// The hash of its file.
-    public var hash: ContentHash
+    package var hash: ContentHash
     /// Its file, as it was sealed.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
 
     /// Creates an own change set from its parts.
-    public init(
+    package init(
       client: ClientIdentifier, number: UInt64, hash: ContentHash, bytes: [UInt8]
     ) {
       self.client = client
@@ -27,30 +27,30 @@ public struct ContentReplacement: Hashable, Sendable {
   }
 
   /// The path of the copy of the store as it was.
-  public var backup: String
+  package var backup: String
   /// The change sets that the new content contained, before own change sets
   /// were applied again.
-  public var vector = VersionVector()
+  package var vector = VersionVector()
   /// The own change sets that were applied again.
-  public var reapplied: [AppliedChangeSet] = []
+  package var reapplied: [AppliedChangeSet] = []
   /// The own change sets that wait for others on which they depend.
-  public var waiting: [WaitingChangeSet] = []
+  package var waiting: [WaitingChangeSet] = []
   /// With another binding: the own change sets that have to be written again. The store keeps them
   /// until ``LocalStore/rewriteReturning(checkCancellation:)``.
-  public var pendingOwn: [OwnChangeSet] = []
+  package var pendingOwn: [OwnChangeSet] = []
   /// What became of the store's former rows, if these were merged.
-  public var merged: MergedRows?
+  package var merged: MergedRows?
   /// Whether the tables took the schema of the whole store.
-  public var changedSchema = false
+  package var changedSchema = false
   /// Rows that the exchange put into tables.
-  public var insertedRows = 0
+  package var insertedRows = 0
   /// Rows that the exchange took out of tables, or replaced by others.
-  public var deletedRows = 0
+  package var deletedRows = 0
   /// Cells and rows in which own change sets contradict the new content.
-  public var conflicts = 0
+  package var conflicts = 0
   /// Warnings for the user.
-  public var warnings: [SyncWarning] = []
+  package var warnings: [SyncWarning] = []
 
   /// Creates a report that has only the path of the copy.
-  public init(backup: String) { self.backup = backup }
+  package init(backup: String) { self.backup = backup }
 }

@@ -1,24 +1,24 @@
 import SyncModel
 
 /// A change set that this store made.
-public struct SealedChangeSet: Hashable, Sendable {
+package struct SealedChangeSet: Hashable, Sendable {
   /// The client as which it was sealed.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// Its number, from 1.
-  public var number: UInt64
+  package var number: UInt64
   /// The hash of its file.
-  public var hash: ContentHash
+  package var hash: ContentHash
   /// The length of its file in bytes.
-  public var byteCount: Int
+  package var byteCount: Int
   /// The number of rows that it changes.
-  public var rowCount: Int
+  package var rowCount: Int
   /// Whether it is known to be in the shared directory.
-  public var isPublished: Bool
+  package var isPublished: Bool
   /// Whether the store still has its bytes.
-  public var isKept: Bool
+  package var isKept: Bool
 
   /// Creates a sealed change set from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, byteCount: Int, rowCount: Int,
     isPublished: Bool, isKept: Bool = true
   ) {
@@ -33,16 +33,16 @@ public struct SealedChangeSet: Hashable, Sendable {
 }
 
 /// A change set that came from the shared directory and passed its checks.
-public struct ReceivedChangeSet: Sendable {
+package struct ReceivedChangeSet: Sendable {
   /// The decoded change set.
-  public var changeSet: SyncChangeSet
+  package var changeSet: SyncChangeSet
   /// The hash of its file.
-  public var hash: ContentHash
+  package var hash: ContentHash
   /// The bytes of its file, kept while it has to wait.
-  public var bytes: [UInt8]
+  package var bytes: [UInt8]
 
   /// Creates a received change set from its parts.
-  public init(changeSet: SyncChangeSet, hash: ContentHash, bytes: [UInt8]) {
+  package init(changeSet: SyncChangeSet, hash: ContentHash, bytes: [UInt8]) {
     self.changeSet = changeSet
     self.hash = hash
     self.bytes = bytes
@@ -73,51 +73,51 @@ public struct WaitingChangeSet: Hashable, Sendable {
 }
 
 /// The result of sealing.
-public struct SealReport: Hashable, Sendable {
+package struct SealReport: Hashable, Sendable {
   /// The change sets made, in order; none if there was nothing to send.
-  public var changeSets: [SealedChangeSet] = []
+  package var changeSets: [SealedChangeSet] = []
   /// Rows that had to be taken out of the tables, since no other device
   /// would show them.
-  public var parkedRows = 0
+  package var parkedRows = 0
   /// Warnings about the edits.
-  public var warnings: [SyncWarning] = []
+  package var warnings: [SyncWarning] = []
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 }
 
 /// The result of applying.
-public struct ApplyReport: Hashable, Sendable {
+package struct ApplyReport: Hashable, Sendable {
   /// The change sets applied, in order.
-  public var applied: [AppliedChangeSet] = []
+  package var applied: [AppliedChangeSet] = []
   /// The change sets that wait, and for what.
-  public var waiting: [WaitingChangeSet] = []
+  package var waiting: [WaitingChangeSet] = []
   /// The change sets that cannot be applied, and why. No part of them was applied, nor any later
   /// change set of their authors.
-  public var refused: [RefusedChangeSet] = []
+  package var refused: [RefusedChangeSet] = []
   /// Rows inserted into tables.
-  public var insertedRows = 0
+  package var insertedRows = 0
   /// Rows whose columns changed.
-  public var updatedRows = 0
+  package var updatedRows = 0
   /// Rows deleted from tables.
-  public var deletedRows = 0
+  package var deletedRows = 0
   /// Cells and rows for which two sides had concurrent changes.
-  public var conflicts = 0
+  package var conflicts = 0
   /// Warnings that people may want to know of.
-  public var warnings: [SyncWarning] = []
+  package var warnings: [SyncWarning] = []
   /// The questions that are new, or have a new side, by their numbers in the
   /// conflict journal.
-  public var questions: [Int64] = []
+  package var questions: [Int64] = []
   /// The number of questions that are open afterwards.
-  public var openConflicts = 0
+  package var openConflicts = 0
   /// Rows that are parked afterwards, not only those that applying parked.
-  public var parkedRows = 0
+  package var parkedRows = 0
   /// Tables, and columns as `table.column`, that the change sets name and this store does not
   /// have: their values are kept until the application makes them.
-  public var unknownNames: Set<SQLName> = []
+  package var unknownNames: Set<SQLName> = []
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 }
 
 /// A change set that cannot be applied.
@@ -287,16 +287,16 @@ public struct ParkedRow: Hashable, Sendable {
 }
 
 /// A consistent copy of a store, ready to be uploaded.
-public struct StoreSnapshot: Hashable, Sendable {
+package struct StoreSnapshot: Hashable, Sendable {
   /// The path of the copy.
-  public var path: String
+  package var path: String
   /// The change sets that it contains, including the store's own.
-  public var vector: VersionVector
+  package var vector: VersionVector
   /// The hash of the schema.
-  public var schema: ContentHash
+  package var schema: ContentHash
 
   /// Creates a snapshot from its parts.
-  public init(path: String, vector: VersionVector, schema: ContentHash) {
+  package init(path: String, vector: VersionVector, schema: ContentHash) {
     self.path = path
     self.vector = vector
     self.schema = schema

@@ -1,6 +1,6 @@
 /// Receives how much of a long call is done, and how much there is, in the units that the call
 /// names. Neither number decreases.
-public typealias WorkProgress = (_ done: Int, _ total: Int) -> Void
+package typealias WorkProgress = (_ done: Int, _ total: Int) -> Void
 
 /// Counts the steps of a long call, and reports them.
 final class WorkCount {

@@ -4,27 +4,27 @@ import GRDB
 import SyncModel
 
 /// The content of a whole store's database, examined without changing it.
-public struct SnapshotExamination: Sendable {
+package struct SnapshotExamination: Sendable {
   /// The damage that was found. If there is any, no device should join from the whole store.
-  public private(set) var damage: [String] = []
+  package private(set) var damage: [String] = []
   /// Content that should not have left its device.
-  public private(set) var privateContent: [String] = []
+  package private(set) var privateContent: [String] = []
   /// Whether some of that is bookkeeping, which a device that adopts the whole store would take
   /// for its own.
-  public private(set) var hasDeviceState = false
+  package private(set) var hasDeviceState = false
   /// Whether a newer version made it; nothing else was examined then.
-  public private(set) var isNewer = false
+  package private(set) var isNewer = false
   /// The hash of its schema; `nil` if it cannot be read.
-  public private(set) var schema: ContentHash?
+  package private(set) var schema: ContentHash?
   /// The change sets that it contains; `nil` if that cannot be read.
-  public private(set) var vector: VersionVector?
+  package private(set) var vector: VersionVector?
   /// The state that commands have led to, as the layer above has written it.
-  public private(set) var commandState: [UInt8]?
+  package private(set) var commandState: [UInt8]?
 
   /// Examines the database at `path`, on a connection that cannot write.
   ///
   /// - Parameter checkCancellation: Called now and then; its errors are thrown.
-  public init(path: String, checkCancellation: @escaping () throws -> Void) throws {
+  package init(path: String, checkCancellation: @escaping () throws -> Void) throws {
     var configuration = Configuration()
     configuration.readonly = true
     configuration.foreignKeysEnabled = false
