@@ -106,7 +106,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
     }
     let check = DirectoryPatience.check
     try check?()
-    guard stuck.count == 0 else { throw noAnswer("an earlier call has not come back") }
+    guard stuck.count == 0 else { throw noAnswer("an earlier call has not returned") }
     let pending = PendingCall<Output>(stuck)
     CallThreads.shared.run { pending.run(body) }
     let allowed = limit + .seconds(bytes / Self.bytesPerSecond)

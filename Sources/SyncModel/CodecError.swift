@@ -65,8 +65,8 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     case .badMagic: "This is not a file of DocumentSync."
     case .unsupportedVersion, .unknownCriticalField:
       "The file was written by a newer version of DocumentSync."
-    case .wrongType: "The file is of another type than its place suggests."
-    case .lengthOverCap: "The file is larger than what is permitted."
+    case .wrongType: "The file has another type than its place suggests."
+    case .lengthOverCap: "The file is larger than permitted."
     default: "The file is damaged."
     }
   }
@@ -77,7 +77,8 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     case .truncated: "Wait until the shared directory has brought the rest of it."
     case .badMagic, .wrongType: "Move the file out of the shared directory."
     case .unsupportedVersion, .unknownCriticalField: "Update DocumentSync on this device."
-    case .lengthOverCap: "Make sure that its author runs a version that keeps to the limits."
+    case .lengthOverCap:
+      "Update DocumentSync on its author's device: its version exceeds the limits."
     default: "Let its author sync again: it puts back its files that are damaged."
     }
   }

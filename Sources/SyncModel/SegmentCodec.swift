@@ -147,7 +147,7 @@ public enum SegmentCodec {
     guard first >= 1, first <= UInt64(Int64.max) - UInt64(greatestCount) else {
       throw CodecError(.malformed, "first number of a segment")
     }
-    guard count >= 1 else { throw CodecError(.malformed, "a segment of nothing") }
+    guard count >= 1 else { throw CodecError(.malformed, "an empty segment") }
     guard count <= greatestCount else {
       throw CodecError(.lengthOverCap, "\(count) change sets; at most \(greatestCount)")
     }

@@ -31,7 +31,7 @@ public final class ZlibStream {
       case .inflate: czlib_raw_inflate_init(stream)
       }
     guard status == Z_OK else {
-      throw CodecError(.badCompression, "zlib could not begin")
+      throw CodecError(.badCompression, "zlib could not start")
     }
   }
 

@@ -173,7 +173,7 @@ import Testing
     for _ in 0..<2 {
       let error = await syncError { try await pair.loser.synchronize() }
       #expect(error?.code == .generationReplaced && error?.classification == .refused)
-      #expect(error?.message.contains("notes.color is only in the database") == true)
+      #expect(error?.message.contains("notes.color exists only in the database") == true)
       #expect(error?.remedy.contains("same version of the application") == true)
     }
     #expect(pair.loser.binding == before)

@@ -23,14 +23,14 @@ struct WholeStoreDownloadTests {
     var sentence: String {
       switch self {
       case .vectorBeyondTheDatabase, .databaseBeyondTheVector:
-        "The whole store contains other change sets than it says."
+        "The change sets in the whole store are not those in its header."
       case .schema: "The schema in the whole store is not the one that it names."
-      case .commands: "The whole store has processed other commands than it says."
+      case .commands: "The commands in the whole store are not those in its header."
       case .brokenPage, .noDatabase, .bookkeepingMissing, .bookkeepingOfOtherTypes:
         "The database in the whole store is damaged."
       case .newerFormat: "The whole store was made by a newer version of DocumentSync."
       case .ofADevice, .editsOfADevice:
-        "The whole store holds what belongs to one device alone."
+        "The whole store contains data that belongs to one device alone."
       }
     }
 

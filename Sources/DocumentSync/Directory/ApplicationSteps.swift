@@ -193,7 +193,7 @@ struct ApplicationSteps {
     guard file.root == root else {
       throw context.error(
         .malformedFile, path: files.userPath(path),
-        "The application's file says that it belongs elsewhere.",
+        "The application's file belongs to another directory.",
         remedy: "Move the file out of the shared directory if it was copied there.",
         detail: "root \(file.root)")
     }

@@ -131,7 +131,7 @@ struct DocumentSteps {
       else {
         throw context.error(
           .malformedFile, path: files.userPath(path),
-          "The document's file says that it belongs elsewhere.",
+          "The document's file belongs to another document.",
           remedy: "Move the file out of the shared directory if it was copied there.")
       }
       let tombstone = listing.tombstone(for: counting.ordinal)

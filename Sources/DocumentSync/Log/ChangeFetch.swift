@@ -119,7 +119,7 @@ final class ChangeFetch {
         let who = others.filter { $0 != header.client }.map(\.description)
         wait(
           client, author.has + 1, .retiring,
-          "its author is being retired, and not all members have told how much of it they have"
+          "its author is being retired, and not all members have published how much of it they have applied"
             + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
       case .settled(let number):
         // The store does not wait for later ones: the client that the author

@@ -110,7 +110,7 @@ struct ChangeFileReader: Sendable {
           return .failure(
             Failure(
               wait: wait(
-                item, .damaged, "its file is damaged or has not arrived completely", path)))
+                item, .damaged, "its file is incomplete or damaged", path)))
         }
         return try received(item, bytes, hash, path, limits)
       }

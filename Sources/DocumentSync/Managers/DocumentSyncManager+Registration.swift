@@ -172,8 +172,8 @@ private struct DocumentRegistration {
       default:
         throw SyncError(
           .documentExists, operation: Self.verb, path: path,
-          message: "The document “\(document)” is in the directory already, and a database of "
-            + "this device's own is in its place; it is as it was.",
+          message: "The document “\(document)” is in the directory already, and this path has "
+            + "a database of its own, which is unchanged.",
           remedy: "Move it away, or have it replaced or merged, which keeps it as a backup.")
       }
     }

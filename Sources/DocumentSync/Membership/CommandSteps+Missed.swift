@@ -37,7 +37,7 @@ extension CommandSteps {
       guard lowest > next else { continue }
       var warning = SyncWarning(
         .commandsMissed,
-        message: "a command was cleared away before this device came back, and does not reach it")
+        message: "this device missed a command, which was cleared away before it returned")
       warning.client = client
       warning.count = Int(clamping: lowest - next)
       missed.warnings.append(warning)

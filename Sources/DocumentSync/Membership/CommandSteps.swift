@@ -248,7 +248,7 @@ struct CommandSteps: StoreSteps {
           problem =
             problem
             ?? failure(
-              .damaged, "its file is damaged or has not arrived completely", path)
+              .damaged, "its file is incomplete or damaged", path)
           continue
         }
         let file = try Envelope.decodeJSON(
@@ -277,7 +277,7 @@ struct CommandSteps: StoreSteps {
           problem =
             problem
             ?? failure(
-              .newerFormat, "it is of a kind that a newer version of DocumentSync knows", path)
+              .newerFormat, "only a newer version of DocumentSync knows its kind", path)
           continue
         }
         found.append((file, hash))

@@ -122,7 +122,7 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
     return SyncError(
       .documentExists, operation: verb, path: error.path,
       message: "The document “\(document)” was begun on another device at the same time, and "
-        + "that one counts; the database here is as it was.",
+        + "that one counts; the database here is unchanged.",
       remedy: "Join it, or choose another identifier.", detail: error.detail, underlying: error)
   }
 

@@ -104,7 +104,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
     guard loss.needsConfirmation, !isConfirmed else { return }
     throw SyncError(
       .confirmationNeeded, operation: verb, path: store.path,
-      message: "Leaving would lose what only the bookkeeping of the store holds: "
+      message: "Leaving would lose data that only the bookkeeping holds: "
         + "\(loss.sentence).",
       remedy: "Look at it first, and confirm that it may go.")
   }
@@ -112,7 +112,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   private var unpublished: SyncError {
     SyncError(
       .unpublishedEdits, operation: verb, path: store.path,
-      message: "The store is edited all the time, so that there is always something to publish.",
+      message: "The database is edited all the time, so there is always something to publish.",
       remedy: "Close the programs that edit it, then try again.")
   }
 }
@@ -130,7 +130,7 @@ extension RemovalLoss {
     }
     for (name, count) in unknownRows.sorted(by: <) {
       parts.append(
-        "\(counted(count, name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row")) of “\(name)”, which is not here"
+        "\(counted(count, name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row")) of “\(name)”, which only other devices have"
       )
     }
     if waitingChangeSets > 0 {

@@ -46,7 +46,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
         report.findings.append(
           VerifyFinding(
             .recordDamaged, table: "docsync_record",
-            "Something that the store remembers of the directory cannot be read.",
+            "The store's records about the directory cannot be read.",
             detail: "\(key): \(reason)"))
       }
       if let binding = store.binding { try compare(store, binding, context, &report) }
@@ -81,9 +81,9 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
     } catch let error as DirectoryError where [.away, .noAnswer].contains(error.code) {
       report.findings.append(
         VerifyFinding(
-          .directoryAway, path: directory.location, "The shared directory is not there.",
+          .directoryAway, path: directory.location, "The shared directory does not exist.",
           detail: "\(error)"))
-      report.leftOut.append("The shared directory was not looked at, since it is not there.")
+      report.leftOut.append("Not checked: the shared directory, since it does not exist.")
     }
   }
 }

@@ -40,7 +40,7 @@ struct ConflictQuestions {
         }
       case .answer(nil): break
       case .failure(let error):
-        warnings.append(Self.warning(conflict, "Who was asked failed: \(error)"))
+        warnings.append(Self.warning(conflict, "The resolver failed: \(error)"))
       case .timeOver: return warnings
       case .cancelled: break
       }

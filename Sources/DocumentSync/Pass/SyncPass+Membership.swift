@@ -112,7 +112,7 @@ extension SyncPass {
         detail: "by \(retirement.author)")
       : context.error(
         .clientRetired, path: store.path,
-        "This device was retired, and not all others have said how much of its edits they have.",
+        "This device was retired, and not all other devices have published how many of its edits they have.",
         remedy: "Sync again later: it then goes on as a new device, with all its edits.",
         detail: "by \(retirement.author): \(retirement.reason.rawValue)")
   }

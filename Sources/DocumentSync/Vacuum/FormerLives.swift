@@ -169,7 +169,7 @@ struct FormerLives: StoreSteps {
     ]
   }
 
-  private static let reason = "all members have moved to the generation that took its place"
+  private static let reason = "all devices have moved to the new generation of the document"
 
   /// Removes the folders that are empty by now, and forgets the generation if
   /// nothing of this client is left in it.
@@ -211,7 +211,7 @@ extension Housekeeping {
       }
       for (files, _) in leftovers.files {
         var kept = files
-        kept.reason = "it has not gone over to the generation that took the place of theirs"
+        kept.reason = "it has not moved to the new generation of the document"
         kept.member = missing
         findings.report.kept.append(kept)
       }

@@ -143,14 +143,14 @@ extension Housekeeping {
         findings.report.kept.append(
           VacuumReport.Files(
             kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
-            reason: "no other whole store that was found whole contains all that it does"))
+            reason: "no other checked copy of the database contains everything in it"))
         continue
       }
       findings.removals.append(
         Removal(
           files: VacuumReport.Files(
             kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
-            reason: "another whole store contains all that it does"),
+            reason: "another checked copy of the database contains everything in it"),
           paths: [layout.path(of: name, by: owner)],
           byteCounts: own.map { [layout.path(of: name, by: owner): $0.byteCount] } ?? [:]))
     }

@@ -256,10 +256,10 @@ extension ForeignName.Reason {
     case .temporary: "Another program has left an unfinished file."
     case .placeholder: "The file is in the cloud and not on this device."
     case .backup: "A program has left a backup."
-    case .hidden: "A hidden file is none of ours."
+    case .hidden: "A hidden file of another program."
     case .system: "An operating system keeps a file here."
-    case .wrongKind: "A link, a folder or a device stands where a file or a folder of ours belongs."
-    case .unknown: "The name is none of ours."
+    case .wrongKind: "A link, a folder or a device is in the place of a docsync file or folder."
+    case .unknown: "Not a docsync file. docsync ignores it."
     }
   }
 }

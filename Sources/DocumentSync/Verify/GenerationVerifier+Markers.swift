@@ -128,7 +128,7 @@ extension GenerationVerifier {
     if found.claims.isEmpty {
       files.note(
         none, marker.path,
-        "The marker announces \(noun)s up to \(head), and none of its client is there.")
+        "The marker announces \(noun)s up to \(head), and its client has none here.")
     } else {
       files.note(
         .markerAhead, marker.path,

@@ -55,8 +55,8 @@ struct StoreComparison {
       .storeRetired, path: layout.recentSyncs.description,
       isRemoved
         ? "This store's device was removed from the document."
-        : "The others do not wait for this store's device any more: it is retired, or another state "
-          + "of the store has taken its place.",
+        : "The other devices do not wait for this device any more: it is retired, or another copy "
+          + "of the store has replaced it.",
       detail: "client \(client)",
       remedy: isRemoved
         ? "Go on as a new device with “docsync sync --rejoin”, or take the store out of sync with "

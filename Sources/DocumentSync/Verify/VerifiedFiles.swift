@@ -52,7 +52,7 @@ final class VerifiedFiles {
       let content = try decode(bytes)
       if let fragment, !fragment.matches(hash) {
         note(
-          .misnamed, path, "The file is whole and is not the one that its name means.",
+          .misnamed, path, "The file is intact, and its content is not the one in its name.",
           detail: "its hash begins with \(hash.nameFragment)")
         return nil
       }
@@ -89,12 +89,12 @@ final class VerifiedFiles {
       switch error.code {
       case .unsupportedVersion, .unknownCriticalField:
         (.newerVersion, "The file was written by a newer version of DocumentSync.")
-      case .badMagic: (.wrongType, "This is no file of DocumentSync.")
+      case .badMagic: (.wrongType, "This is not a file of DocumentSync.")
       case .wrongType:
-        (.wrongType, "The file is of another type than its place says.")
+        (.wrongType, "The file has another type than its place suggests.")
       case .truncated where !isAsWritten: (.truncated, "The file ends too early.")
       case _ where isAsWritten:
-        (.malformed, "The file is whole and says something that its format does not allow.")
+        (.malformed, "The file is intact, and its content breaks the rules of its format.")
       default: (.damaged, "The file is damaged.")
       }
     return VerifyFinding(
@@ -122,10 +122,10 @@ final class VerifiedFiles {
     switch error.code {
     case .away, .noAnswer, .localFile: throw error
     case .tooLarge:
-      note(.malformed, path, "The file is larger than what is permitted.", detail: error.detail)
+      note(.malformed, path, "The file is larger than permitted.", detail: error.detail)
     case .notRegularFile, .notADirectory:
       note(
-        .wrongKind, path, "A link, a folder or a device stands where a file of ours belongs.",
+        .wrongKind, path, "A link, a folder or a device is in the place of a docsync file.",
         detail: "\(error)")
     case .notFound where try !isListed(path): break
     default: note(.unreadable, path, "The file cannot be read.", detail: "\(error)")

@@ -149,7 +149,7 @@ final class ChangeApply {
     let ahead = greatest - session.now
     guard ahead > clockTolerance else { return }
     var warning = SyncWarning(
-      .clockAhead, message: "the clock of a device is far ahead of the one here")
+      .clockAhead, message: "the clock of another device is far ahead of this device's clock")
     warning.client = client
     warning.milliseconds = ahead
     session.conflicts.warn(warning)

@@ -122,7 +122,7 @@ public struct StorePlaces: Sendable {
         atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
     } catch {
       throw StoreError(
-        .missing, path: path, message: "The store's file cannot be looked at.",
+        .missing, path: path, message: "The database file cannot be inspected.",
         remedy: "Check the path and the permissions of its folder.", detail: "\(error)")
     }
     let inode = (attributes[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0
@@ -205,7 +205,7 @@ public struct StorePlaces: Sendable {
   private func failure(_ client: String, _ folder: String, _ error: any Error) -> StoreError {
     StoreError(
       .notWritable, path: file(client, in: folder),
-      message: "The file by which a restored store is told from the present one cannot be used.",
+      message: "The token file, which detects restored copies of the database, cannot be used.",
       remedy: "Check the permissions of that folder and the space on its disk.",
       detail: "\(error)")
   }

@@ -100,7 +100,7 @@ final class DatabaseMerge {
         for (column, value) in zip(reference.columns, new) { values[column] = value }
       case .nowhere:
         try keys.note(.nowhere, of: formerKey, in: table)
-        return try refuse(values, row, table, .reference, "a row that it refers to is not there")
+        return try refuse(values, row, table, .reference, "the row that it refers to is not there")
       case .same: break
       case nil:
         if circular.contains(reference.parent) { open.append(reference) }
@@ -113,7 +113,7 @@ final class DatabaseMerge {
     }
     if try isDeleted(row, values, table) {
       try keys.note(.nowhere, of: formerKey, in: table)
-      return try refuse(values, row, table, .existence, "it was deleted there since")
+      return try refuse(values, row, table, .existence, "it was deleted in the document")
     }
     do {
       let key = try insert(values, row, table)

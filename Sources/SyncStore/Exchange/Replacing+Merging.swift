@@ -31,7 +31,7 @@ extension Replacing {
     guard !shared.isEmpty else { return }
     throw StoreError(
       .schemasDiffer, path: path,
-      message: "What stays on this device would be shared in the other document: "
+      message: "These columns stay on this device, and would be shared in the other document: "
         + shared.sorted().joined(separator: ", ") + ".",
       remedy: "Have this store leave its document, and join the other one from it once what is "
         + "to stay here is elsewhere.")

@@ -206,7 +206,7 @@ extension ConflictRecorder {
     else { return }
     let table = session.schema[row.key.table]
     var warning = SyncWarning(
-      .parked, table: table.name, message: "rows of \(table.name) are kept and not shown")
+      .parked, table: table.name, message: "rows of \(table.name) are hidden")
     warning.reason = reason.rawValue
     warn(warning)
     switch reason {
@@ -263,7 +263,8 @@ extension ConflictRecorder {
     let what = code == .rowMissingForDelete ? "a deletion" : "an edit"
     warn(
       SyncWarning(
-        code, table: name, message: "\(what) came for rows of \(name) that were never seen"))
+        code, table: name,
+        message: "\(what) arrived for rows of \(name) whose insertion is not here"))
   }
 
   /// Warns of columns and of references separately.
@@ -280,8 +281,8 @@ extension ConflictRecorder {
       var warning = SyncWarning(
         code, table: table.name,
         message: isEdit
-          ? "rows of \(table.name) that are deleted here were edited elsewhere"
-          : "rows of \(table.name) were deleted elsewhere while they were edited")
+          ? "deleted rows of \(table.name) were edited on another device and stay deleted"
+          : "rows of \(table.name) were deleted on another device while they were edited here")
       warning.names = positions.map { table.columns[$0].name }.sorted()
       warn(warning)
     }

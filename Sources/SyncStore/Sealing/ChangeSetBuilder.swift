@@ -94,7 +94,7 @@ final class ChangeSetBuilder {
       throw StoreError(
         .editRefused, path: "",
         message:
-          "A row of the table “\(longest?.table.text ?? "")” is too long to be synchronized.",
+          "A row of the table “\(longest?.table.text ?? "")” is too large to be synchronized.",
         remedy: "Shorten its values to less than 60 MB in all, then sync again.",
         detail: "\(error)")
     }

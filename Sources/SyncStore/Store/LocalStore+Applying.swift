@@ -118,7 +118,8 @@ extension LocalStore {
     }
     if !apply.report.unknownNames.isEmpty {
       var warning = SyncWarning(
-        .schemaAhead, message: "another device has tables or columns that are not here yet")
+        .schemaAhead,
+        message: "another device has tables or columns that this device does not have yet")
       warning.names = apply.report.unknownNames.sorted()
       session.conflicts.warn(warning)
     }

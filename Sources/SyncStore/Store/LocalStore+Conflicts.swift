@@ -96,7 +96,7 @@ extension LocalStore {
       guard entry.status == .open else {
         throw StoreError(
           .conflictNotOpen, path: path,
-          message: "Conflict \(number) is no open question: it is \(entry.status.rawValue).",
+          message: "Conflict \(number) is already decided: it is \(entry.status.rawValue).",
           remedy: "Put back what lost with “docsync conflicts … restore \(number)”.")
       }
       switch answer {
@@ -106,11 +106,11 @@ extension LocalStore {
         try refusing(number) {
           guard let column = entry.column else {
             throw LocalEdits.Refusal(
-              message: "The conflict is about a whole row, which no value can answer.")
+              message: "The conflict is about a whole row; a single value cannot decide it.")
           }
           guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
             column < table.columns.count
-          else { throw LocalEdits.Refusal(message: "Its column is not there.") }
+          else { throw LocalEdits.Refusal(message: "Its column does not exist any more.") }
           try LocalEdits(session: session).set([(column, value)], of: entry.row)
         }
         var entry = entry
@@ -145,7 +145,8 @@ extension LocalStore {
       }
       if side == nil, entry.outcome == .other {
         throw refused(
-          number, LocalEdits.Refusal(message: "Neither side stands; say which one to put back."))
+          number,
+          LocalEdits.Refusal(message: "Neither side is shown now: name the side to restore."))
       }
       try put(
         side ?? (entry.outcome == .local ? .remote : .local), of: entry, as: .restored, session)
@@ -167,10 +168,10 @@ extension LocalStore {
     let entries = try register(of: entry, session)
     try refusing(entry.number) {
       guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
-        throw LocalEdits.Refusal(message: "Its table is not there.")
+        throw LocalEdits.Refusal(message: "Its table does not exist any more.")
       }
       guard entries.allSatisfy({ ($0.column ?? 0) < table.columns.count }) else {
-        throw LocalEdits.Refusal(message: "Its column is not there.")
+        throw LocalEdits.Refusal(message: "Its column does not exist any more.")
       }
       let edits = LocalEdits(session: session)
       let cells = entries.map { side == .local ? $0.local : $0.remote }
@@ -184,7 +185,7 @@ extension LocalStore {
         try edits.insert(cells, as: entry.row)
       } else if isShown || status == .restored {
         throw LocalEdits.Refusal(
-          message: "That side is the deletion of the row; delete the row itself.")
+          message: "That side deleted the row: delete the row itself.")
       }
     }
     for var entry in entries {
@@ -224,7 +225,7 @@ extension LocalStore {
   private func refused(_ number: Int64, _ refusal: LocalEdits.Refusal) -> StoreError {
     StoreError(
       .editRefused, path: path,
-      message: "Conflict \(number) cannot be decided like that. \(refusal.message)",
+      message: "Conflict \(number) cannot be decided that way. \(refusal.message)",
       remedy: "Change what is in the way, or choose another value.", detail: refusal.detail)
   }
 }

@@ -98,7 +98,7 @@ extension LocalStore {
           wanted == decision.local
             ? (.local, nil)
             : wanted == decision.remote.value
-              ? (.remote, nil) : (.other, "The function made a value of its own."))
+              ? (.remote, nil) : (.other, "The function chose another value."))
       }
       try edits.set(cells, of: row)
       for (decision, cell) in zip(group, cells) {
@@ -158,7 +158,7 @@ extension LocalStore {
     let isAltered = stored != value && !(stored.isNumber && value.isNumber)
     if isForeign || isAltered {
       throw LocalEdits.Refusal(
-        message: "The function gave a value of the wrong type for \(quoted(column.name)).")
+        message: "The function returned a value of the wrong type for \(quoted(column.name)).")
     }
   }
 

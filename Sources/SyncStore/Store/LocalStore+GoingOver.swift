@@ -56,7 +56,7 @@ extension LocalStore {
         guard attempt < Self.copyAttempts else {
           throw StoreError(
             .busy, path: self.path,
-            message: "Other programs write to the database all the time.",
+            message: "Other programs keep writing to the database.",
             remedy: "Close the programs that use it, then try again.")
         }
         attempt += 1

@@ -190,8 +190,8 @@ extension LocalStore {
   private static func damaged(_ path: String) -> StoreError {
     StoreError(
       .damaged, path: path,
-      message: "The store's bookkeeping is damaged: the table “docsync_meta” holds what it should "
-        + "not.",
+      message:
+        "The store's bookkeeping is damaged: the table “docsync_meta” holds an invalid value.",
       remedy: "Restore the file from a backup, or fetch the document again with “docsync join”.")
   }
 

@@ -197,7 +197,8 @@ extension LocalStore {
       statement.bind(Int64(number), at: 2)
       guard try statement.step() else {
         throw StoreError(
-          .missing, path: path, message: "The store no longer keeps its change set \(number).",
+          .missing, path: path,
+          message: "The database does not keep its change set \(number) any more.",
           remedy: "Ask for one that “docsync log” lists as its own.")
       }
       defer { statement.reset() }

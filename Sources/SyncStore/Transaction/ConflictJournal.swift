@@ -198,7 +198,7 @@ final class ConflictJournal {
       let outcome = Conflict.Outcome(rawValue: try row["outcome"])
     else {
       throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict has an unknown kind of entry")
+        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict has an entry of an unknown kind")
     }
     func cells(_ name: String) throws -> [Entry.Cell]? {
       try (row[name] as Data?).map { try KeptCells.decode(Array($0)) }
@@ -212,7 +212,7 @@ final class ConflictJournal {
     let column: Int? = try row["col"]
     guard column.map({ 0...ConflictTable.localKeyPosition ~= $0 }) ?? true else {
       throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict has a column that there is not")
+        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict names a column that does not exist")
     }
     return Entry(
       number: try row["number"], at: try row["at"], status: status, kind: kind,

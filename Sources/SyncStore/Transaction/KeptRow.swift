@@ -90,7 +90,7 @@ extension StoreSession {
     }
     let cells = try KeptCells.decode(statement.bytes(at: 2))
     guard cells.allSatisfy({ schema[row.table].columns.indices.contains($0.column) }) else {
-      throw StoreError(damagedTable: "docsync_kept", "cells of columns that there are not")
+      throw StoreError(damagedTable: "docsync_kept", "cells of columns that do not exist")
     }
     return KeptRow(
       reason: reason,

@@ -58,7 +58,7 @@ extension StoreSession {
     var warning = SyncWarning(
       .localValueRefused, table: table.name,
       message: "\(columns.joined(separator: ", ")) of \(table.name), which stays on this device, "
-        + "could not be put back into rows that have come back: "
+        + "could not be restored in rows that exist again: "
         + (error.message ?? error.description))
     warning.names = columns
     conflicts.warn(warning)

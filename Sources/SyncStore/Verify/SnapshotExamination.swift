@@ -54,7 +54,7 @@ package struct SnapshotExamination: Sendable {
       return
     }
     guard let format = try Bookkeeping.format(of: database) else {
-      damage.append("docsync_meta does not say which format it has.")
+      damage.append("docsync_meta has no format number.")
       return
     }
     guard format <= Bookkeeping.format else {

@@ -7,7 +7,7 @@ extension StoreVerifier {
   /// Returns whether these can be done.
   func checkBookkeeping() throws -> Bool {
     guard let format = try Bookkeeping.format(of: database) else {
-      note(.bookkeepingDamaged, "docsync_meta", "It does not say which format the store has.")
+      note(.bookkeepingDamaged, "docsync_meta", "The format number is missing.")
       return false
     }
     guard format <= Bookkeeping.format else {
@@ -42,7 +42,7 @@ extension StoreVerifier {
       else {
         note(
           .bookkeepingDamaged, "docsync_meta",
-          "What the store is bound to, or what is synchronized, is missing.")
+          "The name of the document, or the list of synchronized tables, is missing.")
         return
       }
       let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(stored))
@@ -52,7 +52,7 @@ extension StoreVerifier {
         database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_client WHERE client = ?)",
         arguments: [Data(binding.client.bits.bytes)])
       guard isKnown ?? false else {
-        note(.bookkeepingDamaged, "docsync_client", "The store's own client is missing.")
+        note(.bookkeepingDamaged, "docsync_client", "The identifier of this device is missing.")
         return
       }
       do {

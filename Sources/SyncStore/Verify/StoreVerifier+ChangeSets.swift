@@ -15,7 +15,7 @@ extension StoreVerifier {
       let number = UInt64(bitPattern: reading.integer(at: 1))
       let client = session.clients.client(Int32(truncatingIfNeeded: reading.integer(at: 0)))
       guard let hash = ContentHash(bytes: reading.content(at: 2)) else {
-        note(.outboxDamaged, "docsync_outbox", "The hash of change set \(number) is none.")
+        note(.outboxDamaged, "docsync_outbox", "The hash of change set \(number) is invalid.")
         continue
       }
       let bytes = reading.bytes(at: 6)
@@ -48,7 +48,7 @@ extension StoreVerifier {
         .outboxDamaged, "docsync_outbox", "Change set \(sealed.number) \(what).", detail: detail)
     }
     guard ContentHash(of: bytes) == sealed.hash, bytes.count == sealed.byteCount else {
-      return damaged("is not as it was sealed")
+      return damaged("has changed since it was sealed")
     }
     do {
       let changeSet = try ChangeSetCodec.decode(bytes)
@@ -94,7 +94,8 @@ extension StoreVerifier {
       guard let hash = ContentHash(bytes: reading.content(at: 2)),
         ContentHash(of: reading.content(at: 3)) == hash
       else {
-        note(.outboxDamaged, "docsync_command", "Command \(number) is not as it was sealed.")
+        note(
+          .outboxDamaged, "docsync_command", "Command \(number) has changed since it was sealed.")
         continue
       }
       if let last, number != last &+ 1 {
@@ -121,7 +122,7 @@ extension StoreVerifier {
       let bytes = reading.bytes(at: 3)
       func damaged(_ detail: String) {
         note(
-          .inboxDamaged, "docsync_inbox", "A change set that waits is not as it came.",
+          .inboxDamaged, "docsync_inbox", "A waiting change set has changed since it arrived.",
           detail: "number \(number): \(detail)")
       }
       guard let hash = ContentHash(bytes: reading.content(at: 2)), ContentHash(of: bytes) == hash

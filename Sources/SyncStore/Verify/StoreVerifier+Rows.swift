@@ -18,15 +18,15 @@ extension StoreVerifier {
     let edited = try session.tablesWithEdits().map(\.name)
     if !edited.isEmpty {
       leaveOut(
-        "What follows from what is known was not compared with what is shown, since there are edits "
-          + "that are not sealed. Verify again after “docsync sync”.")
+        "Not checked: the rows. Some edits are not sent yet. Run “docsync sync”, then verify again."
+      )
     } else if try isToBeDecidedAgain(session) {
       leaveOut(
-        "What follows from what is known was not compared with what is shown, since the next "
-          + "synchronization decides it again. Verify again after “docsync sync”.")
+        "Not checked: the rows. The next synchronization decides again which are shown. Run “docsync sync”, then "
+          + "verify again.")
     } else if result.report.findings.count > before {
       leaveOut(
-        "What follows from what is known was not compared with what is shown, since the bookkeeping "
+        "Not checked: the rows, since the bookkeeping "
           + "is damaged.")
     } else {
       try guarded("docsync_kept", .keptRowDamaged) { try checkShown(session) }
@@ -65,19 +65,19 @@ extension StoreVerifier {
           detail: "row \(identity.hexadecimal)" + (detail.map { ": \($0)" } ?? ""))
       }
       guard let count = columns[Int(reading.integer(at: 0))] else {
-        damaged("A row is kept of a table that is not there.")
+        damaged("A hidden row belongs to a table that does not exist.")
         continue
       }
       if KeptRow.Reason(rawValue: reading.text(at: 1)) == nil {
-        damaged("It is not known why a row is kept.", reading.text(at: 1))
+        damaged("A hidden row has no reason.", reading.text(at: 1))
       }
       do {
         let cells = try KeptCells.decode(reading.bytes(at: 2))
         if cells.contains(where: { $0.column >= count }) {
-          damaged("A row is kept with columns that are not there.")
+          damaged("A hidden row has cells of columns that do not exist.")
         }
       } catch let error as DatabaseError {
-        damaged("The cells of a row that is kept cannot be read.", error.message)
+        damaged("The cells of a hidden row cannot be read.", error.message)
       }
     }
     for table in ["docsync_claim", "docsync_kept_reference"] as [SQLName] {
@@ -88,7 +88,7 @@ extension StoreVerifier {
             + "AS k WHERE k.tbl = c.tbl AND k.identity = c.identity)") ?? 0
       guard count > 0 else { continue }
       note(
-        .keptRowInconsistent, table, "\(count) entries are about rows that are not kept.")
+        .keptRowInconsistent, table, "\(count) entries belong to no hidden row.")
     }
   }
 
@@ -117,7 +117,7 @@ extension StoreVerifier {
         sql: "SELECT count(*) FROM \(name) WHERE typeof(identity) <> 'blob' "
           + "OR length(identity) <> 16") ?? 0
     if wrong > 0 {
-      note(.identityAmbiguous, table.name, "\(wrong) identities of rows are none.")
+      note(.identityAmbiguous, table.name, "\(wrong) identities of rows are invalid.")
     }
     let twice = try SQLStatement(
       "SELECT identity, count(*) FROM \(name) GROUP BY identity HAVING count(*) > 1", on: database)
@@ -138,7 +138,7 @@ extension StoreVerifier {
       let state = try access.stamps.state(of: access.fingerprint(identity))
       guard state?.isKept != true else { continue }
       note(
-        .identityOrphaned, table.name, "An identity is kept for a row that is nowhere.",
+        .identityOrphaned, table.name, "An identity belongs to a row that does not exist.",
         detail: "key \(alone.integer(at: 0)), row \(identity.hexadecimal)")
     }
   }
@@ -198,7 +198,7 @@ private struct RowComparison {
         next = try following()
       } else if state.existence == .inserted {
         verifier.note(
-          .rowMissing, table.name, "A row that was inserted is not in its table.",
+          .rowMissing, table.name, "A row was inserted, and is not in its table.",
           detail: state.localKey.map { "key \($0)" })
       }
     }
@@ -216,23 +216,25 @@ private struct RowComparison {
     }
     if found.shown > 1 { note(.identityAmbiguous, "Two rows have one identity.") }
     if (state?.isKept ?? false) != (found.kept != nil) {
-      note(.keptRowInconsistent, "What is kept of a row is missing, or is not known to be kept.")
+      note(
+        .keptRowInconsistent,
+        "The stored cells of a hidden row are missing, or belong to no hidden row.")
       return
     }
     switch found.kept?.isShown {
     case true?:
-      if found.shown == 0 { note(.rowMissing, "A row that is to be shown is not in its table.") }
+      if found.shown == 0 { note(.rowMissing, "A row should be shown, and is not in its table.") }
     case false?:
-      if found.shown > 0 { note(.rowDeleted, "A row that is not to be shown is in its table.") }
+      if found.shown > 0 { note(.rowDeleted, "A row should be hidden, and is in its table.") }
     case nil:
       guard let state else {
         if !table.hasUnstampedRows {
-          note(.rowUnknown, "A row was written that was not captured.")
+          note(.rowUnknown, "A row was written and not captured.")
         }
         return
       }
       if found.shown > 0, state.existence == .deleted, !session.isRevived(state, table) {
-        note(.rowDeleted, "A row that was deleted is in its table.")
+        note(.rowDeleted, "A row was deleted, and is in its table.")
       }
     }
   }

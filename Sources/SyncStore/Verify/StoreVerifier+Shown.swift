@@ -100,7 +100,7 @@ private final class ShownComparison {
       return note(
         .shownDiffers,
         row.isVisible
-          ? "A row is not shown that should be." : "A row is shown that should not be.")
+          ? "A row should be shown, and is hidden." : "A row should be hidden, and is shown.")
     }
     if let shown = row.shown {
       for (position, column) in table.columns.enumerated() {
@@ -108,24 +108,24 @@ private final class ShownComparison {
           try set.local(value, column).stored(with: column.affinity) != shown.values[position]
         else { continue }
         note(
-          .shownDiffers, "A row shows another value than it should.", ", column \(column.name)")
+          .shownDiffers, "A row shows a wrong value.", ", column \(column.name)")
       }
     }
     let kept = try writer.kept(row, table)
     guard (kept != nil) == row.wasKept else {
-      return note(.keptRowInconsistent, "What should be kept of a row is not what is.")
+      return note(.keptRowInconsistent, "The stored cells of a hidden row are wrong.")
     }
     guard kept != nil else { return }
     let references = try writer.references(of: row, table)
     if !references.isSubset(of: try self.references(of: row.key)) {
-      note(.keptRowInconsistent, "A row that is kept is not found by what it refers to.")
+      note(.keptRowInconsistent, "A hidden row is missing in the index of references.")
     }
     // The value of an expression over a key depends on whether the key's row has one.
     let claims = writer.claimsToFind(row).filter {
       $0.index == ClaimKey.identityIndex || table.uniqueIndexes[$0.index].isPlain
     }
     if !Set(claims).isSubset(of: try session.keptClaims(of: row.key)) {
-      note(.keptRowInconsistent, "A row that is kept is not found by the values that it claims.")
+      note(.keptRowInconsistent, "A hidden row is missing in the index of unique values.")
     }
   }
 

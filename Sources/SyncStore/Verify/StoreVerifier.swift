@@ -40,11 +40,11 @@ final class StoreVerifier {
     try checkForeignKeys()
     try step()
     guard isSound else {
-      leaveOut("The bookkeeping was not looked at, since the database is damaged.")
+      leaveOut("Not checked: the bookkeeping, since the database is damaged.")
       return finished()
     }
     guard try checkBookkeeping(), let session = try session() else {
-      leaveOut("Rows were not compared with the bookkeeping, since that is damaged.")
+      leaveOut("Not checked: the rows, since the bookkeeping is damaged.")
       return finished()
     }
     try step()
@@ -57,7 +57,7 @@ final class StoreVerifier {
     try step()
     try checkPlace()
     guard try checkTriggers(session.schema) else {
-      leaveOut("Rows were not compared with the bookkeeping, since its triggers are out of date.")
+      leaveOut("Not checked: the rows, since the triggers are out of date.")
       return finished()
     }
     try checkRows(session)

@@ -115,7 +115,7 @@ struct CheckedSnapshot {
 
   private static func damaged(_ path: String, _ detail: String?) -> StoreError {
     StoreError(
-      .damaged, path: path, message: "The file is not a whole store that can be adopted.",
+      .damaged, path: path, message: "The file is not a usable copy of the document's database.",
       remedy: "Fetch it again with “docsync join”.", detail: detail)
   }
 }

@@ -16,8 +16,8 @@ struct ReferenceQuestions {
     guard ConfirmationOptions.canAsk(console) else { throw refusal }
     console.note(
       "\(counted(references.count, "column")) of \(printable(store)) may refer to rows of other "
-        + "tables. An integer key is another\non every device: a reference that is not declared "
-        + "would lead to another row there.")
+        + "tables. Integer keys differ between\ndevices: a reference that is not declared leads to "
+        + "wrong rows on other devices.")
     var declared: [LikelyReference] = []
     for reference in references {
       if try await isReference(reference, console) { declared.append(reference) }
@@ -47,11 +47,11 @@ struct ReferenceQuestions {
     }
     return Failure(
       code: "referencesUndeclared",
-      message: (["These columns look like references to rows and are not declared as such:"] + lines)
+      message: (["These columns look like references to rows, and are not declared:"] + lines)
         .joined(separator: "\n  "),
       path: store,
-      remedy: "Say of each what it is: \(options.joined(separator: " ")); or, where it holds plain "
-        + "numbers, --no-reference TABLE.COLUMN in its place. Nothing was changed.",
+      remedy: "Declare each of them: \(options.joined(separator: " ")); or, if it holds plain "
+        + "numbers, --no-reference TABLE.COLUMN instead. Nothing was changed.",
       status: .refused)
   }
 }

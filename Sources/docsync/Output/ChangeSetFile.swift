@@ -31,8 +31,8 @@ struct ChangeSetFile {
       throw Failure(
         code: "noSuchChangeSet",
         message: head == 0
-          ? "This store has not made a change set yet."
-          : "This store has no change set \(reference.number) of its own; the last is \(head).",
+          ? "This device has not made a change set yet."
+          : "This device has no change set \(reference.number). Its last one is \(head).",
         path: manager.store.path, remedy: "List what there is with “docsync log”.")
     }
     guard sealed.isKept else { return try read(reference.number, by: own, of: manager) }

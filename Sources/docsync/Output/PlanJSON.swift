@@ -45,8 +45,8 @@ struct SchemaHintJSON: Encodable, Sendable {
     let name = printable("\(table).\(column)")
     return switch kind {
     case .integerIdentity:
-      "\(name) identifies the rows by a number. If two devices use one number for different "
-        + "rows, these become one row."
+      "\(name) identifies the rows by a number. If two devices use the same number for "
+        + "different rows, the rows become one."
     case .keyCounter:
       "\(name) holds the greatest key of \(printable(counted ?? "another table")). Rows from other "
         + "devices do not raise it, so a program that draws keys from it can draw one that is "

@@ -6,7 +6,7 @@ import SyncStore
 /// `docsync conflicts`
 struct Conflicts: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List what was edited on two devices at once, decide it, and put back what lost.",
+    abstract: "List conflicts, decide them, and restore values that lost.",
     discussion: """
       docsync conflicts STORE [list]
       docsync conflicts STORE show NUMBER
@@ -14,14 +14,14 @@ struct Conflicts: Verb {
       docsync conflicts STORE restore NUMBER [--local | --remote]
       docsync conflicts STORE policy [[TABLE[.COLUMN]=]POLICY]
 
-      “local” is what this device had, “remote” is what came. “resolve” answers an open \
-      question, “restore” puts back what lost; both are ordinary edits, which the next sync \
-      sends. They work while another process synchronizes.
+      “local” is the value of this device, “remote” the value of the other device. “resolve” \
+      decides an open question, “restore” writes the value that lost; both are ordinary edits, \
+      which the next sync sends. They work while another process synchronizes.
 
-      A policy is this device's own: latestWins, localWins, remoteWins, ask, resolve:NAME (a \
-      function of the application), or default, which removes it. It is applied to edits that \
-      have not been sent when another device's edit of the same arrives. The one for a column \
-      counts more than the one for its table, and that more than the one for the document.
+      A policy belongs to this device: latestWins, localWins, remoteWins, ask, resolve:NAME (a \
+      function of the application), or default, which removes the policy. It decides when \
+      another device's edit arrives and this device has not sent its own edit of the same value. \
+      A column's policy comes before its table's, and that before the document's.
 
       VALUE is written as in SQL: 42, 1.5, 'text', x'00ff', NULL; anything else is text. \
       A number below zero is given as --value=-5.
@@ -91,7 +91,7 @@ struct Conflicts: Verb {
     switch action {
     case .resolve:
       guard choices == 1 else {
-        throw ValidationError("Say one of --local, --remote and --value VALUE.")
+        throw ValidationError("Give one of --local, --remote and --value VALUE.")
       }
     case .restore:
       guard choices <= 1, value == nil else {

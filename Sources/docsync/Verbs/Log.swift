@@ -5,11 +5,11 @@ import SyncStore
 /// `docsync log`
 struct Log: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List the change sets that were made or applied here, the newest first.")
+    abstract: "List the change sets that this device made or applied, the newest first.")
 
   @OptionGroup var arguments: StoreArguments
 
-  @Option(help: ArgumentHelp("How many to list at most.", valueName: "COUNT"))
+  @Option(help: ArgumentHelp("The greatest number of change sets to list.", valueName: "COUNT"))
   var limit = 50
 
   @OptionGroup var output: OutputOptions
