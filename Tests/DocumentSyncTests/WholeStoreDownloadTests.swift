@@ -334,7 +334,7 @@ struct WholeStoreDownloadTests {
     }
     #expect(error?.code == .wholeStoreMissing)
     #expect(error?.path == memory.location + "/" + path.description)
-    #expect(error?.message.contains("not there, though it was listed") == true)
+    #expect(error?.message.contains("was listed, and is not there") == true)
     #expect(error?.remedy.contains("Wait until the shared directory has arrived") == true)
   }
 
