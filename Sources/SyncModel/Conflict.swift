@@ -83,7 +83,7 @@ public struct Conflict: Hashable, Sendable {
     public var value: Value
 
     /// Creates a cell from its column and value.
-    public init(column: SQLName, value: Value) {
+    package init(column: SQLName, value: Value) {
       self.column = column
       self.value = value
     }
@@ -93,13 +93,13 @@ public struct Conflict: Hashable, Sendable {
   public struct Side: Hashable, Sendable {
     /// When and by which client the change was made; `nil` if no client made one
     /// since syncing began, or if there is no such side.
-    public var stamp: Stamp?
+    package var stamp: Stamp?
     /// The cells of this side: one cell, or, if whole rows are concerned, all
     /// known cells of the row; `nil` for a deletion or no side.
     public var cells: [Cell]?
 
     /// Creates a side from its stamp and cells.
-    public init(stamp: Stamp?, cells: [Cell]?) {
+    package init(stamp: Stamp?, cells: [Cell]?) {
       self.stamp = stamp
       self.cells = cells
     }
@@ -136,7 +136,7 @@ public struct Conflict: Hashable, Sendable {
   public var message: String?
 
   /// Creates an entry from its parts.
-  public init(
+  package init(
     number: Int64, milliseconds: Int64, kind: Kind, table: SQLName, identity: RowIdentity,
     key: [Cell], column: SQLName?, base: Value?, local: Side, remote: Side, rule: Rule,
     outcome: Outcome, status: Status, message: String?
@@ -179,5 +179,5 @@ public struct DroppedConflicts: Hashable, Sendable, Codable {
   public var lastMilliseconds: Int64?
 
   /// Nothing dropped.
-  public init() {}
+  package init() {}
 }

@@ -131,7 +131,7 @@ public struct ConflictingValues: Hashable, Sendable {
   public var remote: Value
 
   /// Creates the input from its parts.
-  public init(
+  package init(
     table: SQLName, column: SQLName, key: [Conflict.Cell], base: Value?, local: Value,
     remote: Value
   ) {

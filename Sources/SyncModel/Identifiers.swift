@@ -120,27 +120,27 @@ public struct ClientIdentifier: RandomIdentifier {
 }
 
 /// Names the shared directory that an application was created in.
-public struct RootIdentifier: RandomIdentifier {
+package struct RootIdentifier: RandomIdentifier {
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
 }
 
 /// The opaque name of a document's folder; the identifier that the user
 /// chose is inside its generation file.
-public struct DocumentName: RandomIdentifier {
+package struct DocumentName: RandomIdentifier {
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
 }
 
 /// The random value made when a generation of a document begins. The store and the
 /// shared directory must have the same one.
-public struct IntegrityKey: RandomIdentifier {
+package struct IntegrityKey: RandomIdentifier {
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
 }

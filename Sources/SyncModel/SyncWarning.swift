@@ -70,7 +70,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var message: String
 
   /// Creates a warning with the parts that every warning has.
-  public init(_ code: Code, table: SQLName? = nil, message: String) {
+  package init(_ code: Code, table: SQLName? = nil, message: String) {
     self.code = code
     self.table = table
     self.message = message
@@ -79,7 +79,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
 
 extension SyncWarning {
   /// The warnings with equal ones counted together.
-  public static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
+  package static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
     var counter = WarningCounter()
     for warning in warnings { counter.add(warning) }
     return counter.all
@@ -87,7 +87,7 @@ extension SyncWarning {
 }
 
 /// Counts equal warnings together.
-public struct WarningCounter: Sendable {
+package struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code
     var table: SQLName?
@@ -100,13 +100,13 @@ public struct WarningCounter: Sendable {
   private var index: [Key: Int] = [:]
 
   /// None yet.
-  public init() {}
+  package init() {}
 
   /// The warnings in the order of their first appearance.
-  public var all: [SyncWarning] { warnings }
+  package var all: [SyncWarning] { warnings }
 
   /// Adds a warning, or adds its count to an equal one.
-  public mutating func add(_ warning: SyncWarning) {
+  package mutating func add(_ warning: SyncWarning) {
     let key = Key(
       code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,
       conflict: warning.conflict)

@@ -44,8 +44,7 @@ import Testing
       CreateDocumentOperation(
         storeAt: fleet.scratch.store("new"), directory: directory, application: "docsync",
         document: "new", turns: turns(fleet), environment: fleet.environment)
-    } check: { fleet, result in
-      if case .success(let store) = result { try store.close() }
+    } check: { fleet, _ in
       let manager = try await DocumentSyncManager.register(
         storeAt: fleet.scratch.store("new"), directory: fleet.memory, document: "new",
         environment: fleet.environment)

@@ -1,4 +1,4 @@
-import DocumentSync
+@testable import DocumentSync
 import Foundation
 import Testing
 

@@ -31,13 +31,18 @@ extension DocumentSyncManager {
     environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
   ) async throws -> DocumentSyncManager {
     let turns = SyncTurns(environment: environment)
-    let store = try await OperationQueue().run(
-      CreateDocumentOperation(
-        storeAt: path, directory: directory, application: application, document: document,
-        descriptions: descriptions.naming(client), configuration: configuration, turns: turns,
-        environment: environment),
-      events: events, onProgress: onProgress)
-    events.send(.registered(store.binding))
+    let operation = CreateDocumentOperation(
+      storeAt: path, directory: directory, application: application, document: document,
+      descriptions: descriptions.naming(client), configuration: configuration, turns: turns,
+      environment: environment)
+    let binding = try await OperationQueue().run(operation, events: events, onProgress: onProgress)
+    guard let store = operation.store else {
+      throw SyncError(
+        .internalFault, operation: operation.verb, path: path,
+        message: "The document was created, and its store is not open.",
+        remedy: "Open the store.")
+    }
+    events.send(.registered(binding))
     return DocumentSyncManager(
       store: store, directory: directory, turns: turns, environment: environment,
       delegate: delegate, events: events)

@@ -16,7 +16,7 @@ import Synchronization
 /// ``SyncError``. Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
   /// The local store.
-  public let store: LocalStore
+  package let store: LocalStore
   /// The shared directory.
   public let directory: any SharedDirectory
   /// What operations need from the world.

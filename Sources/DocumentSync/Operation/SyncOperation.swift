@@ -11,7 +11,7 @@ import SyncModel
 /// ``perform()``.
 ///
 /// Properties may be read, and `cancel()` called, from any thread.
-open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
+public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   private enum State {
     /// Not begun. Handlers wait for the result.
     case ready
@@ -32,7 +32,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   /// What the operation does, as a verb phrase for errors and logs.
   public let verb: String
   /// What it needs from the world.
-  public let environment: SyncEnvironment
+  package let environment: SyncEnvironment
   /// Counts files, or bytes where they are known. Cancelling it cancels the
   /// operation.
   public let progress = Progress(totalUnitCount: 0)
@@ -61,20 +61,20 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   ///
   /// Work that blocks belongs in ``blocking(_:)``. Long work calls
   /// ``checkCancellation()`` between its steps.
-  open func perform() async throws -> Output {
+  package func perform() async throws -> Output {
     throw SyncError(
       .internalFault, operation: verb, message: "This operation does nothing.",
       remedy: "Report this as a fault of the program.", detail: "\(type(of: self))")
   }
 
   /// Throws ``SyncError/Code/cancelled`` once the operation is cancelled.
-  public final func checkCancellation() throws {
+  package final func checkCancellation() throws {
     if isCancelled { throw SyncError.cancelled(verb) }
   }
 
   /// Runs work that blocks on the operation's own thread, so that it takes
   /// none from the pool that tasks share.
-  public final func blocking<Value: Sendable>(
+  package final func blocking<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     try checkCancellation()
@@ -89,7 +89,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Changes the progress and tells the observers.
-  public final func report(_ change: (inout SyncProgress) -> Void) {
+  package final func report(_ change: (inout SyncProgress) -> Void) {
     let (snapshot, observers) = lock.withLock {
       change(&current)
       return (current, audience.observers)
@@ -98,7 +98,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Begins a phase with nothing of it done.
-  public final func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
+  package final func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
     report {
       $0 = SyncProgress()
       $0.phase = phase
@@ -108,7 +108,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Tells all observers of the manager what happened.
-  public final func send(_ event: SyncEvent) { events?.send(event) }
+  package final func send(_ event: SyncEvent) { events?.send(event) }
 
   // MARK: For callers
 

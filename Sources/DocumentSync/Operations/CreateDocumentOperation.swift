@@ -2,6 +2,7 @@ import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
+import Synchronization
 
 /// Puts a database under sync as a new document, uploads it, and tells the
 /// others.
@@ -11,7 +12,7 @@ import SyncStore
 /// document. If it is interrupted in between, the same call completes it: the
 /// store knows which document it is to be. If another device turns out to have
 /// begun the document at the same time, the store is taken out of sync again.
-public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecked Sendable {
+public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
   private let path: String
   private let directory: any SharedDirectory
   private let application: String
@@ -19,9 +20,13 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
   private let descriptions: SyncDescriptions
   private let configuration: StoreConfiguration
   private let turns: SyncTurns
+  private let created = Mutex<LocalStore?>(nil)
+
+  /// The open store; `nil` until the operation has succeeded.
+  package var store: LocalStore? { created.withLock(\.self) }
 
   /// Names the database, and the document to be.
-  public init(
+  package init(
     storeAt path: String, directory: any SharedDirectory, application: String, document: String,
     descriptions: SyncDescriptions = SyncDescriptions(),
     configuration: StoreConfiguration = StoreConfiguration(),
@@ -38,8 +43,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
   }
 
   /// Creates.
-  public override func perform() async throws -> LocalStore {
-    try await blocking { [self] in
+  package override func perform() async throws -> StoreBinding {
+    let store = try await blocking { [self] in
       try descriptions.check(verb)
       begin(.listing)
       let context = OperationContext(self)
@@ -76,6 +81,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
         }
       }
     }
+    created.withLock { $0 = store }
+    return store.binding
   }
 
   /// Registers the client, and puts the database under sync.

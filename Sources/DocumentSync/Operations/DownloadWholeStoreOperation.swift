@@ -6,7 +6,7 @@ import SyncStore
 /// The result of downloading a whole store.
 public struct DownloadedStore: Sendable {
   /// The store, under sync, at its place.
-  public var store: LocalStore
+  package var store: LocalStore
   /// What it was made from.
   public var wholeStore: WholeStoreDescription
   /// The path of the backup of the file that was in its place, if there was
@@ -44,7 +44,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   ///   - document: The document's identifier; `nil` takes the only one.
   ///   - client: The client that the store will be. Never one that was in
   ///     use before.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil, document: String?,
     to path: String, client: ClientIdentifier,
     descriptions: SyncDescriptions = SyncDescriptions(), existing: ExistingFile = .refuse,
@@ -61,7 +61,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   }
 
   /// Downloads.
-  public override func perform() async throws -> DownloadedStore {
+  package override func perform() async throws -> DownloadedStore {
     try await blocking { [self] in
       try descriptions.check(verb)
       begin(.listing)

@@ -6,7 +6,7 @@ public struct ApplicationDescription: Hashable, Sendable, Codable {
   /// The identifier that its developer chose.
   public var identifier: String
   /// The identifier of the shared directory.
-  public var root: RootIdentifier
+  package var root: RootIdentifier
   /// What it is called; `nil` if its file does not contain that.
   public var description: String?
   /// What was noted about it.
@@ -34,7 +34,7 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
   private let applicationIdentifier: String?
 
   /// Names the directory, and the application if it matters.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -44,7 +44,7 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
   }
 
   /// Finds it.
-  public override func perform() async throws -> ApplicationDescription {
+  package override func perform() async throws -> ApplicationDescription {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)

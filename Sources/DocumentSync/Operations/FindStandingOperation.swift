@@ -29,7 +29,7 @@ public final class FindStandingOperation: SyncOperation<DocumentStanding>, @unch
   private let binding: StoreBinding
 
   /// Names the directory and what the store is bound to.
-  public init(
+  package init(
     directory: any SharedDirectory, binding: StoreBinding,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -39,7 +39,7 @@ public final class FindStandingOperation: SyncOperation<DocumentStanding>, @unch
   }
 
   /// Looks.
-  public override func perform() async throws -> DocumentStanding {
+  package override func perform() async throws -> DocumentStanding {
     try await blocking { [self] in
       begin(.listing)
       let files = SharedFiles(directory, context: OperationContext(self))

@@ -24,7 +24,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   ///   - isConfirmed: Whether the loss of rows that no table shows, and of open
   ///     questions, was agreed to. Otherwise the operation refuses it
   ///     (`confirmationNeeded`) before it tells the others.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, abandons: Bool = false,
     isConfirmed: Bool = false, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -36,7 +36,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   }
 
   /// Leaves. The store can only be closed afterwards.
-  public override func perform() async throws -> LeaveReport {
+  package override func perform() async throws -> LeaveReport {
     try await holdingStore(needsSetUp: !abandons) { [self] files in
       begin(.listing)
       var report = LeaveReport(

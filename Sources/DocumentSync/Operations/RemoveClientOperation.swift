@@ -13,7 +13,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   private let client: ClientIdentifier
 
   /// Names the store whose client removes, and the client that is removed.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     client: ClientIdentifier, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -24,7 +24,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   }
 
   /// Removes.
-  public override func perform() async throws -> ClientDescription {
+  package override func perform() async throws -> ClientDescription {
     try await holdingStore { [self] files in
       begin(.listing)
       try directory.check(for: .writing)

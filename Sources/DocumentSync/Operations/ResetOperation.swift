@@ -10,7 +10,7 @@ import SyncStore
 /// edits. If it is interrupted, the next call completes it.
 public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   /// Names the store and the directory.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -20,7 +20,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
   }
 
   /// Resets.
-  public override func perform() async throws -> StoreBinding {
+  package override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }

@@ -10,7 +10,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
   private let selection: RetirementSelection
 
   /// Names the store, the directory and the clients to retire.
-  public init(
+  package init(
     _ selection: RetirementSelection, store: LocalStore, directory: any SharedDirectory,
     turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -23,7 +23,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
   /// Retires; returns the clients for which a command was sent.
   ///
   /// Throws `clientUnknown` if there is no such member, or if it is this one.
-  public override func perform() async throws -> [ClientIdentifier] {
+  package override func perform() async throws -> [ClientIdentifier] {
     try await holdingStore { [self] files in
       let pass = SyncPass(store: store, files: files, turns: turns)
       let fetched = try pass.fetch()

@@ -22,7 +22,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///     operation pauses meanwhile, before anything is published, for no
   ///     longer than ``SyncEnvironment/decisionTimeLimit`` in all. Without one,
   ///     or without an answer, the question stays open.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     checksOwnFiles: Bool = false, decider: ConflictDecider? = nil,
     environment: SyncEnvironment = SyncEnvironment()
@@ -35,7 +35,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   }
 
   /// Synchronizes.
-  public override func perform() async throws -> SyncReport {
+  package override func perform() async throws -> SyncReport {
     let lock = try await blocking { [self] in
       try StoreLock(store: store.path, operation: verb)
     }

@@ -17,7 +17,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
   ///
   /// - Parameter directory: Where the shared directory is now; `nil` takes
   ///   the place where it was last.
-  public init(
+  package init(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -27,7 +27,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
   }
 
   /// Verifies.
-  public override func perform() async throws -> VerifyReport {
+  package override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       let lock = try StoreLock(reading: path, operation: verb)
       defer { lock?.unlock() }

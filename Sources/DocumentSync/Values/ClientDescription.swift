@@ -30,7 +30,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   /// When it registered, by its own clock, in milliseconds since 1970.
   public var registeredMilliseconds: Int64?
   /// The document of its store; `nil` if its description names none.
-  public var document: DocumentName?
+  package var document: DocumentName?
   /// How it stands with its document.
   public var status = Status.neverSynced
   /// When it left, by its own clock, in milliseconds since 1970.
@@ -50,7 +50,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     public var changeHead: UInt64
     /// What it has applied of the others; `nil` if the RecentSync could not
     /// be read.
-    public var applied: VersionVector?
+    package var applied: VersionVector?
     /// When it wrote that, by its own clock, in milliseconds since 1970:
     /// when it was seen last.
     public var milliseconds: Int64?
@@ -59,7 +59,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     public var lacking: [Lack]?
 
     /// Creates a state from its parts.
-    public init(
+    package init(
       revision: UInt64, changeHead: UInt64, applied: VersionVector?, milliseconds: Int64?
     ) {
       self.revision = revision
@@ -82,7 +82,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
     public var count: UInt64 { last - first + 1 }
 
     /// Creates an entry from its parts.
-    public init(client: ClientIdentifier, first: UInt64, last: UInt64) {
+    package init(client: ClientIdentifier, first: UInt64, last: UInt64) {
       self.client = client
       self.first = first
       self.last = last
@@ -94,7 +94,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   public var lag: UInt64? { state?.lacking?.reduce(0) { $0 + $1.count } }
 
   /// Creates a description from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, description: String = "", platform: String = "",
     ancestor: ClientIdentifier? = nil, registeredMilliseconds: Int64? = nil, state: State? = nil
   ) {

@@ -5,9 +5,9 @@ public struct DocumentDescription: Hashable, Sendable, Codable {
   /// The identifier that its user chose.
   public var identifier: String
   /// The opaque name of its folder.
-  public var name: DocumentName
+  package var name: DocumentName
   /// The generation that counts.
-  public var generation: IntegrityKey
+  package var generation: IntegrityKey
   /// The ordinal of that generation, from 1.
   public var ordinal: UInt64
   /// What its creator called it.
@@ -40,11 +40,11 @@ public struct DocumentDescription: Hashable, Sendable, Codable {
     public var foreign: [String] = []
 
     /// Creates the contents of an empty folder.
-    public init() {}
+    package init() {}
   }
 
   /// Creates a description from its parts.
-  public init(
+  package init(
     identifier: String, name: DocumentName, generation: IntegrityKey, ordinal: UInt64,
     description: String, creator: ClientIdentifier, createdMilliseconds: Int64, isDeleted: Bool
   ) {

@@ -32,7 +32,7 @@ public struct DocumentDeletion: Hashable, Sendable, Codable {
   public var milliseconds: Int64?
 
   /// Creates a deletion from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, clientDescription: String? = nil, milliseconds: Int64? = nil
   ) {
     self.client = client

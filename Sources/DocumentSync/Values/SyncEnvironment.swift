@@ -19,7 +19,7 @@ public struct SyncEnvironment: Sendable {
   public var platform: String
   /// How stores are opened. Its clock and its generator are replaced by ``now``
   /// and ``random``. Its `places` detect copies and older states of stores.
-  public var store: StoreOptions
+  package var store: StoreOptions
   /// How many files are read at a time.
   public var parallelReads = 4
   /// About how many bytes of change sets are read before they are applied,

@@ -46,7 +46,7 @@ public struct SyncProgress: Hashable, Sendable, Codable {
   public var totalBytes = 0
 
   /// Creates the progress of an operation that has done nothing yet.
-  public init() {}
+  package init() {}
 
   /// The part that is done, from 0 to 1; `nil` while the total is unknown.
   public var fraction: Double? {

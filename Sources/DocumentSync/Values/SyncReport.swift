@@ -17,7 +17,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
     public var byteCount: Int?
 
     /// Creates an entry from its parts.
-    public init(
+    package init(
       client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
       byteCount: Int? = nil
     ) {
@@ -105,7 +105,7 @@ public struct SyncReport: Hashable, Sendable, Codable {
   public var publishedMarker = false
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 
   /// Whether nothing was sent, received or put back.
   public var isIdle: Bool {
@@ -164,7 +164,7 @@ public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
   public var path: String?
 
   /// Creates an entry from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, number: UInt64, reason: Reason, message: String,
     path: String? = nil, isCommand: Bool = false
   ) {

@@ -41,7 +41,7 @@ public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertibl
 
   /// Creates a finding; severity and remedy are those usual for its kind
   /// unless given.
-  public init(
+  package init(
     _ kind: Kind, path: String? = nil, table: SQLName? = nil, _ message: String,
     detail: String? = nil, severity: Severity? = nil, remedy: String? = nil
   ) {

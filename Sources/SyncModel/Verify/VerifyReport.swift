@@ -12,7 +12,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
   public var leftOut: [String] = []
 
   /// A report of nothing.
-  public init() {}
+  package init() {}
 
   /// The gravest severity; `nil` if nothing was found.
   public var severity: VerifyFinding.Severity? { findings.map(\.severity).max() }

@@ -9,7 +9,7 @@ import SyncModel
 /// is atomic with the data. Other programs may read and write the file at any time; waiting for
 /// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread, and
 /// run one at a time. All throw ``StoreError``.
-public final class LocalStore: Sendable {
+package final class LocalStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
   private let state: Mutex<State>

@@ -39,7 +39,7 @@ public struct Incarnation: Hashable, Sendable, Codable {
   public var milliseconds: Int64
 
   /// Creates an incarnation from its parts.
-  public init(
+  package init(
     ancestor: ClientIdentifier, client: ClientIdentifier, reason: Reason, isAncestorGone: Bool,
     milliseconds: Int64
   ) {

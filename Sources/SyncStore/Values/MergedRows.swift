@@ -29,5 +29,5 @@ public struct MergedRows: Hashable, Sendable, Codable {
   public var localTables: [SQLName] = []
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 }

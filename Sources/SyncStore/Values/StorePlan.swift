@@ -14,7 +14,7 @@ public struct StorePlan: Hashable, Sendable {
   public var hints: [SchemaHint]
 
   /// Creates a plan from its parts.
-  public init(
+  package init(
     tables: [StoreStatus.TableStatus], leftOut: [SQLName: String],
     likelyReferences: [LikelyReference], hints: [SchemaHint] = []
   ) {
@@ -43,7 +43,7 @@ public struct LikelyReference: Hashable, Sendable {
   public var matchCount: Int
 
   /// Creates a likely reference from its parts.
-  public init(table: SQLName, column: SQLName, parent: SQLName, valueCount: Int, matchCount: Int) {
+  package init(table: SQLName, column: SQLName, parent: SQLName, valueCount: Int, matchCount: Int) {
     self.table = table
     self.column = column
     self.parent = parent
@@ -75,7 +75,7 @@ public struct SchemaHint: Hashable, Sendable {
   public var counted: SQLName?
 
   /// Creates a hint from its parts.
-  public init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
+  package init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
     self.kind = kind
     self.table = table
     self.column = column

@@ -61,7 +61,7 @@ public struct WaitingChangeSet: Hashable, Sendable {
   public var missing: [ClientIdentifier: UInt64]
 
   /// Creates a waiting change set from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash,
     missing: [ClientIdentifier: UInt64]
   ) {
@@ -121,9 +121,9 @@ package struct ApplyReport: Hashable, Sendable {
 }
 
 /// A change set that cannot be applied.
-public struct RefusedChangeSet: Hashable, Sendable {
+package struct RefusedChangeSet: Hashable, Sendable {
   /// The reason why a change set is refused.
-  public enum Reason: Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
     /// It belongs to another document, or generation.
     case foreign
     /// It does not follow the one that was applied before it.
@@ -133,15 +133,15 @@ public struct RefusedChangeSet: Hashable, Sendable {
   }
 
   /// Its author.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// Its place among the change sets of its author, from 1 on.
-  public var number: UInt64
+  package var number: UInt64
   /// The hash of its file.
-  public var hash: ContentHash
+  package var hash: ContentHash
   /// Why it is refused.
-  public var reason: Reason
+  package var reason: Reason
   /// The reason in words.
-  public var message: String
+  package var message: String
 }
 
 /// One change set in a store's history.
@@ -158,7 +158,7 @@ public struct AppliedChangeSet: Hashable, Sendable {
   public var milliseconds: Int64
 
   /// Creates an entry of the history from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
     milliseconds: Int64
   ) {
@@ -181,7 +181,7 @@ public struct StoreDigest: Hashable, Sendable {
   public var rowCount: Int
 
   /// Creates a digest from its parts.
-  public init(visible: ContentHash, logical: ContentHash, rowCount: Int) {
+  package init(visible: ContentHash, logical: ContentHash, rowCount: Int) {
     self.visible = visible
     self.logical = logical
     self.rowCount = rowCount
@@ -197,7 +197,7 @@ public struct StoreStatus: Hashable, Sendable {
   /// The number of the last change set of its own; 0 for none.
   public var head: UInt64
   /// The change sets of other clients that have been applied.
-  public var vector: VersionVector
+  package var vector: VersionVector
   /// Change sets that wait, and for what.
   public var waiting: [WaitingChangeSet]
   /// The parked rows.
@@ -225,7 +225,7 @@ public struct StoreStatus: Hashable, Sendable {
     public var excludedColumns: [SQLName]
 
     /// Creates a table's status from its parts.
-    public init(
+    package init(
       name: SQLName, identity: StoreConfiguration.Identity, excludedColumns: [SQLName]
     ) {
       self.name = name
@@ -235,7 +235,7 @@ public struct StoreStatus: Hashable, Sendable {
   }
 
   /// Creates a status from its parts.
-  public init(
+  package init(
     unsealedEdits: Int, unpublishedChangeSets: Int, head: UInt64, vector: VersionVector,
     waiting: [WaitingChangeSet], parked: [ParkedRow], tables: [TableStatus],
     leftOut: [SQLName: String]
@@ -279,7 +279,7 @@ public struct ParkedRow: Hashable, Sendable {
   public var reason: Reason
 
   /// Creates a parked row from its parts.
-  public init(table: SQLName, identity: RowIdentity, reason: Reason) {
+  package init(table: SQLName, identity: RowIdentity, reason: Reason) {
     self.table = table
     self.identity = identity
     self.reason = reason
