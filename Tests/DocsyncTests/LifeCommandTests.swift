@@ -111,7 +111,8 @@ import Testing
     try scratch.succeed("sync", "a.db", "b.db")
     let refused = try scratch.docsync("leave", "b.db")
     #expect(refused.status == 5)
-    #expect(refused.errors.contains("2 rows of more, which only other devices have, will be removed"))
+    #expect(
+      refused.errors.contains("2 rows of more, which only other devices have, will be removed"))
     try scratch.succeed("leave", "b.db", "--yes")
   }
 
