@@ -83,7 +83,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
         VerifyFinding(
           .directoryAway, path: directory.location, "The shared directory does not exist.",
           detail: "\(error)"))
-      report.leftOut.append("Not checked: the shared directory, since it does not exist.")
+      report.leftOut.append("the shared directory, since it does not exist.")
     }
   }
 }

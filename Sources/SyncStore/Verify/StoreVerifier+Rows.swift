@@ -18,16 +18,13 @@ extension StoreVerifier {
     let edited = try session.tablesWithEdits().map(\.name)
     if !edited.isEmpty {
       leaveOut(
-        "Not checked: the rows. Some edits are not sent yet. Run “docsync sync”, then verify again."
-      )
+        "the rows, since some edits are not sent yet. Run “docsync sync”, then verify again.")
     } else if try isToBeDecidedAgain(session) {
       leaveOut(
-        "Not checked: the rows. The next synchronization decides again which are shown. Run “docsync sync”, then "
-          + "verify again.")
+        "the rows, since the next synchronization decides again which are shown. Run “docsync "
+          + "sync”, then verify again.")
     } else if result.report.findings.count > before {
-      leaveOut(
-        "Not checked: the rows, since the bookkeeping "
-          + "is damaged.")
+      leaveOut("the rows, since the bookkeeping is damaged.")
     } else {
       try guarded("docsync_kept", .keptRowDamaged) { try checkShown(session) }
     }
