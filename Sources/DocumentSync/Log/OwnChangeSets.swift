@@ -251,7 +251,7 @@ struct OwnChangeSets: StoreSteps {
 
   private func publish(_ sealed: SealedChangeSet) throws {
     let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
-    guard ContentHash(of: bytes) == sealed.hash else {
+    guard store.hash(of: bytes) == sealed.hash else {
       throw context.error(
         .storeDamaged, path: store.path,
         "The store's own change set \(sealed.number) is damaged in the store.",

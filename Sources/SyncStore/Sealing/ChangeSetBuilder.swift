@@ -9,6 +9,7 @@ final class ChangeSetBuilder {
   private let binding: StoreBinding
   private let greatestRowCount: Int
   private let greatestByteCount: Int
+  private let hash: @Sendable ([UInt8]) -> ContentHash
   private let dependencies: VersionVector
   private let schema: ContentHash
   private var head: VersionVector.Entry?
@@ -24,6 +25,7 @@ final class ChangeSetBuilder {
     self.binding = binding
     greatestRowCount = min(options.rowsPerChangeSet, CodecLimits.default.rows)
     greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount)
+    hash = options.hash
     var vector = try session.clients.vector()
     head = try session.ownHead()
     vector[binding.client] = nil
@@ -68,7 +70,7 @@ final class ChangeSetBuilder {
     let set = SyncChangeSet(
       header: header, dependencies: dependencies, schema: schema, tables: tables)
     let bytes = try encode(set)
-    let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
+    let entry = VersionVector.Entry(number: header.number, hash: hash(bytes))
     try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
     if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
     try session.recordHistory(

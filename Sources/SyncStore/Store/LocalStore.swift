@@ -37,6 +37,9 @@ public final class LocalStore: Sendable {
   /// The path of the store.
   package var path: String { connection.path }
 
+  /// The hash of a change set's file, computed as ``StoreOptions/hash`` says.
+  package func hash(of bytes: [UInt8]) -> ContentHash { options.hash(bytes) }
+
   /// What the store is bound to.
   package var binding: StoreBinding { state.withLock { $0.binding } }
 
