@@ -19,6 +19,9 @@ final class ChangeSetBuilder {
 
   /// The change sets sealed so far.
   private(set) var sealed: [SealedChangeSet] = []
+  /// The files of the first of them, by their numbers.
+  private(set) var files: [UInt64: [UInt8]] = [:]
+  private var fileBytes = 0
 
   init(session: StoreSession, binding: StoreBinding, options: StoreOptions) throws {
     self.session = session
@@ -36,6 +39,9 @@ final class ChangeSetBuilder {
   /// The most bytes of changes: each value counts as nine at least, so that there are never more
   /// values than readers take (``CodecLimits/leastValues``), not even in the widest tables.
   private static let readableByteCount = 6 << 20
+
+  /// The most bytes of sealed files that are handed on.
+  private static let greatestFileBytes = 4 << 20
 
   /// The rows for which the change set that is being made has room.
   var remainingRows: Int { greatestRowCount - rowCount }
@@ -79,6 +85,8 @@ final class ChangeSetBuilder {
       SealedChangeSet(
         client: binding.client, number: entry.number, hash: entry.hash, byteCount: bytes.count,
         rowCount: rowCount, isPublished: false))
+    fileBytes += bytes.count
+    if fileBytes <= Self.greatestFileBytes { files[entry.number] = bytes }
     try session.recordRange(client: session.own, number: entry.number, set.timeRange)
     head = entry
     tables = []

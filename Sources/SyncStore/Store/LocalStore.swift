@@ -12,6 +12,8 @@ import SyncModel
 public final class LocalStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
+  /// The headers of the change sets that wait.
+  let waitingItems = WaitingItems()
   private let state: Mutex<State>
 
   private struct State {
