@@ -28,7 +28,8 @@ import Testing
     override func perform() async throws -> SyncReport.Rebootstrap {
       try await blocking { [self] in
         try RebootstrapStep(
-          files: SharedFiles(directory, context: OperationContext(self)), store: manager.store
+          session: SyncSession(
+            files: SharedFiles(directory, context: OperationContext(self)), store: manager.store)
         ).run(.gap, into: generation)
       }
     }

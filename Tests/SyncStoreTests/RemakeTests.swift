@@ -540,7 +540,9 @@ import Testing
       _ = try devices[0].store.snapshot(to: scratch.path + "/copy.db")
     }
     #expect(error?.code == .unpublishedEdits)
-    #expect(try devices[0].store.hasUnsealedEdits())
+    var hasEdits = false
+    _ = try devices[0].store.seal(prepare: { hasEdits = true })
+    #expect(hasEdits)
   }
 
   /// Rows that nothing has seen yet are not hidden before they are sealed, and what they refer to

@@ -15,8 +15,7 @@ struct LeftBehind: StoreSteps {
   /// The most change sets that are written at once.
   private static let windowCount = 64
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   // MARK: Going over
 
@@ -34,7 +33,7 @@ struct LeftBehind: StoreSteps {
   func present(containing vector: VersionVector) throws -> StoreRecords.FormerGeneration {
     let listing = MarkerSteps.Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     var contained = vector.entries.mapValues(\.number)
     contained[binding.client] = max(
       contained[binding.client] ?? 0, try store.head()?.number ?? 0)
@@ -52,9 +51,9 @@ struct LeftBehind: StoreSteps {
   private func cuts(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> [ClientIdentifier: UInt64] {
-    let state = try CommandSteps(files: files, store: store).state()
+    let state = try CommandSteps(session: session).state()
     let seen = try records.seenMarkers()
-    let members = try MemberSteps(files: files, store: store).members(seen, known, state, needs: [])
+    let members = try MemberSteps(session: session).members(seen, known, state, needs: [])
     let own = try Set(
       records.ancestors().clients + store.unannouncedIncarnations().map(\.ancestor)
         + [client])
@@ -118,7 +117,7 @@ struct LeftBehind: StoreSteps {
       try write()
       if reader.waiting.contains(where: { $0.reason == .dependencies }) {
         // What an author has brought along itself comes from that author.
-        reader.departed = try FormerLives(files: files, store: store).departed(
+        reader.departed = try FormerLives(session: session).departed(
           from: former.generation)
         if !reader.departed.isEmpty { try write() }
       }
@@ -182,6 +181,7 @@ struct LeftBehind: StoreSteps {
       let count = try store.rewrite(
         window, records: try record(reader.contained),
         checkCancellation: context.checkCancellation)
+      session.held.forget()
       context.environment.logger.notice(
         "\(window.count) change sets were left behind, \(count) of them rewritten")
       let bytes = files.counts.bytesRead - before

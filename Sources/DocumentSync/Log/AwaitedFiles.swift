@@ -19,8 +19,7 @@ struct AwaitedFiles: StoreSteps {
     fileprivate var markers: [ClientIdentifier: UInt64] = [:]
   }
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// The most waits that a marker names: a marker is a small file, and a forger
   /// can make this client wait for anything.
@@ -62,7 +61,7 @@ struct AwaitedFiles: StoreSteps {
     let new = listing.newest.filter(\.value.saysWaiting)
     guard !new.isEmpty else { return asked }
     let answered = try records.answered()
-    let markers = KnownMarkers(files: files, store: store)
+    let markers = KnownMarkers(session: session)
     for (other, name) in new where name.revision > answered[other] ?? 0 {
       guard let marker = try markers.read(name) else { continue }
       asked.markers[other] = name.revision

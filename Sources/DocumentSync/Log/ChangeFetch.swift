@@ -6,7 +6,7 @@ import SyncStore
 ///
 /// A file that does not check out is pending: that client's later files wait
 /// for it, the others' do not, and the report gives the reason.
-final class ChangeFetch {
+final class ChangeFetch: StoreSteps {
   /// What this store has of a client, and what it knows to be there.
   private struct Author {
     /// The last number that is applied or kept by the store.
@@ -40,8 +40,7 @@ final class ChangeFetch {
   /// How often a folder is listed again when files of it have gone.
   private static let relistings = 2
 
-  private let files: SharedFiles
-  private let store: LocalStore
+  let session: SyncSession
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
@@ -52,6 +51,8 @@ final class ChangeFetch {
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
+  /// The change sets that wait in the store.
+  private var waiting: [WaitingChangeSet]
   /// Clients whose change sets the waiting ones need.
   private let missing: [ClientIdentifier]
   /// Clients of which a file disappeared before it was read.
@@ -62,7 +63,6 @@ final class ChangeFetch {
   private let lowestKept: (ClientIdentifier) throws -> UInt64
   /// How far reading has come.
   private var reading = Reading()
-  private var context: OperationContext { files.context }
 
   /// - Parameters:
   ///   - heads: The last change set that each client has announced.
@@ -70,18 +70,14 @@ final class ChangeFetch {
   ///   - lowestKept: The least number of a client that was not vacuumed, as far
   ///     as the markers show.
   init(
-    _ files: SharedFiles, store: LocalStore, heads: [ClientIdentifier: UInt64],
+    _ session: SyncSession, heads: [ClientIdentifier: UInt64],
     cuts: [ClientIdentifier: Members.Cut],
     lowestKept: @escaping (ClientIdentifier) throws -> UInt64
   ) throws {
+    self.session = session
     self.lowestKept = lowestKept
-    self.files = files
-    self.store = store
-    let binding = store.binding
-    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-    header = SyncChangeSet.Header(
-      root: binding.root, document: binding.document, generation: binding.generation,
-      client: binding.client, number: 0, previous: nil)
+    (header, layout) = (session.header, session.layout)
+    let (files, store) = (session.files, session.store)
     segments = SegmentReader(files, header: header, layout: layout)
     for (client, head) in heads { authors[client, default: Author()].announced = head }
     for (client, entry) in try store.appliedVector().entries {
@@ -89,7 +85,7 @@ final class ChangeFetch {
       authors[client, default: Author()].has = entry.number
       authors[client, default: Author()].lastHash = entry.hash
     }
-    let waiting = try store.waiting()
+    waiting = try store.waiting()
     // A change set that waits for an earlier one of its author does not prove
     // that the store has the earlier one: the store's content may have been
     // exchanged since.
@@ -100,7 +96,7 @@ final class ChangeFetch {
     }
     canApplyKept = waiting.contains { $0.missing.isEmpty }
     missing = Set(waiting.flatMap(\.missing.keys)).sorted()
-    authors[binding.client] = nil
+    authors[header.client] = nil
     limit(cuts)
   }
 
@@ -290,6 +286,7 @@ final class ChangeFetch {
       context.environment.logger.notice("change set \(number) of \(client) is another now")
       let entry = before.map { VersionVector.Entry(number: number - 1, hash: $0) }
       try store.takeBack(client, to: entry)
+      waiting = try store.waiting()
       authors[client]?.has = number - 1
       authors[client]?.applied = entry
       authors[client]?.lastHash = before
@@ -406,7 +403,7 @@ final class ChangeFetch {
 
   private func applyKept(_ report: inout SyncReport) throws {
     guard canApplyKept else { return }
-    context.begin(.applying, count: try store.waiting().count)
+    context.begin(.applying, count: waiting.count)
     add(try applyToStore([]), to: &report)
     context.endPhase()
   }
@@ -416,7 +413,7 @@ final class ChangeFetch {
     // received.
     let byteCounts = Dictionary(
       received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
-    return try store.apply(received, checkCancellation: context.checkCancellation) {
+    let report = try store.apply(received, checkCancellation: context.checkCancellation) {
       [context] applied in
       context.report {
         $0.completedCount += 1
@@ -425,6 +422,8 @@ final class ChangeFetch {
         $0.completedBytes = min(bytes, $0.totalBytes)
       }
     }
+    waiting = report.waiting
+    return report
   }
 
   private func refuse(_ refused: RefusedChangeSet) {
@@ -472,14 +471,12 @@ final class ChangeFetch {
 
   private func reportWaiting(_ report: inout SyncReport) throws {
     var told: Set<ClientIdentifier> = []
-    for waiting in try store.waiting().sorted(by: {
-      ($0.client, $0.number) < ($1.client, $1.number)
-    }) where told.insert(waiting.client).inserted {
+    for waiting in waiting.sorted(by: { ($0.client, $0.number) < ($1.client, $1.number) })
+    where told.insert(waiting.client).inserted {
       report.waiting.append(SyncWait(waiting))
     }
     report.waiting += waits.values.sorted { $0.client < $1.client }
     let refused = report.waiting.filter { $0.reason == .refused && !$0.isCommand }
-    let records = StoreRecords(store)
     if try records.refused() != refused { try records.keep(refused: refused) }
   }
 }

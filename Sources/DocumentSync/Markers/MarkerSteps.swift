@@ -27,8 +27,7 @@ struct MarkerSteps: StoreSteps {
     }
   }
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// The most members that a marker names: file names alone can claim any
   /// number.

@@ -11,13 +11,32 @@ struct CommandSteps: StoreSteps {
   /// About how many bytes of payloads are kept in memory.
   private static let windowBytes = 8 << 20
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// The result of all commands that were processed.
   func state() throws -> CommandState {
-    try CommandState.decoded(
-      store.commandState(), generation: binding.generation, client: binding.client)
+    try session.held.value(Self.heldState, of: binding) {
+      try CommandState.decoded(
+        store.commandState(), generation: binding.generation, client: binding.client)
+    }
+  }
+
+  /// Keeps the state after commands were processed.
+  ///
+  /// - Parameters:
+  ///   - events: The commands for the application among them.
+  ///   - limits: The last wanted change set of each client.
+  func keep(
+    _ state: CommandState, events: [CommandEvent] = [], limits: [ClientIdentifier: UInt64] = [:]
+  ) throws {
+    try store.process(state: try state.encoded(), events: events, limits: limits)
+    hold(state)
+  }
+
+  private static let heldState = "commandState"
+
+  private func hold(_ state: CommandState) {
+    session.held.hold(state, Self.heldState, of: binding)
   }
 
   // MARK: Sending
@@ -68,6 +87,7 @@ struct CommandSteps: StoreSteps {
       var state = try self.state()
       state.own.published = entry
       try store.markCommandPublished(entry.number, state: try state.encoded())
+      hold(state)
       report.sentCommands += 1
     }
   }
@@ -111,6 +131,7 @@ struct CommandSteps: StoreSteps {
     let entry = VersionVector.Entry(number: file.number, hash: ContentHash(of: bytes))
     state.process(file, hash: entry.hash)
     try store.sealCommand(command.sequence, as: entry, bytes: bytes, state: try state.encoded())
+    hold(state)
     return entry
   }
 
@@ -174,7 +195,7 @@ struct CommandSteps: StoreSteps {
     var processed = 0
     func keep() throws {
       guard processed > 0 else { return }
-      try store.process(state: try state.encoded(), events: new)
+      try self.keep(state, events: new)
       for event in new { context.send(.commandReceived(event)) }
       report.processedCommands += processed
       (new, bytes, processed) = ([], 0, 0)

@@ -62,7 +62,8 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
           ? try LocalStore.open(at: path, options: environment.storeOptions)
           : try begin(files)
         let beginning = DocumentBeginning(
-          store: store, files: files, turns: turns, descriptions: descriptions)
+          session: SyncSession(files: files, store: store), turns: turns,
+          descriptions: descriptions)
         // A store that has shared the document takes part in it, even if
         // another device begins it.
         let hasShared = store.binding.ancestor != nil

@@ -154,7 +154,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
       options: options, checkCancellation: checkCancellation, onProgress: context.count(_:of:)
     ) { [environment] store in
       let turns = SyncTurns(environment: environment)
-      try SyncPass(store: store, files: files, turns: turns).catchUp()
+      try SyncPass(session: SyncSession(files: files, store: store), turns: turns).catchUp()
       context.begin(.applying)
     }
     return (store, merged)

@@ -65,8 +65,9 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   /// Publishes unpublished edits, and tells the others.
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
-    let commands = CommandSteps(files: files, store: store)
-    let pass = SyncPass(store: store, files: files, turns: turns, looksBehind: true)
+    let session = SyncSession(files: files, store: store)
+    let pass = SyncPass(session: session, turns: turns, looksBehind: true)
+    let commands = CommandSteps(session: session)
     if try commands.state().hasLeft {
       // An earlier attempt has announced it and came no further.
       try pass.tellWithoutFetching()

@@ -28,7 +28,8 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
     try await holdingStore { [self] files in
       begin(.listing)
       try directory.check(for: .writing)
-      let pass = SyncPass(store: store, files: files, turns: turns)
+      let session = SyncSession(files: files, store: store)
+      let pass = SyncPass(session: session, turns: turns)
       do {
         try DocumentSteps(files).check(store.binding)
       } catch let error as SyncError where error.code == .generationReplaced {

@@ -25,7 +25,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
   /// Throws `clientUnknown` if there is no such member, or if it is this one.
   package override func perform() async throws -> [ClientIdentifier] {
     try await holdingStore { [self] files in
-      let pass = SyncPass(store: store, files: files, turns: turns)
+      let pass = SyncPass(session: SyncSession(files: files, store: store), turns: turns)
       let fetched = try pass.fetch()
       // The next synchronization sends what is enqueued from here on.
       try files.confirmRoot()
@@ -33,7 +33,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
       let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
       _ = try pass.send(fetched)
       // Another pass works out at once what the commands mean.
-      if !chosen.isEmpty { _ = try SyncPass(store: store, files: files, turns: turns).run() }
+      if !chosen.isEmpty { _ = try pass.run() }
       return chosen
     }
   }

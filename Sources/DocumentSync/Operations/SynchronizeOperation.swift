@@ -41,19 +41,17 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     }
     defer { lock.unlock() }
     let context = OperationContext(self)
-    let files = SharedFiles(directory, context: context)
+    let pass = SyncPass(
+      session: SyncSession(files: SharedFiles(directory, context: context), store: store),
+      turns: turns, checksOwnFiles: checksOwnFiles)
     let fetched = try await blocking { [self] in
       guard try StoreRecords(store).isSetUp() else {
         throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
       }
-      return try pass(files).fetch()
+      return try pass.fetch()
     }
     let asked = try await ask(fetched, context)
-    return try await blocking { [self] in try pass(files).send(asked) }
-  }
-
-  private func pass(_ files: SharedFiles) -> SyncPass {
-    SyncPass(store: store, files: files, turns: turns, checksOwnFiles: checksOwnFiles)
+    return try await blocking { try pass.send(asked) }
   }
 
   /// Asks the questions that the first half has left to be decided. The journal

@@ -21,8 +21,9 @@ public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked 
   /// Clears away.
   package override func perform() async throws -> VacuumReport {
     try await holdingStore { [self] files in
-      try SyncPass(store: store, files: files, turns: turns, clearsAway: true)
-        .run().housekeeping ?? VacuumReport()
+      try SyncPass(
+        session: SyncSession(files: files, store: store), turns: turns, clearsAway: true
+      ).run().housekeeping ?? VacuumReport()
     }
   }
 }

@@ -29,7 +29,7 @@ extension SyncPass {
       context.send(
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
     }
-    try LeftBehind(files: files, store: store).note(incarnations)
+    try LeftBehind(session: session).note(incarnations)
     let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()
@@ -39,7 +39,7 @@ extension SyncPass {
   /// Records which members were not seen, and retires those that were not seen
   /// for long enough.
   func observeAbsence(_ fetched: Fetched) throws {
-    try MemberSteps(files: files, store: store).observeAbsence(
+    try MemberSteps(session: session).observeAbsence(
       fetched.members, fetched.seen, now: context.environment.now())
     guard let limit = context.environment.retireAfter else { return }
     // Once is enough: a command that waits has not been processed here.
@@ -99,7 +99,7 @@ extension SyncPass {
     if retirement.reason == .absent { return true }
     // No member need be waited for: what another member has beyond the cut is
     // written again with the stamps that it has there.
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
     throw Retired(retirement: retirement, cut: applied.max() ?? 0)
   }

@@ -7,9 +7,8 @@ import SyncStore
 /// Nothing is written anywhere before the binding was found right and the
 /// markers were read, so that a copy of a store notices itself first. After
 /// that, every step leaves a state from which the next run continues.
-struct SyncPass: StoreSteps {
-  let store: LocalStore
-  let files: SharedFiles
+struct SyncPass: StoreSteps, Sendable {
+  let session: SyncSession
   let turns: SyncTurns
   /// Whether to read every own file in the directory.
   var checksOwnFiles = false
@@ -33,6 +32,8 @@ struct SyncPass: StoreSteps {
     fileprivate var mustShow: Bool
     /// The files of others that this client has waited for twice.
     fileprivate var awaited: Set<StoreRecords.Awaited> = []
+    /// The last change set of this client, once its edits are sealed.
+    fileprivate var head: VersionVector.Entry?
   }
 
   /// Runs both halves without asking questions in between.
@@ -49,13 +50,13 @@ struct SyncPass: StoreSteps {
     // Before anything is sealed or published.
     try store.checkPlace()
     let restored =
-      checksOwnFiles ? try ThoroughCheck(files: files, store: store).restoreBeginning() : []
+      checksOwnFiles ? try ThoroughCheck(session: session).restoreBeginning() : []
     var rebootstrap = try goOver()
     try note(rebootstrap)
     try bringAlong()
     if checksIdentities { try store.checkIdentities() }
     // Before anything is applied to them.
-    try RemakeSteps(files: files, store: store).run()
+    try RemakeSteps(session: session).run()
     var attempt = 1
     while true {
       do {
@@ -66,12 +67,12 @@ struct SyncPass: StoreSteps {
       } catch let gap as Gap {
         context.environment.logger.notice(
           "\(gap.isCommand ? "command" : "change set") \(gap.number) of \(gap.client) is gone")
-        rebootstrap = try GapSteps(files: files, store: store).close(gap)
+        rebootstrap = try GapSteps(session: session).close(gap)
         try note(rebootstrap)
       } catch let fork as Fork where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("\(fork.path): \(fork.detail)")
-        let standing = try OwnChangeSets(files: files, store: store).standing()
+        let standing = try OwnChangeSets(session: session).standing()
         try store.beginIncarnation(.forked, standing: standing)
       } catch let retired as Retired where attempt < Self.incarnations {
         attempt += 1
@@ -116,34 +117,34 @@ struct SyncPass: StoreSteps {
 
   private func fetchAsIs(mendsGaps: Bool) throws -> Fetched {
     var report = SyncReport()
-    let markers = MarkerSteps(files: files, store: store)
+    let markers = MarkerSteps(session: session)
     let listing = try markers.list()
     let seen = try markers.seen(listing)
-    let own = OwnChangeSets(files: files, store: store)
+    let own = OwnChangeSets(session: session)
     if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
       // A store that never saw a marker of a client that is gone by now finds
       // the client's files through the markers of others: its commands first.
-      try KnownMarkers(files: files, store: store).update(listing)
+      try KnownMarkers(session: session).update(listing)
     }
-    let lowest = LowestKept(files, store: store, listing)
-    let state = try CommandSteps(files: files, store: store).fetch(seen, lowest, &report)
+    let lowest = LowestKept(session, listing)
+    let state = try CommandSteps(session: session).fetch(seen, lowest, &report)
     if mendsGaps,
       let wait = report.waiting.first(where: { $0.isCommand && $0.reason == .clearedAway })
     {
       // Before anything else: it may change the members.
       let gap = Gap(client: wait.client, number: wait.number, isCommand: true)
-      let steps = GapSteps(files: files, store: store)
+      let steps = GapSteps(session: session)
       if try steps.canClose(gap) { throw try steps.noting(lowest, of: seen, gap) }
     }
-    let steps = MemberSteps(files: files, store: store)
+    let steps = MemberSteps(session: session)
     let members = try steps.find(seen, listing, state)
     let mustShow = try checkMembership(members, listing)
     try steps.forgetUnwanted(members, state)
 
     let fetch = try ChangeFetch(
-      files, store: store, heads: try heads(seen), cuts: members.cuts,
+      session, heads: try heads(seen), cuts: members.cuts,
       lowestKept: { try lowest.kept(of: $0).changeSets })
-    let leftBehind = LeftBehind(files: files, store: store)
+    let leftBehind = LeftBehind(session: session)
     let turn = try takeTurn(
       own: own, fetch: fetch, looksBehind: try leftBehind.isNeeded(members),
       retirements: state.retirements, listing, &report)
@@ -151,7 +152,7 @@ struct SyncPass: StoreSteps {
     try fetch.run(&report)
     if mendsGaps, let (client, number) = fetch.gap {
       let gap = Gap(client: client, number: number)
-      let steps = GapSteps(files: files, store: store)
+      let steps = GapSteps(session: session)
       if try steps.canClose(gap) { throw try steps.noting(lowest, of: seen, gap) }
       try steps.ask(for: gap)
     }
@@ -189,17 +190,17 @@ struct SyncPass: StoreSteps {
 
   private func sendAsIs(_ fetched: Fetched) throws -> SyncReport {
     var report = fetched.report
-    let own = OwnChangeSets(files: files, store: store)
+    let own = OwnChangeSets(session: session)
     try observeAbsence(fetched)
     try retireAncestors(fetched)
-    try own.publishAncestral(&report)
-    if try store.hasUnsealedEdits() { try files.confirmRoot() }
-    let kept = try own.seal(&report)
-    try own.publish(kept, turns: turns, &report)
-    let thorough = ThoroughCheck(files: files, store: store)
-    let awaited = AwaitedFiles(files: files, store: store)
+    let sealed = try own.seal(&report)
+    let kept = sealed.outbox.own
+    try own.publishAncestral(sealed.outbox.ancestral, &report)
+    try own.publish(sealed, turns: turns, &report)
+    let thorough = ThoroughCheck(session: session)
+    let awaited = AwaitedFiles(session: session)
     let asked = try awaited.asked(fetched.listing)
-    let commands = CommandSteps(files: files, store: store)
+    let commands = CommandSteps(session: session)
     var listed: [CommandName]?
     if checksOwnFiles || asked.hasCommand {
       listed = try thorough.intactCommands()
@@ -208,19 +209,19 @@ struct SyncPass: StoreSteps {
     }
     try commands.publish(listed: listed, &report)
     let lost = try putBack(kept, asked, fetched.turn, own, &report)
-    let acknowledged = AcknowledgedChangeSets(files: files, store: store)
+    let acknowledged = AcknowledgedChangeSets(session: session)
     try acknowledged.replace(lost, &report)
     try awaited.note(answered: asked)
     try acknowledged.forget(kept, fetched.listing)
 
-    try GapSteps(files: files, store: store).uploadIfAsked(fetched.listing, &report)
+    try GapSteps(session: session).uploadIfAsked(fetched.listing, &report)
     var damage = ThoroughCheck.Damage()
     let isOwnTurn = if case .own = fetched.turn { true } else { false }
     if checksOwnFiles {
       damage.restored = try thorough.checkDescription()
       try thorough.checkMarkers(fetched.listing, &damage)
     } else if isOwnTurn {
-      try MarkerSteps(files: files, store: store).mendOwn()
+      try MarkerSteps(session: session).mendOwn()
     }
     if try checksOwnFiles || (isOwnTurn && thorough.hasShortWholeStore()) {
       try thorough.checkWholeStores(fetched.listing, &damage, &report.warnings)
@@ -229,9 +230,10 @@ struct SyncPass: StoreSteps {
     var fetched = fetched
     let waiting = try awaited.worthSaying(report.waiting, fetched.listing)
     fetched.awaited = try awaited.note(waiting)
+    fetched.head = sealed.outbox.head
     report.publishedMarker = try tell(
       fetched, waiting: waiting, isForced: fetched.mustShow || damage.needsMarker)
-    if damage.needsMarker, let path = try MarkerSteps(files: files, store: store).ownPath() {
+    if damage.needsMarker, let path = try MarkerSteps(session: session).ownPath() {
       damage.restored.append(path)
     }
     try thorough.finish(damage)
@@ -241,7 +243,7 @@ struct SyncPass: StoreSteps {
     let housekeeping = try housekeeping(fetched, waiting: waiting)
     // New markers are read for it, so only from time to time.
     let thresholds = context.environment.thresholds
-    if try clearsAway || Housekeeping.isDue(store, thresholds)
+    if try clearsAway || housekeeping.isDue(thresholds)
       || (isOwnTurn && housekeeping.isJoinImpossible())
     {
       report.housekeeping = try housekeeping.run(isThorough: clearsAway, &report.warnings)
@@ -285,8 +287,8 @@ struct SyncPass: StoreSteps {
 
   private func housekeeping(_ fetched: Fetched, waiting: [SyncWait]) throws -> Housekeeping {
     Housekeeping(
-      files: files, store: store, listing: fetched.listing, members: fetched.members,
-      commands: try CommandSteps(files: files, store: store).state(),
+      session: session, listing: fetched.listing, members: fetched.members,
+      commands: try CommandSteps(session: session).state(), head: fetched.head,
       tell: { try tell(fetched, waiting: waiting) })
   }
 
@@ -294,13 +296,13 @@ struct SyncPass: StoreSteps {
   private func tell(
     _ fetched: Fetched, waiting: [SyncWait], isForced: Bool = false
   ) throws -> Bool {
-    let state = try CommandSteps(files: files, store: store).state()
-    return try MarkerSteps(files: files, store: store).publishIfNeeded(
+    let state = try CommandSteps(session: session).state()
+    return try MarkerSteps(session: session).publishIfNeeded(
       fetched.listing,
       MarkerSteps.Statement(
-        changeHead: try store.head(), applied: try store.appliedVector(),
+        changeHead: fetched.head, applied: try store.appliedVector(),
         commands: state.commands,
-        retired: try MemberSteps(files: files, store: store).retired(fetched.members),
+        retired: try MemberSteps(session: session).retired(fetched.members),
         waiting: waiting, awaited: fetched.awaited),
       isForced: isForced)
   }
@@ -310,16 +312,16 @@ struct SyncPass: StoreSteps {
   func tellWithoutFetching() throws {
     try DocumentSteps(files).check(store.binding)
     var report = SyncReport()
-    let markers = MarkerSteps(files: files, store: store)
+    let markers = MarkerSteps(session: session)
     let listing = try markers.list()
     let seen = try markers.seen(listing)
-    let commands = CommandSteps(files: files, store: store)
-    let members = try MemberSteps(files: files, store: store).find(seen, listing, commands.state())
+    let commands = CommandSteps(session: session)
+    let members = try MemberSteps(session: session).find(seen, listing, commands.state())
     try commands.publish(&report)
     _ = try tell(
       Fetched(
         report: report, listing: listing, turn: .other, seen: seen, members: members,
-        mustShow: false, awaited: try records.waits().said),
+        mustShow: false, awaited: try records.waits().said, head: try store.head()),
       waiting: [])
   }
 
@@ -359,10 +361,10 @@ struct SyncPass: StoreSteps {
       try fetch.lookForClients()
       // Others may have processed commands of a retired client, or applied more of it, and have
       // removed its markers by now: only theirs tell of that.
-      if !retirements.isEmpty { try KnownMarkers(files: files, store: store).update(listing) }
+      if !retirements.isEmpty { try KnownMarkers(session: session).update(listing) }
       return .other
     case 2 where hasCommands:
-      return .commands(try CommandSteps(files: files, store: store).listOwn())
+      return .commands(try CommandSteps(session: session).listOwn())
     default: return .behind
     }
   }

@@ -22,8 +22,7 @@ struct ThoroughCheck: StoreSteps {
     var remaining: [RelativePath] = []
   }
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   // MARK: What every member knows
 
@@ -100,7 +99,7 @@ struct ThoroughCheck: StoreSteps {
 
   /// The own commands that are there as they were published.
   func intactCommands() throws -> [CommandName] {
-    try CommandSteps(files: files, store: store).listOwn().filter {
+    try CommandSteps(session: session).listOwn().filter {
       try !isDamaged(layout.path(of: $0, by: binding.client), $0.hash)
     }
   }
@@ -167,7 +166,7 @@ struct ThoroughCheck: StoreSteps {
     there[binding.client]?.removeAll { damaged.contains($0) }
     let said =
       try records.wholeStores()
-      + KnownMarkers(files: files, store: store).update(listing).values.flatMap(\.wholeStores)
+      + KnownMarkers(session: session).update(listing).values.flatMap(\.wholeStores)
     let listed = said.filter { there[$0.client, default: []].contains($0.name) }
     let own = try records.wholeStores().filter { $0.client == binding.client }
     let missing = own.filter {

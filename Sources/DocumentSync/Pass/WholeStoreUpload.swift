@@ -46,6 +46,8 @@ struct WholeStoreUpload {
   }
 
   private var pass: SyncPass {
-    SyncPass(store: store, files: SharedFiles(directory, context: context), turns: turns)
+    SyncPass(
+      session: SyncSession(files: SharedFiles(directory, context: context), store: store),
+      turns: turns)
   }
 }

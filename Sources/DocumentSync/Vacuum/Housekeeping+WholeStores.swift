@@ -59,7 +59,7 @@ extension Housekeeping {
     guard try kept.changeSets > 1 || kept.commands > 1 || !records.retiredKept().isEmpty else {
       return false
     }
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     let cleared = try clearedAway(known)
     guard !cleared.isContained(in: VersionVector(), commands: VersionVector()) else {
       return false
@@ -84,7 +84,7 @@ extension Housekeeping {
     }
     let best = try listed(findings).max { rank($0) < rank($1) }
     var vector = try store.appliedVector()
-    vector[client] = try store.head()
+    vector[client] = head
     let rank = members.all.sorted().firstIndex(of: client) ?? 0
     var isWorthIt = try WholeStoreDecision(
       best: best.map { ($0.vector, $0.byteCount) }, vector: vector, rank: rank,

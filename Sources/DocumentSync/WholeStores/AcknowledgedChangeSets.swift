@@ -9,8 +9,7 @@ import SyncStore
 /// store may; if a file is missing or damaged by then, the author publishes a
 /// newer whole store, which contains it.
 struct AcknowledgedChangeSets: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// Drops the bytes of change sets that every member has applied, once there
   /// are so many that it is worth reading the markers.
@@ -25,7 +24,7 @@ struct AcknowledgedChangeSets: StoreSteps {
     }
     let members = try Set(listing.newest.keys).union(records.seenMarkers().keys)
     guard !members.isEmpty else { return }
-    let said = try KnownMarkers(files: files, store: store).update(listing)
+    let said = try KnownMarkers(session: session).update(listing)
     let client = client
     let hashes = Dictionary(
       sealed.map { ($0.number, $0.hash) }, uniquingKeysWith: { first, _ in first })

@@ -1,4 +1,5 @@
 import Foundation
+import SyncModel
 
 /// How a store is opened.
 package struct StoreOptions: Sendable {
@@ -32,6 +33,12 @@ package struct StoreOptions: Sendable {
   /// How many milliseconds a change may be ahead of the clock here before it causes a warning: a
   /// day.
   package var clockTolerance: Int64 = 24 * 60 * 60 * 1000
+  /// Called with every statement that runs on the store's connection, its values included, for tests
+  /// that count what is read and written; `nil` calls nothing.
+  package var onStatement: (@Sendable (String) -> Void)?
+  /// Computes the hash of a change set's file when it is sealed, and when it is published. Tests
+  /// replace it to count.
+  package var hash: @Sendable ([UInt8]) -> ContentHash = { ContentHash(of: $0) }
 
   /// The defaults, with the system's clock and generator.
   package init() {

@@ -159,18 +159,26 @@ extension LocalStore {
   /// The change sets that wait, without their changes.
   private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
     let statement = try SQLStatement(
-      "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
-    var found: [PendingChangeSets.Item] = []
+      "SELECT hash, rowid FROM docsync_inbox ORDER BY client, number", on: session.database)
+    var hashes: [(hash: ContentHash, row: Int64)] = []
     while try statement.step() {
       guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
-      let bytes = statement.bytes(at: 1)
-      let summary = try ChangeSetCodec.summary(bytes)
-      found.append(
-        PendingChangeSets.Item(
-          header: summary.header, hash: hash, dependencies: summary.dependencies, received: nil,
-          byteCount: bytes.count, rowCount: summary.rowCount))
+      hashes.append((hash, statement.integer(at: 1)))
     }
-    return found
+    return try waitingItems.items(hashes.map(\.hash)) { index in
+      let statement = try SQLStatement(
+        "SELECT bytes FROM docsync_inbox WHERE rowid = ?", on: session.database)
+      statement.bind(hashes[index].row, at: 1)
+      guard try statement.step() else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_inbox is damaged")
+      }
+      defer { statement.reset() }
+      let bytes = statement.bytes(at: 0)
+      let summary = try ChangeSetCodec.summary(bytes)
+      return PendingChangeSets.Item(
+        header: summary.header, hash: hashes[index].hash, dependencies: summary.dependencies,
+        received: nil, byteCount: bytes.count, rowCount: summary.rowCount)
+    }
   }
 
   /// The change sets of other clients that have been applied.

@@ -36,7 +36,8 @@ extension LocalStore {
   ) throws -> LocalStore {
     try StoreError.checkFile(path)
     return try StoreError.mapping(path) {
-      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      let connection = try StoreConnection(
+        path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
       do {
         try connection.queue.writeWithoutTransaction { database in
           try database.inTransaction(.immediate) {
@@ -112,7 +113,8 @@ extension LocalStore {
           + "“docsync join”.")
     }
     return try StoreError.mapping(path) {
-      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      let connection = try StoreConnection(
+        path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
       do {
         let (stored, configuration) = try connection.queue.read { database in
           try meta(database, path)

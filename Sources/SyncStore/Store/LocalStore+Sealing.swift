@@ -11,11 +11,15 @@ extension LocalStore {
   ///   - checkCancellation: Called between batches of rows. If it throws, nothing is sealed and the
   ///     error is passed on.
   ///   - onProgress: Called with the number of entries of the log that were read.
+  ///   - prepare: Called before anything is written, if there are edits. If it throws, nothing is
+  ///     sealed and the error is passed on.
   package func seal(
     checkCancellation: @escaping () throws -> Void = {},
-    onProgress: @escaping WorkProgress = { _, _ in }
+    onProgress: @escaping WorkProgress = { _, _ in },
+    prepare: () throws -> Void = {}
   ) throws -> SealReport {
     guard try hasUnsealedEdits() else { return SealReport() }
+    try prepare()
     return try passingOverTriggers {
       try write {
         try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
@@ -23,8 +27,8 @@ extension LocalStore {
     }
   }
 
-  /// Whether there are edits that ``seal(checkCancellation:onProgress:)`` would seal.
-  package func hasUnsealedEdits() throws -> Bool {
+  /// Whether there are edits to seal.
+  private func hasUnsealedEdits() throws -> Bool {
     try read {
       try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
     }
@@ -60,7 +64,7 @@ extension LocalStore {
     if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
-    report.changeSets = builder.sealed
+    (report.changeSets, report.files) = (builder.sealed, builder.files)
     report.parkedRows = try settle(suspects, set)
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
@@ -145,8 +149,22 @@ extension LocalStore {
 
   // MARK: - The outbox
 
-  /// The change sets that this store made as its present client, in order. For those that every
-  /// member has, the store may have no more than this.
+  /// The change sets that this store has sealed.
+  package func outbox() throws -> SealedChangeSets {
+    try read { session in
+      let all = try Self.outbox(session, where: "client = \(session.own) OR published = 0")
+      let own = all.filter { $0.client == session.ownClient }
+      let applied = try session.clients.vector()[session.ownClient]
+      var head = applied
+      if let last = own.last, last.number > applied?.number ?? 0 {
+        head = VersionVector.Entry(number: last.number, hash: last.hash)
+      }
+      return SealedChangeSets(
+        own: own, ancestral: all.filter { $0.client != session.ownClient }, head: head)
+    }
+  }
+
+  /// The change sets that this store made as its present client, in order.
   package func sealedChangeSets() throws -> [SealedChangeSet] {
     try read { try Self.outbox($0, where: "client = \($0.own)") }
   }

@@ -12,6 +12,8 @@ import SyncModel
 package final class LocalStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
+  /// The headers of the change sets that wait.
+  let waitingItems = WaitingItems()
   private let state: Mutex<State>
 
   private struct State {
@@ -36,6 +38,9 @@ package final class LocalStore: Sendable {
 
   /// The path of the store.
   package var path: String { connection.path }
+
+  /// The hash of a change set's file, computed as ``StoreOptions/hash`` says.
+  package func hash(of bytes: [UInt8]) -> ContentHash { options.hash(bytes) }
 
   /// What the store is bound to.
   package var binding: StoreBinding { state.withLock { $0.binding } }

@@ -72,6 +72,18 @@ public struct WaitingChangeSet: Hashable, Sendable {
   }
 }
 
+/// The change sets that a store has sealed, as one transaction sees them.
+package struct SealedChangeSets: Hashable, Sendable {
+  /// Those that it made as its present client, in order. For those that every member has, the
+  /// store may have no more than this.
+  package var own: [SealedChangeSet]
+  /// Those that this store, or the store that it is a copy of, has sealed as another client and
+  /// that are not known to be published, in order.
+  package var ancestral: [SealedChangeSet]
+  /// The last number that the present client has given out; `nil` for none.
+  package var head: VersionVector.Entry?
+}
+
 /// The result of sealing.
 package struct SealReport: Hashable, Sendable {
   /// The change sets made, in order; none if there was nothing to send.
@@ -81,6 +93,9 @@ package struct SealReport: Hashable, Sendable {
   package var parkedRows = 0
   /// Warnings about the edits.
   package var warnings: [SyncWarning] = []
+  /// The files of the first change sets by their numbers, as long as they are few bytes: publishing
+  /// need not read them again, nor compute their hashes.
+  package var files: [UInt64: [UInt8]] = [:]
 
   /// Creates an empty report.
   package init() {}
