@@ -45,8 +45,9 @@ package struct Counter: Hashable, Sendable {
 
   /// Adds the difference between two numbers to a client's sum. It adds nothing and
   /// returns false if one of them is not a number, if the difference or the sum does
-  /// not fit in 64 bits, or if reals are so far apart that the total would differ from
-  /// `new`: then the counter is set.
+  /// not fit in 64 bits, if reals are so far apart that the total would differ from
+  /// `new`, or if the total would be a real and `new` is an integer that no real
+  /// equals: then the counter is set.
   ///
   /// - Parameter time: The time of the addition. The sum's time is always later
   ///   than the time of the client's previous sum.
@@ -65,10 +66,14 @@ package struct Counter: Hashable, Sendable {
     return true
   }
 
-  /// Whether a total equals a number, apart from the rounding of added reals.
+  /// Whether a total equals a number, apart from the rounding of added reals. An integer beyond 2⁵³
+  /// that no real equals is no rounded sum of reals.
   private static func isAbout(_ number: Value, _ total: Value) -> Bool {
     guard case .real(let difference)? = difference(from: number, to: total) else {
       return number == total
+    }
+    if case .integer(let integer) = number, Int64(exactly: real(number)) != integer {
+      return false
     }
     return abs(difference) <= max(abs(real(number)), abs(real(total))) / 1e9
   }

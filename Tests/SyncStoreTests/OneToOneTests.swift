@@ -313,6 +313,25 @@ import Testing
     #expect(try devices[0].rows("SELECT name FROM place ORDER BY 1") == ["a", "b"])
   }
 
+  /// A place is inserted, gets another name, and then another number with foreign keys off, all
+  /// before it is sealed: a kiosk with its former number belongs to it.
+  @Test func aRowFollowsANewRowThatGetsOtherDeclaredValuesAndAnotherKey() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["place": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE kiosk (id INTEGER PRIMARY KEY REFERENCES place ON UPDATE CASCADE, size INTEGER);
+      """, configuration: configuration)
+    try devices[0].run(
+      """
+      INSERT INTO place VALUES (2, 'a'); UPDATE place SET name = 'b'; PRAGMA foreign_keys = OFF;
+      UPDATE place SET id = 4; INSERT INTO kiosk VALUES (2, 30);
+      """)
+    try converge(devices, "SELECT name, size FROM place JOIN kiosk USING (id)", ["b|30"])
+  }
+
   /// A row that waits for another one refers, by its key, to a row that is shown under the key of a
   /// third one later: it follows there.
   @Test func aRowThatWaitsFollowsOneThatIsShownUnderAnotherKey() throws {

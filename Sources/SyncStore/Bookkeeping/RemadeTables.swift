@@ -32,6 +32,19 @@ struct RemadeTables: Codable, Equatable {
   /// Keys that lead to the rows that had them until the tables are compared. Absent in stores of
   /// earlier builds.
   var heldKeys: [HeldKey]?
+  /// A cell that was sealed as a reference to a row of such a table.
+  struct Reference: Codable, Hashable {
+    var table: Int
+    var identity: [UInt8]
+    /// The name of the cell's column in change sets.
+    var column: String
+    /// The identity of the row that it refers to.
+    var parent: [UInt8]
+  }
+
+  /// Cells that were sealed as references to rows that are sealed when the tables are compared, if
+  /// other cells may have their keys as plain values. Absent in stores of earlier builds.
+  var references: Set<Reference>?
   /// Whether tables were compared, and it has not been decided since which rows are shown. Absent
   /// in stores of earlier builds.
   var isSettlingDue: Bool?

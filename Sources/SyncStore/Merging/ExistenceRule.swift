@@ -289,9 +289,9 @@ final class ExistenceRule {
       row.borrower = nil
       row.isElsewhere = false
       row.overlays = [:]
-      row.isRescued = false
+      row.isRescued = try awaitsComparison(row)
       row.isKilled = false
-      row.exists = row.isLiving
+      row.exists = row.isLiving || row.isRescued
       row.links = try session.schema[row.key.table].foreignKeys.compactMap {
         try link(of: row, $0)
       }
@@ -301,6 +301,13 @@ final class ExistenceRule {
       if row.exists { try lay(over: row, keepsIdentity: true) }
       row.ownOverlays = row.overlays
     }
+  }
+
+  /// Whether a row is shown although it is deleted, and a program has remade its table: until the
+  /// comparison nothing tells whether the program has edited the row. The row stays until then.
+  private func awaitsComparison(_ row: WorkingRow) throws -> Bool {
+    guard row.isDead, row.wasDead, row.shown != nil, !row.wasBorrowed else { return false }
+    return try session.tablesToCompare().contains(row.key.table)
   }
 
   /// Repeats three decisions while rows come back: which rows go with deleted

@@ -483,6 +483,7 @@ struct RemakeComparison {
   private func logUnknown() throws {
     guard !unknown.isEmpty || !redirected.isEmpty else { return }
     let absent = try absentValues.values(of: table)
+    try compareDefaults(absent)
     for position in unknown + redirected {
       let name = quoted(table.columns[position].name)
       let keys = table.keyColumns.map(quoted).joined(separator: ", ")
@@ -497,5 +498,49 @@ struct RemakeComparison {
         try log.addUpdate(key: key, [(position, .null)], isOfUnknownTime: true)
       }
     }
+  }
+
+  /// Finds cells that have their default again, in columns that the other store does not have: it
+  /// keeps their former values.
+  private func compareDefaults(_ absent: [Value]) throws {
+    for foreign in try former.foreign.all()
+    where former.schema.table(for: foreign)?.id == formerAccess.table.id {
+      let places = unknown.compactMap { here in
+        foreign.columns.firstIndex(of: table.columns[here].wireName).map { (here: here, there: $0) }
+      }
+      guard !places.isEmpty else { continue }
+      var last: RowIdentity?
+      while true {
+        try checkCancellation()
+        let rows = try former.foreign.rows(of: foreign, after: last, limit: Self.rowsPerBatch)
+        guard let end = rows.last else { break }
+        for (row, known) in zip(rows, try states(rows.map(\.identity))) {
+          try compareDefaults(absent, known, row.row, places)
+        }
+        last = end.identity
+      }
+    }
+  }
+
+  private func compareDefaults(
+    _ absent: [Value], _ row: Known, _ foreign: ForeignRow, _ places: [(here: Int, there: Int)]
+  ) throws {
+    guard let key = try access.key(of: row.identity), let local = try access.row(key),
+      try row.here.map({ try session.wasShown(self.key(row), $0) }) ?? true
+    else { return }
+    let logged = log.entry(key)
+    guard logged?.isInserted != true else { return }
+    var changed: [(column: Int, before: Value)] = []
+    for (here, there) in places where logged?.columns.contains(here) != true {
+      let column = table.columns[here]
+      guard column.domain != .counter, local.values[here] == absent[here],
+        let cell = foreign.cells.first(where: { $0.column == there }),
+        stamp((row.here ?? .unstamped).stamp(of: here)) == formerStamp(cell.stamp)
+      else { continue }
+      let value = try session.exported(local.values[here], column)
+      guard value != cell.value, value != cell.value.applying(column.affinity) else { continue }
+      changed.append((here, try session.imported(cell.value, column) ?? .null))
+    }
+    if !changed.isEmpty { try log.addUpdate(key: key, changed) }
   }
 }

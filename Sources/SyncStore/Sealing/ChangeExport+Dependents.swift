@@ -62,7 +62,8 @@ extension ChangeExport {
 
   /// Logs the deletion of rows that are not shown and refer to a deleted row, directly or through
   /// other rows: they would bring it back, or never be shown again. The same goes for rows that are
-  /// shown as the deleted row, or would be.
+  /// shown as the deleted row, or would be. Rows that are shown with a stand-in in place of such a
+  /// row refer to the stand-in from then on.
   ///
   /// Rows that refer to a row that lives on under another key stay, and follow it.
   func logHiddenDeletions() throws {
@@ -94,6 +95,7 @@ extension ChangeExport {
             guard let kept, try leads(kept, child, by: reference, to: parent) else { continue }
             done.insert(child)
             try logHiddenDeletion(of: child, at: time)
+            try logStandIn(for: child, at: time)
           // It is deleted, and another row that is not shown holds it.
           case .tombstone: done.insert(child)
           case .rescued, .overlaid, .elsewhere, .borrowed, nil: continue
@@ -106,7 +108,7 @@ extension ChangeExport {
 
   /// Whether a reference of a row that is not shown leads to another row, or to
   /// a row that lives on as that row.
-  private func leads(
+  func leads(
     _ kept: KeptRow, _ child: RowKey, by reference: ForeignKey, to parent: RowKey
   ) throws -> Bool {
     let table = session.schema[child.table]

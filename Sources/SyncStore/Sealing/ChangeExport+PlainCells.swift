@@ -16,7 +16,7 @@ extension ChangeExport {
         }
       }
     }
-    return found
+    return try session.withoutNotedReferences(found)
   }
 
   /// The plain values that the edits in the log made keys of rows.

@@ -62,11 +62,11 @@ struct MovedKeys {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
       "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL", on: database)
+    let moves = try KeyMoves(access: access)
     var found: [(old: Int64, new: Int64, isGone: Bool)] = []
     while try statement.step() {
       let old = statement.integer(at: 0)
-      guard try !access.hasRow(localKey: old),
-        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old)), new != old
+      guard try !access.hasRow(localKey: old), let new = try laterKey(of: old, access, moves)
       else { continue }
       found.append((old, new, try !access.hasRow(localKey: new)))
     }
@@ -101,6 +101,19 @@ struct MovedKeys {
     }
     try database.execute(sql: "DROP TABLE temp.docsync_followed")
     return followed
+  }
+
+  /// The local key that the row has now, or is looked for by, that had a key first; `nil` if it has
+  /// no other.
+  private func laterKey(of key: Int64, _ access: TableAccess, _ moves: KeyMoves) throws -> Int64? {
+    let known = try access.localKey(of: try access.earlierIdentity(ofLocalKey: key))
+    if let known, known != key { return known }
+    // The row was inserted by the edits in the log, and its declared columns were edited before it
+    // got another key: other devices only know it as it is now.
+    guard try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
+      let identity = try moves.destination(of: values)
+    else { return nil }
+    return try access.localKey(of: identity)
   }
 
   /// The cells of a column that held keys of a table as plain values before the edits in the log.

@@ -100,6 +100,11 @@ final class TableExport {
         suspects.changed.append((key.table, key.identity))
       }
       if outcome == .delete, batch.rows[row].first == .insert { try access.readKeysInLog() }
+      if hasReferences, outcome == .insert || outcome == .update {
+        try session.noteReferencesToUncompared(
+          from: RowKey(table: table.id, identity: identities.identity(row)),
+          key: batch.keys.map { $0[row] })
+      }
       if let outcome {
         try dependents.note(outcome, row, batch, identities, &suspects)
         try rows.finishIfFull(builder, afterRow: count)
