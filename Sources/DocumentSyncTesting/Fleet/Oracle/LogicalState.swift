@@ -131,7 +131,9 @@ struct LogicalState: Sendable {
         }
       }
       if let silence = row.silence {
-        row.cells = row.cells.filter { $0.value.stamp >= silence }
+        row.cells = row.cells.compactMapValues { cell in
+          cell.stamp >= silence ? cell : cell.silenced(at: silence)
+        }
       }
       row.isRevived = schema.table(changes.table).map(row.isRevived) ?? false
       rows[key] = row
@@ -194,6 +196,14 @@ extension LogicalState {
 }
 
 extension LogicalState.Cell {
+  /// What is left of a cell that is older than the erase of its row: what clients have added since
+  /// the cell was set later. That setting may come after them.
+  fileprivate func silenced(at silence: Stamp) -> LogicalState.Cell? {
+    let later = added.filter { $0.key > silence }
+    guard !later.isEmpty else { return nil }
+    return LogicalState.Cell(value: .null, stamp: .zero, isCounter: true, added: later)
+  }
+
   /// The value that is shown; in a counter, with all sums since it was set.
   var shown: Value {
     guard isCounter, let sums = added[stamp], !sums.isEmpty else { return value }
