@@ -13,7 +13,16 @@ import Testing
   ///
   /// 1402220: a device took a plain value and a reference with one number for the same value of a
   /// partial index, so that another row stood in for a hidden one.
-  @Test(arguments: [UInt64(1_402_220)])
+  ///
+  /// 1410108: a row with a reference for a key got the key of another row, and the log then said that
+  /// the other one was new, so that nothing told what that one had been.
+  ///
+  /// 1410925: the oracle forgot what was added to a counter if that came before the insertion of a
+  /// row that had been erased.
+  ///
+  /// 1413539: a table was made again twice, and rows that went unseen between that, with others whose
+  /// deletion was sealed, were not found.
+  @Test(arguments: [1_402_220, 1_410_108, 1_410_925, 1_413_539] as [UInt64])
   func aHistoryThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)
     #expect(report.failure == nil)
