@@ -78,7 +78,7 @@ struct RemakeComparison {
     try compareDeleted()
     try findDeleted()
     try findDeletedEdits()
-    if !isExact { try findDeletedByOthers() }
+    try findDeletedOfHidden()
     try logUnknown()
   }
 
@@ -230,10 +230,10 @@ struct RemakeComparison {
     return (changed, lacking)
   }
 
-  /// What the other store keeps of a row that was shown here and that it does not show, since it
-  /// knows changes of other devices that this one does not.
+  /// What the other store keeps of a row that was shown here and that it does not show, for the
+  /// reasons that ``findDeletedOfHidden()`` names.
   private func keptOfHidden(_ row: Known) throws -> KeptRow? {
-    guard !isExact, row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
+    guard row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
       try wasHere(row), let kept = try former.kept(keyThere(row)),
       kept.reason != .parked(.rowMissing)
     else { return nil }
@@ -263,7 +263,7 @@ struct RemakeComparison {
       let local = try exported(values[here], column, nil, session)
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
-        lacking.append(here)
+        if !isExact { lacking.append(here) }
       } else {
         changed.append((here, try session.imported(was, column) ?? .null))
       }
@@ -367,9 +367,10 @@ struct RemakeComparison {
     try flush()
   }
 
-  /// Finds rows that are gone here and that the other store does not show, since it knows changes
-  /// of other devices that this one does not. It keeps their former values.
-  private func findDeletedByOthers() throws {
+  /// Finds rows that are gone here and that the other store does not show: it knows changes of
+  /// other devices that this one does not, or a deletion that this store sealed before the table
+  /// was remade once more, and that hides them there. It keeps their former values.
+  private func findDeletedOfHidden() throws {
     let reading = try SQLStatement(
       "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: former.database)
     reading.bind(Int64(formerAccess.table.id), at: 1)
@@ -392,7 +393,12 @@ struct RemakeComparison {
 
   /// The key of a row that was here and was deleted unseen; `nil` if it is here, or was not.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
-    guard let key = try access.key(of: row.identity), try access.row(key) == nil,
+    let known = try access.key(of: row.identity)
+    if known == nil, table.identity == .surrogate, try wasHere(row) {
+      // Another row has got its number, and was sealed since.
+      return [.integer(try access.assignLogKey(to: row.identity))]
+    }
+    guard let key = known, try access.row(key) == nil,
       log.entry(key)?.isDeleted != true, try wasHere(row)
     else { return nil }
     return key

@@ -153,12 +153,18 @@ struct MovedKeys {
       )
     }
     if let index {
-      // The log entries of such a row get its new key.
+      // The log entries of such a row get its new key. Where another row has that key, the entries
+      // say nothing of what that row was.
       let (value, condition) = terms("k\(index)")
-      let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = k\($0)" }
+      func row(_ key: (Int) -> String) -> String {
+        let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = \(key($0))" }
+        return "EXISTS (SELECT 1 FROM \(table.quotedName) AS c "
+          + "WHERE \(match.joined(separator: " AND ")))"
+      }
+      let new = "(SELECT new FROM temp.docsync_followed WHERE old = k\(index))"
       try database.execute(
-        sql: "UPDATE \(table.logName) SET \(value) WHERE \(condition) AND EXISTS "
-          + "(SELECT 1 FROM \(table.quotedName) AS c WHERE \(match.joined(separator: " AND ")))")
+        sql: "UPDATE \(table.logName) SET \(value) WHERE \(condition) AND \(row { "k\($0)" }) "
+          + "AND NOT \(row { $0 == index ? new : "k\($0)" })")
     }
     let (value, condition) = terms(quoted(table.columns[position].name))
     try database.execute(
