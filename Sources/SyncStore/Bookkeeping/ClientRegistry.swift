@@ -5,6 +5,16 @@ import SyncModel
 /// The clients that a store knows, by short numbers, each with its last change
 /// set that was applied.
 final class ClientRegistry {
+  static let definition = TableDefinition(
+    "docsync_client", .document,
+    columns: [
+      .integer("id", "PRIMARY KEY"), .blob("client", "NOT NULL UNIQUE"),
+      .integer("number", "NOT NULL DEFAULT 0", .number), .blob("hash", isOptional: true),
+    ],
+    damage: [
+      "number > 0 AND hash IS NULL", "id NOT BETWEEN 1 AND \(Int32.max)", "length(client) <> 16",
+    ])
+
   private let database: Database
   private var numbers: [ClientIdentifier: Int32] = [:]
   private var clients: [Int32: ClientIdentifier] = [:]

@@ -1,17 +1,24 @@
-/// The table of the conflict journal.
+/// The table of the conflict journal (`docsync_conflict`).
 enum ConflictTable {
-  /// Statements that create it.
-  static let creation = [
-    """
-    CREATE TABLE docsync_conflict (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, \
-    size INTEGER NOT NULL, status TEXT NOT NULL, kind TEXT NOT NULL, tbl INTEGER NOT NULL, \
-    identity BLOB NOT NULL, col INTEGER, rule TEXT NOT NULL, outcome TEXT NOT NULL, \
-    local_time INTEGER, local_client INTEGER, remote_time INTEGER, remote_client INTEGER, \
-    message TEXT, key BLOB, base BLOB, local BLOB, remote BLOB)
-    """,
-    "CREATE INDEX docsync_conflict_row ON docsync_conflict (tbl, identity)",
-    "CREATE INDEX docsync_conflict_open ON docsync_conflict (status) WHERE status = 'open'",
-  ]
+  static let definition = TableDefinition(
+    "docsync_conflict", .device(.store),
+    columns: [
+      .integer("number", "PRIMARY KEY"), .integer("at", "NOT NULL"), .integer("size", "NOT NULL"),
+      .text("status", "NOT NULL"), .text("kind", "NOT NULL"),
+      .integer("tbl", "NOT NULL", .journalTable), .blob("identity", "NOT NULL"),
+      .integer("col", "", .column, isOptional: true), .text("rule", "NOT NULL"),
+      .text("outcome", "NOT NULL"), .integer("local_time", isOptional: true),
+      .integer("local_client", "", .client, isOptional: true),
+      .integer("remote_time", isOptional: true),
+      .integer("remote_client", "", .client, isOptional: true), .text("message", isOptional: true),
+      .blob("key", "", .cells, isOptional: true), .blob("base", "", .cells, isOptional: true),
+      .blob("local", "", .cells, isOptional: true), .blob("remote", "", .cells, isOptional: true),
+    ],
+    indexes: [
+      TableDefinition.Index(name: "docsync_conflict_row", columns: "tbl, identity"),
+      TableDefinition.Index(
+        name: "docsync_conflict_open", columns: "status", condition: "status = 'open'"),
+    ])
 
   /// Stands for the local key, which is no synchronized column, in the key of an entry.
   static let localKeyPosition = 1 << 20

@@ -49,20 +49,16 @@ struct RemadeTables: Codable, Equatable {
   /// in stores of earlier builds.
   var isSettlingDue: Bool?
 
-  /// Their key in `docsync_meta`.
-  static let key = "remade"
-
   static func read(_ database: Database) throws -> RemadeTables {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return RemadeTables() }
+    guard let bytes = try MetaTable.read(.remade, database) else { return RemadeTables() }
     return try JSONDecoder().decode(RemadeTables.self, from: Data(bytes))
   }
 
   func write(_ database: Database) throws {
     guard self != RemadeTables() else {
-      return try database.execute(
-        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
+      return try MetaTable.remove(.remade, database)
     }
-    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+    try MetaTable.write(.remade, to: Array(JSONEncoder().encode(self)), database)
   }
 
   /// Makes the next sealing decide again which rows are shown.

@@ -315,7 +315,7 @@ final class DatabaseMerge {
   ) throws -> [Value] {
     let access = try session.access(table.id)
     let identity = try identity(of: row, values, table)
-    let hint = try freeKey(row.localKey.flatMap(StoreSession.key), table)
+    let hint = try freeKey(row.localKey.flatMap(Value.key), table)
     if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
     defer { access.formerKeys[identity] = nil }
     return try LocalEdits(session: session).insert(

@@ -53,7 +53,9 @@ struct DeviceData {
     let places = Places(tables: tables, schema: session.schema)
     try writeConflicts(session, places)
     try writeBases(session, places)
-    for table in ["docsync_history", "docsync_outbox"] { try writeAuthors(table, session) }
+    for table in Bookkeeping.tables where table.isDeviceOwn && !table.has(.journalTable) {
+      for column in table.columns(.client) { try writeClients(table.name, column, session) }
+    }
     try places.former.write(session.database)
   }
 
@@ -106,16 +108,19 @@ struct DeviceData {
     }
   }
 
-  private func writeAuthors(_ table: String, _ session: StoreSession) throws {
+  private func writeClients(
+    _ table: String, _ column: String, _ session: StoreSession
+  ) throws {
     let database = session.database
-    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT client FROM \(table)")
+    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT \(column) FROM \(table)")
     // Negative numbers are used in between, since two clients may swap theirs.
     for number in numbers {
       try database.execute(
-        sql: "UPDATE \(table) SET client = ? WHERE client = ?",
+        sql: "UPDATE \(table) SET \(column) = ? WHERE \(column) = ?",
         arguments: [-Int64(try client(number, session)) - 1, number])
     }
-    try database.execute(sql: "UPDATE \(table) SET client = -client - 1 WHERE client < 0")
+    try database.execute(
+      sql: "UPDATE \(table) SET \(column) = -\(column) - 1 WHERE \(column) < 0")
   }
 
   /// The new numbers of tables and columns.

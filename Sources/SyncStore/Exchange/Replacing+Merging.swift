@@ -61,9 +61,7 @@ extension Replacing {
   /// Merges the rows, as edits of a new client.
   func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
     // They belong to a document that the store has left.
-    for table in ["outbox", "inbox", "base"] {
-      try database.execute(sql: "DELETE FROM docsync_\(table)")
-    }
+    try Bookkeeping.clear([.changeSets], database)
     let options = store.options
     let began = try LocalStore.begin(
       ClientRegistry(database), binding, .begunAgain, isAncestorGone: false,

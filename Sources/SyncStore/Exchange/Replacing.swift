@@ -187,33 +187,26 @@ struct Replacing {
   private func exchangeBookkeeping(_ session: StoreSession, _ mapping: KeyMapping) throws {
     let database = session.database
     for table in mapping.old.tables { try removeBookkeeping(of: table, mapping.new, database) }
-    for name in Bookkeeping.documentTables { try copy("docsync_\(name)", database) }
-    if try !database.tableExists("docsync_plain", in: KeyMapping.attached) {
-      try database.execute(
-        sql: "DELETE FROM main.docsync_meta WHERE key = ?", arguments: [StoreSession.plainValuesKey]
-      )
+    for table in Bookkeeping.tables where table.scope == .document {
+      try copy(table.name, database)
+    }
+    if try !database.tableExists(PlainKeys.definition.name, in: KeyMapping.attached) {
+      try MetaTable.remove(.plainValues, database)
     }
     if try Bookkeeping.format(of: database, in: KeyMapping.attached) ?? 0 < Bookkeeping.fourthFormat
     {
       try RemadeTables.noteSettlingDue(database)
     }
-    for key in Bookkeeping.documentMeta {
-      try database.execute(
-        sql: """
-          DELETE FROM main.docsync_meta WHERE key = ?1;
-          INSERT INTO main.docsync_meta (key, value) \
-          SELECT key, value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?1
-          """, arguments: [key, key])
+    for key in MetaTable.Key.allCases where key.scope == .document {
+      try MetaTable.copy(key, from: KeyMapping.attached, database)
     }
-    let whole = try Data.fetchOne(
-      database, sql: "SELECT value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",
-      arguments: [CommandTables.stateKey])
-    let own = try Bookkeeping.meta(CommandTables.stateKey, database)
-    if let state = try commandState(own, whole.map(Array.init)) {
-      try Bookkeeping.setMeta(CommandTables.stateKey, to: state, database)
+    let whole = try MetaTable.read(.commandState, database, in: KeyMapping.attached)
+    let own = try MetaTable.read(.commandState, database)
+    if let state = try commandState(own, whole) {
+      try MetaTable.write(.commandState, to: state, database)
     }
     try LocalStore.queue(events, database)
-    try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
+    try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), database)
     for table in mapping.new.tables {
       if try !database.tableExists(table.stampsName, in: "main") {
         for statement in Bookkeeping.creation(for: table) { try database.execute(sql: statement) }
@@ -239,7 +232,7 @@ struct Replacing {
     {
       return
     }
-    try Bookkeeping.remove(table.id, database)
+    try TableRegistry.remove(table.id, database)
   }
 
   /// Replaces the rows of a bookkeeping table, in the columns that both sides have: one of them may

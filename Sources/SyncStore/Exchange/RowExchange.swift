@@ -329,10 +329,10 @@ struct RowExchange {
       guard let key = try access.key(of: identity), let row = try access.row(key) else { continue }
       for (column, value) in cells.sorted(by: { $0.key < $1.key }) {
         guard case .key(let id) = table.columns[column].domain,
-          mapping.isMapped(session.schema[id]), let plain = StoreSession.key(value),
+          mapping.isMapped(session.schema[id]), let plain = Value.key(value),
           let moved = try Int64.fetchOne(
             database, sql: "SELECT new FROM \(KeyMapping.keys(id)) WHERE old = ?",
-            arguments: [plain]), StoreSession.key(row.values[column]) == moved
+            arguments: [plain]), Value.key(row.values[column]) == moved
         else { continue }
         let statement = try access.update([column])
         for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }

@@ -44,9 +44,15 @@ struct ColumnChange {
     }
     try rewriteStamps(database)
     guard !gone.isEmpty else { return }
-    try rewriteKeptCells(database)
-    try rewriteCells(of: "docsync_base", "value", database)
-    try rewriteCells(of: "docsync_early", "sum", database)
+    for table in Bookkeeping.tables where table.has(.table) {
+      for cells in table.columns(.cells) {
+        if table.has(.column) {
+          try rewriteCells(of: table.name, cells, database)
+        } else {
+          try rewriteAllCells(of: table.name, cells, database)
+        }
+      }
+    }
     try rewriteConflicts(database)
     try rewriteLog(database)
   }
@@ -71,16 +77,17 @@ struct ColumnChange {
     column < places.count ? places[column] : nil
   }
 
-  private func rewriteKeptCells(_ database: Database) throws {
+  /// Rewrites a bookkeeping table of rows, each with all its cells in one value.
+  private func rewriteAllCells(of name: String, _ column: String, _ database: Database) throws {
     for row in try StoredRow.fetchAll(
-      database, sql: "SELECT identity, cells FROM docsync_kept WHERE tbl = ?",
+      database, sql: "SELECT identity, \(column) AS cells FROM \(name) WHERE tbl = ?",
       arguments: [table.id])
     {
       let cells = try KeptCells.decode(Array(row["cells"] as Data)).compactMap { cell in
         place(of: cell.column).map { (column: $0, value: cell.value) }
       }
       try database.execute(
-        sql: "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?",
+        sql: "UPDATE \(name) SET \(column) = ? WHERE tbl = ? AND identity = ?",
         arguments: [
           Data(KeptCells.encode(cells.sorted { $0.column < $1.column })), table.id,
           row["identity"] as Data,

@@ -3,21 +3,19 @@ import SyncModel
 
 /// Plain values in stores of earlier builds.
 extension StoreSession {
-  /// The key in `docsync_meta` that records by which rules plain values are noted.
-  static let plainValuesKey = "plainValues"
-  /// Its value. Builds that noted 1 took a plain value and a reference with one number for the same
+  /// The rules by which plain values are noted. Builds that noted 1 took a plain value and a reference with one number for the same
   /// value of an index with a condition or expressions.
   static let plainValuesVersion: [UInt8] = [2]
 
   /// Notes, once, plain values that earlier versions did not note, and shows rows that they hid.
   func settleEarlierPlainValues() throws {
-    let version = try Bookkeeping.meta(Self.plainValuesKey, database)
+    let version = try MetaTable.read(.plainValues, database)
     guard version != Self.plainValuesVersion else { return }
     if version == nil { try showRowsHiddenByPlainValues() }
     if schema.tables.contains(where: \.hasEvaluatedReferences) {
       try RemadeTables.noteSettlingDue(database)
     }
-    try Bookkeeping.setMeta(Self.plainValuesKey, to: Self.plainValuesVersion, database)
+    try MetaTable.write(.plainValues, to: Self.plainValuesVersion, database)
   }
 
   private func showRowsHiddenByPlainValues() throws {

@@ -277,7 +277,7 @@ struct RemakeComparison {
   private func exported(
     _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
   ) throws -> Value {
-    if let kept, kept == value, StoreSession.key(kept) != nil { return value }
+    if let kept, kept == value, Value.key(kept) != nil { return value }
     return try session.exported(value, column)
   }
 
@@ -294,7 +294,7 @@ struct RemakeComparison {
     guard table.identity == .surrogate else { return try log.addInsertion(key: key, nil) }
     // Rows that a migration makes alike on every device are one row. Rows that refer to them may be
     // sealed already.
-    let named = try StoreSession.key(key[0]).flatMap(access.explicitIdentity)
+    let named = try Value.key(key[0]).flatMap(access.explicitIdentity)
     // A row from before syncing began, which another device has replaced: under another identity it
     // would be another row.
     if named == nil, row.here == nil, row.there != nil { return }
@@ -329,7 +329,7 @@ struct RemakeComparison {
       guard table.identity == .surrogate else {
         return try log.addInsertion(key: deletion.key, nil)
       }
-      guard let key = StoreSession.key(deletion.key[0]),
+      guard let key = Value.key(deletion.key[0]),
         let identity = try access.explicitIdentity(of: key)
       else { return }
       return try log.addInsertion(key: deletion.key, identity)

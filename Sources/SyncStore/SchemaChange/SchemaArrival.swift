@@ -116,7 +116,7 @@ struct SchemaArrival {
       let next = begin(insert, key, at: identity == nil ? noticed : Self.unknownTime)
       if table.identity == .surrogate {
         let named =
-          try identity == nil ? nil : StoreSession.key(key[0]).flatMap(access.explicitIdentity)
+          try identity == nil ? nil : Value.key(key[0]).flatMap(access.explicitIdentity)
         let given = table.hasUnstampedRows ? identity : nil
         insert.bind(blob: try (named ?? given ?? newIdentity(key)).bytes, at: next)
       } else {

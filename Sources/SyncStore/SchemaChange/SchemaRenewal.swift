@@ -13,7 +13,7 @@ struct SchemaRenewal {
   /// Whether there is anything to do. Asked first, so that opening a store
   /// writes nothing.
   func isNeeded(_ database: Database) throws -> Bool {
-    let registered = try Bookkeeping.registered(database)
+    let registered = try TableRegistry.registered(database)
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
@@ -23,7 +23,7 @@ struct SchemaRenewal {
           == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
-    return try Bookkeeping.registeredIDs(database) != Set(schema.tables.map(\.id))
+    return try TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
       || hasFormerReferences(database)
   }
 
@@ -51,14 +51,14 @@ struct SchemaRenewal {
   /// Registers new tables and columns, forgets dropped ones, and makes missing or outdated
   /// triggers again. Idempotent.
   func run(_ database: Database) throws -> Concerned {
-    let registered = try Bookkeeping.registered(database)
-    let gone = try Bookkeeping.registeredIDs(database).subtracting(schema.tables.map(\.id))
-    for id in gone.sorted() { try Bookkeeping.forget(id, database) }
+    let registered = try TableRegistry.registered(database)
+    let gone = try TableRegistry.registeredIDs(database).subtracting(schema.tables.map(\.id))
+    for id in gone.sorted() { try TableRegistry.forget(id, database) }
     var concerned = Concerned()
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id else {
         try SetUpChecks(table: table, path: path).run(database)
-        try Bookkeeping.register(table, database)
+        try TableRegistry.register(table, database)
         try logRows(of: table, database)
         continue
       }
@@ -68,7 +68,7 @@ struct SchemaRenewal {
         try dropTriggers(of: table, database)
         try columns.run(database)
       }
-      try Bookkeeping.record(table, database)
+      try TableRegistry.record(table, database)
       // A comparison tells which rows of a table that was made again are not new.
       if known.isWatched {
         try logValues(of: columns.added, table, database)

@@ -19,7 +19,7 @@ extension StoreSession {
     var keys: [Value] = []
     while try reading.step() { keys.append(reading.value(at: 0)) }
     for key in keys {
-      guard let row = try access.row([key]), let number = StoreSession.key(key) else { continue }
+      guard let row = try access.row([key]), let number = Value.key(key) else { continue }
       if table.hasUnstampedRows, try originalKeys().mayContain(number, of: table),
         try !isGone(try access.originalIdentity(of: number), access)
       {

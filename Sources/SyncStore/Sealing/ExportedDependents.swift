@@ -52,7 +52,7 @@ struct ExportedDependents {
     if action == .delete {
       if isReferredTo || hasKeptDependents { suspects.diminished.insert(table.id) }
       if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
-      if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
+      if table.identity == .surrogate, let key = Value.key(batch.keys[0][row]) {
         suspects.freedKeys.append((table.id, key, identities.identity(row)))
       }
       return
@@ -101,7 +101,7 @@ struct ExportedDependents {
   private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     try zip(values, key.columns).contains { value, column in
       guard case .key(let parent) = table.columns[column].domain,
-        let number = StoreSession.key(value)
+        let number = Value.key(value)
       else { return false }
       return try !session.access(parent).hasRow(localKey: number)
     }

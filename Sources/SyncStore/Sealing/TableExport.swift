@@ -120,7 +120,7 @@ final class TableExport {
     _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
     _ suspects: inout ChangeExport.Suspects
   ) throws {
-    guard table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]),
+    guard table.identity == .surrogate, let key = Value.key(batch.keys[0][row]),
       try access.row([.integer(key)]) == nil
     else { return }
     suspects.freedKeys.append((table.id, key, identities.identity(row)))
@@ -282,7 +282,7 @@ final class TableExport {
     }
     // Rows that still refer to it have to be found by its key until sealing
     // is done with them and frees it.
-    if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
+    if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     state = new
   }
 
@@ -327,7 +327,7 @@ final class TableExport {
     var new = RowState(
       existence: .inserted, existenceStamp: stamp, cellStamp: stamp,
       silence: state?.silence ?? .zero)
-    new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
+    new.localKey = table.identity == .surrogate ? Value.key(batch.keys[0][row]) : nil
     try rows.appendCells(of: cellPositions, cells, at: cellRows, beneath: beneath)
     for (index, position) in cellPositions.enumerated() where !log.updates.isEmpty {
       guard let edited = editTime(of: position, log), edited > time else { continue }
@@ -347,7 +347,7 @@ final class TableExport {
     let old = state ?? .unstamped
     var new = old
     let floor = table.mergeType == .editWins ? HybridTime.zero.raised(aboveAllOf: old).next : .zero
-    if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
+    if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
     if table.mergeType == .keepBoth, let first = cellPositions.first {

@@ -26,9 +26,7 @@ extension LocalStore {
       let database = session.database
       _ = try seal(session, checkCancellation: {})
       let session = try identifyByKeys(session)
-      for table in ["outbox", "inbox", "history", "base", "command"] {
-        try database.execute(sql: "DELETE FROM docsync_\(table)")
-      }
+      try Bookkeeping.clear([.changeSets, .generation], database)
       if !keepsNumbers {
         try database.execute(sql: "DELETE FROM docsync_range")
         try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
@@ -54,7 +52,7 @@ extension LocalStore {
     let tables = session.schema.tables.filter { $0.misidentifiedParent != nil }
     guard !tables.isEmpty else { return session }
     for table in tables {
-      try Bookkeeping.forget(table.id, session.database)
+      try TableRegistry.forget(table.id, session.database)
       try session.database.execute(
         sql: "DELETE FROM docsync_lost WHERE wire = ?", arguments: [table.wireName])
     }

@@ -54,7 +54,7 @@ package final class LocalStore: Sendable {
     guard binding.directory != directory else { return }
     binding.directory = directory
     try write { session in
-      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+      try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), session.database)
     }
     state.withLock { [binding] in $0.binding = binding }
   }
@@ -77,7 +77,7 @@ package final class LocalStore: Sendable {
     guard binding.clientDescription != description else { return }
     binding.clientDescription = description
     try write { session in
-      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+      try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), session.database)
     }
     adopt(binding)
   }
@@ -202,8 +202,8 @@ package final class LocalStore: Sendable {
   /// Reads the binding and the configuration: whenever the schema may have changed, another process
   /// may have changed these too.
   private func readIdentity(_ database: Database) throws {
-    guard let binding = try Bookkeeping.meta("binding", database),
-      let configuration = try Bookkeeping.meta("configuration", database)
+    guard let binding = try MetaTable.read(.binding, database),
+      let configuration = try MetaTable.read(.configuration, database)
     else { return }
     let decoder = JSONDecoder()
     let found = (

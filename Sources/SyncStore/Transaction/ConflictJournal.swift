@@ -235,7 +235,7 @@ final class ConflictJournal {
 
   func summary() throws -> Summary {
     if let knownSummary { return knownSummary }
-    guard let bytes = try Bookkeeping.meta("conflictJournal", database) else { return Summary() }
+    guard let bytes = try MetaTable.read(.conflictJournal, database) else { return Summary() }
     return try JSONDecoder().decode(Summary.self, from: Data(bytes))
   }
 
@@ -244,8 +244,8 @@ final class ConflictJournal {
     guard knownSummary != nil else { return }
     try writePending()
     try trim()
-    try Bookkeeping.setMeta(
-      "conflictJournal", to: Array(JSONEncoder().encode(try summary())), database)
+    try MetaTable.write(
+      .conflictJournal, to: Array(JSONEncoder().encode(try summary())), database)
     knownSummary = nil
   }
 

@@ -8,7 +8,7 @@ extension StoreSchema {
   ) throws -> StoreSchema {
     let schema = try SchemaReader(
       database: database, configuration: configuration, path: path
-    ).read(registered: try Bookkeeping.registered(database))
+    ).read(registered: try TableRegistry.registered(database))
     return try schema.addingPolicies(database)
   }
 

@@ -51,9 +51,9 @@ final class StoreSession {
     clients = try ClientRegistry(database)
     own = try clients.number(of: client)
     ownClient = client
-    guard let key = try Bookkeeping.meta("fingerprintKey", database), let hash = SipHash(key: key)
+    guard let key = try MetaTable.read(.fingerprintKey, database), let hash = SipHash(key: key)
     else {
-      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged")
+      throw MetaTable.damage()
     }
     sipHash = hash
   }
@@ -132,7 +132,7 @@ final class StoreSession {
     case .plain: return value
     case .counter: return CounterValue.plain(value).encoded
     case .key(let table):
-      guard let key = Self.key(value) else { return value }
+      guard let key = Value.key(value) else { return value }
       let row = try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity)
       return row.map { .identity($0) } ?? value
     }
@@ -153,22 +153,11 @@ final class StoreSession {
   /// Likewise, for a column of an identity: `nil` also for a plain value that is the key of a row
   /// here. The row with that value in its key is another row.
   func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
-    if case .key(let table) = column.domain, let key = Self.key(value),
+    if case .key(let table) = column.domain, let key = Value.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
     {
       return nil
     }
     return try imported(value, column)
-  }
-
-  /// The integer key in a value. A reference may be stored as text or as a double if its column
-  /// has another affinity.
-  static func key(_ value: Value) -> Int64? {
-    switch value {
-    case .integer(let key): key
-    case .real(let real): Int64(exactly: real)
-    case .text(let text): Int64(String(decoding: text, as: UTF8.self))
-    case .null, .blob, .identity: nil
-    }
   }
 }

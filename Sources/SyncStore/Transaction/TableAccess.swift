@@ -367,7 +367,7 @@ final class TableAccess {
   /// The identity for the local values of the key columns.
   func identity(ofKey key: [Value]) throws -> RowIdentity {
     guard table.identity != .surrogate else {
-      return try identity(ofLocalKey: StoreSession.key(key[0]) ?? 0)
+      return try identity(ofLocalKey: Value.key(key[0]) ?? 0)
     }
     return identity(
       of: try zip(key, table.identityPositions).map { value, position in

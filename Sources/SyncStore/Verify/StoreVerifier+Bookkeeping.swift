@@ -37,8 +37,8 @@ extension StoreVerifier {
   func session() throws -> StoreSession? {
     var session: StoreSession?
     try guarded("docsync_meta") {
-      guard let stored = try Bookkeeping.meta("binding", database),
-        let configuration = try Bookkeeping.meta("configuration", database)
+      guard let stored = try MetaTable.read(.binding, database),
+        let configuration = try MetaTable.read(.configuration, database)
       else {
         note(
           .bookkeepingDamaged, "docsync_meta",

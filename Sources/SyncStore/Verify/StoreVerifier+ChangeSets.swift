@@ -84,7 +84,7 @@ extension StoreVerifier {
 
   /// Checks the commands that this store made: their bytes and their numbers.
   func checkCommands() throws {
-    result.commandState = try Bookkeeping.meta(CommandTables.stateKey, database)
+    result.commandState = try MetaTable.read(.commandState, database)
     let reading = try SQLStatement(
       "SELECT seq, number, hash, bytes, published FROM docsync_command WHERE number IS NOT NULL "
         + "ORDER BY number", on: database)

@@ -178,7 +178,7 @@ final class StoreVerifier {
   private func checkPlace() throws {
     guard let places = options.places, let client = result.binding?.client else { return }
     try guarded("docsync_meta") {
-      guard let stored = try Bookkeeping.meta("place", database) else { return }
+      guard let stored = try MetaTable.read(.place, database) else { return }
       let recorded = try JSONDecoder().decode(PlaceRecord.self, from: Data(stored))
       let place = try places.place(of: path)
       let tokens = try places.tokens(of: client.description)

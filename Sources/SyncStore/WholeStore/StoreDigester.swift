@@ -133,7 +133,7 @@ struct StoreDigester {
       }.filter { cell in
         // The plain values that a device keeps depend on the keys of its rows.
         guard case .key = table.columns[cell.column].domain else { return true }
-        return !isShown || StoreSession.key(cell.value) == nil
+        return !isShown || Value.key(cell.value) == nil
       }
       if reason == .overlaid, cells.isEmpty { continue }
       if reason == .tombstone,

@@ -9,6 +9,26 @@ import SyncModel
 /// Whole stores contain them, so that a device that starts from one misses
 /// nothing.
 final class ForeignRows {
+  /// The rows.
+  static let definition = TableDefinition(
+    "docsync_foreign", .document,
+    columns: [.integer("tbl"), .blob("identity"), .blob("content", "NOT NULL")],
+    constraint: "PRIMARY KEY (tbl, identity)", isWithoutRowID: true)
+
+  /// Tables that other devices' change sets name and that this store does not have.
+  static let tables = TableDefinition(
+    "docsync_foreign_table", .document,
+    columns: [
+      .integer("id", "PRIMARY KEY"), .text("wire", "NOT NULL"), .integer("kind", "NOT NULL"),
+      .text("keys", "NOT NULL"),
+    ], constraint: "UNIQUE (wire, kind, keys)")
+
+  /// The columns of these tables, and of tables that this store has without them.
+  static let columns = TableDefinition(
+    "docsync_foreign_column", .document,
+    columns: [.integer("tbl"), .integer("col", "", .position), .text("wire", "NOT NULL")],
+    constraint: "PRIMARY KEY (tbl, col)", isWithoutRowID: true)
+
   /// A table as change sets name it.
   struct Table {
     var id: Int
@@ -71,7 +91,7 @@ final class ForeignRows {
         said.existenceStamp = stamps[nil] ?? stamp
         if changes.actions[row] == RowAction.erase.rawValue { said.silence = said.existenceStamp }
         said.destination = destination
-        if changes.identity == .surrogate { said.keyHint = StoreSession.key(changes.keys[1][row]) }
+        if changes.identity == .surrogate { said.keyHint = Value.key(changes.keys[1][row]) }
       }
       for column in changes.shapes[Int(changes.rowShapes[row])] {
         defer { cursors[column] += 1 }

@@ -20,7 +20,7 @@ extension StoreSession {
 
   /// Notes a plain value; ignores others.
   func notePlain(_ value: Value, in column: ColumnSchema) throws {
-    guard case .key(let table) = column.domain, let key = Self.key(value),
+    guard case .key(let table) = column.domain, let key = Value.key(value),
       try !plainKeys(of: table).contains(key)
     else { return }
     plainKeys[table]?.insert(key)
@@ -30,7 +30,7 @@ extension StoreSession {
 
   /// Whether the table of a column would show a plain value as a reference to a row.
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
-    guard case .key(let table) = column.domain, let key = Self.key(value) else { return false }
+    guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
     return try access(table).hasRow(localKey: key)
   }
 
@@ -77,7 +77,7 @@ extension StoreSession {
     var found: [RowIdentity: [Int: Value]] = [:]
     while try reading.step() {
       let cells = try KeptCells.decode(reading.bytes(at: 1)).filter {
-        columns.contains($0.column) && Self.key($0.value) != nil
+        columns.contains($0.column) && Value.key($0.value) != nil
       }
       guard !cells.isEmpty else { continue }
       found[RowIdentity(bytes: reading.bytes(at: 0))] = Dictionary(

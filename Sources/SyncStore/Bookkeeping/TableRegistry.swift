@@ -2,7 +2,24 @@ import GRDB
 import SyncModel
 
 /// The registered tables: what bookkeeping remembers of the schema.
-extension Bookkeeping {
+enum TableRegistry {
+  /// The synchronized tables, with their names in change sets and how their rows are identified.
+  static let tables = TableDefinition(
+    "docsync_table", .document,
+    columns: [
+      .integer("id", "PRIMARY KEY"), .text("name", "NOT NULL"), .text("wire", "NOT NULL"),
+      .text("identity", "NOT NULL"), .integer("unstamped", "NOT NULL"),
+      .integer("origin", "NOT NULL"),
+    ])
+
+  /// Their columns by bit, with the table whose keys a column holds.
+  static let columns = TableDefinition(
+    "docsync_column", .document,
+    columns: [
+      .integer("tbl"), .integer("bit", "", .position), .text("name", "NOT NULL"),
+      .text("wire", "NOT NULL"), .integer("refers", isOptional: true),
+    ], constraint: "PRIMARY KEY (tbl, bit)", isWithoutRowID: true)
+
   /// What bookkeeping knows of the tables, by the names that they have now.
   /// Tables that are gone are not among them.
   ///
@@ -57,7 +74,7 @@ extension Bookkeeping {
   /// Records a table and makes what it needs.
   static func register(_ table: TableSchema, _ database: Database) throws {
     try record(table, database)
-    for statement in creation(for: table) { try database.execute(sql: statement) }
+    for statement in Bookkeeping.creation(for: table) { try database.execute(sql: statement) }
   }
 
   /// Records a table as it is now.
@@ -107,10 +124,14 @@ extension Bookkeeping {
       sql: """
         INSERT OR IGNORE INTO docsync_lost (wire, col) \
         SELECT wire, '' FROM docsync_table WHERE id = \(id);
-        DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id);
-        DELETE FROM docsync_early WHERE tbl = \(id); DELETE FROM docsync_plain WHERE tbl = \(id);
-        DELETE FROM docsync_kept WHERE tbl = \(id); DELETE FROM docsync_claim WHERE tbl = \(id);
-        DELETE FROM docsync_kept_reference WHERE tbl = \(id) OR parent = \(id);
+        DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id)
+        """)
+    for table in Bookkeeping.tables where table.scope == .document {
+      guard let rows = table.belonging(to: id) else { continue }
+      try database.execute(sql: "DELETE FROM \(table.name) WHERE \(rows)")
+    }
+    try database.execute(
+      sql: """
         DROP TABLE IF EXISTS main.docsync_log_\(id); DROP TABLE IF EXISTS main.docsync_id_\(id);
         DROP TABLE IF EXISTS main.docsync_stamps_\(id)
         """)
@@ -122,7 +143,7 @@ extension Bookkeeping {
   }
 }
 
-extension Bookkeeping {
+extension TableRegistry {
   private static func forgetConflicts(of id: Int, _ database: Database) throws {
     guard
       try Bool.fetchOne(
