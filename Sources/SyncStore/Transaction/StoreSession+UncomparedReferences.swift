@@ -23,7 +23,7 @@ extension StoreSession {
       let plain = try plainKeys(of: parent)
       guard !plain.isEmpty else { continue }
       if shown == nil { shown = try access.row(key)?.values }
-      guard let value = shown?[position], let number = Self.key(value), plain.contains(number),
+      guard let value = shown?[position], let number = Value.key(value), plain.contains(number),
         case .identity(let identity) = try exported(value, table.columns[position])
       else { continue }
       found.insert(reference(from: row, table.columns[position], to: identity))
