@@ -90,12 +90,12 @@ struct LeftBehind: StoreSteps {
 
   /// Writes again what is there. Unless `isTurn`, it reads only folders that
   /// were never looked through.
-  func bring(_ members: Members, isTurn: Bool, _ report: inout SyncReport) throws {
-    try bringOfFormerGenerations(isTurn: isTurn, &report)
-    try bringOfAncestors(members, isTurn: isTurn, &report)
+  func bring(_ members: Members, isTurn: Bool) throws {
+    try bringOfFormerGenerations(isTurn: isTurn)
+    try bringOfAncestors(members, isTurn: isTurn)
   }
 
-  private func bringOfFormerGenerations(isTurn: Bool, _ report: inout SyncReport) throws {
+  private func bringOfFormerGenerations(isTurn: Bool) throws {
     let count = try records.formerGenerations().count
     for index in 0..<count {
       var all = try records.formerGenerations()
@@ -109,7 +109,7 @@ struct LeftBehind: StoreSteps {
         limits: Self.byClient(former.cuts))
       try reader.look(at: clients)
       func write() throws {
-        try self.write(reader, &report) { contained in
+        try self.write(reader) { contained in
           all[index].contained = Self.byText(contained)
           return try StoreRecords.record(of: all)
         }
@@ -121,7 +121,7 @@ struct LeftBehind: StoreSteps {
           from: former.generation)
         if !reader.departed.isEmpty { try write() }
       }
-      report.waiting += reader.waiting
+      session.report.waiting += reader.waiting
       guard !former.isLookedThrough else { continue }
       all = try records.formerGenerations()
       all[index].isLookedThrough = true
@@ -136,7 +136,7 @@ struct LeftBehind: StoreSteps {
   }
 
   private func bringOfAncestors(
-    _ members: Members, isTurn: Bool, _ report: inout SyncReport
+    _ members: Members, isTurn: Bool
   ) throws {
     var ancestors = try records.ancestors()
     let wanted = retired(ancestors, members).filter {
@@ -154,11 +154,11 @@ struct LeftBehind: StoreSteps {
       files, binding: store.binding, generation: store.binding.generation, contained: contained,
       lowestKept: [:], limits: [:])
     try reader.look(at: wanted)
-    try write(reader, &report) { contained in
+    try write(reader) { contained in
       for client in wanted { ancestors.contained[client.description] = contained[client] }
       return try StoreRecords.record(of: ancestors)
     }
-    report.waiting += reader.waiting
+    session.report.waiting += reader.waiting
     let new = wanted.filter { !ancestors.lookedThrough.contains($0) }
     guard !new.isEmpty else { return }
     ancestors.lookedThrough += new
@@ -166,7 +166,7 @@ struct LeftBehind: StoreSteps {
   }
 
   private func write(
-    _ reader: LeftBehindReader, _ report: inout SyncReport,
+    _ reader: LeftBehindReader,
     _ record: ([ClientIdentifier: UInt64]) throws -> [String: [UInt8]?]
   ) throws {
     let count = reader.remainingCount

@@ -154,7 +154,7 @@ final class ChangeFetch: StoreSteps {
   }
 
   /// Reads and applies what is new.
-  func run(_ report: inout SyncReport) throws {
+  func run() throws {
     var wanted = authors.filter { min($0.value.announced, $0.value.limit) > $0.value.has }.map(
       \.key)
     wanted += missing.filter { $0 != header.client }
@@ -168,8 +168,8 @@ final class ChangeFetch: StoreSteps {
       try look(at: client)
     }
     for client in authors.keys.sorted() { try takeBackFork(of: client) }
-    try applyKept(&report)
-    try fetch(authors.keys.sorted(), &report)
+    try applyKept()
+    try fetch(authors.keys.sorted())
     // If a file was vacuumed while it was read, a segment contains its change
     // set by now, or there is a gap.
     for _ in 0..<Self.relistings where !vanished.isEmpty {
@@ -181,12 +181,12 @@ final class ChangeFetch: StoreSteps {
         blocked.remove(client)
         try look(at: client)
       }
-      try fetch(clients, &report)
+      try fetch(clients)
     }
-    try reportWaiting(&report)
+    try reportWaiting()
   }
 
-  private func fetch(_ clients: [ClientIdentifier], _ report: inout SyncReport) throws {
+  private func fetch(_ clients: [ClientIdentifier]) throws {
     var rest = clients
     var isBegun = false
     while !rest.isEmpty {
@@ -200,7 +200,7 @@ final class ChangeFetch: StoreSteps {
       showReading()
       while !queue.isEmpty {
         try context.checkCancellation()
-        try apply(try readWindow(&queue, &report, after: before), &report)
+        try apply(try readWindow(&queue, after: before))
       }
       rest = plans.filter {
         $0.files.count == Self.plannedCount && !blocked.contains($0.client)
@@ -313,7 +313,7 @@ final class ChangeFetch: StoreSteps {
   // MARK: Reading
 
   private func readWindow(
-    _ queue: inout ChangeFetchQueue, _ report: inout SyncReport, after before: Int
+    _ queue: inout ChangeFetchQueue, after before: Int
   ) throws -> [ReceivedChangeSet] {
     var window: [ReceivedChangeSet] = []
     var bytes = 0
@@ -336,7 +336,7 @@ final class ChangeFetch: StoreSteps {
         window.append(received)
         bytes += received.bytes.count
         memory += received.changeSet.byteCount
-        report.received.append(
+        session.report.received.append(
           SyncReport.ChangeSet(
             client: item.client, number: item.number, hash: received.hash,
             rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
@@ -386,11 +386,11 @@ final class ChangeFetch: StoreSteps {
 
   // MARK: Applying
 
-  private func apply(_ received: [ReceivedChangeSet], _ report: inout SyncReport) throws {
+  private func apply(_ received: [ReceivedChangeSet]) throws {
     guard !received.isEmpty else { return }
     try context.checkCancellation()
     beginApplying(received)
-    add(try applyToStore(received), to: &report)
+    add(try applyToStore(received))
     // Change sets that wait for others are done with as well.
     context.endPhase()
     showReading()
@@ -401,10 +401,10 @@ final class ChangeFetch: StoreSteps {
       .applying, count: received.count, bytes: received.reduce(0) { $0 + $1.bytes.count })
   }
 
-  private func applyKept(_ report: inout SyncReport) throws {
+  private func applyKept() throws {
     guard canApplyKept else { return }
     context.begin(.applying, count: waiting.count)
-    add(try applyToStore([]), to: &report)
+    add(try applyToStore([]))
     context.endPhase()
   }
 
@@ -413,17 +413,17 @@ final class ChangeFetch: StoreSteps {
     // received.
     let byteCounts = Dictionary(
       received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
-    let report = try store.apply(received, checkCancellation: context.checkCancellation) {
-      [context] applied in
+    let applied = try store.apply(received, checkCancellation: context.checkCancellation) {
+      [context] changeSet in
       context.report {
         $0.completedCount += 1
         $0.totalCount = max($0.totalCount, $0.completedCount)
-        let bytes = $0.completedBytes + (byteCounts[applied.hash] ?? 0)
+        let bytes = $0.completedBytes + (byteCounts[changeSet.hash] ?? 0)
         $0.completedBytes = min(bytes, $0.totalBytes)
       }
     }
-    waiting = report.waiting
-    return report
+    waiting = applied.waiting
+    return applied
   }
 
   private func refuse(_ refused: RefusedChangeSet) {
@@ -436,20 +436,20 @@ final class ChangeFetch: StoreSteps {
       "change set \(refused.number) of \(refused.client): \(refused.message)")
   }
 
-  private func add(_ applied: ApplyReport, to report: inout SyncReport) {
+  private func add(_ applied: ApplyReport) {
     applied.refused.forEach(refuse)
-    report.applied += applied.applied.map {
+    session.report.applied += applied.applied.map {
       SyncReport.ChangeSet(
         client: $0.client, number: $0.number, hash: $0.hash, rowCount: $0.rowCount)
     }
-    report.insertedRows += applied.insertedRows
-    report.updatedRows += applied.updatedRows
-    report.deletedRows += applied.deletedRows
-    report.conflicts += applied.conflicts
-    report.parkedRows = applied.parkedRows
-    report.questions += applied.questions.filter { !report.questions.contains($0) }
-    report.warnings = SyncWarning.joining(report.warnings + applied.warnings)
-    report.unknownNames.formUnion(applied.unknownNames)
+    session.report.insertedRows += applied.insertedRows
+    session.report.updatedRows += applied.updatedRows
+    session.report.deletedRows += applied.deletedRows
+    session.report.conflicts += applied.conflicts
+    session.report.parkedRows = applied.parkedRows
+    session.report.questions += applied.questions.filter { !session.report.questions.contains($0) }
+    session.report.warnings = SyncWarning.joining(session.report.warnings + applied.warnings)
+    session.report.unknownNames.formUnion(applied.unknownNames)
   }
 
   // MARK: Waiting
@@ -469,14 +469,14 @@ final class ChangeFetch: StoreSteps {
     waits[wait.client] = wait
   }
 
-  private func reportWaiting(_ report: inout SyncReport) throws {
+  private func reportWaiting() throws {
     var told: Set<ClientIdentifier> = []
     for waiting in waiting.sorted(by: { ($0.client, $0.number) < ($1.client, $1.number) })
     where told.insert(waiting.client).inserted {
-      report.waiting.append(SyncWait(waiting))
+      session.report.waiting.append(SyncWait(waiting))
     }
-    report.waiting += waits.values.sorted { $0.client < $1.client }
-    let refused = report.waiting.filter { $0.reason == .refused && !$0.isCommand }
+    session.report.waiting += waits.values.sorted { $0.client < $1.client }
+    let refused = session.report.waiting.filter { $0.reason == .refused && !$0.isCommand }
     if try records.refused() != refused { try records.keep(refused: refused) }
   }
 }

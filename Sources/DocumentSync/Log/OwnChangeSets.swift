@@ -17,7 +17,7 @@ struct OwnChangeSets: StoreSteps {
 
   /// The own files in the directory. Throws ``Fork`` if there are some of this
   /// client that the store has not made; reports those that only claim to be.
-  func list(_ report: inout SyncReport) throws -> Listed {
+  func list() throws -> Listed {
     let names = try listAll()
     let outbox = try store.outbox()
     let head = outbox.head?.number ?? 0
@@ -43,7 +43,7 @@ struct OwnChangeSets: StoreSteps {
         name.number <= head
         && (listed.changeSets.contains { $0.number == name.number }
           || listed.segments.contains { $0.numbers.contains(name.number) })
-      try examine(name, isThere: isThere, &report)
+      try examine(name, isThere: isThere)
     }
     return listed
   }
@@ -54,7 +54,7 @@ struct OwnChangeSets: StoreSteps {
   /// - Parameter isThere: Whether the store's own file of that number is
   ///   there, so that nothing waits for this one.
   private func examine(
-    _ name: ChangeSetName, isThere: Bool, _ report: inout SyncReport
+    _ name: ChangeSetName, isThere: Bool
   ) throws {
     let header = header
     let reader = ChangeFileReader(
@@ -68,7 +68,7 @@ struct OwnChangeSets: StoreSteps {
         path: layout.path(of: name, by: client),
         detail: "change set \(name.number) of this client, which the store has not made")
     }
-    if let failure = outcome?.failure, !isThere { report.waiting.append(failure) }
+    if let failure = outcome?.failure, !isThere { session.report.waiting.append(failure) }
   }
 
   private func listAll() throws -> [ChangeFileName] {
@@ -97,16 +97,14 @@ struct OwnChangeSets: StoreSteps {
 
   /// Publishes, byte for byte, what the store sealed as another client, into
   /// that client's folder.
-  func publishAncestral(
-    _ sealed: [SealedChangeSet], _ report: inout SyncReport
-  ) throws {
+  private func publishAncestral(_ sealed: [SealedChangeSet]) throws {
     guard !sealed.isEmpty else { return }
     context.begin(
       .uploading, count: sealed.count, bytes: sealed.reduce(0) { $0 + $1.byteCount })
     for sealed in sealed {
       try publish(sealed, try storedFile(of: sealed))
       try store.markPublished(sealed.number, of: sealed.client)
-      report.sent.append(summary(sealed))
+      session.report.sent.append(summary(sealed))
       context.report {
         $0.completedCount += 1
         $0.completedBytes += sealed.byteCount
@@ -123,24 +121,24 @@ struct OwnChangeSets: StoreSteps {
   }
 
   /// Seals the local edits and returns all change sets that the store keeps.
-  func seal(_ report: inout SyncReport) throws -> Sealed {
+  func seal() throws -> Sealed {
     context.begin(.sealing)
     try context.checkCancellation()
     let sealed = try store.seal(
       checkCancellation: context.checkCancellation, onProgress: context.count(_:of:),
       prepare: files.confirmRoot)
-    report.parkedRows += sealed.parkedRows
-    report.warnings = SyncWarning.joining(report.warnings + sealed.warnings)
+    session.report.parkedRows += sealed.parkedRows
+    session.report.warnings = SyncWarning.joining(session.report.warnings + sealed.warnings)
     return Sealed(outbox: try store.outbox(), files: sealed.files)
   }
 
-  /// Publishes what is sealed and not published, in order.
+  /// Publishes what is sealed and not published, in order: as a former client first, since the
+  /// chain goes on from there.
   ///
   /// If it is interrupted after it published a file and before it recorded
   /// that, the next run publishes the same bytes under the same name.
-  func publish(
-    _ sealed: Sealed, turns: SyncTurns, _ report: inout SyncReport
-  ) throws {
+  func publish(_ sealed: Sealed, turns: SyncTurns) throws {
+    try publishAncestral(sealed.outbox.ancestral)
     let unpublished = sealed.outbox.own.filter { !$0.isPublished }
     let handedOn = sealed.files
     guard !unpublished.isEmpty else { return }
@@ -152,7 +150,7 @@ struct OwnChangeSets: StoreSteps {
       let file = try handedOn[sealed.number] ?? storedFile(of: sealed)
       try publish(sealed, file)
       try store.markPublished(sealed.number)
-      report.sent.append(summary(sealed))
+      session.report.sent.append(summary(sealed))
       context.report {
         $0.completedCount += 1
         $0.completedBytes += sealed.byteCount
@@ -172,7 +170,7 @@ struct OwnChangeSets: StoreSteps {
   ///   nothing; those of another length are read.
   func putBack(
     _ kept: [SealedChangeSet], _ listed: Listed, readingAtMost limit: Int,
-    measuring turns: SyncTurns? = nil, _ report: inout SyncReport
+    measuring turns: SyncTurns? = nil
   ) throws -> [SealedChangeSet] {
     var lost: [SealedChangeSet] = []
     let lowest = try records.kept().changeSets
@@ -182,7 +180,7 @@ struct OwnChangeSets: StoreSteps {
     let present = Set(listed.changeSets)
     for sealed in kept where !present.contains(name(of: sealed)) {
       if segments.contains(where: { $0.numbers.contains(sealed.number) }) { continue }
-      if try !putBack(sealed, &report) { lost.append(sealed) }
+      if try !putBack(sealed) { lost.append(sealed) }
     }
     let there = kept.filter { present.contains(name(of: $0)) }
     guard !there.isEmpty else { return lost }
@@ -198,7 +196,7 @@ struct OwnChangeSets: StoreSteps {
     context.begin(
       .verifying, count: chosen.count, bytes: chosen.reduce(0) { $0 + $1.byteCount })
     for sealed in chosen {
-      if try !isIntact(sealed), try !putBack(sealed, &report) { lost.append(sealed) }
+      if try !isIntact(sealed), try !putBack(sealed) { lost.append(sealed) }
       context.report {
         $0.completedCount += 1
         $0.completedBytes += sealed.byteCount
@@ -253,11 +251,11 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  private func putBack(_ sealed: SealedChangeSet, _ report: inout SyncReport) throws -> Bool {
+  private func putBack(_ sealed: SealedChangeSet) throws -> Bool {
     guard sealed.isKept else { return false }
     context.environment.logger.notice("putting back change set \(sealed.number)")
     try publish(sealed, try storedFile(of: sealed))
-    report.restored.append(summary(sealed))
+    session.report.restored.append(summary(sealed))
     return true
   }
 

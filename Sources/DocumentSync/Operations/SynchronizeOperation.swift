@@ -50,20 +50,18 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       }
       return try pass.fetch()
     }
-    let asked = try await ask(fetched, context)
-    return try await blocking { try pass.send(asked) }
+    try await ask(pass.session, context)
+    return try await blocking { try pass.send(fetched) }
   }
 
   /// Asks the questions that the first half has left to be decided. The journal
   /// contains them durably before.
-  private func ask(
-    _ fetched: SyncPass.Fetched, _ context: OperationContext
-  ) async throws -> SyncPass.Fetched {
-    guard let decider, !fetched.report.questions.isEmpty else { return fetched }
-    context.begin(.deciding, count: fetched.report.questions.count)
-    var asked = fetched
-    asked.report.warnings += try await ConflictQuestions(
-      numbers: fetched.report.questions, decider: decider, context: context,
+  private func ask(_ session: SyncSession, _ context: OperationContext) async throws {
+    let questions = session.report.questions
+    guard let decider, !questions.isEmpty else { return }
+    context.begin(.deciding, count: questions.count)
+    let warnings = try await ConflictQuestions(
+      numbers: questions, decider: decider, context: context,
       conflict: { [self] number in
         try await blocking { [self] in try store.conflict(number) }
       },
@@ -71,6 +69,6 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
         try await blocking { [self] in try store.resolveConflict(number, by: answer) }
       }
     ).ask()
-    return asked
+    session.report.warnings += warnings
   }
 }

@@ -50,7 +50,7 @@ struct GapSteps: StoreSteps {
 
   /// Uploads a whole store if others have asked for one, none that is there
   /// contains everything that was vacuumed, and this store does.
-  func uploadIfAsked(_ listing: MarkerSteps.Listing, _ report: inout SyncReport) throws {
+  func uploadIfAsked(_ listing: MarkerSteps.Listing) throws {
     let commands = CommandSteps(session: session)
     var state = try commands.state()
     guard let wanted = state.wanted, !wanted.isEmpty else { return }
@@ -66,10 +66,7 @@ struct GapSteps: StoreSteps {
     if !open.isEmpty {
       let cleared = ClearedAway(try KnownMarkers(session: session).update(listing).values)
       guard cleared.isContained(in: vector, commands: state.commands) else { return }
-      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil else {
-        return
-      }
-      report.uploadedWholeStore = true
+      guard try WholeStoreSteps(files).uploadIfPossible(in: session) != nil else { return }
     }
     state.wanted = wanted.subtracting(possible)
     if state.wanted?.isEmpty ?? true { state.wanted = nil }

@@ -72,8 +72,8 @@ struct RebootstrapStep: StoreSteps {
         keeping: generation == nil ? records.wholeStores() : nil, former: former)
       let missed =
         generation == nil
-        ? try CommandSteps(session: session).missed(
-          until: checked.header.commands, kept: keptCommands) : CommandSteps.Missed()
+        ? try CommandFetch(session: session).missed(
+          until: checked.header.commands, kept: keptCommands) : CommandFetch.Missed()
       let replacement =
         if let generation, isStranger {
           try merge(

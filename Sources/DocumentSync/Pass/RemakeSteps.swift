@@ -88,8 +88,7 @@ struct RemakeSteps: StoreSteps {
     let fetch = try ChangeFetch(
       SyncSession(files: unheard, store: base), heads: vector.entries.mapValues(\.number),
       cuts: vector.entries.mapValues { .settled($0.number) }, lowestKept: { _ in 1 })
-    var report = SyncReport()
-    try fetch.run(&report)
+    try fetch.run()
     let has = try base.vector()
     let sealed = try store.ancestralChangeSets() + store.sealedChangeSets()
     let unpublished = try sealed.filter {

@@ -56,13 +56,15 @@ extension SyncPass {
   /// Processes the commands that are left in a generation that the store is
   /// about to leave: each is for every member.
   private func processLastCommands() throws {
+    // What comes of it is not reported.
+    let session = SyncSession(files: files, store: store)
+    defer { self.session.held.forget() }
     let markers = MarkerSteps(session: session)
     do {
       let listing = try markers.list()
-      var report = SyncReport()
-      _ = try CommandSteps(session: session).fetch(
-        markers.seen(listing), LowestKept(session, listing), &report)
-      for wait in report.waiting { context.environment.logger.notice("\(wait)") }
+      _ = try CommandFetch(session: session).fetch(
+        markers.seen(listing), LowestKept(session, listing))
+      for wait in session.report.waiting { context.environment.logger.notice("\(wait)") }
     } catch let fork as Fork {
       // The other state of it moves as well, and has them.
       context.environment.logger.notice("\(fork.path): \(fork.detail)")

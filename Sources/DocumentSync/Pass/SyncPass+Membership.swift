@@ -12,8 +12,9 @@ extension SyncPass {
   }
 
   /// Lets the others know that the store is a new client.
-  func announce(_ report: inout SyncReport) throws {
-    let incarnations = try store.unannouncedIncarnations()
+  ///
+  /// - Parameter incarnations: The changes of client that were not announced.
+  func announce(_ incarnations: [Incarnation]) throws {
     guard !incarnations.isEmpty else { return }
     let binding = store.binding
     let applications = ApplicationSteps(files)
@@ -33,7 +34,7 @@ extension SyncPass {
     let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()
-    report.incarnations = incarnations
+    session.report.incarnations = incarnations
   }
 
   /// Records which members were not seen, and retires those that were not seen
@@ -77,14 +78,14 @@ extension SyncPass {
   /// Throws if this client is retired; returns whether it is to show the others
   /// that it is there.
   func checkMembership(
-    _ members: Members, _ listing: MarkerSteps.Listing
+    _ members: Members, _ listing: MarkerSteps.Listing, _ incarnations: [Incarnation]
   ) throws -> Bool {
     let client = store.binding.client
     let isAllowed = try records.rejoins()
     // A copy of a removed client, or an older state of it, is that device all
     // the same until others have learned of it. A client that was retired was
     // allowed.
-    let formerly = try store.unannouncedIncarnations().filter { $0.reason != .retired }
+    let formerly = incarnations.filter { $0.reason != .retired }
     for client in [client] + formerly.map(\.ancestor) {
       guard let retirement = members.retirements[client], retirement.reason == .removed else {
         continue

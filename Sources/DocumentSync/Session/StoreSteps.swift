@@ -8,7 +8,7 @@ import SyncStore
 /// The properties are current: during an operation the store may become another
 /// client, or move to another generation.
 protocol StoreSteps {
-  /// The store, the directory, and what was read of the store.
+  /// The store, the directory, and the report.
   var session: SyncSession { get }
 }
 

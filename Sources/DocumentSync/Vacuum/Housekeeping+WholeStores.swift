@@ -94,9 +94,10 @@ extension Housekeeping {
       isWorthIt = cleared.isContained(in: vector, commands: commands.commands)
     }
     guard isWorthIt else { return }
-    guard try WholeStoreSteps(files).uploadIfPossible(store, &findings.warnings) != nil else {
-      return
+    let uploaded = try WholeStoreSteps(files).uploadIfPossible(store) {
+      findings.warnings.append($0)
     }
+    guard uploaded != nil else { return }
     findings.report.uploadedWholeStore = true
     findings.wholeStores[client] = try files.listIfPresent(
       layout.wholeStores(of: client), as: WholeStoreName.self)

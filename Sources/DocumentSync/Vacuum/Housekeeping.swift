@@ -64,7 +64,7 @@ struct Housekeeping: StoreSteps {
   ///
   /// - Parameter isThorough: Whether to check every segment of others that no
   ///   member has verified, rather than the own share of them.
-  func run(isThorough: Bool = false, _ warnings: inout [SyncWarning]) throws -> VacuumReport {
+  func run(isThorough: Bool = false) throws -> VacuumReport {
     context.begin(.listing)
     let known = try KnownMarkers(session: session).update(listing)
     var findings = Findings(
@@ -83,7 +83,7 @@ struct Housekeeping: StoreSteps {
     try remove(&findings)
     try records.keep(standing())
     if !findings.report.removed.isEmpty { context.send(.vacuumed(findings.report)) }
-    warnings += findings.warnings
+    session.report.warnings += findings.warnings
     return findings.report
   }
 

@@ -42,7 +42,7 @@ struct AcknowledgedChangeSets: StoreSteps {
   /// Uploads the whole store if change sets cannot be put back, unless a whole
   /// store that is there and was found whole contains them. They count as
   /// vacuumed then: a device that waits for one of them takes the whole store.
-  func replace(_ lost: [SealedChangeSet], _ report: inout SyncReport) throws {
+  func replace(_ lost: [SealedChangeSet]) throws {
     guard let last = lost.map(\.number).max() else { return }
     let client = client
     let isThere = try records.wholeStores().contains { made in
@@ -53,10 +53,7 @@ struct AcknowledgedChangeSets: StoreSteps {
     if !isThere {
       context.environment.logger.notice(
         "change set \(last) cannot be put back: uploading the store")
-      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil else {
-        return
-      }
-      report.uploadedWholeStore = true
+      guard try WholeStoreSteps(files).uploadIfPossible(in: session) != nil else { return }
     }
     for sealed in lost {
       let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))

@@ -3,7 +3,7 @@ import SyncModel
 import SyncStore
 
 /// Commands that were vacuumed while no member waited for this client.
-extension CommandSteps {
+extension CommandFetch {
   /// What becomes of commands that a whole store had processed and that this
   /// store has not.
   struct Missed {
@@ -26,7 +26,7 @@ extension CommandSteps {
   func missed(
     until commands: VersionVector, kept: [ClientIdentifier: UInt64]
   ) throws -> Missed {
-    let state = try state()
+    let state = try CommandSteps(session: session).state()
     var missed = Missed()
     for (client, last) in commands.entries.sorted(by: { $0.key < $1.key })
     where client != store.binding.client {
@@ -57,11 +57,14 @@ extension CommandSteps {
     while number >= first, let wanted = hash,
       let name = names.first(where: { $0.number == number && $0.hash.matches(wanted) })
     {
-      do {
-        let bytes = try files.read(
-          layout.path(of: name, by: client), limit: CodecLimits.small.fileBytes)
-        guard ContentHash(of: bytes) == wanted else { break }
-        let file = try Envelope.decodeJSON(SyncCommandFile.self, from: bytes, type: .syncCommand)
+      let result = try NumberedFileReader(files: files).read(
+        layout.path(of: name, by: client), name.hash, limit: CodecLimits.small.fileBytes
+      ) { bytes, hash in
+        guard hash == wanted else { throw NumberedFileReader.Problem.misplaced }
+        return try Envelope.decodeJSON(SyncCommandFile.self, from: bytes, type: .syncCommand)
+      }
+      switch result {
+      case .success(let file):
         if let application = file.command.application {
           events.append(
             CommandEvent(
@@ -70,9 +73,10 @@ extension CommandSteps {
         }
         hash = file.previous
         number -= 1
-      } catch let error where error.concernsOneFile {
-        files.context.environment.logger.notice("command \(number) of \(client): \(error)")
-        break
+      case .failure(let problem):
+        context.environment.logger.notice(
+          "command \(number) of \(client): \(problem.message)")
+        hash = nil
       }
     }
     return (events.reversed(), number + 1)
