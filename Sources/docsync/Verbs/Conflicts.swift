@@ -63,7 +63,7 @@ struct Conflicts: Verb {
     /// The number of open questions.
     var open: Int
     /// The entries that the journal has dropped to stay within its bound.
-    var dropped: DroppedConflicts
+    var dropped: DroppedConflictsJSON
     var conflicts: [ConflictJSON]
   }
 
@@ -78,7 +78,7 @@ struct Conflicts: Verb {
   /// The output of `policy` with `--json`.
   struct Policies: Encodable, Sendable {
     var store: String
-    var policies: SyncPolicies
+    var policies: PoliciesJSON
   }
 
   func validate() throws {
@@ -134,7 +134,7 @@ struct Conflicts: Verb {
         }
         let policies = try await manager.policies()
         return Outcome(
-          json: Policies(store: arguments.store, policies: policies),
+          json: Policies(store: arguments.store, policies: PoliciesJSON(policies)),
           text: Self.text(policies))
       }
     }
@@ -145,7 +145,7 @@ struct Conflicts: Verb {
     let dropped = try await manager.droppedConflicts()
     let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
     let result = List(
-      store: arguments.store, open: try manager.store.openConflictCount(), dropped: dropped,
+      store: arguments.store, open: try manager.store.openConflictCount(), dropped: DroppedConflictsJSON(dropped),
       conflicts: conflicts.map { ConflictJSON($0, names: names) })
     var lines = alignedLines(result.conflicts.map(\.cells))
     if lines.isEmpty { lines.append(open ? "No open questions." : "No conflicts.") }

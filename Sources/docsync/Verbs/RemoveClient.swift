@@ -27,7 +27,7 @@ struct RemoveClient: Verb {
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
-    var client: ClientDescription
+    var client: ClientJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -52,7 +52,8 @@ struct RemoveClient: Verb {
       bar.clear()
       return Outcome(
         json: Result(
-          store: arguments.store, document: manager.binding.documentIdentifier, client: removed),
+          store: arguments.store, document: manager.binding.documentIdentifier, 
+          client: ClientJSON(removed)),
         text: "\(label) is removed.")
     }
   }

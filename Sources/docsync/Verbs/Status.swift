@@ -25,9 +25,9 @@ struct Status: Verb {
     var unsealedEdits: Int
     var unpublishedChangeSets: Int
     var head: UInt64
-    var applied: VersionVector
+    var applied: VectorJSON
     var waiting: [Waiting]
-    var parked: [ParkedJSON]
+    var parked: [ParkedRowJSON]
     var tables: [TableJSON]
     var leftOut: NamedValues<String>
     /// Tables and columns that this store does not have and whose values from other
@@ -57,14 +57,14 @@ struct Status: Verb {
         client: binding.client.description, clientName: binding.clientDescription,
         unsealedEdits: status.unsealedEdits,
         unpublishedChangeSets: status.unpublishedChangeSets, head: status.head,
-        applied: status.vector,
+        applied: VectorJSON(status.vector),
         waiting: status.waiting.map { wait in
           Waiting(
             client: wait.client.description, number: wait.number,
             missing: Dictionary(
               uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }))
         },
-        parked: status.parked.map(ParkedJSON.init), tables: status.tables.map(TableJSON.init),
+        parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
         leftOut: NamedValues(status.leftOut), unknownNames: status.unknownNames,
         incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()

@@ -31,7 +31,7 @@ struct Verify: Verb {
     var fileCount: Int
     var byteCount: Int
     var rowCount: Int
-    var findings: [VerifyFinding]
+    var findings: [FindingJSON]
     var leftOut: [String]
   }
 
@@ -56,7 +56,7 @@ struct Verify: Verb {
     bar.clear()
     let result = Result(
       store: store, directory: directory, fileCount: report.fileCount,
-      byteCount: report.byteCount, rowCount: report.rowCount, findings: report.findings,
+      byteCount: report.byteCount, rowCount: report.rowCount, findings: report.findings.map(FindingJSON.init),
       leftOut: report.leftOut)
     return Outcome(json: result, text: Self.text(report), status: Self.status(report))
   }

@@ -1,0 +1,21 @@
+import DocumentSync
+
+/// What was removed from a shared directory, as printed.
+struct RemovalJSON: Encodable, Sendable {
+  var documents: [DocumentJSON]
+  var clients: [ClientJSON]
+  var fileCount: Int
+  var byteCount: Int
+  /// The paths of files that stay.
+  var remaining: [String]
+  var isPreview: Bool
+
+  init(_ report: RemovalReport) {
+    documents = report.documents.map(DocumentJSON.init)
+    clients = report.clients.map(ClientJSON.init)
+    fileCount = report.fileCount
+    byteCount = report.byteCount
+    remaining = report.remaining
+    isPreview = report.isPreview
+  }
+}
