@@ -33,7 +33,7 @@ final class Golden {
       try scratch.succeed("clients", store, "--json").json()["clients"] as? [[String: Any]])
     for client in clients {
       guard let identifier = client["client"] as? String, names[identifier] == nil,
-        let name = client["description"] as? String
+        let name = client["clientName"] as? String
       else { continue }
       let sameName = names.values.count { $0 == name || $0.hasPrefix(name + " ") }
       names[identifier] = sameName == 0 ? name : "\(name) \(sameName + 1)"

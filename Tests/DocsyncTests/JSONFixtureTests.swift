@@ -283,6 +283,8 @@ import Testing
 
   @Test func demo() throws {
     try golden.expect("demo", "demo")
+    let kept = try golden.expect("demo-kept", "demo", "--keep")
+    try FileManager.default.removeItem(atPath: #require(kept["directory"] as? String))
   }
 
   /// A file that no test compares says nothing.
@@ -292,6 +294,7 @@ import Testing
     let files = try FileManager.default.contentsOfDirectory(atPath: Golden.folder.path)
       .filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }
     #expect(files.count > 50)
-    #expect(Set(files).subtracting(named) == [])
+    // JSONPageTests compares objects that are parts of others.
+    #expect(Set(files).subtracting(named).filter { !$0.hasPrefix("object-") } == [])
   }
 }

@@ -15,13 +15,13 @@ struct ChangeSetJSON: Encodable, Sendable {
     var action: String
     /// The identity in hexadecimal digits; only if rows have one beside
     /// their key.
-    var identity: String?
+    var row: String?
     /// The key's values; an integer key may differ on another device.
     var key: NamedValues<ValueJSON>
     /// The columns that changed.
     var values: NamedValues<ValueJSON>
     /// When the row was changed, in milliseconds since 1970.
-    var milliseconds: Int64
+    var editedMilliseconds: Int64
     /// The new identity, if the row's key was changed.
     var movedTo: String?
   }
@@ -74,8 +74,8 @@ struct ChangeSetJSON: Encodable, Sendable {
         action: RowAction(rawValue: table.actions[index]).map {
           $0.isDeletion ? "delete" : "\($0)"
         } ?? "unknown",
-        identity: identity, key: NamedValues(key), values: NamedValues(values),
-        milliseconds: table.times[index].milliseconds,
+        row: identity, key: NamedValues(key), values: NamedValues(values),
+        editedMilliseconds: table.times[index].milliseconds,
         movedTo: moves[index].map { hexadecimal($0.bytes) })
     }
   }

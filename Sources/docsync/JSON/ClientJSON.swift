@@ -5,16 +5,16 @@ struct ClientJSON: Encodable, Sendable {
   /// Where a client stands with a document.
   struct State: Encodable, Sendable {
     var revision: UInt64
-    var changeHead: UInt64
+    var lastNumber: UInt64
     var applied: VectorJSON?
-    var milliseconds: Int64?
+    var syncedMilliseconds: Int64?
     var lacking: [Lack]?
 
     init(_ state: ClientDescription.State) {
       revision = state.revision
-      changeHead = state.changeHead
+      lastNumber = state.changeHead
       applied = state.applied.map(VectorJSON.init)
-      milliseconds = state.milliseconds
+      syncedMilliseconds = state.milliseconds
       lacking = state.lacking?.map(Lack.init)
     }
   }
@@ -33,13 +33,13 @@ struct ClientJSON: Encodable, Sendable {
   }
 
   var client: String
-  var description: String
+  var clientName: String
   var platform: String
   var userInfo: SyncUserInfo
   var ancestor: String?
   var registeredMilliseconds: Int64?
   /// The name of the folder of its document.
-  var document: String?
+  var folder: String?
   var status: String
   var leftMilliseconds: Int64?
   var removal: DeletionJSON?
@@ -47,12 +47,12 @@ struct ClientJSON: Encodable, Sendable {
 
   init(_ client: ClientDescription) {
     self.client = client.client.description
-    description = client.description
+    clientName = client.description
     platform = client.platform
     userInfo = client.userInfo
     ancestor = client.ancestor?.description
     registeredMilliseconds = client.registeredMilliseconds
-    document = client.document?.description
+    folder = client.document?.description
     status = client.status.rawValue
     leftMilliseconds = client.leftMilliseconds
     removal = client.removal.map(DeletionJSON.init)

@@ -7,24 +7,25 @@ struct DocumentJSON: Encodable, Sendable {
     var fileCount: Int
     var byteCount: Int
     var clients: [String]
-    var lastSyncMilliseconds: Int64?
+    var syncedMilliseconds: Int64?
     /// The paths of files that do not belong to DocumentSync.
-    var foreign: [String]
+    var otherFiles: [String]
 
     init(_ contents: DocumentDescription.Contents) {
       fileCount = contents.fileCount
       byteCount = contents.byteCount
       clients = contents.clients.map(\.description)
-      lastSyncMilliseconds = contents.lastSyncMilliseconds
-      foreign = contents.foreign
+      syncedMilliseconds = contents.lastSyncMilliseconds
+      otherFiles = contents.foreign
     }
   }
 
-  var identifier: String
-  var name: String
+  var document: String
+  /// The name of its folder.
+  var folder: String
   var generation: String
   var ordinal: UInt64
-  var description: String
+  var documentName: String
   var userInfo: SyncUserInfo
   var creator: String
   var createdMilliseconds: Int64
@@ -33,11 +34,11 @@ struct DocumentJSON: Encodable, Sendable {
   var contents: Contents?
 
   init(_ document: DocumentDescription) {
-    identifier = document.identifier
-    name = document.name.description
+    self.document = document.identifier
+    folder = document.name.description
     generation = document.generation.description
     ordinal = document.ordinal
-    description = document.description
+    documentName = document.description
     userInfo = document.userInfo
     creator = document.creator.description
     createdMilliseconds = document.createdMilliseconds

@@ -6,13 +6,13 @@ struct IncarnationJSON: Encodable, Sendable {
   var client: String
   var reason: String
   var isAncestorGone: Bool
-  var milliseconds: Int64
+  var madeMilliseconds: Int64
 
   init(_ incarnation: Incarnation) {
     ancestor = incarnation.ancestor.description
     client = incarnation.client.description
     reason = incarnation.reason.rawValue
     isAncestorGone = incarnation.isAncestorGone
-    milliseconds = incarnation.milliseconds
+    madeMilliseconds = incarnation.milliseconds
   }
 }

@@ -5,12 +5,12 @@ import SyncStore
 struct ParkedRowJSON: Encodable, Sendable {
   var table: SQLName
   /// The identity in hexadecimal digits.
-  var identity: String
+  var row: String
   var reason: String
 
-  init(_ row: ParkedRow) {
-    table = row.table
-    identity = hexadecimal(row.identity.bytes)
-    reason = row.reason.rawValue
+  init(_ parked: ParkedRow) {
+    table = parked.table
+    row = hexadecimal(parked.identity.bytes)
+    reason = parked.reason.rawValue
   }
 }

@@ -9,7 +9,7 @@ struct RebootstrapJSON: Encodable, Sendable {
   var reappliedChangeSets: Int
   var returningChangeSets: Int
   var changedSchema: Bool
-  var conflicts: Int
+  var conflictCount: Int
   var merged: MergedRowsJSON?
   var warnings: [WarningJSON]
 
@@ -20,7 +20,7 @@ struct RebootstrapJSON: Encodable, Sendable {
     reappliedChangeSets = rebootstrap.reappliedChangeSets
     returningChangeSets = rebootstrap.returningChangeSets
     changedSchema = rebootstrap.changedSchema
-    conflicts = rebootstrap.conflicts
+    conflictCount = rebootstrap.conflicts
     merged = rebootstrap.merged.map(MergedRowsJSON.init)
     warnings = rebootstrap.warnings.map(WarningJSON.init)
   }

@@ -6,16 +6,14 @@ struct RemovalJSON: Encodable, Sendable {
   var clients: [ClientJSON]
   var fileCount: Int
   var byteCount: Int
-  /// The paths of files that stay.
-  var remaining: [String]
-  var isPreview: Bool
+  /// The paths of files that are not DocumentSync's, and stay.
+  var otherFiles: [String]
 
   init(_ report: RemovalReport) {
     documents = report.documents.map(DocumentJSON.init)
     clients = report.clients.map(ClientJSON.init)
     fileCount = report.fileCount
     byteCount = report.byteCount
-    remaining = report.remaining
-    isPreview = report.isPreview
+    otherFiles = report.remaining
   }
 }

@@ -34,7 +34,7 @@ struct SyncReportJSON: Encodable, Sendable {
   var insertedRows: Int
   var updatedRows: Int
   var deletedRows: Int
-  var conflicts: Int
+  var conflictCount: Int
   var questions: [Int64]
   var openConflicts: Int
   var warnings: [WarningJSON]
@@ -46,7 +46,7 @@ struct SyncReportJSON: Encodable, Sendable {
   var publishedMarker: Bool
   var uploadedWholeStore: Bool
   var incarnations: [IncarnationJSON]
-  var housekeeping: VacuumJSON?
+  var vacuum: VacuumJSON?
   var rebootstrap: RebootstrapJSON?
 
   init(_ report: SyncReport) {
@@ -64,7 +64,7 @@ struct SyncReportJSON: Encodable, Sendable {
     insertedRows = report.insertedRows
     updatedRows = report.updatedRows
     deletedRows = report.deletedRows
-    conflicts = report.conflicts
+    conflictCount = report.conflicts
     questions = report.questions
     openConflicts = report.openConflicts
     warnings = report.warnings.map(WarningJSON.init)
@@ -76,7 +76,7 @@ struct SyncReportJSON: Encodable, Sendable {
     publishedMarker = report.publishedMarker
     uploadedWholeStore = report.uploadedWholeStore
     incarnations = report.incarnations.map(IncarnationJSON.init)
-    housekeeping = report.housekeeping.map(VacuumJSON.init)
+    vacuum = report.housekeeping.map(VacuumJSON.init)
     rebootstrap = report.rebootstrap.map(RebootstrapJSON.init)
   }
 }

@@ -3,20 +3,20 @@ import SyncStore
 
 /// A synchronized table, as shown.
 struct TableJSON: Encodable, Sendable {
-  var name: SQLName
+  var table: SQLName
   /// `primaryKey`, `surrogate` or `columns`.
   var identity: String
   /// The columns that identify rows, if `identity` is `columns`.
-  var columns: [SQLName]
+  var identityColumns: [SQLName]
   var excludedColumns: [SQLName]
 
   init(_ table: StoreStatus.TableStatus) {
-    name = table.name
+    self.table = table.name
     excludedColumns = table.excludedColumns
     switch table.identity {
-    case .primaryKey: (identity, columns) = ("primaryKey", [])
-    case .surrogate: (identity, columns) = ("surrogate", [])
-    case .columns(let names): (identity, columns) = ("columns", names)
+    case .primaryKey: (identity, identityColumns) = ("primaryKey", [])
+    case .surrogate: (identity, identityColumns) = ("surrogate", [])
+    case .columns(let names): (identity, identityColumns) = ("columns", names)
     }
   }
 
@@ -24,7 +24,7 @@ struct TableJSON: Encodable, Sendable {
   var identityText: String {
     switch identity {
     case "surrogate": "an identity beside the integer key"
-    case "columns": "the columns " + columns.joined(separator: ", ")
+    case "columns": "the columns " + identityColumns.joined(separator: ", ")
     default: "the primary key"
     }
   }
@@ -33,6 +33,6 @@ struct TableJSON: Encodable, Sendable {
   var cells: [String] {
     let excluded =
       excludedColumns.isEmpty ? "" : "; without " + excludedColumns.joined(separator: ", ")
-    return [printable(name), printable(identityText + excluded)]
+    return [printable(table), printable(identityText + excluded)]
   }
 }

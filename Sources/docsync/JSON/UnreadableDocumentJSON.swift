@@ -2,14 +2,15 @@ import DocumentSync
 
 /// A document whose describing file cannot be read, as printed.
 struct UnreadableDocumentJSON: Encodable, Sendable {
-  var name: String
+  /// The name of its folder.
+  var folder: String
   var path: String
   var isMissing: Bool
   var isDeleted: Bool
   var detail: String
 
   init(_ document: UnreadableDocument) {
-    name = document.name.description
+    folder = document.name.description
     path = document.path
     isMissing = document.isMissing
     isDeleted = document.isDeleted

@@ -9,7 +9,7 @@ struct VacuumJSON: Encodable, Sendable {
     var first: UInt64
     var last: UInt64
     var count: Int
-    var reason: String
+    var message: String
     /// The member that they are kept for.
     var member: String?
 
@@ -19,7 +19,7 @@ struct VacuumJSON: Encodable, Sendable {
       first = files.first
       last = files.last
       count = files.count
-      reason = files.reason
+      message = files.reason
       member = files.member?.description
     }
   }

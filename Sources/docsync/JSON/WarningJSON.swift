@@ -10,7 +10,7 @@ struct WarningJSON: Encodable, Sendable {
   var count: Int
   var client: String?
   /// How far the clock of the client is ahead.
-  var milliseconds: Int64?
+  var aheadMilliseconds: Int64?
   /// The number of the conflict.
   var conflict: Int64?
   var message: String
@@ -22,7 +22,7 @@ struct WarningJSON: Encodable, Sendable {
     reason = warning.reason
     count = warning.count
     client = warning.client?.description
-    milliseconds = warning.milliseconds
+    aheadMilliseconds = warning.milliseconds
     conflict = warning.conflict
     message = warning.message
   }

@@ -25,7 +25,7 @@ struct Clients: Verb {
     var store: String?
     var directory: String
     /// The store's client.
-    var own: String?
+    var client: String?
     var clients: [ClientJSON]
   }
 
@@ -45,7 +45,7 @@ struct Clients: Verb {
           try await manager.listClients(),
           Result(
             store: store, directory: manager.directory.location,
-            own: manager.binding.client.description, clients: [])
+            client: manager.binding.client.description, clients: [])
         )
       }
     } else {
@@ -54,7 +54,7 @@ struct Clients: Verb {
       result = Result(directory: folder.location, clients: [])
     }
     result.clients = clients.map(ClientJSON.init)
-    let lines = alignedLines(clients.map { Self.cells($0, own: result.own) })
+    let lines = alignedLines(clients.map { Self.cells($0, own: result.client) })
     return Outcome(
       json: result, text: lines.isEmpty ? "No devices yet." : lines.joined(separator: "\n"))
   }

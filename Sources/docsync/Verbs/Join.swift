@@ -95,7 +95,8 @@ struct Join: Verb {
     let result = Result(
       store: store, directory: directory, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
-      rowCount: digest.rowCount, backup: manager.backup, merged: manager.merged.map(MergedRowsJSON.init),
+      rowCount: digest.rowCount, backup: manager.backup,
+      merged: manager.merged.map(MergedRowsJSON.init),
       replaced: manager.replaced.map(ReplacedStoreJSON.init))
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "

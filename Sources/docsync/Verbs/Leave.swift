@@ -42,7 +42,7 @@ struct Leave: Verb {
     var unknownRows: NamedValues<Int>
     var waitingChangeSets: Int
     var openConflicts: Int
-    var conflicts: Int
+    var conflictCount: Int
     var unsentEdits: Int
     var unsentChangeSets: Int
 
@@ -51,7 +51,7 @@ struct Leave: Verb {
       unknownRows = NamedValues(loss.unknownRows)
       waitingChangeSets = loss.waitingChangeSets
       openConflicts = loss.openConflicts
-      conflicts = loss.conflicts
+      conflictCount = loss.conflicts
       unsentEdits = loss.unsealedEdits
       unsentChangeSets = loss.unpublishedChangeSets
     }
@@ -79,7 +79,8 @@ struct Leave: Verb {
       let result = Result(
         store: arguments.store, hasLeft: true, document: report.binding.documentIdentifier,
         directory: manager.directory.location, client: report.binding.client.description,
-        report: report.synchronization.map(SyncReportJSON.init), hasToldOthers: report.hasToldOthers,
+        report: report.synchronization.map(SyncReportJSON.init),
+        hasToldOthers: report.hasToldOthers,
         lost: Loss(report.loss))
       var text = "\(arguments.store) is an ordinary database again."
       if let sent = report.synchronization?.sent, !sent.isEmpty {

@@ -27,7 +27,7 @@ struct RemoveClient: Verb {
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
-    var client: ClientJSON
+    var removed: ClientJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -52,8 +52,8 @@ struct RemoveClient: Verb {
       bar.clear()
       return Outcome(
         json: Result(
-          store: arguments.store, document: manager.binding.documentIdentifier, 
-          client: ClientJSON(removed)),
+          store: arguments.store, document: manager.binding.documentIdentifier,
+          removed: ClientJSON(removed)),
         text: "\(label) is removed.")
     }
   }

@@ -22,9 +22,9 @@ struct Status: Verb {
     var isDirectoryThere: Bool
     var client: String
     var clientName: String
-    var unsealedEdits: Int
-    var unpublishedChangeSets: Int
-    var head: UInt64
+    var unsentEdits: Int
+    var unsentChangeSets: Int
+    var lastNumber: UInt64
     var applied: VectorJSON
     var waiting: [Waiting]
     var parked: [ParkedRowJSON]
@@ -55,8 +55,8 @@ struct Status: Verb {
         application: binding.application, directory: manager.directory.location,
         isDirectoryThere: isThere(manager.directory),
         client: binding.client.description, clientName: binding.clientDescription,
-        unsealedEdits: status.unsealedEdits,
-        unpublishedChangeSets: status.unpublishedChangeSets, head: status.head,
+        unsentEdits: status.unsealedEdits,
+        unsentChangeSets: status.unpublishedChangeSets, lastNumber: status.head,
         applied: VectorJSON(status.vector),
         waiting: status.waiting.map { wait in
           Waiting(
@@ -94,7 +94,7 @@ struct Status: Verb {
       ["directory", directory],
       ["this device", "\(printable(result.clientName)) (\(result.client.prefix(6)))"],
       ["to send", toSend(result)],
-      ["own", counted(Int(result.head), "change set")],
+      ["own", counted(Int(result.lastNumber), "change set")],
       ["applied", applied(status.vector, names)],
     ])
     if !status.waiting.isEmpty {
@@ -138,11 +138,11 @@ struct Status: Verb {
   }
 
   private static func toSend(_ result: Result) -> String {
-    guard result.unsealedEdits > 0 || result.unpublishedChangeSets > 0 else { return "nothing" }
+    guard result.unsentEdits > 0 || result.unsentChangeSets > 0 else { return "nothing" }
     var parts: [String] = []
-    if result.unsealedEdits > 0 { parts.append(counted(result.unsealedEdits, "edit")) }
-    if result.unpublishedChangeSets > 0 {
-      parts.append(counted(result.unpublishedChangeSets, "change set"))
+    if result.unsentEdits > 0 { parts.append(counted(result.unsentEdits, "edit")) }
+    if result.unsentChangeSets > 0 {
+      parts.append(counted(result.unsentChangeSets, "change set"))
     }
     return parts.joined(separator: ", ")
   }

@@ -104,7 +104,8 @@ struct Sync: Verb {
         recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
       let done = Store(
         store: store, document: manager.binding.documentIdentifier,
-        directory: manager.directory.location, report: SyncReportJSON(report), isRecreated: isRecreated,
+        directory: manager.directory.location, report: SyncReportJSON(report),
+        isRecreated: isRecreated,
         parked: parked.map(ParkedRowJSON.init))
       let isWaiting =
         !report.waiting.isEmpty || !report.damagedFiles.isEmpty || report.openConflicts > 0
