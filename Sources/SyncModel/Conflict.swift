@@ -5,7 +5,7 @@
 /// arrived, whichever clients made them. The entry contains everything that lost.
 public struct Conflict: Hashable, Sendable {
   /// The kind of conflict.
-  public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// Two values for one cell.
     case cell
     /// A row was deleted on one side, and edited or inserted on the other.
@@ -19,7 +19,7 @@ public struct Conflict: Hashable, Sendable {
   }
 
   /// The rule that decided.
-  public struct Rule: RawRepresentable, Hashable, Sendable, Codable {
+  public struct Rule: RawRepresentable, Hashable, Sendable {
     /// The rule's name.
     public let rawValue: String
     /// A rule of the given name.
@@ -50,7 +50,7 @@ public struct Conflict: Hashable, Sendable {
   }
 
   /// Which value stands.
-  public enum Outcome: String, Hashable, Sendable, Codable {
+  public enum Outcome: String, Hashable, Sendable {
     /// The one that the store had.
     case local
     /// The one that came.
@@ -62,7 +62,7 @@ public struct Conflict: Hashable, Sendable {
   }
 
   /// How far it is decided.
-  public enum Status: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Status: String, Hashable, Sendable, CaseIterable {
     /// Decided by a rule.
     case settled
     /// The user is to decide; ``Conflict/outcome`` counts until then.

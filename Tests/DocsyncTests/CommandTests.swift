@@ -124,10 +124,10 @@ import Testing
     ).json()
     for result in [plan, done] {
       let tables = try #require(result["tables"] as? [[String: Any]])
-      let identities = tables.map { "\($0["name"] ?? "") \($0["identity"] ?? "")" }
+      let identities = tables.map { "\($0["table"] ?? "") \($0["identity"] ?? "")" }
       #expect(
         identities.sorted() == ["notes surrogate", "odd.table primaryKey", "tags primaryKey"])
-      let odd = tables.first { $0["name"] as? String == "odd.table" }
+      let odd = tables.first { $0["table"] as? String == "odd.table" }
       #expect(odd?["excludedColumns"] as? [String] == ["d"])
       let leftOut = try #require(result["leftOut"] as? [String: String])
       #expect(leftOut["private"] != nil && leftOut["search"] != nil)
@@ -149,9 +149,9 @@ import Testing
       "tags.note_id=notes", "--json"
     ).json()
     let tables = try #require(result["tables"] as? [[String: Any]])
-    let notes = try #require(tables.first { $0["name"] as? String == "notes" })
+    let notes = try #require(tables.first { $0["table"] as? String == "notes" })
     #expect(notes["identity"] as? String == "columns")
-    #expect(notes["columns"] as? [String] == ["title"])
+    #expect(notes["identityColumns"] as? [String] == ["title"])
     #expect((result["likelyReferences"] as? [Any])?.isEmpty == true)
   }
 
@@ -186,7 +186,7 @@ import Testing
     try scratch.makeTwoDevices()
     try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('x'), ('y')")
     let status = try scratch.succeed("status", "a.db", "--json").json()
-    #expect(status["unsealedEdits"] as? Int == 2)
+    #expect(status["unsentEdits"] as? Int == 2)
     #expect(status["isDirectoryThere"] as? Bool == true)
     #expect(status["clientName"] as? String == "A")
     #expect(try scratch.succeed("status", "a.db").output.contains("2 edits"))
@@ -196,11 +196,11 @@ import Testing
     try scratch.makeTwoDevices()
     let documents = try scratch.succeed("documents", "--directory", "shared", "--json").json()
     let found = try #require(documents["documents"] as? [[String: Any]])
-    #expect(found.count == 1 && found[0]["identifier"] as? String == "notes")
+    #expect(found.count == 1 && found[0]["document"] as? String == "notes")
     for arguments in [["a.db"], ["--directory", "shared"]] {
       let result = try Executable.run(["clients"] + arguments + ["--json"], in: scratch.path)
       let clients = try #require(try result.json()["clients"] as? [[String: Any]])
-      #expect(Set(clients.compactMap { $0["description"] as? String }) == ["A", "B"])
+      #expect(Set(clients.compactMap { $0["clientName"] as? String }) == ["A", "B"])
       #expect(clients.allSatisfy { ($0["state"] != nil) == (arguments.count == 1) })
     }
   }
@@ -292,7 +292,7 @@ import Testing
         line.hasPrefix("### ") && line.dropFirst(4).components(separatedBy: ", ").contains(verb)
       }
       let hasObject = lines.contains { line in
-        line.hasPrefix("| `") && line.contains(" | `")
+        line.hasPrefix("| `") && line.contains(" | *")
           && line.dropFirst(2).prefix { $0 != "|" }.contains("`\(verb)`")
       }
       let isInReadme = readme.contains { $0.hasPrefix("| `docsync \(verb)") }

@@ -65,7 +65,7 @@ import Testing
     #expect(sync.output.contains("1 question open. Show them: docsync conflicts b.db --open"))
     let open = try scratch.docsync("conflicts", "b.db", "--open", "--json")
     #expect(open.status == 3)
-    #expect(try open.json()["open"] as? Int == 1)
+    #expect(try open.json()["openConflicts"] as? Int == 1)
     let arguments = ["conflicts", "b.db", "resolve", "1"] + answer
     let resolved = try Executable.run(arguments, in: scratch.path)
     #expect(resolved.status == 0, "\(resolved.errors)")

@@ -15,7 +15,7 @@ import Testing
   private func client(_ name: String) throws -> [String: Any] {
     let clients = try #require(
       try scratch.succeed("clients", "a.db", "--json").json()["clients"] as? [[String: Any]])
-    return try #require(clients.first { $0["description"] as? String == name })
+    return try #require(clients.first { $0["clientName"] as? String == name })
   }
 
   /// The files below the shared directory.
@@ -79,7 +79,7 @@ import Testing
     #expect(result["hasLeft"] as? Bool == true && result["hasToldOthers"] as? Bool == true)
     #expect(result["document"] as? String == "notes")
     let lost = try #require(result["lost"] as? [String: Any])
-    #expect((lost["parked"] as? [Any])?.isEmpty == true && lost["conflicts"] as? Int == 0)
+    #expect((lost["parked"] as? [Any])?.isEmpty == true && lost["conflictCount"] as? Int == 0)
     #expect(try schema("b.db") == plain)
     try scratch.succeed("sync", "a.db")
     #expect(try scratch.column("a.db", "SELECT title FROM notes").contains("\"last words\""))
@@ -149,7 +149,7 @@ import Testing
       "remove-client", "a.db", how == "name" ? "B" : String(identifier.prefix(9)), "--yes",
       "--json"
     ).json()
-    let removed = try #require(result["client"] as? [String: Any])
+    let removed = try #require(result["removed"] as? [String: Any])
     #expect(removed["client"] as? String == identifier)
     #expect(try client("B")["status"] as? String == "removed")
     let text = try scratch.succeed("clients", "--directory", "shared").output
@@ -266,7 +266,7 @@ import Testing
     let result = try scratch.succeed("remove-all", "--directory", "shared", "--yes", "--json")
       .json()
     let removed = try #require(result["removed"] as? [String: Any])
-    #expect(removed["remaining"] as? [String] == ["holiday.jpg"])
+    #expect(removed["otherFiles"] as? [String] == ["holiday.jpg"])
     #expect((removed["clients"] as? [Any])?.count == 2)
     let left = try sharedFiles().map { ($0 as NSString).lastPathComponent }
     #expect(left.count == 3 && left.contains("holiday.jpg"))

@@ -2,7 +2,7 @@ import SyncDirectory
 import SyncModel
 
 /// The application that a shared directory belongs to.
-public struct ApplicationDescription: Hashable, Sendable, Codable {
+public struct ApplicationDescription: Hashable, Sendable {
   /// The identifier that its developer chose.
   public var identifier: String
   /// The identifier of the shared directory.

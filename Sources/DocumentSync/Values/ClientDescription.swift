@@ -2,9 +2,9 @@ import SyncModel
 
 /// A client as it describes itself in a shared directory, and as it is known
 /// there.
-public struct ClientDescription: Hashable, Sendable, Codable {
+public struct ClientDescription: Hashable, Sendable {
   /// How a client stands with its document.
-  public enum Status: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Status: String, Hashable, Sendable, CaseIterable {
     /// It has registered and never synchronized, as far as can be seen.
     case neverSynced
     /// It has synchronized, and the other devices wait for it.
@@ -43,7 +43,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   public var state: State?
 
   /// Where a client stands with a document, by its last RecentSync.
-  public struct State: Hashable, Sendable, Codable {
+  public struct State: Hashable, Sendable {
     /// The revision of the RecentSync.
     public var revision: UInt64
     /// The number of its last change set; 0 for none.
@@ -70,7 +70,7 @@ public struct ClientDescription: Hashable, Sendable, Codable {
   }
 
   /// Change sets of one author that a client has not applied.
-  public struct Lack: Hashable, Sendable, Codable {
+  public struct Lack: Hashable, Sendable {
     /// The author.
     public var client: ClientIdentifier
     /// The first number.

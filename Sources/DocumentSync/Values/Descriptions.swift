@@ -31,7 +31,7 @@ public struct WholeStoreDescription: Hashable, Sendable, Codable {
 }
 
 /// The result of registering a client with an application.
-public struct ApplicationRegistration: Hashable, Sendable, Codable {
+public struct ApplicationRegistration: Hashable, Sendable {
   /// The identifier of the shared directory.
   package var root: RootIdentifier
   /// The application's identifier.
@@ -53,7 +53,7 @@ public struct ApplicationRegistration: Hashable, Sendable, Codable {
 }
 
 /// What to do if a file exists that a whole store would replace.
-public enum ExistingFile: Hashable, Sendable, Codable {
+public enum ExistingFile: Hashable, Sendable {
   /// Refuse, and change nothing.
   case refuse
   /// Keep the old file beside the new one, as a backup. If it is a store of the
@@ -66,7 +66,7 @@ public enum ExistingFile: Hashable, Sendable, Codable {
 }
 
 /// A store under sync that joining has replaced.
-public struct ReplacedStore: Hashable, Sendable, Codable {
+public struct ReplacedStore: Hashable, Sendable {
   /// The client that it was; `nil` if it could not be read.
   public var client: ClientIdentifier?
   /// The identifier of its document, likewise.

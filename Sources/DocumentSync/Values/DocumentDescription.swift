@@ -1,7 +1,7 @@
 import SyncModel
 
 /// A document as it is found in a shared directory.
-public struct DocumentDescription: Hashable, Sendable, Codable {
+public struct DocumentDescription: Hashable, Sendable {
   /// The identifier that its user chose.
   public var identifier: String
   /// The opaque name of its folder.
@@ -26,7 +26,7 @@ public struct DocumentDescription: Hashable, Sendable, Codable {
   public var contents: Contents?
 
   /// What the folder of a document holds.
-  public struct Contents: Hashable, Sendable, Codable {
+  public struct Contents: Hashable, Sendable {
     /// How many files of ours there are.
     public var fileCount = 0
     /// How many bytes they have.

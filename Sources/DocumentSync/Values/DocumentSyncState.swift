@@ -22,7 +22,7 @@ public enum DocumentSyncState: Hashable, Sendable {
 }
 
 /// The client that deleted a document or removed a client, and when.
-public struct DocumentDeletion: Hashable, Sendable, Codable {
+public struct DocumentDeletion: Hashable, Sendable {
   /// The client that did so.
   public var client: ClientIdentifier
   /// The name of that client; `nil` if it is not known.

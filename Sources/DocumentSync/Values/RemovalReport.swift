@@ -1,7 +1,7 @@
 import SyncModel
 
 /// What was removed from a shared directory, or would be.
-public struct RemovalReport: Hashable, Sendable, Codable {
+public struct RemovalReport: Hashable, Sendable {
   /// The documents that were deleted, in order of identifier.
   public var documents: [DocumentDescription] = []
   /// The clients whose descriptions were removed, in order.

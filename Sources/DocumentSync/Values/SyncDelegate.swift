@@ -47,7 +47,7 @@ public enum SyncQuestion: Hashable, Sendable {
 }
 
 /// What a delegate answers.
-public enum SyncDecision: String, Hashable, Sendable, Codable, CaseIterable {
+public enum SyncDecision: String, Hashable, Sendable, CaseIterable {
   /// Do nothing: the call throws the error that the question is about, and the
   /// next call asks again.
   case stop

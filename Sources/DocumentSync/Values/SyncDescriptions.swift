@@ -1,6 +1,6 @@
 /// What an application notes about itself, this client and a document, for
 /// people and for its own use. A part that is `nil` is left as it is.
-public struct SyncDescriptions: Hashable, Sendable, Codable {
+public struct SyncDescriptions: Hashable, Sendable {
   /// What to call this device; its host name if `nil` at the first time. At
   /// most 200 characters, none of which is a control character or a line break
   /// (`nameUnsuitable`).

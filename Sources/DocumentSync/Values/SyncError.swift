@@ -18,7 +18,7 @@ public struct SyncError: Error, Sendable {
   }
 
   /// How a caller should treat a failure.
-  public enum Classification: String, Hashable, Sendable, Codable {
+  public enum Classification: String, Hashable, Sendable {
     /// An ordinary failure, neither of the two below.
     case failed
     /// The shared directory, or what the store is bound to in it, is not

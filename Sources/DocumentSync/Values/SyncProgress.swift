@@ -1,7 +1,7 @@
 /// How far an operation has come: a snapshot.
-public struct SyncProgress: Hashable, Sendable, Codable {
+public struct SyncProgress: Hashable, Sendable {
   /// What an operation is doing.
-  public enum Phase: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Phase: String, Hashable, Sendable, CaseIterable {
     /// Nothing yet.
     case waiting
     /// Looking at what is in the shared directory.

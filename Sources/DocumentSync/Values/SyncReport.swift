@@ -2,9 +2,9 @@ import SyncModel
 import SyncStore
 
 /// What one synchronization did.
-public struct SyncReport: Hashable, Sendable, Codable {
+public struct SyncReport: Hashable, Sendable {
   /// A change set that was sent, received, applied or put back.
-  public struct ChangeSet: Hashable, Sendable, Codable {
+  public struct ChangeSet: Hashable, Sendable {
     /// Its author.
     public var client: ClientIdentifier
     /// Its place among the change sets of its author, from 1 on.

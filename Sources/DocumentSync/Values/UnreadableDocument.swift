@@ -2,7 +2,7 @@ import SyncModel
 
 /// A document in a shared directory whose describing file cannot be read: it
 /// is damaged, or missing, or has not arrived completely.
-public struct UnreadableDocument: Hashable, Sendable, Codable {
+public struct UnreadableDocument: Hashable, Sendable {
   /// The opaque name of its folder.
   package var name: DocumentName
   /// The file, below the root of the directory; the document's folder if the

@@ -1,11 +1,11 @@
 import SyncModel
 
 /// What a vacuum cleared away, and what it kept for which member.
-public struct VacuumReport: Hashable, Sendable, Codable {
+public struct VacuumReport: Hashable, Sendable {
   /// Files of one kind, by one client.
-  public struct Files: Hashable, Sendable, Codable {
+  public struct Files: Hashable, Sendable {
     /// The kinds of files that are cleared away.
-    public enum Kind: String, Hashable, Sendable, Codable {
+    public enum Kind: String, Hashable, Sendable {
       /// Change sets in files of their own.
       case changeSets
       /// Many change sets in one file.

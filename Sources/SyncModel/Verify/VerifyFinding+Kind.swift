@@ -1,7 +1,7 @@
 extension VerifyFinding {
   /// The kinds of findings. The raw values are stable: programs may rely on
   /// them. `Documentation/SharedDirectory.md` lists them.
-  public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
     // Any file of a shared directory.
 
     /// The bytes of a file are not the bytes that its author wrote.

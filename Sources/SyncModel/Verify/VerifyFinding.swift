@@ -1,7 +1,7 @@
 /// Something that verifying a shared directory or a store has found.
-public struct VerifyFinding: Hashable, Sendable, Codable, CustomStringConvertible {
+public struct VerifyFinding: Hashable, Sendable, CustomStringConvertible {
   /// How grave it is.
-  public enum Severity: String, Hashable, Sendable, Codable, CaseIterable, Comparable {
+  public enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
     /// Worth knowing; it prevents nothing.
     case note
     /// Something is missing, or cannot be used yet. It may arrive by

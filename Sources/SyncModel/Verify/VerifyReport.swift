@@ -1,5 +1,5 @@
 /// The result of verifying: the extent of the check, and its findings.
-public struct VerifyReport: Hashable, Sendable, Codable {
+public struct VerifyReport: Hashable, Sendable {
   /// The findings, the gravest first, then in order of path or table.
   public var findings: [VerifyFinding] = []
   /// How many files of a shared directory were read.

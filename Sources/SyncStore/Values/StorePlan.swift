@@ -56,7 +56,7 @@ public struct LikelyReference: Hashable, Sendable {
 /// several.
 public struct SchemaHint: Hashable, Sendable {
   /// The kind of a hint.
-  public enum Kind: String, Hashable, Sendable, Codable {
+  public enum Kind: String, Hashable, Sendable {
     /// The integers in `column` identify the rows of `table`, and SQLite does not draw them: two
     /// devices that draw the next number make one row of two.
     case integerIdentity

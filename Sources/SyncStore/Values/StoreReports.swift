@@ -269,7 +269,7 @@ public struct StoreStatus: Hashable, Sendable {
 /// A row that is kept with all its cells and not shown.
 public struct ParkedRow: Hashable, Sendable {
   /// Why a row is parked.
-  public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// A row that it refers to is not shown.
     case parentMissing
     /// A row that it refers to was deleted, and the deletion would have included it.

@@ -148,7 +148,7 @@ struct DemoStory {
       let digest = try await device.digest()
       result.append(
         Demo.Device(
-          name: device.name, store: device.store, visible: digest.visible.description,
+          clientName: device.name, store: device.store, visible: digest.visible.description,
           logical: digest.logical.description, rowCount: digest.rowCount,
           notes: try notes(device)))
       console.say(

@@ -47,7 +47,7 @@ struct Console: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
-      let json = String(decoding: try encoder.encode(value), as: UTF8.self)
+      let json = String(decoding: try encoder.encode(SchemaJSON(value)), as: UTF8.self)
       write(Self.escapingInvisible(json) + "\n", to: .standardOutput, isSafe: true)
     } catch {
       write("docsync: the result could not be written as JSON: \(error)\n", to: .standardError)

@@ -35,6 +35,14 @@ func byteText(_ count: Int) -> String {
   return String(format: "%.1f TB", value)
 }
 
+/// Bytes as hexadecimal digits.
+func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+  bytes.map { byte in
+    let digits = String(byte, radix: 16)
+    return byte < 16 ? "0" + digits : digits
+  }.joined()
+}
+
 /// A moment in local time, to the second.
 func timeText(_ milliseconds: Int64) -> String {
   let formatter = DateFormatter()

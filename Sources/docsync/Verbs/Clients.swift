@@ -26,8 +26,8 @@ struct Clients: Verb {
     var store: String?
     var directory: String
     /// The store's client.
-    var own: String?
-    var clients: [ClientDescription]
+    var client: String?
+    var clients: [ClientJSON]
   }
 
   func validate() throws {
@@ -38,27 +38,31 @@ struct Clients: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     let folder = directory.map(FolderDirectory.init(root:))
-    let result: Result
+    let clients: [ClientDescription]
+    var result: Result
     if let store {
-      result = try await withManager(store, directory: folder) { manager in
-        Result(
-          store: store, directory: manager.directory.location,
-          own: manager.binding.client.description, clients: try await manager.listClients())
+      (clients, result) = try await withManager(store, directory: folder) { manager in
+        (
+          try await manager.listClients(),
+          Result(
+            store: store, directory: manager.directory.location,
+            client: manager.binding.client.description, clients: [])
+        )
       }
     } else {
       let folder = folder ?? FolderDirectory(root: ".")
-      result = Result(
-        directory: folder.location,
-        clients: try await ApplicationSyncManager(directory: folder).listClients())
+      clients = try await ApplicationSyncManager(directory: folder).listClients()
+      result = Result(directory: folder.location, clients: [])
     }
-    let lines = alignedLines(result.clients.map { Self.cells($0, in: result) })
+    result.clients = clients.map(ClientJSON.init)
+    let lines = alignedLines(clients.map { Self.cells($0, own: result.client) })
     return Outcome(
       json: result, text: lines.isEmpty ? "No devices yet." : lines.joined(separator: "\n"))
   }
 
-  private static func cells(_ client: ClientDescription, in result: Result) -> [String] {
+  private static func cells(_ client: ClientDescription, own: String?) -> [String] {
     var name = client.description.isEmpty ? "(not known yet)" : printable(client.description)
-    if client.client.description == result.own { name += " (this one)" }
+    if client.client.description == own { name += " (this one)" }
     var cells = [
       ClientNames.short(client.client), name, printable(client.platform), status(client),
     ]

@@ -61,9 +61,9 @@ struct Conflicts: Verb {
   struct List: Encodable, Sendable {
     var store: String
     /// The number of open questions.
-    var open: Int
+    var openConflicts: Int
     /// The entries that the journal has dropped to stay within its bound.
-    var dropped: DroppedConflicts
+    var dropped: DroppedConflictsJSON
     var conflicts: [ConflictJSON]
   }
 
@@ -71,14 +71,14 @@ struct Conflicts: Verb {
   struct One: Encodable, Sendable {
     var store: String
     /// The number of open questions.
-    var open: Int
+    var openConflicts: Int
     var conflict: ConflictJSON
   }
 
   /// The output of `policy` with `--json`.
   struct Policies: Encodable, Sendable {
     var store: String
-    var policies: SyncPolicies
+    var policies: PoliciesJSON
   }
 
   func validate() throws {
@@ -134,7 +134,7 @@ struct Conflicts: Verb {
         }
         let policies = try await manager.policies()
         return Outcome(
-          json: Policies(store: arguments.store, policies: policies),
+          json: Policies(store: arguments.store, policies: PoliciesJSON(policies)),
           text: Self.text(policies))
       }
     }
@@ -145,7 +145,8 @@ struct Conflicts: Verb {
     let dropped = try await manager.droppedConflicts()
     let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
     let result = List(
-      store: arguments.store, open: try manager.store.openConflictCount(), dropped: dropped,
+      store: arguments.store, openConflicts: try manager.store.openConflictCount(),
+      dropped: DroppedConflictsJSON(dropped),
       conflicts: conflicts.map { ConflictJSON($0, names: names) })
     var lines = alignedLines(result.conflicts.map(\.cells))
     if lines.isEmpty { lines.append(open ? "No open questions." : "No conflicts.") }
@@ -157,7 +158,7 @@ struct Conflicts: Verb {
     }
     return Outcome(
       json: result, text: lines.joined(separator: "\n"),
-      status: result.open > 0 ? .waiting : .done)
+      status: result.openConflicts > 0 ? .waiting : .done)
   }
 
   private func show(_ number: Int64, _ manager: DocumentSyncManager) async throws -> Outcome {
@@ -165,7 +166,7 @@ struct Conflicts: Verb {
       try await manager.conflict(number), names: await ClientNames(manager))
     let open = try manager.store.openConflictCount()
     return Outcome(
-      json: One(store: arguments.store, open: open, conflict: conflict),
+      json: One(store: arguments.store, openConflicts: open, conflict: conflict),
       text: conflict.lines.joined(separator: "\n"), status: open > 0 ? .waiting : .done)
   }
 

@@ -25,7 +25,7 @@ struct DeleteDocument: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var directory: String
-    var removed: RemovalReport
+    var removed: RemovalJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -45,7 +45,7 @@ struct DeleteDocument: Verb {
     removal.clear()
     let lines = ["Deleted “\(printable(document))”: \(report.sizeText)."] + report.remainingLines
     return Outcome(
-      json: Result(directory: options.directory, removed: report),
+      json: Result(directory: options.directory, removed: RemovalJSON(report)),
       text: lines.joined(separator: "\n"))
   }
 

@@ -25,7 +25,7 @@ struct Demo: Verb {
 
   /// A device at the end.
   struct Device: Encodable, Sendable {
-    var name: String
+    var clientName: String
     var store: String
     var visible: String
     var logical: String

@@ -20,9 +20,9 @@ struct Documents: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var directory: String
-    var documents: [DocumentDescription]
+    var documents: [DocumentJSON]
     /// The documents whose descriptions cannot be read.
-    var unreadable: [UnreadableDocument]
+    var unreadable: [UnreadableDocumentJSON]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -32,16 +32,17 @@ struct Documents: Verb {
     defer { bar.clear() }
     let documents = try await manager.listDocuments(measuring: true, onProgress: bar.handler)
     bar.clear()
+    let unreadable = try await manager.listUnreadableDocuments()
     let result = Result(
-      directory: directory, documents: documents,
-      unreadable: try await manager.listUnreadableDocuments())
+      directory: directory, documents: documents.map(DocumentJSON.init),
+      unreadable: unreadable.map(UnreadableDocumentJSON.init))
     let names = ClientNames(
       names: Dictionary(
         try await manager.listClients().filter { !$0.description.isEmpty }
           .map { ($0.client, $0.description) },
         uniquingKeysWith: { $1 }))
-    var lines = alignedLines(result.documents.map { Self.cells($0, names) })
-    for document in result.unreadable {
+    var lines = alignedLines(documents.map { Self.cells($0, names) })
+    for document in unreadable {
       lines += [
         "a\(document.isDeleted ? " deleted" : "") document that cannot be read: the file that "
           + "describes it is \(document.fault)",
@@ -50,7 +51,7 @@ struct Documents: Verb {
     }
     return Outcome(
       json: result, text: lines.isEmpty ? "No documents yet." : lines.joined(separator: "\n"),
-      status: result.unreadable.contains { !$0.isDeleted } ? .waiting : .done)
+      status: unreadable.contains { !$0.isDeleted } ? .waiting : .done)
   }
 
   private static func cells(_ document: DocumentDescription, _ names: ClientNames) -> [String] {

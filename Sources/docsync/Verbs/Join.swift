@@ -65,9 +65,9 @@ struct Join: Verb {
     /// The new path of the file that was replaced.
     var backup: String?
     /// The outcome of merging its rows.
-    var merged: MergedRows?
+    var merged: MergedRowsJSON?
     /// The store that it was, if it was under sync and was replaced.
-    var replaced: ReplacedStore?
+    var replaced: ReplacedStoreJSON?
   }
 
   func validate() throws {
@@ -94,15 +94,16 @@ struct Join: Verb {
     let result = Result(
       store: store, directory: directory, document: binding.documentIdentifier,
       application: binding.application, client: binding.client.description,
-      rowCount: digest.rowCount, backup: manager.backup, merged: manager.merged,
-      replaced: manager.replaced)
+      rowCount: digest.rowCount, backup: manager.backup,
+      merged: manager.merged.map(MergedRowsJSON.init),
+      replaced: manager.replaced.map(ReplacedStoreJSON.init))
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
     ]
     if let backup = result.backup { lines.append("The former file is kept as \(backup).") }
-    if let line = result.replaced?.line { lines.append(line) }
-    if let merged = result.merged {
+    if let line = manager.replaced?.line { lines.append(line) }
+    if let merged = manager.merged {
       lines += merged.lines
       if merged.refusedRows + merged.differingRows > 0 {
         lines.append("Values that were not kept: docsync conflicts \(shellWord(store))")

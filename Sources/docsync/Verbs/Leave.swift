@@ -31,27 +31,27 @@ struct Leave: Verb {
     var document: String?
     var directory: String?
     var client: String?
-    var report: SyncReport?
+    var report: SyncReportJSON?
     var hasToldOthers = false
     var lost: Loss?
   }
 
   /// The data that is removed with the bookkeeping.
   struct Loss: Encodable, Sendable {
-    var parked: [ParkedJSON]
+    var parked: [ParkedRowJSON]
     var unknownRows: NamedValues<Int>
     var waitingChangeSets: Int
     var openConflicts: Int
-    var conflicts: Int
+    var conflictCount: Int
     var unsentEdits: Int
     var unsentChangeSets: Int
 
     init(_ loss: RemovalLoss) {
-      parked = loss.parked.map(ParkedJSON.init)
+      parked = loss.parked.map(ParkedRowJSON.init)
       unknownRows = NamedValues(loss.unknownRows)
       waitingChangeSets = loss.waitingChangeSets
       openConflicts = loss.openConflicts
-      conflicts = loss.conflicts
+      conflictCount = loss.conflicts
       unsentEdits = loss.unsealedEdits
       unsentChangeSets = loss.unpublishedChangeSets
     }
@@ -79,7 +79,8 @@ struct Leave: Verb {
       let result = Result(
         store: arguments.store, hasLeft: true, document: report.binding.documentIdentifier,
         directory: manager.directory.location, client: report.binding.client.description,
-        report: report.synchronization, hasToldOthers: report.hasToldOthers,
+        report: report.synchronization.map(SyncReportJSON.init),
+        hasToldOthers: report.hasToldOthers,
         lost: Loss(report.loss))
       var text = "\(arguments.store) is an ordinary database again."
       if let sent = report.synchronization?.sent, !sent.isEmpty {

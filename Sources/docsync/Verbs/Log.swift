@@ -28,7 +28,8 @@ struct Log: Verb {
     var number: UInt64
     var hash: String
     var rowCount: Int
-    var milliseconds: Int64
+    /// When it was made or applied here, in milliseconds since 1970.
+    var appliedMilliseconds: Int64
   }
 
   func validate() throws {
@@ -46,7 +47,7 @@ struct Log: Verb {
           ChangeSet(
             client: set.client.description, clientName: names.name(set.client),
             isOwn: set.client == own, number: set.number, hash: set.hash.description,
-            rowCount: set.rowCount, milliseconds: set.milliseconds)
+            rowCount: set.rowCount, appliedMilliseconds: set.milliseconds)
         })
       let lines = alignedLines(
         history.map { set in

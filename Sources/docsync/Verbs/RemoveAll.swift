@@ -23,7 +23,7 @@ struct RemoveAll: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var directory: String
-    var removed: RemovalReport
+    var removed: RemovalJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -47,7 +47,7 @@ struct RemoveAll: Verb {
           + "\(counted(report.clients.count, "device")): \(report.sizeText)."
       ] + report.remainingLines
     return Outcome(
-      json: Result(directory: options.directory, removed: report),
+      json: Result(directory: options.directory, removed: RemovalJSON(report)),
       text: lines.joined(separator: "\n"))
   }
 

@@ -26,7 +26,7 @@ struct RemoveClient: Verb {
   struct Result: Encodable, Sendable {
     var store: String
     var document: String
-    var client: ClientDescription
+    var removed: ClientJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -51,7 +51,8 @@ struct RemoveClient: Verb {
       bar.clear()
       return Outcome(
         json: Result(
-          store: arguments.store, document: manager.binding.documentIdentifier, client: removed),
+          store: arguments.store, document: manager.binding.documentIdentifier,
+          removed: ClientJSON(removed)),
         text: "\(label) is removed.")
     }
   }

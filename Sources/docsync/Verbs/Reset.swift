@@ -25,7 +25,7 @@ struct Reset: Verb {
     var generation: String
     var ordinal: Int
     /// The devices that have to take the new generation over.
-    var clients: [ClientIdentifier]
+    var clients: [String]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -49,7 +49,7 @@ struct Reset: Verb {
       return Outcome(
         json: Result(
           store: arguments.store, document: document, generation: "\(binding.generation)",
-          ordinal: binding.generationOrdinal, clients: members.map(\.client)),
+          ordinal: binding.generationOrdinal, clients: members.map(\.client.description)),
         text: text)
     }
   }

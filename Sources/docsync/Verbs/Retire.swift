@@ -30,7 +30,7 @@ struct Retire: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
-    var retired: [ClientIdentifier]
+    var retired: [String]
   }
 
   func validate() throws {
@@ -68,7 +68,7 @@ struct Retire: Verb {
       bar.clear()
       let text = retired.map { "Retired \(names.label($0))." }
       return Outcome(
-        json: Result(store: arguments.store, retired: retired),
+        json: Result(store: arguments.store, retired: retired.map(\.description)),
         text: text.isEmpty ? "No device to retire." : text.joined(separator: "\n"))
     }
   }

@@ -22,12 +22,12 @@ struct Status: Verb {
     var isDirectoryThere: Bool
     var client: String
     var clientName: String
-    var unsealedEdits: Int
-    var unpublishedChangeSets: Int
-    var head: UInt64
-    var applied: VersionVector
+    var unsentEdits: Int
+    var unsentChangeSets: Int
+    var lastNumber: UInt64
+    var applied: VectorJSON
     var waiting: [Waiting]
-    var parked: [ParkedJSON]
+    var parked: [ParkedRowJSON]
     var tables: [TableJSON]
     var leftOut: NamedValues<String>
     /// Tables and columns that this store does not have and whose values from other
@@ -55,16 +55,16 @@ struct Status: Verb {
         application: binding.application, directory: manager.directory.location,
         isDirectoryThere: isThere(manager.directory),
         client: binding.client.description, clientName: binding.clientDescription,
-        unsealedEdits: status.unsealedEdits,
-        unpublishedChangeSets: status.unpublishedChangeSets, head: status.head,
-        applied: status.vector,
+        unsentEdits: status.unsealedEdits,
+        unsentChangeSets: status.unpublishedChangeSets, lastNumber: status.head,
+        applied: VectorJSON(status.vector),
         waiting: status.waiting.map { wait in
           Waiting(
             client: wait.client.description, number: wait.number,
             missing: Dictionary(
               uniqueKeysWithValues: wait.missing.map { ($0.key.description, $0.value) }))
         },
-        parked: status.parked.map(ParkedJSON.init), tables: status.tables.map(TableJSON.init),
+        parked: status.parked.map(ParkedRowJSON.init), tables: status.tables.map(TableJSON.init),
         leftOut: NamedValues(status.leftOut), unknownNames: status.unknownNames,
         incompleteNames: status.incompleteNames, rowsWithoutKey: NamedValues(status.rowsWithoutKey))
       let names = result.isDirectoryThere ? await ClientNames(manager) : ClientNames()
@@ -94,7 +94,7 @@ struct Status: Verb {
       ["directory", directory],
       ["this device", "\(printable(result.clientName)) (\(result.client.prefix(6)))"],
       ["to send", toSend(result)],
-      ["sent", counted(Int(result.head) - result.unpublishedChangeSets, "change set")],
+      ["sent", counted(Int(result.lastNumber) - result.unsentChangeSets, "change set")],
       ["received", received(status.vector, names)],
     ])
     if !status.waiting.isEmpty {
@@ -139,11 +139,11 @@ struct Status: Verb {
   }
 
   private static func toSend(_ result: Result) -> String {
-    guard result.unsealedEdits > 0 || result.unpublishedChangeSets > 0 else { return "nothing" }
+    guard result.unsentEdits > 0 || result.unsentChangeSets > 0 else { return "nothing" }
     var parts: [String] = []
-    if result.unsealedEdits > 0 { parts.append(counted(result.unsealedEdits, "edit")) }
-    if result.unpublishedChangeSets > 0 {
-      parts.append(counted(result.unpublishedChangeSets, "change set"))
+    if result.unsentEdits > 0 { parts.append(counted(result.unsentEdits, "edit")) }
+    if result.unsentChangeSets > 0 {
+      parts.append(counted(result.unsentChangeSets, "change set"))
     }
     return parts.joined(separator: ", ")
   }

@@ -49,10 +49,10 @@ struct Sync: Verb {
     var store: String
     var document: String?
     var directory: String?
-    var report: SyncReport?
+    var report: SyncReportJSON?
     /// Whether the document was created again from it.
     var isRecreated = false
-    var parked: [ParkedJSON] = []
+    var parked: [ParkedRowJSON] = []
     var error: Failure?
   }
 
@@ -104,8 +104,9 @@ struct Sync: Verb {
         recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
       let done = Store(
         store: store, document: manager.binding.documentIdentifier,
-        directory: manager.directory.location, report: report, isRecreated: isRecreated,
-        parked: parked.map(ParkedJSON.init))
+        directory: manager.directory.location, report: SyncReportJSON(report),
+        isRecreated: isRecreated,
+        parked: parked.map(ParkedRowJSON.init))
       let isWaiting =
         !report.waiting.isEmpty || !report.damagedFiles.isEmpty || report.openConflicts > 0
         || parked.contains { $0.reason.isOpen }

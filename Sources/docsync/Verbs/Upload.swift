@@ -13,7 +13,7 @@ struct Upload: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
-    var wholeStore: WholeStoreDescription
+    var wholeStore: WholeStoreJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -23,7 +23,7 @@ struct Upload: Verb {
       let uploaded = try await manager.uploadWholeStore(onProgress: bar.handler)
       bar.clear()
       return Outcome(
-        json: Result(store: arguments.store, wholeStore: uploaded),
+        json: Result(store: arguments.store, wholeStore: WholeStoreJSON(uploaded)),
         text: "Uploaded \(arguments.store) as whole store \(uploaded.number) of this device: "
           + "\(byteText(uploaded.byteCount)) for \(byteText(uploaded.storeByteCount)).")
     }

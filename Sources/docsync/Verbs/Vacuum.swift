@@ -17,7 +17,7 @@ struct Vacuum: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
-    var report: VacuumReport
+    var vacuum: VacuumJSON
   }
 
   func perform(_ console: Console) async throws -> Outcome {
@@ -28,7 +28,7 @@ struct Vacuum: Verb {
       bar.clear()
       let names = await ClientNames(manager)
       return Outcome(
-        json: Result(store: arguments.store, report: report),
+        json: Result(store: arguments.store, vacuum: VacuumJSON(report)),
         text: Self.lines(report, names).joined(separator: "\n"))
     }
   }

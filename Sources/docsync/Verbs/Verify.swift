@@ -31,8 +31,8 @@ struct Verify: Verb {
     var fileCount: Int
     var byteCount: Int
     var rowCount: Int
-    var findings: [VerifyFinding]
-    var leftOut: [String]
+    var findings: [FindingJSON]
+    var notChecked: [String]
   }
 
   func validate() throws {
@@ -56,8 +56,9 @@ struct Verify: Verb {
     bar.clear()
     let result = Result(
       store: store, directory: directory, fileCount: report.fileCount,
-      byteCount: report.byteCount, rowCount: report.rowCount, findings: report.findings,
-      leftOut: report.leftOut)
+      byteCount: report.byteCount, rowCount: report.rowCount,
+      findings: report.findings.map(FindingJSON.init),
+      notChecked: report.leftOut)
     return Outcome(json: result, text: Self.text(report), status: Self.status(report))
   }
 

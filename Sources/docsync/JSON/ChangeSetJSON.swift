@@ -15,13 +15,13 @@ struct ChangeSetJSON: Encodable, Sendable {
     var action: String
     /// The identity in hexadecimal digits; only if rows have one beside
     /// their key.
-    var identity: String?
+    var row: String?
     /// The key's values; an integer key may differ on another device.
     var key: NamedValues<ValueJSON>
     /// The columns that changed.
     var values: NamedValues<ValueJSON>
     /// When the row was changed, in milliseconds since 1970.
-    var milliseconds: Int64
+    var editedMilliseconds: Int64
     /// The new identity, if the row's key was changed.
     var movedTo: String?
   }
@@ -34,7 +34,7 @@ struct ChangeSetJSON: Encodable, Sendable {
   var rowCount: Int
   /// The hash of the author's change set before this one.
   var previous: String?
-  var dependencies: VersionVector
+  var dependencies: VectorJSON
   var tables: [Table]
 
   init(_ set: SyncChangeSet, hash: ContentHash, byteCount: Int, clientName: String?) {
@@ -45,7 +45,7 @@ struct ChangeSetJSON: Encodable, Sendable {
     self.byteCount = byteCount
     rowCount = set.rowCount
     previous = set.header.previous?.description
-    dependencies = set.dependencies
+    dependencies = VectorJSON(set.dependencies)
     tables = set.tables.map { table in
       Table(table: table.table, identity: "\(table.identity)", rows: Self.rows(table))
     }
@@ -74,51 +74,9 @@ struct ChangeSetJSON: Encodable, Sendable {
         action: RowAction(rawValue: table.actions[index]).map {
           $0.isDeletion ? "delete" : "\($0)"
         } ?? "unknown",
-        identity: identity, key: NamedValues(key), values: NamedValues(values),
-        milliseconds: table.times[index].milliseconds,
+        row: identity, key: NamedValues(key), values: NamedValues(values),
+        editedMilliseconds: table.times[index].milliseconds,
         movedTo: moves[index].map { hexadecimal($0.bytes) })
     }
-  }
-}
-
-/// A value in JSON: numbers, text and null are themselves; other values
-/// are an object with one key.
-struct ValueJSON: Encodable, Sendable {
-  var value: Value
-
-  init(_ value: Value) { self.value = value }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    switch value {
-    case .null: try container.encodeNil()
-    case .integer(let integer): try container.encode(integer)
-    case .real(let real) where real.isFinite: try container.encode(real)
-    case .real(let real): try container.encode(["real": "\(real)"])
-    case .text(let bytes):
-      if let text = String(validating: bytes, as: UTF8.self) {
-        try container.encode(text)
-      } else {
-        try container.encode(["text": hexadecimal(bytes)])
-      }
-    case .blob(let bytes): try container.encode(["blob": hexadecimal(bytes)])
-    case .identity(let row): try container.encode(["row": hexadecimal(row.bytes)])
-    }
-  }
-
-  /// The value for people, as SQL would write it, cut if it is long.
-  var text: String {
-    switch value {
-    case .null: "NULL"
-    case .integer(let integer): "\(integer)"
-    case .real(let real): "\(real)"
-    case .text(let bytes): "'" + Self.cut(printable(String(decoding: bytes, as: UTF8.self))) + "'"
-    case .blob(let bytes): "x'" + Self.cut(hexadecimal(bytes.prefix(40))) + "'"
-    case .identity(let row): "row " + hexadecimal(row.bytes.prefix(4))
-    }
-  }
-
-  private static func cut(_ text: String) -> String {
-    text.count <= 40 ? text : text.prefix(39) + "…"
   }
 }

@@ -1,40 +1,16 @@
 import SyncModel
 import SyncStore
 
-/// A column that looks like a reference, as shown.
-struct LikelyReferenceJSON: Encodable, Sendable {
-  var table: SQLName
-  var column: SQLName
-  var parent: SQLName
-  var valueCount: Int
-  var matchCount: Int
-
-  init(_ reference: LikelyReference) {
-    table = reference.table
-    column = reference.column
-    parent = reference.parent
-    valueCount = reference.valueCount
-    matchCount = reference.matchCount
-  }
-
-  /// The cells of a line for people: the column, the table, and the reason.
-  var cells: [String] {
-    [
-      printable("\(table).\(column) → \(parent)"),
-      valueCount == 0 ? "by its name" : "\(matchCount) of \(counted(valueCount, "value"))",
-    ]
-  }
-}
-
 /// A hint to a column whose values may differ in meaning between devices, as shown.
 struct SchemaHintJSON: Encodable, Sendable {
-  var kind: SchemaHint.Kind
+  /// `integerIdentity` or `keyCounter`.
+  var kind: String
   var table: SQLName
   var column: SQLName
   var counted: SQLName?
 
   init(_ hint: SchemaHint) {
-    kind = hint.kind
+    kind = hint.kind.rawValue
     table = hint.table
     column = hint.column
     counted = hint.counted
@@ -44,10 +20,10 @@ struct SchemaHintJSON: Encodable, Sendable {
   var sentence: String {
     let name = printable("\(table).\(column)")
     return switch kind {
-    case .integerIdentity:
+    case SchemaHint.Kind.integerIdentity.rawValue:
       "\(name) identifies the rows by a number. If two devices use the same number for "
         + "different rows, the rows become one."
-    case .keyCounter:
+    default:
       "\(name) holds the greatest key of \(printable(counted ?? "another table")). Rows from other "
         + "devices do not raise it, so a program that draws keys from it can draw one that is "
         + "taken."

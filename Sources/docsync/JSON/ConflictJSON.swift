@@ -7,7 +7,7 @@ struct ConflictJSON: Encodable, Sendable {
     var client: String?
     var clientName: String?
     /// When it was edited, in milliseconds since 1970.
-    var milliseconds: Int64?
+    var editedMilliseconds: Int64?
     /// The values by column; `nil` for a deletion, or if there is no such
     /// side.
     var values: NamedValues<ValueJSON>?
@@ -15,7 +15,7 @@ struct ConflictJSON: Encodable, Sendable {
     init(_ side: Conflict.Side, names: ClientNames) {
       client = side.stamp?.client.description
       clientName = side.stamp.flatMap { names.name($0.client) }
-      milliseconds = side.stamp?.time.milliseconds
+      editedMilliseconds = side.stamp?.time.milliseconds
       values = side.cells.map { cells in
         NamedValues(cells.map { ($0.column, ValueJSON($0.value)) })
       }
@@ -27,7 +27,7 @@ struct ConflictJSON: Encodable, Sendable {
   var status: String
   var table: SQLName
   /// The identity in hexadecimal digits.
-  var identity: String
+  var row: String
   var key: NamedValues<ValueJSON>
   var column: SQLName?
   var base: ValueJSON?
@@ -37,13 +37,13 @@ struct ConflictJSON: Encodable, Sendable {
   var outcome: String
   var message: String?
   /// When it was noticed, in milliseconds since 1970.
-  var milliseconds: Int64
+  var noticedMilliseconds: Int64
   private let localWho: String
   private let remoteWho: String
 
   private enum CodingKeys: String, CodingKey {
-    case number, kind, status, table, identity, key, column, base, local, remote, rule, outcome
-    case message, milliseconds
+    case number, kind, status, table, row, key, column, base, local, remote, rule, outcome
+    case message, noticedMilliseconds
   }
 
   init(_ conflict: Conflict, names: ClientNames) {
@@ -51,7 +51,7 @@ struct ConflictJSON: Encodable, Sendable {
     kind = conflict.kind.rawValue
     status = conflict.status.rawValue
     table = conflict.table
-    identity = hexadecimal(conflict.identity.bytes)
+    row = hexadecimal(conflict.identity.bytes)
     key = NamedValues(conflict.key.map { ($0.column, ValueJSON($0.value)) })
     column = conflict.column
     base = conflict.base.map(ValueJSON.init)
@@ -60,15 +60,15 @@ struct ConflictJSON: Encodable, Sendable {
     rule = conflict.rule.rawValue
     outcome = conflict.outcome.rawValue
     message = conflict.message
-    milliseconds = conflict.milliseconds
+    noticedMilliseconds = conflict.milliseconds
     localWho = conflict.local.stamp.map { names.label($0.client) } ?? ""
     remoteWho = conflict.remote.stamp.map { names.label($0.client) } ?? ""
   }
 
   /// The row: its table and key.
-  private var row: String {
+  private var rowText: String {
     let keys = key.values.map(\.value.text)
-    return printable(table) + " " + (keys.isEmpty ? identity : keys.joined(separator: ", "))
+    return printable(table) + " " + (keys.isEmpty ? row : keys.joined(separator: ", "))
   }
 
   /// A side in a few words.
@@ -93,7 +93,7 @@ struct ConflictJSON: Encodable, Sendable {
   /// The conflict as the cells of a line.
   var cells: [String] {
     [
-      "\(number)", status, row + (column.map { " \(printable($0))" } ?? ""), text(local), "|",
+      "\(number)", status, rowText + (column.map { " \(printable($0))" } ?? ""), text(local), "|",
       text(remote), "\(outcomeText) (\(rule))",
     ]
   }
@@ -101,13 +101,13 @@ struct ConflictJSON: Encodable, Sendable {
   /// The conflict at length.
   var lines: [String] {
     var rows = [
-      ["conflict", "\(number), \(status)"], ["noticed", timeText(milliseconds)],
-      ["about", "\(kind): \(row)" + (column.map { ", \(printable($0))" } ?? "")],
+      ["conflict", "\(number), \(status)"], ["noticed", timeText(noticedMilliseconds)],
+      ["about", "\(kind): \(rowText)" + (column.map { ", \(printable($0))" } ?? "")],
     ]
     if let base { rows.append(["before", base.text]) }
     for (name, side, who) in [("local", local, localWho), ("remote", remote, remoteWho)] {
       var line = text(side)
-      if let milliseconds = side.milliseconds {
+      if let milliseconds = side.editedMilliseconds {
         line += "  (\(who)\(who.isEmpty ? "" : ", ")\(timeText(milliseconds)))"
       }
       rows.append([name, line])

@@ -1,0 +1,16 @@
+import SyncModel
+import SyncStore
+
+/// A parked row, as shown.
+struct ParkedRowJSON: Encodable, Sendable {
+  var table: SQLName
+  /// The identity in hexadecimal digits.
+  var row: String
+  var reason: String
+
+  init(_ parked: ParkedRow) {
+    table = parked.table
+    row = hexadecimal(parked.identity.bytes)
+    reason = parked.reason.rawValue
+  }
+}

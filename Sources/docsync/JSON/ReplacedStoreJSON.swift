@@ -1,0 +1,21 @@
+import DocumentSync
+
+/// A store under sync that joining has replaced, as printed.
+struct ReplacedStoreJSON: Encodable, Sendable {
+  var client: String?
+  var document: String?
+  var directory: String?
+  var isSameDocument: Bool
+  var unsentChangeSets: Int
+  /// Why it could not be read.
+  var unreadable: String?
+
+  init(_ store: ReplacedStore) {
+    client = store.client?.description
+    document = store.document
+    directory = store.directory
+    isSameDocument = store.isSameDocument
+    unsentChangeSets = store.unsentChangeSets
+    unreadable = store.unreadable
+  }
+}

@@ -1,0 +1,43 @@
+import SyncModel
+
+/// A value in JSON: numbers, text and null are themselves; other values
+/// are an object with one key.
+struct ValueJSON: Encodable, Sendable {
+  var value: Value
+
+  init(_ value: Value) { self.value = value }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch value {
+    case .null: try container.encodeNil()
+    case .integer(let integer): try container.encode(integer)
+    case .real(let real) where real.isFinite: try container.encode(real)
+    case .real(let real): try container.encode(["real": "\(real)"])
+    case .text(let bytes):
+      if let text = String(validating: bytes, as: UTF8.self) {
+        try container.encode(text)
+      } else {
+        try container.encode(["text": hexadecimal(bytes)])
+      }
+    case .blob(let bytes): try container.encode(["blob": hexadecimal(bytes)])
+    case .identity(let row): try container.encode(["row": hexadecimal(row.bytes)])
+    }
+  }
+
+  /// The value for people, as SQL would write it, cut if it is long.
+  var text: String {
+    switch value {
+    case .null: "NULL"
+    case .integer(let integer): "\(integer)"
+    case .real(let real): "\(real)"
+    case .text(let bytes): "'" + Self.cut(printable(String(decoding: bytes, as: UTF8.self))) + "'"
+    case .blob(let bytes): "x'" + Self.cut(hexadecimal(bytes.prefix(40))) + "'"
+    case .identity(let row): "row " + hexadecimal(row.bytes.prefix(4))
+    }
+  }
+
+  private static func cut(_ text: String) -> String {
+    text.count <= 40 ? text : text.prefix(39) + "…"
+  }
+}

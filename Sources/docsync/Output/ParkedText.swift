@@ -1,0 +1,30 @@
+import SyncModel
+import SyncStore
+
+extension ParkedRow.Reason {
+  /// The reason in words.
+  var text: String {
+    switch self {
+    case .parentMissing: "the row that it refers to is not there"
+    case .parentDeleted: "the row that it belongs to was deleted"
+    case .uniqueValueTaken: "another row has the same unique value"
+    case .check: "a CHECK constraint refuses it"
+    case .notNull: "a NOT NULL constraint refuses it"
+    case .deleted: "it was deleted, and another device edited it"
+    case .rowMissing: "another device edited it, and its insertion is not here"
+    }
+  }
+
+  /// Whether the user may want to act. An edit of a row that was deleted, or was
+  /// deleted with another row, lost against the deletion: that is decided.
+  var isOpen: Bool { self != .deleted && self != .parentDeleted }
+}
+
+/// The numbers of parked rows by table and reason, a line each.
+func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
+  let groups = Dictionary(grouping: rows) { [$0.table, SQLName($0.reason.text)] }
+  return alignedLines(
+    groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { key, rows in
+      [counted(rows.count, "row"), printable(key[0]), key[1].text]
+    }, indent: indent)
+}
