@@ -49,8 +49,8 @@ struct CommandPageTests {
         client: client, number: 1, hash: hash, rowCount: 1, byteCount: byteCount)
     }
     try expect("changeSet", set(1), set(nil))
-    func wait(_ path: String?) -> SyncWait {
-      SyncWait(client: client, number: 1, reason: .fork, message: "x", path: path)
+    func wait(_ path: String?) -> SyncReport.Wait {
+      SyncReport.Wait(client: client, number: 1, reason: .fork, message: "x", path: path)
     }
     try expect("wait", wait("x"), wait(nil))
     let incarnation = Incarnation(
@@ -73,7 +73,7 @@ struct CommandPageTests {
   }
 
   @Test func documentsAndClientsHaveTheKeysThatThePageNames() throws {
-    var deletion = DocumentDeletion(client: client)
+    var deletion = DocumentDescription.Deletion(client: client)
     let short = deletion
     deletion.clientDescription = "x"
     deletion.milliseconds = 1

@@ -11,7 +11,7 @@ struct ChangeFileReader: Sendable {
     /// The files that are whole and belong where they are.
     var intact: [ReceivedChangeSet] = []
     /// What is wrong with the first of the others.
-    var failure: SyncWait?
+    var failure: SyncReport.Wait?
     /// Whether a file that was listed is not there any more.
     var hasVanished = false
     /// Whether one takes more memory than is allowed while several are read at
@@ -127,7 +127,7 @@ struct ChangeFileReader: Sendable {
   }
 
   private struct Failure: Error {
-    var wait: SyncWait
+    var wait: SyncReport.Wait
   }
 
   private func received(
@@ -146,10 +146,10 @@ struct ChangeFileReader: Sendable {
   }
 
   private func wait(
-    _ item: ChangeFetchQueue.Item, _ reason: SyncWait.Reason, _ message: String,
+    _ item: ChangeFetchQueue.Item, _ reason: SyncReport.Wait.Reason, _ message: String,
     _ path: RelativePath
-  ) -> SyncWait {
-    SyncWait(
+  ) -> SyncReport.Wait {
+    SyncReport.Wait(
       client: item.client, number: item.number, reason: reason, message: message,
       path: path.description)
   }

@@ -186,7 +186,7 @@ struct CommandSteps: StoreSteps {
       {
         try keep()
         report.waiting.append(
-          SyncWait(
+          SyncReport.Wait(
             client: client, number: number, reason: .clearedAway,
             message: "it was cleared away, and this device has not processed it",
             path: layout.syncCommands(of: client).description, isCommand: true))
@@ -221,7 +221,7 @@ struct CommandSteps: StoreSteps {
   }
 
   private struct Failure: Error {
-    var wait: SyncWait
+    var wait: SyncReport.Wait
   }
 
   /// The one file of a number that continues what was processed.
@@ -229,10 +229,10 @@ struct CommandSteps: StoreSteps {
     _ client: ClientIdentifier, _ number: UInt64, _ names: [CommandName], _ state: CommandState
   ) throws -> Result<(SyncCommandFile, ContentHash), Failure> {
     func failure(
-      _ reason: SyncWait.Reason, _ message: String, _ path: RelativePath
+      _ reason: SyncReport.Wait.Reason, _ message: String, _ path: RelativePath
     ) -> Failure {
       Failure(
-        wait: SyncWait(
+        wait: SyncReport.Wait(
           client: client, number: number, reason: reason, message: message,
           path: path.description, isCommand: true))
     }

@@ -283,7 +283,7 @@ struct SyncPass: StoreSteps {
       &report)
   }
 
-  private func housekeeping(_ fetched: Fetched, waiting: [SyncWait]) throws -> Housekeeping {
+  private func housekeeping(_ fetched: Fetched, waiting: [SyncReport.Wait]) throws -> Housekeeping {
     Housekeeping(
       files: files, store: store, listing: fetched.listing, members: fetched.members,
       commands: try CommandSteps(files: files, store: store).state(),
@@ -292,7 +292,7 @@ struct SyncPass: StoreSteps {
 
   /// Tells the others what is new here.
   private func tell(
-    _ fetched: Fetched, waiting: [SyncWait], isForced: Bool = false
+    _ fetched: Fetched, waiting: [SyncReport.Wait], isForced: Bool = false
   ) throws -> Bool {
     let state = try CommandSteps(files: files, store: store).state()
     return try MarkerSteps(files: files, store: store).publishIfNeeded(

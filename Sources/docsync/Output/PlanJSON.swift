@@ -9,7 +9,7 @@ struct LikelyReferenceJSON: Encodable, Sendable {
   var valueCount: Int
   var matchCount: Int
 
-  init(_ reference: LikelyReference) {
+  init(_ reference: StorePlan.LikelyReference) {
     table = reference.table
     column = reference.column
     parent = reference.parent
@@ -28,12 +28,12 @@ struct LikelyReferenceJSON: Encodable, Sendable {
 
 /// A hint to a column whose values may differ in meaning between devices, as shown.
 struct SchemaHintJSON: Encodable, Sendable {
-  var kind: SchemaHint.Kind
+  var kind: StorePlan.Hint.Kind
   var table: SQLName
   var column: SQLName
   var counted: SQLName?
 
-  init(_ hint: SchemaHint) {
+  init(_ hint: StorePlan.Hint) {
     kind = hint.kind
     table = hint.table
     column = hint.column
