@@ -8,14 +8,14 @@
 
 /// The file on this device that a transfer reads or creates. Its errors are
 /// `localFile`, since the shared directory is not to blame.
-package final class LocalFile {
+public final class LocalFile {
   private let path: String
   private let file: OpenFile
   private let operation: DirectoryError.Operation
 
   /// Creates a file for a download, which this user alone may read; it must
   /// not exist yet.
-  package init(creating path: String) throws {
+  public init(creating path: String) throws {
     self.path = path
     operation = .download
     file = try Self.perform(path, .download) {
@@ -24,7 +24,7 @@ package final class LocalFile {
   }
 
   /// Opens a file for an upload.
-  package init(opening path: String) throws {
+  public init(opening path: String) throws {
     self.path = path
     operation = .upload
     file = try Self.perform(path, .upload) {
@@ -36,12 +36,12 @@ package final class LocalFile {
   }
 
   /// The number of bytes in the file.
-  package func size() throws -> Int {
+  public func size() throws -> Int {
     try Self.perform(path, operation) { try file.status().size }
   }
 
   /// Reads up to `count` bytes from `offset` on; returns fewer only at the end.
-  package func read(_ count: Int, at offset: Int) throws -> [UInt8] {
+  public func read(_ count: Int, at offset: Int) throws -> [UInt8] {
     try Self.perform(path, operation) {
       try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
         filled = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
@@ -60,12 +60,12 @@ package final class LocalFile {
   }
 
   /// Appends bytes.
-  package func write(_ bytes: ArraySlice<UInt8>) throws {
+  public func write(_ bytes: ArraySlice<UInt8>) throws {
     try Self.perform(path, operation) { try bytes.withUnsafeBytes { try file.write($0) } }
   }
 
   /// Makes the written bytes durable, and closes the file.
-  package func finish() throws {
+  public func finish() throws {
     try Self.perform(path, operation) {
       try file.flush()
       try file.close()
@@ -74,7 +74,7 @@ package final class LocalFile {
 
   /// Removes the file that was created. A file that cannot be removed stays: the call
   /// has failed already, and its error tells more.
-  package func discard() {
+  public func discard() {
     _ = unlink(path)
   }
 

@@ -24,10 +24,10 @@ extension ChangeSetCodec {
     guard 1...VersionVector.greatestNumber ~= header.number,
       header.previous != nil || header.number == 1
     else {
-      throw CodecError(.malformed, "package header: number and hash of the previous change set")
+      throw CodecError(.malformed, "public header: number and hash of the previous change set")
     }
     guard header.client != Stamp.zero.client else {
-      throw CodecError(.malformed, "package header: client")
+      throw CodecError(.malformed, "public header: client")
     }
   }
 

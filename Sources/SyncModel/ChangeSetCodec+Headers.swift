@@ -23,7 +23,7 @@ extension ChangeSetCodec {
 
   static func decodeHeader(_ envelope: Envelope) throws -> SyncChangeSet.Header {
     try envelope.publicHeader.withUnsafeBytes { bytes in
-      var reader = WireReader(bytes, name: "package header")
+      var reader = WireReader(bytes, name: "public header")
       let header = SyncChangeSet.Header(
         root: RootIdentifier(bits: try reader.bits()),
         document: DocumentName(bits: try reader.bits()),

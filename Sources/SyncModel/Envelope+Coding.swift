@@ -102,7 +102,7 @@ extension Envelope {
 
   private func checkCaps(_ limits: CodecLimits) throws {
     for (name, count, cap) in [
-      ("package header", publicHeader.count, limits.publicBytes),
+      ("public header", publicHeader.count, limits.publicBytes),
       ("private header", privateHeader.count, limits.privateBytes),
       ("body", body.count, limits.bodyBytes),
       ("signature", signature.count, Layout.greatestSignature),
@@ -194,7 +194,7 @@ private struct Head {
       "extension fields", UInt64(bytes.little(at: 56, as: UInt32.self)), cap: limits.publicBytes,
       at: 56)
     publicRange = try next(
-      "package header", UInt64(bytes.little(at: 60, as: UInt32.self)), cap: limits.publicBytes,
+      "public header", UInt64(bytes.little(at: 60, as: UInt32.self)), cap: limits.publicBytes,
       at: 60)
     privateRange = try next(
       "private header", bytes.little(at: 64, as: UInt64.self), cap: limits.privateBytes, at: 64)

@@ -103,7 +103,7 @@ package enum SegmentCodec {
       throw CodecError(.malformed, "a segment's body is compressed")
     }
     var segment = try envelope.publicHeader.withUnsafeBytes { bytes in
-      var reader = WireReader(bytes, name: "package header")
+      var reader = WireReader(bytes, name: "public header")
       let segment = Segment(
         root: RootIdentifier(bits: try reader.bits()),
         document: DocumentName(bits: try reader.bits()),

@@ -62,8 +62,10 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var count = 1
   /// The device concerned.
   public var client: ClientIdentifier?
-  /// How far the clock is ahead.
-  public var milliseconds: Int64?
+  /// How many milliseconds the clock is ahead.
+  package var milliseconds: Int64?
+  /// How far the clock of the device is ahead.
+  public var clockLead: Duration? { milliseconds.map { .milliseconds($0) } }
   /// The number of the conflict in the journal.
   public var conflict: Int64?
   /// The warning as a sentence for the user.

@@ -8,7 +8,7 @@ struct VerifyPageTests {
     let page = try String(
       contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Documentation/SharedDirectory.md"), encoding: .utf8)
-    for kind in VerifyFinding.Kind.allCases {
+    for kind in VerifyReport.Finding.Kind.allCases {
       let line = try #require(
         page.split(separator: "\n").first {
           $0.hasPrefix("| `\(kind.rawValue)` | \(kind.severity) |")

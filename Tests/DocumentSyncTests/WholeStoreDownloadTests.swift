@@ -105,8 +105,8 @@ struct WholeStoreDownloadTests {
     _ directory: any SharedDirectory, existing: ExistingFile = .refuse
   ) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.join(
-      storeAt: scratch.store("late"), directory: directory, client: "late", existing: existing,
-      environment: World(seed: 9).environment)
+      storeAt: scratch.store("late"), directory: directory, existing: existing,
+      options: .init(client: "late", environment: World(seed: 9).environment))
   }
 
   private func wholeStores(_ directory: DamagedDirectory) -> [RelativePath] {
@@ -133,7 +133,7 @@ struct WholeStoreDownloadTests {
     // What it lacks has come with change sets.
     let other = try await DocumentSyncManager.join(
       storeAt: scratch.store("other"), directory: expected.memory,
-      environment: World(seed: 9).environment)
+      options: .init(environment: World(seed: 9).environment))
     #expect(try late.notes() == other.notes())
     #expect(try !verified(late).isEmpty && !verified(late).contains(fragment(path)))
     #expect(try scratch.names().filter { $0.contains("docsync-tmp") } == [])
@@ -202,8 +202,8 @@ struct WholeStoreDownloadTests {
     let error = try #require(
       await syncError {
         _ = try await DocumentSyncManager.join(
-          storeAt: other.store("late"), directory: tries, client: "late",
-          environment: World(seed: 9).environment)
+          storeAt: other.store("late"), directory: tries,
+          options: .init(client: "late", environment: World(seed: 9).environment))
       })
     #expect(error.code == .wholeStoreMissing)
     #expect(error.message.hasSuffix(" Nor can 192 more."))

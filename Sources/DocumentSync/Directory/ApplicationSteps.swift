@@ -171,11 +171,11 @@ struct ApplicationSteps {
     }
   }
 
-  private func read(_ name: ClientRemovalName) throws -> DocumentDeletion? {
+  private func read(_ name: ClientRemovalName) throws -> DocumentDescription.Deletion? {
     do {
       let file = try files.read(
         DirectoryLayout.path(of: name), as: ClientRemovalFile.self, .clientDevice)
-      return DocumentDeletion(
+      return DocumentDescription.Deletion(
         client: file.by, clientDescription: file.byDescription,
         milliseconds: file.removedMilliseconds)
     } catch let error where error.concernsOneFile {

@@ -29,8 +29,8 @@ struct AwaitedFiles: StoreSteps {
   /// clients of which something was applied, then those for clients that have a
   /// marker.
   func worthSaying(
-    _ waiting: [SyncWait], _ listing: MarkerSteps.Listing
-  ) throws -> [SyncWait] {
+    _ waiting: [SyncReport.Wait], _ listing: MarkerSteps.Listing
+  ) throws -> [SyncReport.Wait] {
     guard waiting.count > Self.greatestCount else { return waiting }
     let applied = try store.appliedVector()
     let places = waiting.map { wait in
@@ -43,7 +43,7 @@ struct AwaitedFiles: StoreSteps {
 
   /// Records what this client waits for. Returns the waits that have lasted
   /// since the last synchronization.
-  func note(_ waiting: [SyncWait]) throws -> Set<StoreRecords.Awaited> {
+  func note(_ waiting: [SyncReport.Wait]) throws -> Set<StoreRecords.Awaited> {
     let client = client
     let awaited = Set(waiting.compactMap(StoreRecords.Awaited.init)).filter { $0.client != client }
     var waits = try records.waits()

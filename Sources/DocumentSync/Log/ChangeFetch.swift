@@ -45,14 +45,14 @@ final class ChangeFetch: StoreSteps {
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
   /// The first number of each client that waits, and why.
-  private var waits: [ClientIdentifier: SyncWait] = [:]
+  private var waits: [ClientIdentifier: SyncReport.Wait] = [:]
   /// Clients of which a file did not check out: what follows it waits.
   private var blocked: Set<ClientIdentifier> = []
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
   /// The change sets that wait in the store.
-  private var waiting: [WaitingChangeSet]
+  private var waiting: [StoreStatus.WaitingChangeSet]
   /// Clients whose change sets the waiting ones need.
   private let missing: [ClientIdentifier]
   /// Clients of which a file disappeared before it was read.
@@ -372,9 +372,9 @@ final class ChangeFetch: StoreSteps {
   /// Why none of the files that claim a number may be applied.
   private func reason(
     _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
-  ) -> SyncWait {
+  ) -> SyncReport.Wait {
     if outcome.intact.isEmpty, let failure = outcome.failure { return failure }
-    return SyncWait(
+    return SyncReport.Wait(
       client: item.client, number: item.number, reason: .brokenChain,
       message: "its file does not continue the change set before it",
       path: outcome.intact.last.map {
@@ -430,7 +430,7 @@ final class ChangeFetch: StoreSteps {
     blocked.insert(refused.client)
     let name = ChangeSetName(number: refused.number, hash: HashFragment(refused.hash))
     wait(
-      refused.client, refused.number, SyncWait.Reason(refused.reason), refused.message,
+      refused.client, refused.number, SyncReport.Wait.Reason(refused.reason), refused.message,
       path: layout.path(of: name, by: refused.client))
     context.environment.logger.error(
       "change set \(refused.number) of \(refused.client): \(refused.message)")
@@ -455,16 +455,17 @@ final class ChangeFetch: StoreSteps {
   // MARK: Waiting
 
   private func wait(
-    _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncWait.Reason, _ message: String,
+    _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncReport.Wait.Reason,
+    _ message: String,
     path: RelativePath?
   ) {
     note(
-      SyncWait(
+      SyncReport.Wait(
         client: client, number: number, reason: reason, message: message,
         path: path?.description))
   }
 
-  private func note(_ wait: SyncWait) {
+  private func note(_ wait: SyncReport.Wait) {
     if let noted = waits[wait.client], noted.number <= wait.number { return }
     waits[wait.client] = wait
   }
@@ -473,7 +474,7 @@ final class ChangeFetch: StoreSteps {
     var told: Set<ClientIdentifier> = []
     for waiting in waiting.sorted(by: { ($0.client, $0.number) < ($1.client, $1.number) })
     where told.insert(waiting.client).inserted {
-      session.report.waiting.append(SyncWait(waiting))
+      session.report.waiting.append(SyncReport.Wait(waiting))
     }
     session.report.waiting += waits.values.sorted { $0.client < $1.client }
     let refused = session.report.waiting.filter { $0.reason == .refused && !$0.isCommand }
@@ -486,7 +487,7 @@ extension ReceivedChangeSet {
   fileprivate var fragment: String { HashFragment(hash).description }
 }
 
-extension SyncWait.Reason {
+extension SyncReport.Wait.Reason {
   fileprivate init(_ reason: RefusedChangeSet.Reason) {
     switch reason {
     case .fork: self = .fork
@@ -496,9 +497,9 @@ extension SyncWait.Reason {
   }
 }
 
-extension SyncWait {
+extension SyncReport.Wait {
   /// Why the store keeps a change set and does not apply it.
-  fileprivate init(_ waiting: WaitingChangeSet) {
+  fileprivate init(_ waiting: StoreStatus.WaitingChangeSet) {
     let missing = waiting.missing.sorted { $0.key < $1.key }
       .map { "change set \($0.value) of \($0.key)" }
     self.init(

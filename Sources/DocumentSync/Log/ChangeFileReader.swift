@@ -11,7 +11,7 @@ struct ChangeFileReader: Sendable {
     /// The files that are whole and belong where they are.
     var intact: [ReceivedChangeSet] = []
     /// What is wrong with the first of the others.
-    var failure: SyncWait?
+    var failure: SyncReport.Wait?
     /// Whether a file that was listed is not there any more.
     var hasVanished = false
     /// Whether one takes more memory than is allowed while several are read at
@@ -89,7 +89,7 @@ struct ChangeFileReader: Sendable {
         if problem.isLarge { outcome.isLarge = true }
         outcome.failure =
           outcome.failure
-          ?? SyncWait(
+          ?? SyncReport.Wait(
             client: item.client, number: item.number, reason: problem.reason,
             message: problem.message, path: path.description)
       }

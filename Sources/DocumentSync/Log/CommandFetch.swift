@@ -65,7 +65,7 @@ struct CommandFetch: StoreSteps {
       {
         try keep()
         session.report.waiting.append(
-          SyncWait(
+          SyncReport.Wait(
             client: client, number: number, reason: .clearedAway,
             message: "it was cleared away, and this device has not processed it",
             path: layout.syncCommands(of: client).description, isCommand: true))
@@ -100,7 +100,7 @@ struct CommandFetch: StoreSteps {
   }
 
   private struct Failure: Error {
-    var wait: SyncWait
+    var wait: SyncReport.Wait
   }
 
   /// The one file of a number that continues what was processed.
@@ -111,7 +111,7 @@ struct CommandFetch: StoreSteps {
       _ problem: NumberedFileReader.Problem, _ path: RelativePath
     ) -> Failure {
       Failure(
-        wait: SyncWait(
+        wait: SyncReport.Wait(
           client: client, number: number, reason: problem.reason, message: problem.message,
           path: path.description, isCommand: true))
     }

@@ -9,14 +9,14 @@ import SyncStore
 struct NumberedFileReader: Sendable {
   /// Why a file cannot be taken.
   struct Problem: Error {
-    var reason: SyncWait.Reason
+    var reason: SyncReport.Wait.Reason
     var message: String
     /// Whether it was listed and is not there any more.
     var hasVanished = false
     /// Whether it takes more memory than is allowed now.
     var isLarge = false
 
-    init(_ reason: SyncWait.Reason, _ message: String) {
+    init(_ reason: SyncReport.Wait.Reason, _ message: String) {
       self.reason = reason
       self.message = message
     }

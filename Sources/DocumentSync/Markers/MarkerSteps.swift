@@ -65,7 +65,7 @@ struct MarkerSteps: StoreSteps {
     var applied: VersionVector
     var commands: VersionVector
     var retired: [RecentSyncFile.Retired] = []
-    var waiting: [SyncWait] = []
+    var waiting: [SyncReport.Wait] = []
     /// Those of the waits that have lasted: the authors are to put the files
     /// back.
     var awaited: Set<StoreRecords.Awaited> = []

@@ -19,7 +19,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   private let document: String
   private let descriptions: SyncDescriptions
   private let configuration: StoreConfiguration
-  private let turns: SyncTurns
+  let turns: SyncTurns
   private let created = Mutex<LocalStore?>(nil)
 
   /// The open store; `nil` until the operation has succeeded.
@@ -43,7 +43,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   }
 
   /// Creates.
-  package override func perform() async throws -> StoreBinding {
+  override func perform() async throws -> StoreBinding {
     let store = try await blocking { [self] in
       try descriptions.check(verb)
       begin(.listing)

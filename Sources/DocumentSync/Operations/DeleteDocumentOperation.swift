@@ -35,7 +35,7 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
   }
 
   /// Deletes.
-  package override func perform() async throws -> RemovalReport {
+  override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)

@@ -21,7 +21,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
   }
 
   /// Describes.
-  package override func perform() async throws {
+  override func perform() async throws {
     try await blocking { [self] in
       try descriptions.check(verb)
       begin(.uploading, count: 1)

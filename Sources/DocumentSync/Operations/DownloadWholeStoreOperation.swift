@@ -61,7 +61,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   }
 
   /// Downloads.
-  package override func perform() async throws -> DownloadedStore {
+  override func perform() async throws -> DownloadedStore {
     try await blocking { [self] in
       try descriptions.check(verb)
       begin(.listing)

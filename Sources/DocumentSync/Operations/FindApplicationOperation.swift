@@ -1,3 +1,4 @@
+import Foundation
 import SyncDirectory
 import SyncModel
 
@@ -14,7 +15,9 @@ public struct ApplicationDescription: Hashable, Sendable {
   /// The client that created it.
   public var creator: ClientIdentifier
   /// When, by that client's clock, in milliseconds since 1970.
-  public var createdMilliseconds: Int64
+  package var createdMilliseconds: Int64
+  /// When, by that client's clock.
+  public var creationDate: Date { Date(milliseconds: createdMilliseconds) }
 
   init(_ file: ApplicationFile) {
     identifier = file.application
@@ -44,7 +47,7 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
   }
 
   /// Finds it.
-  package override func perform() async throws -> ApplicationDescription {
+  override func perform() async throws -> ApplicationDescription {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)

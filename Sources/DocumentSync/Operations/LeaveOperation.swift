@@ -36,7 +36,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   }
 
   /// Leaves. The store can only be closed afterwards.
-  package override func perform() async throws -> LeaveReport {
+  override func perform() async throws -> LeaveReport {
     try await holdingStore(needsSetUp: !abandons) { [self] files in
       begin(.listing)
       var report = LeaveReport(

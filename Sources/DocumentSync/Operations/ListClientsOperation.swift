@@ -33,7 +33,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   }
 
   /// Lists.
-  package override func perform() async throws -> [ClientDescription] {
+  override func perform() async throws -> [ClientDescription] {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)
@@ -121,7 +121,7 @@ extension ClientDescription {
   }
 
   /// Notes that the members do not wait for it any more.
-  fileprivate mutating func retire(_ reason: RetirementReason) {
+  fileprivate mutating func retire(_ reason: RetirementSelection.Reason) {
     guard status == .neverSynced || status == .member else { return }
     status = reason == .removed ? .removed : reason == .left ? .left : .retired
   }

@@ -24,7 +24,7 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
   }
 
   /// Lists.
-  package override func perform() async throws -> [DocumentDescription] {
+  override func perform() async throws -> [DocumentDescription] {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)

@@ -24,7 +24,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   }
 
   /// Creates.
-  package override func perform() async throws -> StoreBinding {
+  override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try descriptions.check(verb)
       return try begin(described: descriptions, files) { try beginAgain(files) }

@@ -40,7 +40,7 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   }
 
   /// Registers.
-  package override func perform() async throws -> ApplicationRegistration {
+  override func perform() async throws -> ApplicationRegistration {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)

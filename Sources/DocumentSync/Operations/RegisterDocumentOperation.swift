@@ -34,7 +34,7 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
   }
 
   /// Registers.
-  package override func perform() async throws -> DocumentDescription {
+  override func perform() async throws -> DocumentDescription {
     try await blocking { [self] in
       begin(.listing)
       let files = SharedFiles(directory, context: OperationContext(self))

@@ -34,7 +34,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   }
 
   /// Removes.
-  package override func perform() async throws -> RemovalReport {
+  override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)

@@ -24,7 +24,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   }
 
   /// Removes.
-  package override func perform() async throws -> ClientDescription {
+  override func perform() async throws -> ClientDescription {
     try await holdingStore { [self] files in
       begin(.listing)
       try directory.check(for: .writing)

@@ -20,7 +20,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
   }
 
   /// Resets.
-  package override func perform() async throws -> StoreBinding {
+  override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }

@@ -23,7 +23,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
   /// Retires; returns the clients for which a command was sent.
   ///
   /// Throws `clientUnknown` if there is no such member, or if it is this one.
-  package override func perform() async throws -> [ClientIdentifier] {
+  override func perform() async throws -> [ClientIdentifier] {
     try await holdingStore { [self] files in
       let pass = SyncPass(session: SyncSession(files: files, store: store), turns: turns)
       let fetched = try pass.fetch()

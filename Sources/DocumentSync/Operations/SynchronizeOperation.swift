@@ -10,7 +10,7 @@ import SyncStore
 /// the next one continues.
 public final class SynchronizeOperation: DocumentOperation<SyncReport>, @unchecked Sendable {
   private let checksOwnFiles: Bool
-  private let decider: ConflictDecider?
+  private let delegate: (any SyncDelegate)?
 
   /// Names the store and the directory.
   ///
@@ -18,16 +18,16 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///   - turns: Kept from one synchronization of the store to the next.
   ///   - checksOwnFiles: Whether to read every file of this client in the
   ///     directory, and put back those that are damaged.
-  ///   - decider: The decider that is asked if a policy requires it. The
-  ///     operation pauses meanwhile, before anything is published, for no
+  ///   - delegate: The delegate that answers conflicts if a policy requires it.
+  ///     The operation pauses meanwhile, before anything is published, for no
   ///     longer than ``SyncEnvironment/decisionTimeLimit`` in all. Without one,
   ///     or without an answer, the question stays open.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    checksOwnFiles: Bool = false, decider: ConflictDecider? = nil,
+    checksOwnFiles: Bool = false, delegate: (any SyncDelegate)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.decider = decider
+    self.delegate = delegate
     self.checksOwnFiles = checksOwnFiles
     super.init(
       "synchronize", store: store, directory: directory, turns: turns,
@@ -35,7 +35,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   }
 
   /// Synchronizes.
-  package override func perform() async throws -> SyncReport {
+  override func perform() async throws -> SyncReport {
     let lock = try await blocking { [self] in
       try StoreLock(store: store.path, operation: verb)
     }
@@ -58,10 +58,10 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   /// contains them durably before.
   private func ask(_ session: SyncSession, _ context: OperationContext) async throws {
     let questions = session.report.questions
-    guard let decider, !questions.isEmpty else { return }
+    guard let delegate, !questions.isEmpty else { return }
     context.begin(.deciding, count: questions.count)
     let warnings = try await ConflictQuestions(
-      numbers: questions, decider: decider, context: context,
+      numbers: questions, delegate: delegate, context: context,
       conflict: { [self] number in
         try await blocking { [self] in try store.conflict(number) }
       },

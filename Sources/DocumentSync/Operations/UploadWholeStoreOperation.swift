@@ -20,7 +20,7 @@ public final class UploadWholeStoreOperation: DocumentOperation<WholeStoreDescri
   }
 
   /// Uploads.
-  package override func perform() async throws -> WholeStoreDescription {
+  override func perform() async throws -> WholeStoreDescription {
     try await holdingStore { [self] files in
       try WholeStoreUpload(
         store: store, directory: directory, turns: turns, context: files.context

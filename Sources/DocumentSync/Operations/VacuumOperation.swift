@@ -19,7 +19,7 @@ public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked 
   }
 
   /// Clears away.
-  package override func perform() async throws -> VacuumReport {
+  override func perform() async throws -> VacuumReport {
     try await holdingStore { [self] files in
       try SyncPass(
         session: SyncSession(files: files, store: store), turns: turns, clearsAway: true

@@ -26,7 +26,7 @@ public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unche
   }
 
   /// Verifies.
-  package override func perform() async throws -> VerifyReport {
+  override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       try DirectoryVerifier(
         directory: directory, context: OperationContext(self), application: application

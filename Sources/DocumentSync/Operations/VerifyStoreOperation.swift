@@ -27,7 +27,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
   }
 
   /// Verifies.
-  package override func perform() async throws -> VerifyReport {
+  override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       let lock = try StoreLock(reading: path, operation: verb)
       defer { lock?.unlock() }
@@ -44,7 +44,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       var report = store.report
       for (key, reason) in StoreRecords.damage(in: store.records) + stateDamage(store) {
         report.findings.append(
-          VerifyFinding(
+          VerifyReport.Finding(
             .recordDamaged, table: "docsync_record",
             "The store's records about the directory cannot be read.",
             detail: "\(key): \(reason)"))
@@ -80,7 +80,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       report.findings += StoreComparison(store: store, binding: binding, directory: found).run()
     } catch let error as DirectoryError where [.away, .noAnswer].contains(error.code) {
       report.findings.append(
-        VerifyFinding(
+        VerifyReport.Finding(
           .directoryAway, path: directory.location, "The shared directory does not exist.",
           detail: "\(error)"))
       report.leftOut.append("the shared directory, since it does not exist.")

@@ -13,7 +13,7 @@ extension SyncPass {
     /// Whether a marker is to show that this client is there.
     var mustShow: Bool
     /// What the marker says that this client waits for.
-    var waiting: [SyncWait] = []
+    var waiting: [SyncReport.Wait] = []
     /// The files of others that this client has waited for twice.
     var awaited: Set<StoreRecords.Awaited> = []
     /// The last change set of this client, once its edits are sealed.

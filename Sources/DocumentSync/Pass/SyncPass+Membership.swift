@@ -46,7 +46,7 @@ extension SyncPass {
     // Once is enough: a command that waits has not been processed here.
     guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
     let retired = try Retirement(store: store, context: context).enqueue(
-      .notSeen(milliseconds: limit), fetched.members, fetched.seen)
+      .notSeen(for: limit), fetched.members, fetched.seen)
     for client in retired {
       context.environment.logger.notice("retiring \(client): not seen for long")
     }

@@ -44,7 +44,7 @@ struct StoreRecords {
     var isCommand: Bool
 
     /// `nil` for a wait that does not end when a file is put back.
-    init?(_ wait: SyncWait) {
+    init?(_ wait: SyncReport.Wait) {
       guard [.notArrived, .damaged, .unreadable].contains(wait.reason) else { return nil }
       (client, number, isCommand) = (wait.client, wait.number, wait.isCommand)
     }
@@ -93,10 +93,10 @@ struct StoreRecords {
 
   /// The change sets of others that could not be applied at the last
   /// synchronization.
-  func refused() throws -> [SyncWait] { try value(.refused) ?? [] }
+  func refused() throws -> [SyncReport.Wait] { try value(.refused) ?? [] }
 
   /// Keeps which change sets could not be applied.
-  func keep(refused: [SyncWait]) throws {
+  func keep(refused: [SyncReport.Wait]) throws {
     guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
     try keep(refused, .refused)
   }
@@ -438,7 +438,7 @@ struct StoreRecords {
     case .ancestors: try decode(Ancestors.self)
     case .formerGenerations: try decode([FormerGeneration].self)
     case .asked: try decode([String: UInt64].self)
-    case .refused: try decode([SyncWait].self)
+    case .refused: try decode([SyncReport.Wait].self)
     case .unsound: try decode([String].self)
     case .rebootstrap: try decode(SyncReport.Rebootstrap.self)
     case .formerLives: try decode([FormerLife].self)
@@ -465,10 +465,10 @@ struct StoreRecords {
 
   /// The change sets of others that a store could not apply, from what it has
   /// kept; none if that cannot be decoded.
-  static func refused(in records: [String: [UInt8]]) -> [SyncWait] {
+  static func refused(in records: [String: [UInt8]]) -> [SyncReport.Wait] {
     guard let bytes = records[Key.refused.rawValue] else { return [] }
     do {
-      return try JSONDecoder().decode([SyncWait].self, from: Data(bytes))
+      return try JSONDecoder().decode([SyncReport.Wait].self, from: Data(bytes))
     } catch {
       // ``damage(in:)`` reports it.
       return []

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A client as it describes itself in a shared directory, and as it is known
@@ -28,16 +29,20 @@ public struct ClientDescription: Hashable, Sendable {
   /// The client whose state it continued, if it was not the first.
   public var ancestor: ClientIdentifier?
   /// When it registered, by its own clock, in milliseconds since 1970.
-  public var registeredMilliseconds: Int64?
+  package var registeredMilliseconds: Int64?
+  /// When it registered, by its own clock.
+  public var registrationDate: Date? { registeredMilliseconds.map { Date(milliseconds: $0) } }
   /// The document of its store; `nil` if its description names none.
   package var document: DocumentName?
   /// How it stands with its document.
   public var status = Status.neverSynced
   /// When it left, by its own clock, in milliseconds since 1970.
-  public var leftMilliseconds: Int64?
+  package var leftMilliseconds: Int64?
+  /// When it left, by its own clock.
+  public var leavingDate: Date? { leftMilliseconds.map { Date(milliseconds: $0) } }
   /// The client that removed it, and when; `nil` if it was not removed, or
   /// while that cannot be read.
-  public var removal: DocumentDeletion?
+  public var removal: DocumentDescription.Deletion?
   /// What it has published and applied of one document; `nil` where none was
   /// asked for, or if it has published no RecentSync.
   public var state: State?
@@ -53,7 +58,9 @@ public struct ClientDescription: Hashable, Sendable {
     package var applied: VersionVector?
     /// When it wrote that, by its own clock, in milliseconds since 1970:
     /// when it was seen last.
-    public var milliseconds: Int64?
+    package var milliseconds: Int64?
+    /// When it wrote that, by its own clock: when it was seen last.
+    public var date: Date? { milliseconds.map { Date(milliseconds: $0) } }
     /// Change sets of others that were announced and that it has not applied,
     /// as far as its RecentSync shows; `nil` where `applied` is.
     public var lacking: [Lack]?

@@ -62,7 +62,7 @@ public enum ExistingFile: Hashable, Sendable {
   case replaceKeepingBackup
   /// The same, and take its rows into the document, as edits of this device:
   /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``.
-  case merge(prefer: MergePreference)
+  case merge(prefer: MergedRows.Preference)
 }
 
 /// A store under sync that joining has replaced.

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A document as it is found in a shared directory.
@@ -17,11 +18,13 @@ public struct DocumentDescription: Hashable, Sendable {
   /// The client that began the generation.
   public var creator: ClientIdentifier
   /// When, by that client's clock, in milliseconds since 1970.
-  public var createdMilliseconds: Int64
+  package var createdMilliseconds: Int64
+  /// When, by that client's clock.
+  public var creationDate: Date { Date(milliseconds: createdMilliseconds) }
   /// Whether it was deleted.
   public var isDeleted: Bool
   /// The client that deleted it, and when; `nil` if it was not deleted.
-  public var deletion: DocumentDeletion?
+  public var deletion: Deletion?
   /// What its folder holds; `nil` where it was not looked up.
   public var contents: Contents?
 
@@ -35,7 +38,10 @@ public struct DocumentDescription: Hashable, Sendable {
     public var clients: [ClientIdentifier] = []
     /// When one of them wrote a marker last, by its own clock, in
     /// milliseconds since 1970; `nil` if none can be read.
-    public var lastSyncMilliseconds: Int64?
+    package var lastSyncMilliseconds: Int64?
+    /// When one of them wrote a marker last, by its own clock; `nil` if none can
+    /// be read.
+    public var lastSyncDate: Date? { lastSyncMilliseconds.map { Date(milliseconds: $0) } }
     /// Files that do not belong to DocumentSync, by their paths below the root.
     public var foreign: [String] = []
 

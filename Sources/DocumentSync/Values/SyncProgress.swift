@@ -56,6 +56,8 @@ public struct SyncProgress: Hashable, Sendable {
   }
 }
 
-/// Called whenever an operation makes progress, on the operation's thread, one
-/// call at a time: it should return soon.
-public typealias SyncProgressHandler = @Sendable (SyncProgress) -> Void
+extension SyncProgress {
+  /// Called whenever an operation makes progress, on the operation's thread, one
+  /// call at a time: it should return soon.
+  public typealias Handler = @Sendable (SyncProgress) -> Void
+}

@@ -120,7 +120,7 @@ struct DirectoryVerifier {
     }
     guard isEmpty, missing.isEmpty else { return }
     files.note(
-      VerifyFinding(
+      VerifyReport.Finding(
         .applicationMissing, path: "application.….json",
         "There is no application file: nothing can be synchronized here."))
   }

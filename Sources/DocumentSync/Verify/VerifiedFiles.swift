@@ -14,13 +14,14 @@ final class VerifiedFiles {
   }
 
   /// Notes a finding.
-  func note(_ finding: VerifyFinding) { report.findings.append(finding) }
+  func note(_ finding: VerifyReport.Finding) { report.findings.append(finding) }
 
   /// Notes a finding about a path.
   func note(
-    _ kind: VerifyFinding.Kind, _ path: RelativePath, _ message: String, detail: String? = nil
+    _ kind: VerifyReport.Finding.Kind, _ path: RelativePath, _ message: String,
+    detail: String? = nil
   ) {
-    note(VerifyFinding(kind, path: path.description, message, detail: detail))
+    note(VerifyReport.Finding(kind, path: path.description, message, detail: detail))
   }
 
   /// Notes something that was not looked at.
@@ -43,7 +44,7 @@ final class VerifiedFiles {
   ///     format does not allow its content.
   func read<Content>(
     _ path: RelativePath, _ fragment: HashFragment? = nil, limits: CodecLimits,
-    malformed: VerifyFinding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
+    malformed: VerifyReport.Finding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
   ) throws -> Whole<Content>? {
     defer { context.report { $0.completedCount += 1 } }
     guard let bytes = try bytes(path, limit: limits.fileBytes) else { return nil }
@@ -60,7 +61,7 @@ final class VerifiedFiles {
     } catch let error as CodecError {
       var found = finding(error, path, isAsWritten: isAsWritten(bytes, hash, fragment, limits))
       if found.kind == .malformed, malformed != .malformed {
-        found = VerifyFinding(
+        found = VerifyReport.Finding(
           malformed, path: found.path, found.message, detail: found.detail)
       }
       note(found)
@@ -84,8 +85,8 @@ final class VerifiedFiles {
   ///   written.
   func finding(
     _ error: CodecError, _ path: RelativePath, isAsWritten: Bool
-  ) -> VerifyFinding {
-    let (kind, message): (VerifyFinding.Kind, String) =
+  ) -> VerifyReport.Finding {
+    let (kind, message): (VerifyReport.Finding.Kind, String) =
       switch error.code {
       case .unsupportedVersion, .unknownCriticalField:
         (.newerVersion, "The file was written by a newer version of DocumentSync.")
@@ -97,7 +98,7 @@ final class VerifiedFiles {
         (.malformed, "The file is intact, and its content breaks the rules of its format.")
       default: (.damaged, "The file is damaged.")
       }
-    return VerifyFinding(
+    return VerifyReport.Finding(
       kind, path: path.description, message,
       detail: error.what + (error.offset.map { " at byte \($0)" } ?? ""))
   }

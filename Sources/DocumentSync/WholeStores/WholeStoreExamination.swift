@@ -9,7 +9,7 @@ import SyncStore
 struct WholeStoreExamination {
   /// Something that is wrong.
   struct Fault: Hashable {
-    var kind: VerifyFinding.Kind
+    var kind: VerifyReport.Finding.Kind
     /// A sentence for the user.
     var message: String
     /// For the developer.
@@ -73,7 +73,8 @@ struct WholeStoreExamination {
   }
 
   private mutating func note(
-    _ kind: VerifyFinding.Kind, _ message: String, _ detail: String? = nil, isGrave: Bool = true
+    _ kind: VerifyReport.Finding.Kind, _ message: String, _ detail: String? = nil,
+    isGrave: Bool = true
   ) {
     faults.append(Fault(kind: kind, message: message, detail: detail, isGrave: isGrave))
   }

@@ -11,7 +11,7 @@ import SyncModel
 final class DatabaseMerge {
   let session: StoreSession
   private let former: FormerDatabase
-  private let prefer: MergePreference
+  private let prefer: MergedRows.Preference
   private let random: () -> UInt64
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
@@ -34,7 +34,7 @@ final class DatabaseMerge {
   private static let interval = 1_000
 
   init(
-    session: StoreSession, former: FormerDatabase, prefer: MergePreference,
+    session: StoreSession, former: FormerDatabase, prefer: MergedRows.Preference,
     random: @escaping () -> UInt64, work: WorkCount,
     checkCancellation: @escaping () throws -> Void
   ) throws {

@@ -137,7 +137,7 @@ extension LocalStore {
   }
 
   private func keep(_ pending: PendingChangeSets, _ session: StoreSession) throws
-    -> [WaitingChangeSet]
+    -> [StoreStatus.WaitingChangeSet]
   {
     try pending.rest.map { item in
       if let bytes = item.received?.bytes {
@@ -150,7 +150,7 @@ extension LocalStore {
         statement.bind(blob: bytes, at: 4)
         try statement.run()
       }
-      return WaitingChangeSet(
+      return StoreStatus.WaitingChangeSet(
         client: item.header.client, number: item.header.number, hash: item.hash,
         missing: try item.missing(session, binding))
     }
@@ -233,16 +233,16 @@ extension LocalStore {
 
   /// Change sets that were received and wait. Own ones are among them after
   /// the store's content was exchanged.
-  package func waiting() throws -> [WaitingChangeSet] {
+  package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
     try read { try waiting($0) }
   }
 
   /// The same within a transaction.
-  func waiting(_ session: StoreSession) throws -> [WaitingChangeSet] {
+  func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
     let kept = try waitingSets(session)
     guard !kept.isEmpty else { return [] }
     return try PendingChangeSets([], kept: kept).rest.map { item in
-      WaitingChangeSet(
+      StoreStatus.WaitingChangeSet(
         client: item.header.client, number: item.header.number, hash: item.hash,
         missing: try item.missing(session, binding))
     }

@@ -31,7 +31,7 @@ extension LocalStore {
   }
 
   /// The conflicts that the journal has dropped to stay within its bound.
-  package func droppedConflicts() throws -> DroppedConflicts {
+  package func droppedConflicts() throws -> Conflict.Dropped {
     try read { try $0.conflicts.journal.summary().dropped }
   }
 
@@ -90,7 +90,7 @@ extension LocalStore {
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
   /// nothing changed, if a constraint refuses the edit.
-  package func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
+  package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws {
     try write { session in
       let entry = try entry(number, session)
       guard entry.status == .open else {

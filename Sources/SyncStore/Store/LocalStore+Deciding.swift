@@ -122,22 +122,24 @@ extension LocalStore {
     switch decision.policy {
     case .localWins: return decision.local
     case .resolve(let name):
-      guard let resolver = session.policyCache.resolvers[name] else {
-        throw LocalEdits.Refusal(
-          message: "No function “\(name)” is registered in the program that synchronized.")
-      }
       guard let entry = try session.conflicts.journal.entry(decision.number) else {
         return current.value
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
+      let values = Conflict.Values(
+        table: conflict.table, column: conflict.column ?? "", key: conflict.key,
+        base: decision.base, local: decision.local, remote: decision.remote.value)
+      let resolved: Value?
       do {
-        return try resolver(
-          ConflictingValues(
-            table: conflict.table, column: conflict.column ?? "", key: conflict.key,
-            base: decision.base, local: decision.local, remote: decision.remote.value))
+        resolved = try session.policyCache.resolve(values, by: name)
       } catch {
         throw LocalEdits.Refusal(message: "The function “\(name)” failed: \(error)")
       }
+      guard let resolved else {
+        throw LocalEdits.Refusal(
+          message: "No function “\(name)” is registered in the program that synchronized.")
+      }
+      return resolved
     default:
       // If a change from another device has won already, it stays: the stamps decided which one.
       return current.stamp.client == session.own ? decision.remote.value : current.value

@@ -30,6 +30,9 @@ extension LocalStore {
     }
   }
 
+  /// The rows that are kept and not shown.
+  package func parkedRows() throws -> [ParkedRow] { try read { try $0.parkedRows() } }
+
   private func incompleteNames(_ session: StoreSession) throws -> [SQLName] {
     try StoredRow.fetchAll(session.database, sql: "SELECT wire, col FROM docsync_lost").compactMap {
       row -> SQLName? in

@@ -25,6 +25,8 @@ package final class LocalStore: Sendable {
     var triggersVersion: Int?
     /// The functions for policies, by name.
     var resolvers: [String: ConflictResolver] = [:]
+    /// The function for all other names.
+    var resolver: NamedConflictResolver?
   }
 
   init(
@@ -86,6 +88,12 @@ package final class LocalStore: Sendable {
   /// object lives; `nil` removes it.
   package func setResolver(_ name: String, _ resolver: ConflictResolver?) {
     state.withLock { $0.resolvers[name] = resolver }
+  }
+
+  /// Registers one function for the policies `resolve:NAME` of all names that
+  /// have none of their own.
+  package func setResolver(_ resolver: NamedConflictResolver?) {
+    state.withLock { $0.resolver = resolver }
   }
 
   /// Closes the database. Further calls throw.
@@ -189,7 +197,9 @@ package final class LocalStore: Sendable {
       database: database, schema: schema, client: binding.client, now: options.now(),
       appTriggers: connection.appTriggers)
     session.stampBlockBytes = options.stampBlockBytes
-    session.policyCache.resolvers = state.withLock { $0.resolvers }
+    (session.policyCache.resolvers, session.policyCache.resolver) = state.withLock {
+      ($0.resolvers, $0.resolver)
+    }
     session.conflicts.journal.bound = ConflictJournal.Bound(
       entries: options.conflictEntries, bytes: options.conflictBytes)
     return session

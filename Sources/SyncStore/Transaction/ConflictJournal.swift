@@ -230,7 +230,7 @@ final class ConflictJournal {
   struct Summary: Codable {
     /// The number of the last entry.
     var last: Int64 = 0
-    var dropped = DroppedConflicts()
+    var dropped = Conflict.Dropped()
   }
 
   func summary() throws -> Summary {
@@ -278,7 +278,7 @@ final class ConflictJournal {
   }
 }
 
-extension DroppedConflicts {
+extension Conflict.Dropped {
   fileprivate mutating func add(_ number: Int, at time: Int64) {
     count += number
     firstMilliseconds = min(firstMilliseconds ?? time, time)

@@ -48,6 +48,14 @@ final class PolicyCache {
   fileprivate var unpublished: [ClosedRange<UInt64>]?
   /// The functions that the application registered, by name.
   var resolvers: [String: ConflictResolver] = [:]
+  /// The application's function for all other names.
+  var resolver: NamedConflictResolver?
+
+  /// The value of the function of that name; `nil` if there is none.
+  func resolve(_ values: Conflict.Values, by name: String) throws -> Value? {
+    if let own = resolvers[name] { return try own(values) }
+    return try resolver?(name, values)
+  }
 }
 
 extension StoreSession {

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A change set that this store made.
@@ -49,26 +50,28 @@ package struct ReceivedChangeSet: Sendable {
   }
 }
 
-/// A change set that was received and cannot be applied yet.
-public struct WaitingChangeSet: Hashable, Sendable {
-  /// Its author.
-  public var client: ClientIdentifier
-  /// Its place among the change sets of its author, from 1 on.
-  public var number: UInt64
-  /// The hash of its file.
-  public var hash: ContentHash
-  /// The change sets that have to be applied before it.
-  public var missing: [ClientIdentifier: UInt64]
+extension StoreStatus {
+  /// A change set that was received and cannot be applied yet.
+  public struct WaitingChangeSet: Hashable, Sendable {
+    /// Its author.
+    public var client: ClientIdentifier
+    /// Its place among the change sets of its author, from 1 on.
+    public var number: UInt64
+    /// The hash of its file.
+    public var hash: ContentHash
+    /// The change sets that have to be applied before it.
+    public var missing: [ClientIdentifier: UInt64]
 
-  /// Creates a waiting change set from its parts.
-  package init(
-    client: ClientIdentifier, number: UInt64, hash: ContentHash,
-    missing: [ClientIdentifier: UInt64]
-  ) {
-    self.client = client
-    self.number = number
-    self.hash = hash
-    self.missing = missing
+    /// Creates a waiting change set from its parts.
+    package init(
+      client: ClientIdentifier, number: UInt64, hash: ContentHash,
+      missing: [ClientIdentifier: UInt64]
+    ) {
+      self.client = client
+      self.number = number
+      self.hash = hash
+      self.missing = missing
+    }
   }
 }
 
@@ -106,7 +109,7 @@ package struct ApplyReport: Hashable, Sendable {
   /// The change sets applied, in order.
   package var applied: [AppliedChangeSet] = []
   /// The change sets that wait, and for what.
-  package var waiting: [WaitingChangeSet] = []
+  package var waiting: [StoreStatus.WaitingChangeSet] = []
   /// The change sets that cannot be applied, and why. No part of them was applied, nor any later
   /// change set of their authors.
   package var refused: [RefusedChangeSet] = []
@@ -170,7 +173,9 @@ public struct AppliedChangeSet: Hashable, Sendable {
   /// The number of rows that it changes.
   public var rowCount: Int
   /// When it was sealed or applied here, in milliseconds since 1970.
-  public var milliseconds: Int64
+  package var milliseconds: Int64
+  /// When it was sealed or applied here.
+  public var date: Date { Date(milliseconds: milliseconds) }
 
   /// Creates an entry of the history from its parts.
   package init(

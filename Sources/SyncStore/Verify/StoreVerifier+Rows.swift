@@ -208,7 +208,7 @@ private struct RowComparison {
   private func judge(_ found: Found, _ state: RowState?) {
     verifier.result.report.rowCount += found.shown
     guard !found.isPending else { return }
-    func note(_ kind: VerifyFinding.Kind, _ message: String) {
+    func note(_ kind: VerifyReport.Finding.Kind, _ message: String) {
       verifier.note(kind, table.name, message, detail: "row \(found.identity.hexadecimal)")
     }
     if found.shown > 1 { note(.identityAmbiguous, "Two rows have one identity.") }

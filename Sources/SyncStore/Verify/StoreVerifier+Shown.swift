@@ -90,7 +90,7 @@ private final class ShownComparison {
 
   private func compare(_ row: WorkingRow) throws {
     let table = session.schema[row.key.table]
-    func note(_ kind: VerifyFinding.Kind, _ message: String, _ detail: String = "") {
+    func note(_ kind: VerifyReport.Finding.Kind, _ message: String, _ detail: String = "") {
       verifier.note(
         kind, table.name, message, detail: "row \(row.key.identity.hexadecimal)" + detail)
     }

@@ -73,11 +73,12 @@ final class StoreVerifier {
   // MARK: - Helpers
 
   func note(
-    _ kind: VerifyFinding.Kind, _ table: SQLName? = nil, _ message: String, detail: String? = nil,
+    _ kind: VerifyReport.Finding.Kind, _ table: SQLName? = nil, _ message: String,
+    detail: String? = nil,
     remedy: String? = nil
   ) {
     result.report.findings.append(
-      VerifyFinding(kind, table: table, message, detail: detail, remedy: remedy))
+      VerifyReport.Finding(kind, table: table, message, detail: detail, remedy: remedy))
   }
 
   func leaveOut(_ sentence: String) { result.report.leftOut.append(sentence) }
@@ -94,7 +95,8 @@ final class StoreVerifier {
 
   /// Runs a check; errors of SQLite and of decoding become findings.
   func guarded(
-    _ table: SQLName, _ kind: VerifyFinding.Kind = .bookkeepingDamaged, _ body: () throws -> Void
+    _ table: SQLName, _ kind: VerifyReport.Finding.Kind = .bookkeepingDamaged,
+    _ body: () throws -> Void
   ) throws {
     do {
       try body()

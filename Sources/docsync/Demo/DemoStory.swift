@@ -71,7 +71,8 @@ struct DemoStory {
     try await introduce(
       laptop,
       try await DocumentSyncManager.create(
-        storeAt: laptop.store, directory: shared, document: "notes", client: laptop.name))
+        storeAt: laptop.store, directory: shared, document: "notes",
+        options: .init(client: laptop.name)))
     try showTree()
 
     say("The phone and the tablet join.")
@@ -80,7 +81,7 @@ struct DemoStory {
       try await introduce(
         device,
         try await DocumentSyncManager.join(
-          storeAt: device.store, directory: shared, client: device.name))
+          storeAt: device.store, directory: shared, options: .init(client: device.name)))
     }
     try show(devices)
     try showTree(onlyNew: true)

@@ -11,7 +11,7 @@ struct FindingJSON: Encodable, Sendable {
   var remedy: String
   var detail: String?
 
-  init(_ finding: VerifyFinding) {
+  init(_ finding: VerifyReport.Finding) {
     kind = finding.kind.rawValue
     severity = finding.severity.rawValue
     path = finding.path

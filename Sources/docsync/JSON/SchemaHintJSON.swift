@@ -9,7 +9,7 @@ struct SchemaHintJSON: Encodable, Sendable {
   var column: SQLName
   var counted: SQLName?
 
-  init(_ hint: SchemaHint) {
+  init(_ hint: StorePlan.Hint) {
     kind = hint.kind.rawValue
     table = hint.table
     column = hint.column
@@ -20,7 +20,7 @@ struct SchemaHintJSON: Encodable, Sendable {
   var sentence: String {
     let name = printable("\(table).\(column)")
     return switch kind {
-    case SchemaHint.Kind.integerIdentity.rawValue:
+    case StorePlan.Hint.Kind.integerIdentity.rawValue:
       "\(name) identifies the rows by a number. If two devices use the same number for "
         + "different rows, the rows become one."
     default:

@@ -5,27 +5,29 @@ import SyncStore
 /// references and are not declared as such are references.
 struct ReferenceQuestions {
   let store: String
-  let references: [LikelyReference]
+  let references: [StorePlan.LikelyReference]
 
   /// Returns the columns that are references; the others contain plain numbers.
   ///
   /// Throws ``Failure``, with nothing changed, if there is no terminal to
   /// ask on or a question stays without an answer.
-  func ask(_ console: Console) async throws -> [LikelyReference] {
+  func ask(_ console: Console) async throws -> [StorePlan.LikelyReference] {
     guard !references.isEmpty else { return [] }
     guard ConfirmationOptions.canAsk(console) else { throw refusal }
     console.note(
       "\(counted(references.count, "column")) of \(printable(store)) may refer to rows of other "
         + "tables. Integer keys differ between\ndevices: a reference that is not declared leads to "
         + "wrong rows on other devices.")
-    var declared: [LikelyReference] = []
+    var declared: [StorePlan.LikelyReference] = []
     for reference in references {
       if try await isReference(reference, console) { declared.append(reference) }
     }
     return declared
   }
 
-  private func isReference(_ reference: LikelyReference, _ console: Console) async throws -> Bool {
+  private func isReference(_ reference: StorePlan.LikelyReference, _ console: Console) async throws
+    -> Bool
+  {
     let name = printable("\(reference.table).\(reference.column)")
     while true {
       console.ask(
@@ -56,7 +58,7 @@ struct ReferenceQuestions {
   }
 }
 
-extension LikelyReference {
+extension StorePlan.LikelyReference {
   /// The reason why the column looks like a reference.
   var evidence: String {
     valueCount == 0

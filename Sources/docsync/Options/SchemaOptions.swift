@@ -133,7 +133,7 @@ struct SchemaOptions: ParsableArguments {
 
   /// The columns that look like references and that the options do not
   /// decide.
-  func undecided(_ likely: [LikelyReference]) -> [LikelyReference] {
+  func undecided(_ likely: [StorePlan.LikelyReference]) -> [StorePlan.LikelyReference] {
     likely.filter { reference in
       !noReference.contains {
         $0.name.table.isSame(as: reference.table)

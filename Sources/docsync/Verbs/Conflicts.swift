@@ -118,7 +118,7 @@ struct Conflicts: Verb {
       case .list: return try await list(manager)
       case .show: return try await show(try number(), manager)
       case .resolve:
-        let answer: ConflictAnswer =
+        let answer: Conflict.Answer =
           value.map { .value($0.value) } ?? (local ? .local : .remote)
         try await manager.resolveConflict(try number(), by: answer)
         return try await show(try number(), manager)
@@ -145,7 +145,7 @@ struct Conflicts: Verb {
     let dropped = try await manager.droppedConflicts()
     let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
     let result = List(
-      store: arguments.store, openConflicts: try manager.store.openConflictCount(),
+      store: arguments.store, openConflicts: try await manager.openConflictCount(),
       dropped: DroppedConflictsJSON(dropped),
       conflicts: conflicts.map { ConflictJSON($0, names: names) })
     var lines = alignedLines(result.conflicts.map(\.cells))
@@ -164,7 +164,7 @@ struct Conflicts: Verb {
   private func show(_ number: Int64, _ manager: DocumentSyncManager) async throws -> Outcome {
     let conflict = ConflictJSON(
       try await manager.conflict(number), names: await ClientNames(manager))
-    let open = try manager.store.openConflictCount()
+    let open = try await manager.openConflictCount()
     return Outcome(
       json: One(store: arguments.store, openConflicts: open, conflict: conflict),
       text: conflict.lines.joined(separator: "\n"), status: open > 0 ? .waiting : .done)

@@ -26,7 +26,7 @@ struct Digest: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let digest = try manager.store.digest()
+      let digest = try await manager.digest()
       let result = Result(
         store: arguments.store, visible: digest.visible.description,
         logical: digest.logical.description, rowCount: digest.rowCount)

@@ -66,8 +66,8 @@ struct Init: Verb {
     var configuration = schema.configuration
     // After an interrupted set-up the store contains its plan already.
     let plan =
-      try LocalStore.isUnderSync(at: store) && !dryRun
-      ? nil : try LocalStore.plan(at: store, configuration: configuration)
+      try DocumentSyncManager.isUnderSync(storeAt: store) && !dryRun
+      ? nil : try DocumentSyncManager.plan(storeAt: store, configuration: configuration)
     let undecided = schema.undecided(plan?.likelyReferences ?? [])
     var result = Result(
       store: store, directory: directory, document: document, application: application,
@@ -89,12 +89,12 @@ struct Init: Verb {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.create(
-      storeAt: store, directory: FolderDirectory(root: directory), application: application,
-      document: document, client: client, configuration: configuration,
+      storeAt: store, directory: FolderDirectory(root: directory), document: document,
+      options: .init(application: application, client: client, configuration: configuration),
       onProgress: bar.handler)
     result.client = manager.binding.client.description
     if plan == nil {
-      let status = try manager.store.status()
+      let status = try await manager.status()
       (result.tables, result.leftOut) = (
         status.tables.map(TableJSON.init), NamedValues(status.leftOut)
       )

@@ -50,7 +50,7 @@ struct Join: Verb {
     help: ArgumentHelp(
       "With --merge, whose values to keep where a row differs: document or local.",
       valueName: "SIDE"))
-  var prefer: MergePreference?
+  var prefer: MergedRows.Preference?
 
   @OptionGroup var output: OutputOptions
 
@@ -85,10 +85,10 @@ struct Join: Verb {
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.join(
       storeAt: store, directory: FolderDirectory(root: directory), document: document,
-      application: application, client: client,
-      existing: existing, onProgress: bar.handler)
+      existing: existing, options: .init(application: application, client: client),
+      onProgress: bar.handler)
     let binding = manager.binding
-    let digest = try manager.store.digest()
+    let digest = try await manager.digest()
     try await manager.close()
     bar.clear()
     let result = Result(
@@ -135,4 +135,4 @@ extension ReplacedStore {
   }
 }
 
-extension MergePreference: ExpressibleByArgument {}
+extension MergedRows.Preference: ExpressibleByArgument {}

@@ -58,14 +58,14 @@ struct Leave: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
-    guard try LocalStore.isUnderSync(at: arguments.store) else {
+    guard try DocumentSyncManager.isUnderSync(storeAt: arguments.store) else {
       return Outcome(
         json: Result(store: arguments.store, hasLeft: false),
         text: "\(arguments.store) is not under sync.")
     }
     return try await arguments.withManager { manager in
       if !abandon { try await Self.checkStanding(manager) }
-      let loss = try manager.store.removalLoss()
+      let loss = try await manager.removalLoss()
       try await confirmation.ask(
         "This takes \(arguments.store) out of sync with the document "
           + "“\(printable(manager.binding.documentIdentifier))” in "

@@ -38,7 +38,7 @@ struct Log: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let history = try manager.store.history(limit: limit)
+      let history = try await manager.history(limit: limit)
       let names = await ClientNames(manager)
       let own = manager.binding.client
       let result = Result(

@@ -84,7 +84,7 @@ struct Reset: Verb {
           + "\(members.count == 1 ? "brings" : "bring") along what was edited there:")
       lines += members.map { "  " + Self.line($0) }
     }
-    let status = try manager.store.status()
+    let status = try await manager.status()
     if status.unsealedEdits > 0 || status.unpublishedChangeSets > 0 {
       lines.append("edits of this device that are not sent yet will be sent first")
     }

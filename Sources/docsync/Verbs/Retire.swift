@@ -59,7 +59,7 @@ struct Retire: Verb {
         }
         selection = .client(only, .absent)
       } else {
-        selection = .notSeen(milliseconds: Int64(notSeen ?? 0) * 24 * 60 * 60 * 1000)
+        selection = .notSeen(for: .seconds(Int64(notSeen ?? 0) * 24 * 60 * 60))
       }
       let names = await ClientNames(manager)
       let bar = ProgressBar(on: console)

@@ -48,7 +48,7 @@ struct Status: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let status = try manager.store.status()
+      let status = try await manager.status()
       let binding = manager.binding
       let result = Result(
         store: arguments.store, document: binding.documentIdentifier,

@@ -98,7 +98,7 @@ struct Sync: Verb {
         ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
         : try await manager.synchronize(onProgress: bar.handler)
       bar.clear()
-      let parked = try manager.store.status().parked
+      let parked = try await manager.parkedRows()
       // This store took no generation over, so the new one is its own.
       let isRecreated =
         recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
@@ -249,7 +249,7 @@ private struct Answers: SyncDelegate {
   var merges: Bool
   var rejoins: Bool
 
-  func decide(_ question: SyncQuestion) async -> SyncDecision {
+  func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     switch question {
     case .documentDeleted where recreates: .create
     case .documentReplaced where merges: .merge

@@ -83,7 +83,7 @@ struct Verify: Verb {
       report.byteCount > 0 ? byteText(report.byteCount) : nil,
       report.rowCount > 0 ? counted(report.rowCount, "row") : nil,
     ].compactMap(\.self).joined(separator: ", ")
-    let counts = VerifyFinding.Severity.allCases.reversed().compactMap { severity in
+    let counts = VerifyReport.Finding.Severity.allCases.reversed().compactMap { severity in
       let count = report.findings.count { $0.severity == severity }
       return count == 0 ? nil : "\(count) \(words[severity] ?? severity.rawValue)"
     }
@@ -93,7 +93,7 @@ struct Verify: Verb {
     return lines.joined(separator: "\n")
   }
 
-  private static let words: [VerifyFinding.Severity: String] = [
+  private static let words: [VerifyReport.Finding.Severity: String] = [
     .error: "wrong", .waiting: "waiting", .note: "to note",
   ]
 }

@@ -1,6 +1,6 @@
-extension VerifyFinding.Kind {
+extension VerifyReport.Finding.Kind {
   /// The usual severity of findings of this kind.
-  public var severity: VerifyFinding.Severity {
+  public var severity: VerifyReport.Finding.Severity {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
       .unknownName, .applicationRivals, .deletedNotCleared, .changeSetNotCleared, .segmentOverlap,

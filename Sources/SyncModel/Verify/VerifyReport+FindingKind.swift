@@ -1,4 +1,4 @@
-extension VerifyFinding {
+extension VerifyReport.Finding {
   /// The kinds of findings. The raw values are stable: programs may rely on
   /// them. `Documentation/SharedDirectory.md` lists them.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
