@@ -136,7 +136,7 @@ final class ForeignRows {
   func unknownNames(_ schema: StoreSchema) throws -> [SQLName] {
     var names: Set<SQLName> = []
     for table in try all() where try !rows(of: table, after: nil, limit: 1).isEmpty {
-      guard let here = schema.table(for: table) else {
+      guard let here = table.table(in: schema) else {
         names.insert(table.wireName)
         continue
       }
@@ -258,11 +258,11 @@ final class ForeignRows {
   private static func names(_ text: String) -> [SQLName] { SQLTokens(text).tokens.map(\.name) }
 }
 
-extension StoreSchema {
-  /// The table of this schema that is the same as a kept one.
-  func table(for foreign: ForeignRows.Table) -> TableSchema? {
-    guard let table = table(wireName: foreign.wireName), table.identity.kind == foreign.kind,
-      table.identity == .surrogate || table.wireKeyColumns == foreign.keyColumns
+extension ForeignRows.Table {
+  /// The table of a schema that is the same.
+  func table(in schema: StoreSchema) -> TableSchema? {
+    guard let table = schema.table(wireName: wireName), table.identity.kind == kind,
+      table.identity == .surrogate || table.wireKeyColumns == keyColumns
     else { return nil }
     return table
   }

@@ -71,6 +71,26 @@ enum TableRegistry {
     try Int.fetchSet(database, sql: "SELECT id FROM docsync_table")
   }
 
+  /// The name of a table in change sets; `nil` if it is not registered.
+  private static func wireName(of id: Int, _ database: Database) throws -> SQLName? {
+    try SQLName.fetchOne(
+      database, sql: "SELECT wire FROM docsync_table WHERE id = ?", arguments: [id])
+  }
+
+  /// The names of a table and of its columns, as they are recorded; `nil` and none if it is not
+  /// registered.
+  static func names(
+    of id: Int, _ database: Database
+  ) throws -> (table: SQLName?, columns: [SQLName]) {
+    (
+      try SQLName.fetchOne(
+        database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id]),
+      try SQLName.fetchAll(
+        database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
+        arguments: [id])
+    )
+  }
+
   /// Records a table and makes what it needs.
   static func register(_ table: TableSchema, _ database: Database) throws {
     try record(table, database)
@@ -105,27 +125,20 @@ enum TableRegistry {
     var remade = try RemadeTables.read(database)
     remade.sealed?[id] = nil
     if remade.noticed.removeValue(forKey: id) != nil { try remade.write(database) }
-    if let name = try SQLName.fetchOne(
-      database, sql: "SELECT wire FROM docsync_table WHERE id = ?", arguments: [id])
-    {
-      try ExcludedNames.note([], of: name, database)
-    }
-    try database.execute(
-      sql: """
-        DELETE FROM docsync_base WHERE tbl = \(id);
-        DELETE FROM docsync_aside WHERE wire = (SELECT wire FROM docsync_table WHERE id = \(id))
-        """)
+    let name = try wireName(of: id, database)
+    if let name { try ExcludedNames.note([], of: name, database) }
+    try BaseValues.remove(of: id, database)
+    if let name { try AsideValues.removeAll(in: name, except: [], database) }
     try remove(id, database)
   }
 
   /// Removes what all devices know of a table, and its triggers.
   static func remove(_ id: Int, _ database: Database) throws {
+    if let name = try wireName(of: id, database) { try LostNames.note(nil, of: name, database) }
     try database.execute(
-      sql: """
-        INSERT OR IGNORE INTO docsync_lost (wire, col) \
-        SELECT wire, '' FROM docsync_table WHERE id = \(id);
-        DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id)
-        """)
+      sql:
+        "DELETE FROM docsync_table WHERE id = \(id); DELETE FROM docsync_column WHERE tbl = \(id)"
+    )
     for table in Bookkeeping.tables where table.scope == .document {
       guard let rows = table.belonging(to: id) else { continue }
       try database.execute(sql: "DELETE FROM \(table.name) WHERE \(rows)")
@@ -146,9 +159,7 @@ enum TableRegistry {
 extension TableRegistry {
   private static func forgetConflicts(of id: Int, _ database: Database) throws {
     guard
-      try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_conflict WHERE tbl = ?)",
-        arguments: [id]) ?? false,
+      try ConflictTable.names(id, database),
       let table = try StoredRow.fetchOne(
         database, sql: "SELECT name, wire, identity FROM docsync_table WHERE id = ?",
         arguments: [id])
@@ -166,12 +177,7 @@ extension TableRegistry {
           .merging(former.columns[id] ?? [:]) { here, _ in here }))
     former.columns[id] = nil
     try former.write(database)
-    // A question about a table that is gone cannot be answered.
-    try database.execute(
-      sql: """
-        UPDATE docsync_conflict SET tbl = ?, \
-        status = CASE status WHEN 'open' THEN 'settled' ELSE status END WHERE tbl = ?
-        """, arguments: [number, id])
+    try ConflictTable.rename(id, toGone: number, database)
   }
 }
 

@@ -40,10 +40,10 @@ extension Replacing {
   /// Enters parked rows in the journal: no table has them, so they are not among the rows that are
   /// merged.
   func enterParked(_ session: StoreSession) throws {
-    for parked in try session.parkedRows() where parked.reason != .deleted {
+    for parked in try session.keptRows.parked() where parked.reason != .deleted {
       guard let table = session.schema.table(named: parked.table) else { continue }
       let row = RowKey(table: table.id, identity: parked.identity)
-      guard let kept = try session.kept(row) else { continue }
+      guard let kept = try session.keptRows.row(row) else { continue }
       let (kind, rule): (Conflict.Kind, Conflict.Rule) =
         switch parked.reason {
         case .uniqueValueTaken: (.uniqueValue, .uniqueValue)

@@ -32,7 +32,7 @@ struct Replacing {
   private struct Former {
     var device: DeviceData
     /// The times of the own change sets, by number.
-    var ranges: [StoredRow]
+    var ranges: [StampRanges.Range]
     var lastConflict: Int64
     var lastHistory: Int64
   }
@@ -46,7 +46,7 @@ struct Replacing {
     let former = try Former(
       device: DeviceData(session), ranges: ownRanges(session),
       lastConflict: session.conflicts.journal.summary().last,
-      lastHistory: Int64.fetchOne(database, sql: "SELECT max(seq) FROM docsync_history") ?? 0)
+      lastHistory: session.history.end())
 
     try checkCancellation()
     let schema = try newSchema(database)
@@ -143,14 +143,10 @@ struct Replacing {
     }
   }
 
-  private func ownRanges(_ session: StoreSession) throws -> [StoredRow] {
-    try StoredRow.fetchAll(
-      session.database,
-      sql: "SELECT last, first, least, greatest, mixed FROM docsync_range "
-        + "WHERE client = ? AND last > ?",
-      arguments: [
-        session.own, Int64(clamping: snapshot.vector.number(of: session.ownClient)),
-      ])
+  private func ownRanges(_ session: StoreSession) throws -> [StampRanges.Range] {
+    try session.ranges.all(
+      of: session.own,
+      after: Int64(clamping: snapshot.vector.number(of: session.ownClient)))
   }
 
   // MARK: - Rows
@@ -317,18 +313,11 @@ struct Replacing {
 
   /// Writes the device's own data.
   private func writeOwn(_ former: Former, _ session: StoreSession) throws {
-    let database = session.database
     try former.device.write(to: session)
     for row in former.ranges where isSameGeneration {
-      try database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest, mixed) "
-          + "VALUES (?, ?, ?, ?, ?, ?)",
-        arguments: [
-          session.own, row["last"] as Int64, row["first"] as Int64, row["least"] as Int64,
-          row["greatest"] as Int64, row["mixed"] as Int64,
-        ])
+      try session.ranges.store(row, of: session.own)
     }
-    try LocalStore.set(records, database)
+    try session.records.write(records)
   }
 
   // MARK: - Own change sets
@@ -362,13 +351,9 @@ struct Replacing {
     }
     try apply.finish()
     try session.conflicts.journal.finish()
-    try session.withdrawRepeated(after: former.lastConflict)
+    try ConflictTable.removeRepeated(after: former.lastConflict, session.database)
     try store.decide(session, checkCancellation: checkCancellation)
-    try database.execute(
-      sql: "DELETE FROM docsync_history WHERE seq > ? AND EXISTS (SELECT 1 FROM docsync_history "
-        + "AS h WHERE h.seq <= ?1 AND h.client = docsync_history.client "
-        + "AND h.number = docsync_history.number)",
-      arguments: [former.lastHistory])
+    try session.history.removeRepeated(after: former.lastHistory)
     result.waiting = try store.waiting(session)
     result.conflicts = session.conflicts.count
   }

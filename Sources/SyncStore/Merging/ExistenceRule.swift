@@ -44,7 +44,7 @@ final class ExistenceRule {
   /// gone or refers elsewhere. It may have held them through living rows that bookkeeping does not
   /// keep, so that following references does not find them.
   private func loadUndead() throws {
-    let undead = try session.undeadRows()
+    let undead = try session.keptRows.undead()
     guard !undead.isEmpty else { return }
     let letGo = set.rows.filter { row in
       row.wasLiving
@@ -222,7 +222,7 @@ final class ExistenceRule {
       for values in shown == own ? [own] : [own, shown] where !values.contains(.null) {
         let reference = ReferenceKey(
           parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
-        for waiter in try session.keptRows(referringBy: reference) { try set.row(waiter) }
+        for waiter in try session.keptRows.rows(referringBy: reference) { try set.row(waiter) }
       }
     }
   }
@@ -274,7 +274,7 @@ final class ExistenceRule {
   private func look(at key: RowKey) throws -> OutsideRow {
     if let known = outside[key] { return known }
     let status =
-      try session.undeadRows().contains(key) ? .kept : session.outsideRow(key)
+      try session.keptRows.undead().contains(key) ? .kept : session.outsideRow(key)
     outside[key] = status
     return status
   }

@@ -38,9 +38,7 @@ struct ColumnChange {
   /// must have been removed.
   func run(_ database: Database) throws {
     for column in gone.values.sorted(by: { $0.wireName < $1.wireName }) {
-      try database.execute(
-        sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, ?)",
-        arguments: [table.wireName, column.wireName])
+      try LostNames.note(column.wireName, of: table.wireName, database)
     }
     try rewriteStamps(database)
     guard !gone.isEmpty else { return }
@@ -120,32 +118,10 @@ struct ColumnChange {
   private func rewriteConflicts(_ database: Database) throws {
     var former = try FormerNames.read(database)
     let numbers = former.note(gone, of: table.id)
-    func moved(_ column: Int) -> Int {
-      place(of: column) ?? numbers[column] ?? column
-    }
-    let rows = try StoredRow.fetchAll(
-      database,
-      sql: "SELECT number, col, key, base, local, remote FROM docsync_conflict "
-        + "WHERE tbl = ?", arguments: [table.id])
-    guard !rows.isEmpty else { return }
-    for row in rows {
-      let column = try row["col"] as Int?
-      let cells = try ["key", "base", "local", "remote"].map { name in
-        try (row[name] as Data?).map { bytes in
-          Data(
-            KeptCells.encode(
-              try KeptCells.decode(Array(bytes)).map { (moved($0.column), $0.value) }))
-        }
-      }
-      try database.execute(
-        sql: """
-          UPDATE docsync_conflict SET col = ?, key = ?, base = ?, local = ?, remote = ?, \
-          status = CASE WHEN status = 'open' AND ? THEN 'settled' ELSE status END WHERE number = ?
-          """,
-        arguments: StatementArguments([column.map(moved)]) + StatementArguments(cells)
-          + [column.map { gone[$0] != nil } ?? false, row["number"] as Int64])
-    }
-    try former.write(database)
+    let hasEntries = try ConflictTable.moveColumns(
+      of: table.id, database, isGone: { gone[$0] != nil },
+      to: { place(of: $0) ?? numbers[$0] ?? $0 })
+    if hasEntries { try former.write(database) }
   }
 
   /// Edits that wait to be sealed use the former positions.

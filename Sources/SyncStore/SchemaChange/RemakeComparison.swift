@@ -41,7 +41,7 @@ struct RemakeComparison {
     self.former = former
     self.isExact = isExact
     self.checkCancellation = checkCancellation
-    absentValues = AbsentValues(session)
+    absentValues = AbsentValues(session.database)
     access = try session.access(table.id)
     formerAccess = try former.access(there.id)
     log = try RemakeLog(table, session: session, noticed: noticed)
@@ -197,8 +197,8 @@ struct RemakeComparison {
   private func differences(
     _ values: [Value?], from before: [Value], of row: Known, but columns: ColumnSet
   ) throws -> (changed: [(column: Int, before: Value)], lacking: [Int]) {
-    let kept = row.here?.isKept == true ? try session.kept(key(row)) : nil
-    let keptThere = row.there?.isKept == true ? try former.kept(keyThere(row)) : nil
+    let kept = row.here?.isKept == true ? try session.keptRows.row(key(row)) : nil
+    let keptThere = row.there?.isKept == true ? try former.keptRows.row(keyThere(row)) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
     for (here, there) in cells where !columns.contains(here) {
@@ -234,7 +234,7 @@ struct RemakeComparison {
   /// reasons that ``findDeletedOfHidden()`` names.
   private func keptOfHidden(_ row: Known) throws -> KeptRow? {
     guard row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
-      try wasHere(row), let kept = try former.kept(keyThere(row)),
+      try wasHere(row), let kept = try former.keptRows.row(keyThere(row)),
       kept.reason != .parked(.rowMissing)
     else { return nil }
     return kept
@@ -248,7 +248,7 @@ struct RemakeComparison {
   private func logEdits(
     _ values: [Value], key: [Value], of row: Known, but columns: ColumnSet, keptThere: KeptRow
   ) throws {
-    let kept = row.here?.isKept == true ? try session.kept(self.key(row)) : nil
+    let kept = row.here?.isKept == true ? try session.keptRows.row(self.key(row)) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
     for (here, there) in cells where !columns.contains(here) {
@@ -371,14 +371,10 @@ struct RemakeComparison {
   /// other devices that this one does not, or a deletion that this store sealed before the table
   /// was remade once more, and that hides them there. It keeps their former values.
   private func findDeletedOfHidden() throws {
-    let reading = try SQLStatement(
-      "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: former.database)
-    reading.bind(Int64(formerAccess.table.id), at: 1)
-    var found: [RowIdentity] = []
-    while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+    let found = try former.keptRows.identities(in: formerAccess.table.id)
     for row in try states(found) {
       try checkCancellation()
-      guard let kept = try former.kept(keyThere(row)), !kept.reason.isShown,
+      guard let kept = try former.keptRows.row(keyThere(row)), !kept.reason.isShown,
         let key = try keyIfGone(row)
       else { continue }
       try logDeletion(of: row, key: key) { position in
@@ -442,17 +438,13 @@ struct RemakeComparison {
   /// Finds rows that were inserted unseen, whose edit was sealed before any comparison, and that
   /// were deleted unseen when the table was remade once more. The other store knows only that edit.
   private func findDeletedEdits() throws {
-    let reading = try SQLStatement(
-      "SELECT identity FROM docsync_kept WHERE tbl = ? AND reason = ?", on: former.database)
-    reading.bind(Int64(formerAccess.table.id), at: 1)
-    reading.bind(.text(Array(ParkedRow.Reason.rowMissing.rawValue.utf8)), at: 2)
-    var found: [RowIdentity] = []
-    while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+    let found = try former.keptRows.identities(
+      in: formerAccess.table.id, for: .parked(.rowMissing))
     for row in try states(found) {
       guard row.here?.existence == .unsaid, try wasShown(row),
         let key = try access.namingKey(of: row.identity), try access.row(key) == nil,
         log.entry(key)?.isDeleted != true,
-        let kept = try former.kept(keyThere(row))
+        let kept = try former.keptRows.row(keyThere(row))
       else { continue }
       let absent = try absentValues.values(of: table)
       let olds = try table.recordedColumns.map { position in
@@ -474,7 +466,7 @@ struct RemakeComparison {
   private func unknownValue(of position: Int, _ row: Known) throws -> Value {
     let column = table.columns[position]
     for foreign in try former.foreign.all()
-    where former.schema.table(for: foreign)?.id == formerAccess.table.id {
+    where foreign.table(in: former.schema)?.id == formerAccess.table.id {
       guard let number = foreign.columns.firstIndex(of: column.wireName),
         let kept = try former.foreign.row(row.identity, of: foreign.id),
         let cell = kept.cells.first(where: { $0.column == number })
@@ -510,7 +502,7 @@ struct RemakeComparison {
   /// keeps their former values.
   private func compareDefaults(_ absent: [Value]) throws {
     for foreign in try former.foreign.all()
-    where former.schema.table(for: foreign)?.id == formerAccess.table.id {
+    where foreign.table(in: former.schema)?.id == formerAccess.table.id {
       let places = unknown.compactMap { here in
         foreign.columns.firstIndex(of: table.columns[here].wireName).map { (here: here, there: $0) }
       }

@@ -32,11 +32,8 @@ struct SchemaRenewal {
   private func hasFormerReferences(_ database: Database) throws -> Bool {
     let keys = schema.tables.flatMap(\.foreignKeys)
     let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
-    return try StoredRow.fetchAll(
-      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
-    ).contains { row in
-      let (parent, columns): (Int, String) = try (row["parent"], row["columns"])
-      return !present.contains([columns, "\(parent)"])
+    return try KeptRows.referenceNames(database).contains { parent, columns in
+      !present.contains([columns, "\(parent)"])
     }
   }
 
@@ -146,11 +143,8 @@ struct SchemaRenewal {
 
   /// Forgets values set aside for columns that were dropped or are shared by now.
   private func forgetAside(of table: TableSchema, _ database: Database) throws {
-    let excluded = table.excludedColumns.sorted()
-    try database.execute(
-      sql: "DELETE FROM docsync_aside WHERE wire = ? AND col NOT IN "
-        + "(\(excluded.map { _ in "?" }.joined(separator: ", ")))",
-      arguments: StatementArguments([table.wireName] + excluded))
+    try AsideValues.removeAll(
+      in: table.wireName, except: table.excludedColumns.sorted(), database)
   }
 
   // MARK: - What was written before there were triggers

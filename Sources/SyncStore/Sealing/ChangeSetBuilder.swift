@@ -79,15 +79,16 @@ final class ChangeSetBuilder {
     let entry = VersionVector.Entry(number: header.number, hash: hash(bytes))
     try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
     if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
-    try session.recordHistory(
-      client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count)
+    try session.history.add(
+      client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count, at: session.now
+    )
     sealed.append(
       SealedChangeSet(
         client: binding.client, number: entry.number, hash: entry.hash, byteCount: bytes.count,
         rowCount: rowCount, isPublished: false))
     fileBytes += bytes.count
     if fileBytes <= Self.greatestFileBytes { files[entry.number] = bytes }
-    try session.recordRange(client: session.own, number: entry.number, set.timeRange)
+    try session.ranges.record(client: session.own, number: entry.number, set.timeRange)
     head = entry
     tables = []
     rowCount = 0

@@ -35,13 +35,7 @@ struct ExportedDependents {
       inbound.flatMap(\.parentColumns).compactMap { name in
         table.columns.firstIndex { $0.name.folded == name.folded }
       })
-    hasKeptDependents =
-      try Bool.fetchOne(
-        session.database,
-        sql: """
-          SELECT EXISTS (SELECT 1 FROM docsync_kept_reference WHERE parent = \(table.id)) \
-          OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
-          """) ?? false
+    hasKeptDependents = try session.keptRows.hasDependents(of: table.id)
   }
 
   /// Notes them after an edit of a row was exported.

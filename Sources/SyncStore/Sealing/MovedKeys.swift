@@ -79,7 +79,7 @@ struct MovedKeys {
         sql: "INSERT INTO temp.docsync_followed (old, new, gone) VALUES (?, ?, ?)",
         arguments: [old, new, isGone])
     }
-    let plain = try session.plainKeys(of: table.id)
+    let plain = try session.plainKeys.keys(of: table.id)
     let former = found.map(\.old).filter(plain.contains)
     let given = try found.filter { try plain.contains($0.new) && access.isGiven($0.new) }
     var followed = Followed()
@@ -240,7 +240,7 @@ struct MovedKeys {
     let isEmpty = try Bool.fetchOne(
       database, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(Self.name(parent)))")
     guard isEmpty == false else { return }
-    let plain = try session.plainKeys(of: parent.id)
+    let plain = try session.plainKeys.keys(of: parent.id)
     let keys = try plain.isEmpty ? [] : movedKeys(of: parent).filter(plain.contains)
     for table in session.schema.tables {
       let names = table.keyColumns.indices.map { "k\($0)" }

@@ -63,7 +63,7 @@ extension TableExport {
                 ? key[row] : .identity(access.earlierIdentity(ofLocalKey: local)))
           } else {
             let value = try session.exported(key[row], column)
-            try session.notePlain(value, in: column)
+            try session.plainKeys.note(value, in: column)
             logical.append(value)
           }
         }

@@ -34,12 +34,13 @@ final class TableExport {
   /// The positions of the current row's values, by column.
   private var cellRows: [Int]
 
-  init(session: StoreSession, table: TableSchema) throws {
+  /// - Parameter keepsDeleted: Whether the cells of deleted rows are kept, and the log has them.
+  init(session: StoreSession, table: TableSchema, keepsDeleted: Bool) throws {
     self.session = session
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
-    keepsDeleted = table.keepsDeleted && !session.lackingDeletedCells.contains(table.id)
+    self.keepsDeleted = keepsDeleted
     remakeNoticed = try session.remadeTables().first { $0.table.id == table.id }?.noticed
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
@@ -80,7 +81,7 @@ final class TableExport {
       let key =
         states[row]?.isKept == true
         ? RowKey(table: table.id, identity: identities.identity(row)) : nil
-      let kept = try key.flatMap { try session.kept($0) }
+      let kept = try key.flatMap { try session.keptRows.row($0) }
       let wasKnown = states[row] != nil
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
@@ -133,7 +134,7 @@ final class TableExport {
     of kept: KeptRow?, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
     _ state: inout RowState?
   ) throws {
-    try session.forgetKept(key)
+    try session.keptRows.remove(key)
     let isBorrowed = kept?.reason == .borrowed
     var rest = (isBorrowed ? [] : kept?.cells ?? []).filter { cell in
       // An insertion sets the counters.
@@ -145,7 +146,7 @@ final class TableExport {
     // An insertion by the application contains the whole row.
     state?.isKept = log.insertTime == nil && !rest.isEmpty
     if state?.isKept == true {
-      try session.keep(KeptRow(reason: .overlaid, cells: rest), of: key)
+      try session.keptRows.store(KeptRow(reason: .overlaid, cells: rest), of: key)
     }
   }
 
@@ -209,7 +210,7 @@ final class TableExport {
     _ kept: KeptRow?, _ row: RowKey
   ) throws -> [(column: Int, value: Value)] {
     guard kept?.reason == .borrowed else { return kept?.cells ?? [] }
-    return try session.borrower(of: row)?.cells ?? []
+    return try session.keptRows.borrower(of: row)?.cells ?? []
   }
 
   /// Whether the row was in the document before the edits.
@@ -274,10 +275,10 @@ final class TableExport {
       row, of: batch, identities, action: keepsDeleted ? .delete : .erase, time: time,
       cells: shape)
     let key = RowKey(table: table.id, identity: identities.identity(row))
-    if kept != nil { try session.forgetKept(key) }
+    if kept != nil { try session.keptRows.remove(key) }
     if keepsDeleted || destination != nil {
       new.isKept = true
-      try session.keep(
+      try session.keptRows.store(
         KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)
     }
     // Rows that still refer to it have to be found by its key until sealing

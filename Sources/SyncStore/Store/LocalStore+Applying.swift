@@ -53,13 +53,7 @@ extension LocalStore {
           if isDone { report.waiting = try keep(pending, session) }
           report.add(session.conflicts)
           report.openConflicts = try session.conflicts.journal.openCount
-          report.parkedRows =
-            try Int.fetchOne(
-              session.database,
-              sql: """
-                SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)
-                """
-            ) ?? 0
+          report.parkedRows = try session.keptRows.parkedCount()
           return isDone
         }
       } catch let fault as ChangeSetFault {
@@ -201,13 +195,7 @@ extension LocalStore {
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
     try read { session in
-      let rows = try StoredRow.fetchAll(
-        session.database,
-        sql: "SELECT number, hash FROM docsync_history WHERE client = ? AND number >= ? "
-          + "ORDER BY seq",
-        arguments: [session.clients.number(of: client), Int64(first)])
-      var hashes: [UInt64: ContentHash] = [:]
-      for row in rows { hashes[try row[0]] = try Self.hash(row[1]) }
+      var hashes = try session.history.hashes(of: session.clients.number(of: client), from: first)
       if let last = try session.clients.vector()[client], last.number >= first {
         hashes[last.number] = last.hash
       }

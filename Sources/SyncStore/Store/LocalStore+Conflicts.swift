@@ -56,9 +56,7 @@ extension LocalStore {
       for table in policies.tables.keys { try checkName(table, nil, session) }
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      try session.database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
-        arguments: [SyncPolicies.record, try encoder.encode(policies)])
+      try session.records.write(SyncPolicies.record, to: Array(try encoder.encode(policies)))
     }
     forgetSchema()
     // Renews the triggers: policies determine what they log.

@@ -235,7 +235,7 @@ extension StoreSession {
     }
     let state = try access.stamps.state(of: access.fingerprint(cell.row.identity))
     // A row may be shown with another reference than its own.
-    let kept = state?.isKept == true ? try kept(cell.row) : nil
+    let kept = state?.isKept == true ? try keptRows.row(cell.row) : nil
     return (
       try kept?.cells.first { $0.column == cell.column }?.value
         ?? exported(row.values[cell.column], access.table.columns[cell.column]),

@@ -43,7 +43,8 @@ extension LocalStore {
       do {
         return try Self.reading(backup, options) { copy in
           try checkCancellation()
-          let schema = try StoreSchema.read(from: copy, configuration: configuration, path: backup)
+          let schema = try RecordedSchema.read(
+            from: copy, configuration: configuration, path: backup)
           let former = try StoreSession(
             database: copy, schema: schema, client: self.binding.client, now: 0)
           return try goOver(

@@ -82,7 +82,7 @@ extension LocalStore {
     try write { session in
       let count = try rewrite(
         changeSets, isOwn: false, session, checkCancellation: checkCancellation)
-      try Self.set(records, session.database)
+      try session.records.write(records)
       return count
     }
   }
@@ -115,7 +115,7 @@ extension LocalStore {
           author: author, dependencies: former.dependencies, session: session, countsOwn: false)
         conflicts.formerSelf = author
       }
-      guard try !session.contains(changeSet) else {
+      guard try !ChangeContainment(session: session).contains(changeSet) else {
         // Values that have lost are entered in the journal.
         guard let concurrency else { continue }
         let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
@@ -135,7 +135,7 @@ extension LocalStore {
       count += 1
     }
     try conflicts.journal.finish()
-    try session.withdrawRepeated(after: lastConflict)
+    try ConflictTable.removeRepeated(after: lastConflict, session.database)
     return count
   }
 
@@ -164,12 +164,11 @@ extension LocalStore {
     if !isAncestorGone {
       try database.execute(sql: "DELETE FROM docsync_outbox WHERE published = 1")
     }
+    let records = DeviceRecords(database: database)
     if !isAncestorGone, reason == .copied || reason == .forked {
-      try database.execute(
-        sql: "UPDATE OR REPLACE docsync_record SET key = ? WHERE key = ?",
-        arguments: ["former.marker", "client.marker"])
+      try records.rename("client.marker", to: "former.marker")
     }
-    try database.execute(sql: "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
+    try records.removeAll(startingWith: "client.")
     try unsealCommands(database)
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)

@@ -85,9 +85,9 @@ extension LocalStore {
     ).read(registered: try TableRegistry.registered(database))
     try StoreSession(
       database: database, schema: registered, client: binding.client, now: options.now()
-    ).notePlainBeginning()
+    ).plainKeys.noteBeginning(registered)
     try MetaTable.write(
-      .plainValues, to: StoreSession.plainValuesVersion, database)
+      .plainValues, to: EarlierPlainValues.version, database)
   }
 
   static func setMeta(
@@ -132,7 +132,7 @@ extension LocalStore {
         let isUpgraded = try connection.queue.read { database in
           try Bookkeeping.format(of: database) == Bookkeeping.format
             && MetaTable.read(.plainValues, database)
-              != StoreSession.plainValuesVersion
+              != EarlierPlainValues.version
         }
         if isUpgraded { try store.write { _ in } } else { try store.read { _ in } }
         return store

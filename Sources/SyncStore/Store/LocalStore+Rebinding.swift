@@ -28,13 +28,13 @@ extension LocalStore {
       let session = try identifyByKeys(session)
       try Bookkeeping.clear([.changeSets, .generation], database)
       if !keepsNumbers {
-        try database.execute(sql: "DELETE FROM docsync_range")
-        try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
+        try session.ranges.removeAll()
+        try session.clients.takeBackAll()
       }
       // Commands that were not sent are sent by the new client.
       try Self.unsealCommands(database)
       for key in records {
-        try database.execute(sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
+        try session.records.write(key, to: nil)
       }
       try Self.setMeta(binding, configuration, database)
       _ = try session.clients.number(of: binding.client)
@@ -53,8 +53,7 @@ extension LocalStore {
     guard !tables.isEmpty else { return session }
     for table in tables {
       try TableRegistry.forget(table.id, session.database)
-      try session.database.execute(
-        sql: "DELETE FROM docsync_lost WHERE wire = ?", arguments: [table.wireName])
+      try LostNames.forget(table.wireName, session.database)
     }
     return try renewedSession(session.database)
   }

@@ -38,13 +38,15 @@ extension LocalStore {
   ///
   /// - Parameter comparesRemade: Whether to log remade tables that were not compared
   ///   (``compare(_:with:checkCancellation:)``): the next step must not overwrite their rows.
+  /// - Parameter lackingDeletedCells: The tables whose log lacks the cells of deleted rows.
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
-    comparesRemade: Bool = true, checkCancellation: @escaping () throws -> Void
+    comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
+    checkCancellation: @escaping () throws -> Void
   ) throws -> SealReport {
     try session.restoreKeys()
     try session.warnOfRowsWithoutKey()
-    if comparesRemade { try session.logRemadeTables() }
+    if comparesRemade { try UnseenRows(session: session).logRemadeTables() }
     let followed = try MovedKeys(session: session).log()
     var report = SealReport()
     report.warnings = session.conflicts.warnings.all
@@ -56,8 +58,8 @@ extension LocalStore {
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
-      session: session, builder: builder, options: options, work: work,
-      checkCancellation: checkCancellation)
+      session: session, builder: builder, options: options,
+      lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation)
     try export.run()
     var suspects = export.suspects
     suspects.followed = followed
@@ -105,7 +107,7 @@ extension LocalStore {
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() { try loadClaimants(in: table, into: set) }
     // Rows that nothing refers to any more are removed.
-    for row in try session.undeadRows() { try set.row(row) }
+    for row in try session.keptRows.undead() { try set.row(row) }
     return try Materializer(set: set).run().deleted
   }
 
@@ -139,12 +141,9 @@ extension LocalStore {
 
   /// Parked rows that claim unique values of a table.
   private func loadClaimants(in table: Int, into set: WorkingSet) throws {
-    let statement = try SQLStatement(
-      "SELECT DISTINCT identity FROM docsync_claim WHERE tbl = ?", on: set.session.database)
-    statement.bind(Int64(table), at: 1)
-    var found: [RowIdentity] = []
-    while try statement.step() { found.append(RowIdentity(bytes: statement.bytes(at: 0))) }
-    for identity in found { try set.row(RowKey(table: table, identity: identity)) }
+    for identity in try set.session.keptRows.claimants(in: table) {
+      try set.row(RowKey(table: table, identity: identity))
+    }
   }
 
   // MARK: - The outbox

@@ -87,7 +87,7 @@ extension LocalStore {
       let read = try SchemaReader(
         database: database, configuration: configuration, path: destination
       ).read(registered: try TableRegistry.registered(database))
-      let schema = try read.addingPolicies(database)
+      let schema = try RecordedSchema.addPolicies(to: read, database)
       let session = try StoreSession(
         database: database, schema: schema, client: binding.client, now: options.now())
       try checkNothingUnpublished(session)

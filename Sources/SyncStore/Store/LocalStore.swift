@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Synchronization
 import SyncModel
+import Synchronization
 
 /// One database that is under sync: the entry to this module.
 ///
@@ -114,7 +114,7 @@ package final class LocalStore: Sendable {
             let renewed = try renewedSchema(database)
             let session = try session(database, renewed.schema)
             if let concerned = renewed.concerned { try arrive(session, concerned) }
-            try session.settleEarlierPlainValues()
+            try EarlierPlainValues(session: session).settle()
             result = try body(session)
             try session.conflicts.journal.finish()
             try TransactionEnded.check(database)
@@ -193,16 +193,15 @@ package final class LocalStore: Sendable {
   }
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
-    let session = try StoreSession(
+    try StoreSession(
       database: database, schema: schema, client: binding.client, now: options.now(),
-      appTriggers: connection.appTriggers)
-    session.stampBlockBytes = options.stampBlockBytes
-    (session.policyCache.resolvers, session.policyCache.resolver) = state.withLock {
-      ($0.resolvers, $0.resolver)
-    }
-    session.conflicts.journal.bound = ConflictJournal.Bound(
-      entries: options.conflictEntries, bytes: options.conflictBytes)
-    return session
+      appTriggers: connection.appTriggers,
+      settings: StoreSession.Settings(
+        stampBlockBytes: options.stampBlockBytes,
+        journal: ConflictJournal.Bound(
+          entries: options.conflictEntries, bytes: options.conflictBytes),
+        resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
+      ))
   }
 
   private func version(_ database: Database) throws -> Int {
@@ -224,7 +223,7 @@ package final class LocalStore: Sendable {
   }
 
   private func readSchema(_ database: Database) throws -> StoreSchema {
-    try StoreSchema.read(from: database, configuration: configuration, path: path)
+    try RecordedSchema.read(from: database, configuration: configuration, path: path)
   }
 
   /// Makes the next transaction read the schema again, with what depends on policies in it.
@@ -267,12 +266,13 @@ package final class LocalStore: Sendable {
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
     // Edits that triggers have seen are sealed; the others have to be found.
-    try RemadeTables.note(concerned.remade, session)
-    for table in concerned.remade { try session.nameUnseenRows(of: table) }
+    try session.noteRemade(concerned.remade)
+    let unseen = UnseenRows(session: session)
+    for table in concerned.remade { try unseen.name(in: table) }
     for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
-    session.lackingDeletedCells = concerned.lackingDeletedCells
-    _ = try seal(session, comparesRemade: false, checkCancellation: {})
-    session.lackingDeletedCells = []
+    _ = try seal(
+      session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
+      checkCancellation: {})
     try arrival.bringIn()
     try arrival.settle()
   }

@@ -23,12 +23,14 @@ extension StoreSession {
     let access = try access(table)
     if try access.identity(ofKeyInUse: key) == nil {
       // A table that was made again is compared when what else went is sealed.
-      guard !isEdited, try !plainKeys(of: table).contains(key),
+      guard !isEdited, try !plainKeys.keys(of: table).contains(key),
         try originalKeys().contains(key, of: schema[table])
       else { return value }
       return .identity(try access.originalIdentity(of: key))
     }
-    if !isEdited, try plainKeys(of: table).contains(key), try access.isGiven(key) { return value }
+    if !isEdited, try plainKeys.keys(of: table).contains(key), try access.isGiven(key) {
+      return value
+    }
     return try earlierExported(value, column)
   }
 }

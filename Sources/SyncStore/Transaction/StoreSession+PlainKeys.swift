@@ -1,33 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Plain values in columns that stand for keys: 0, '' or 7, where no row had
-/// that key when they were written.
-///
-/// They have the same value on every device. A row here can have such a key all the same: changes
-/// never give one to their rows, but the application may. Then bookkeeping stores the value, since
-/// the table does not distinguish it from a reference (``KeptRow/Reason/overlaid``).
+/// Rows and cells whose values may be plain (``PlainKeys``).
 extension StoreSession {
-  /// The integers that are plain values somewhere in columns that stand for keys of a table, and
-  /// maybe other integers.
-  func plainKeys(of table: Int) throws -> Set<Int64> {
-    if let known = plainKeys[table] { return known }
-    let found = try Int64.fetchSet(
-      database, sql: "SELECT key FROM docsync_plain WHERE tbl = ?", arguments: [table])
-    plainKeys[table] = found
-    return found
-  }
-
-  /// Notes a plain value; ignores others.
-  func notePlain(_ value: Value, in column: ColumnSchema) throws {
-    guard case .key(let table) = column.domain, let key = Value.key(value),
-      try !plainKeys(of: table).contains(key)
-    else { return }
-    plainKeys[table]?.insert(key)
-    try database.execute(
-      sql: "INSERT OR IGNORE INTO docsync_plain (tbl, key) VALUES (?, ?)", arguments: [table, key])
-  }
-
   /// Whether the table of a column would show a plain value as a reference to a row.
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
@@ -50,51 +25,6 @@ extension StoreSession {
     guard let identity = schema[key.parent].identity(for: logical, of: key) else { return false }
     return try isKnown(RowKey(table: key.parent, identity: identity))
   }
-
-  /// Notes the plain values of rows that exist before syncing begins.
-  func notePlainBeginning() throws {
-    for table in schema.tables {
-      for column in table.columns {
-        guard case .key(let id) = column.domain, let key = schema[id].localKey else { continue }
-        let reading = try SQLStatement(
-          "SELECT DISTINCT \(quoted(column.name)) FROM \(table.quotedName) AS c "
-            + "WHERE \(quoted(column.name)) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
-            + "\(schema[id].quotedName) AS p WHERE p.\(quoted(key)) = c.\(quoted(column.name)))",
-          on: database)
-        while try reading.step() { try notePlain(reading.value(at: 0), in: column) }
-      }
-    }
-  }
-
-  /// The plain values that bookkeeping stores for the rows of a table, by column.
-  func keptPlainValues(of table: TableSchema) throws -> [RowIdentity: [Int: Value]] {
-    let columns = table.keyedPositions
-    guard !columns.isEmpty else { return [:] }
-    let reading = try SQLStatement(
-      "SELECT identity, cells FROM docsync_kept WHERE tbl = ? "
-        + "AND reason IN ('overlaid', 'rescued')", on: database)
-    reading.bind(Int64(table.id), at: 1)
-    var found: [RowIdentity: [Int: Value]] = [:]
-    while try reading.step() {
-      let cells = try KeptCells.decode(reading.bytes(at: 1)).filter {
-        columns.contains($0.column) && Value.key($0.value) != nil
-      }
-      guard !cells.isEmpty else { continue }
-      found[RowIdentity(bytes: reading.bytes(at: 0))] = Dictionary(
-        cells.map { ($0.column, $0.value) }, uniquingKeysWith: { first, _ in first })
-    }
-    return found
-  }
-}
-
-extension TableSchema {
-  /// Positions of the cells that stand for keys.
-  var keyedPositions: [Int] {
-    columns.indices.filter {
-      if case .key = columns[$0].domain { !columns[$0].isIdentity } else { false }
-    }
-  }
-
 }
 
 // MARK: - Rows that get such a key
@@ -152,7 +82,7 @@ extension StoreSession {
 
   /// Whether a cell was plain before the edits in the log, although a row had its value as key.
   func isKeptPlain(_ cell: PlainCell) throws -> Bool {
-    let kept = try kept(cellKey(cell).row)
+    let kept = try keptRows.row(cellKey(cell).row)
     return kept?.reason.isShown == true
       && kept?.cells.contains { $0.column == cell.column && $0.value == cell.value } == true
   }

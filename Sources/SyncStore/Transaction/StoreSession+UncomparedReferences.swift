@@ -20,7 +20,7 @@ extension StoreSession {
       guard case .key(let parent) = table.columns[position].domain, tables.contains(parent) else {
         continue
       }
-      let plain = try plainKeys(of: parent)
+      let plain = try plainKeys.keys(of: parent)
       guard !plain.isEmpty else { continue }
       if shown == nil { shown = try access.row(key)?.values }
       guard let value = shown?[position], let number = Value.key(value), plain.contains(number),

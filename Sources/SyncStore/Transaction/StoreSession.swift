@@ -13,44 +13,66 @@ final class StoreSession {
   let now: Int64
 
   /// The most bytes of one block of rows' states.
-  var stampBlockBytes = StampBlocks.standardCapacity
-  /// See ``hasEarlyAdditions()``; `nil` until it is first asked for.
-  var knowsEarlyAdditions: Bool?
+  let stampBlockBytes: Int
   /// Notices conflicts and keeps the journal.
-  private(set) lazy var conflicts = ConflictRecorder(session: self)
-  let policyCache = PolicyCache()
+  let conflicts: ConflictRecorder
+  let policyCache: PolicyCache
   /// The versions that merging found in tables that keep both.
   var losingVersions = LosingVersions()
   /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
   /// See ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?
-  /// The tables whose log lacks the cells of deleted rows, since these were not kept yet when it
-  /// was written: such rows are erased.
-  var lackingDeletedCells: Set<Int> = []
-  /// See ``plainKeys(of:)``, by table.
-  var plainKeys: [Int: Set<Int64>] = [:]
+  private let statements: StatementCache
+  let keptRows: KeptRows
+  let early: EarlyAdditions
+  let aside: AsideValues
+  let plainKeys: PlainKeys
+  let bases: BaseValues
+  let ranges: StampRanges
+  let history: History
+  let records: DeviceRecords
 
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
-  /// The rows that are shown although they do not exist, once asked for.
-  var undead: Set<RowKey>?
-  private(set) lazy var foreign = ForeignRows(database)
+  let foreign: ForeignRows
 
   /// Runs what the application's triggers do along with changes.
   let appTriggers: AppTriggerRuns
 
+  /// What a transaction takes from the store's options.
+  struct Settings {
+    var stampBlockBytes = StampBlocks.standardCapacity
+    var journal = ConflictJournal.Bound()
+    /// The functions for policies, by name.
+    var resolvers = PolicyCache.Resolvers()
+  }
+
   init(
     database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64,
-    appTriggers: AppTriggerRuns = AppTriggerRuns()
+    appTriggers: AppTriggerRuns = AppTriggerRuns(), settings: Settings = Settings()
   ) throws {
+    stampBlockBytes = settings.stampBlockBytes
+    policyCache = PolicyCache(resolvers: settings.resolvers)
     self.appTriggers = appTriggers
     self.database = database
     self.schema = schema
     self.now = now
     clients = try ClientRegistry(database)
+    foreign = ForeignRows(database)
+    statements = StatementCache(database)
+    keptRows = KeptRows(statements, schema)
+    early = EarlyAdditions(statements, clients)
+    aside = AsideValues(statements: statements)
+    plainKeys = PlainKeys(database)
+    bases = BaseValues(statements: statements)
+    ranges = StampRanges(database: database)
+    history = History(database: database)
+    records = DeviceRecords(database: database)
     own = try clients.number(of: client)
     ownClient = client
+    conflicts = ConflictRecorder(
+      journal: ConflictJournal(database, bound: settings.journal, now: now), own: own, now: now)
     guard let key = try MetaTable.read(.fingerprintKey, database), let hash = SipHash(key: key)
     else {
       throw MetaTable.damage()
@@ -62,7 +84,7 @@ final class StoreSession {
     if let access = accesses[id] { return access }
     // Ids are read from the tables of bookkeeping, too.
     guard schema.contains(id) else {
-      throw StoreError(damagedTable: "docsync_table", "no table has the id \(id)")
+      throw StoreError(damagedTable: TableRegistry.tables.name, "no table has the id \(id)")
     }
     let access = try TableAccess(table: schema[id], session: self)
     accesses[id] = access
@@ -72,7 +94,7 @@ final class StoreSession {
   /// Forgets what is remembered of keys outside the tables, after a rollback, so that it is read
   /// again.
   func forgetKeyMemory() {
-    plainKeys = [:]
+    plainKeys.forgetMemory()
     for access in accesses.values { access.forgetKeyMemory() }
   }
 

@@ -235,7 +235,7 @@ final class TableAccess {
   /// author's device, if that is free here, or else the next one.
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
-      let plain = try session.plainKeys(of: table.id)
+      let plain = try session.plainKeys.keys(of: table.id)
       for former in [formerKeys[identity], try localKey(of: identity)].compactMap({ $0 })
       where try !plain.contains(former) && !isTaken(former) {
         return former
@@ -273,7 +273,7 @@ final class TableAccess {
   }
 
   private func isFree(_ key: Int64) throws -> Bool {
-    if try session.plainKeys(of: table.id).contains(key) { return false }
+    if try session.plainKeys.keys(of: table.id).contains(key) { return false }
     if try explicitIdentity(of: key) != nil { return false }
     return try !isTaken(key)
   }

@@ -27,9 +27,7 @@ extension StoreVerifier {
   }
 
   private func readRecords() throws {
-    for row in try StoredRow.fetchAll(database, sql: "SELECT key, value FROM docsync_record") {
-      result.records[try row["key"]] = Array(try row["value"] as Data)
-    }
+    for (key, value) in try DeviceRecords(database: database).all() { result.records[key] = value }
     _ = try SyncPolicies.read(database)
   }
 
@@ -47,16 +45,14 @@ extension StoreVerifier {
       }
       let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(stored))
       result.binding = binding
-      result.vector = try ClientRegistry(database).vector()
-      let isKnown = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_client WHERE client = ?)",
-        arguments: [Data(binding.client.bits.bytes)])
-      guard isKnown ?? false else {
+      let clients = try ClientRegistry(database)
+      result.vector = try clients.vector()
+      guard clients.isKnown(binding.client) else {
         note(.bookkeepingDamaged, "docsync_client", "The identifier of this device is missing.")
         return
       }
       do {
-        let schema = try StoreSchema.read(
+        let schema = try RecordedSchema.read(
           from: database,
           configuration: try JSONDecoder().decode(
             StoreConfiguration.self, from: Data(configuration)),

@@ -143,7 +143,7 @@ extension StoreVerifier {
   /// Checks the entries of the conflict journal.
   func checkJournal(_ session: StoreSession) throws {
     let journal = session.conflicts.journal
-    for number in try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict") {
+    for number in try ConflictTable.numbers(database) {
       // Each entry is read alone, so that a damaged one does not hide the others.
       try guarded("docsync_conflict", .journalDamaged) { _ = try journal.entry(number) }
     }

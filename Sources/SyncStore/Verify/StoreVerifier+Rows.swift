@@ -51,8 +51,7 @@ extension StoreVerifier {
   private func checkKeptRows(_ session: StoreSession) throws {
     let columns = Dictionary(
       uniqueKeysWithValues: session.schema.tables.map { ($0.id, $0.columns.count) })
-    let reading = try SQLStatement(
-      "SELECT tbl, reason, cells, identity FROM docsync_kept", on: database)
+    let reading = try KeptRows.reading(database)
     while try reading.step() {
       try checkCancellation()
       let identity = RowIdentity(bytes: reading.bytes(at: 3))
@@ -77,15 +76,11 @@ extension StoreVerifier {
         damaged("The cells of a hidden row cannot be read.", error.message)
       }
     }
-    for table in ["docsync_claim", "docsync_kept_reference"] as [SQLName] {
-      let count =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(table) AS c WHERE NOT EXISTS (SELECT 1 FROM docsync_kept "
-            + "AS k WHERE k.tbl = c.tbl AND k.identity = c.identity)") ?? 0
+    for table in [KeptRows.claims, KeptRows.references] {
+      let count = try KeptRows.strayCount(in: table, database)
       guard count > 0 else { continue }
       note(
-        .keptRowInconsistent, table, "\(count) entries belong to no hidden row.")
+        .keptRowInconsistent, SQLName(table.name), "\(count) entries belong to no hidden row.")
     }
   }
 
@@ -144,7 +139,11 @@ extension StoreVerifier {
 /// Compares the rows that a table shows with those that bookkeeping knows:
 /// both in order of fingerprint, so that memory does not grow with them.
 private struct RowComparison {
-  private enum Place: Int64 { case shown = 0, kept = 1, pending = 2 }
+  private enum Place: Int64 {
+    case shown = 0
+    case kept = 1
+    case pending = 2
+  }
 
   /// Everything that was found of one row.
   private struct Found {
@@ -253,12 +252,10 @@ private struct RowComparison {
   }
 
   private func collectKept() throws {
-    let reading = try SQLStatement(
-      "SELECT identity, reason FROM docsync_kept WHERE tbl = ?", on: session.database)
-    reading.bind(Int64(table.id), at: 1)
+    let reading = try KeptRows.reading(of: table.id, session.database)
     let adding = try self.adding()
     while try reading.step() {
-      try add(RowIdentity(bytes: reading.bytes(at: 0)), .kept, reading.text(at: 1), adding)
+      try add(RowIdentity(bytes: reading.bytes(at: 0)), .kept, reading.text(at: 3), adding)
     }
   }
 

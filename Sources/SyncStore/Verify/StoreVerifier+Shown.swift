@@ -16,9 +16,9 @@ extension StoreVerifier {
     }
     expect(steps: materialized.count + 1)
     let comparison = ShownComparison(self, session)
-    let kept = try SQLStatement("SELECT tbl, identity FROM docsync_kept", on: database)
+    let kept = try KeptRows.reading(database)
     while try kept.step() {
-      let identity = RowIdentity(bytes: kept.bytes(at: 1))
+      let identity = RowIdentity(bytes: kept.bytes(at: 3))
       try comparison.add(RowKey(table: Int(kept.integer(at: 0)), identity: identity))
       if comparison.count >= Self.rowsPerBatch { try comparison.run() }
     }
@@ -117,37 +117,22 @@ private final class ShownComparison {
     }
     guard kept != nil else { return }
     let references = try writer.references(of: row, table)
-    if !references.isSubset(of: try self.references(of: row.key)) {
+    if !references.isSubset(of: try session.keptRows.references(of: row.key)) {
       note(.keptRowInconsistent, "A hidden row is missing in the index of references.")
     }
     // The value of an expression over a key depends on whether the key's row has one.
     let claims = writer.claimsToFind(row).filter {
       $0.index == ClaimKey.identityIndex || table.uniqueIndexes[$0.index].isPlain
     }
-    if !Set(claims).isSubset(of: try session.keptClaims(of: row.key)) {
+    if !Set(claims).isSubset(of: try session.keptRows.claims(of: row.key)) {
       note(.keptRowInconsistent, "A hidden row is missing in the index of unique values.")
     }
   }
 
   private func isRefusedForItself(_ row: WorkingRow) throws -> Bool {
-    switch try session.kept(row.key)?.reason {
+    switch try session.keptRows.row(row.key)?.reason {
     case .parked(.check)?, .parked(.notNull)?: true
     default: false
     }
-  }
-
-  private func references(of row: RowKey) throws -> Set<ReferenceKey> {
-    let statement = try session.access(row.table).statement(
-      "SELECT parent, columns, key FROM docsync_kept_reference WHERE tbl = ? AND identity = ?")
-    statement.bind(Int64(row.table), at: 1)
-    statement.bind(blob: row.identity.bytes, at: 2)
-    var found: Set<ReferenceKey> = []
-    while try statement.step() {
-      found.insert(
-        ReferenceKey(
-          parent: Int(statement.integer(at: 0)), columns: statement.text(at: 1),
-          key: RowIdentity(bytes: statement.bytes(at: 2))))
-    }
-    return found
   }
 }

@@ -9,10 +9,12 @@ import SyncModel
 /// open ones never, and the removed ones are counted. A store's snapshot has an
 /// empty journal.
 final class ConflictJournal {
-  private unowned let session: StoreSession
+  private let database: Database
+  /// Milliseconds since 1970 when the transaction began.
+  private let now: Int64
   private var knownSummary: Summary?
   /// How much it keeps.
-  var bound = Bound()
+  private let bound: Bound
   /// Entries of this transaction that will not change in it any more.
   private var pending = PendingConflicts()
   private var insertion: SQLStatement?
@@ -26,7 +28,11 @@ final class ConflictJournal {
     var bytes = 16 << 20
   }
 
-  init(session: StoreSession) { self.session = session }
+  init(_ database: Database, bound: Bound, now: Int64) {
+    self.database = database
+    self.bound = bound
+    self.now = now
+  }
 
   /// An entry in terms of the store.
   struct Entry {
@@ -49,8 +55,6 @@ final class ConflictJournal {
     var remote: [Cell]?
   }
 
-  private var database: Database { session.database }
-
   // MARK: - Writing
 
   /// Adds an entry; returns its number.
@@ -65,7 +69,7 @@ final class ConflictJournal {
   /// the bound the entry is only counted.
   func addSettled(_ entry: Entry) throws {
     let dropped = pending.add(try numbered(entry), within: bound)
-    if dropped > 0 { knownSummary?.dropped.add(dropped, at: session.now) }
+    if dropped > 0 { knownSummary?.dropped.add(dropped, at: now) }
   }
 
   private func numbered(_ entry: Entry) throws -> Entry {
@@ -73,7 +77,7 @@ final class ConflictJournal {
     knownSummary?.last += 1
     var entry = entry
     entry.number = knownSummary?.last ?? 0
-    entry.at = session.now
+    entry.at = now
     return entry
   }
 
@@ -187,8 +191,7 @@ final class ConflictJournal {
 
   var openCount: Int {
     get throws {
-      try Int.fetchOne(
-        database, sql: "SELECT count(*) FROM docsync_conflict WHERE status = 'open'") ?? 0
+      try ConflictTable.openCount(database)
     }
   }
 

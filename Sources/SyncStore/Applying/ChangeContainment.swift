@@ -1,7 +1,11 @@
 import SyncModel
 
-/// Telling whether the store contains a change set already.
-extension StoreSession {
+/// Tells whether the store contains a change set already.
+struct ChangeContainment {
+  let session: StoreSession
+
+  private var clients: ClientRegistry { session.clients }
+
   /// Whether the store has each value of a change set under its stamp, or has replaced it: then
   /// merging the change set changes nothing.
   ///
@@ -10,11 +14,11 @@ extension StoreSession {
   func contains(_ changeSet: SyncChangeSet) throws -> Bool {
     let author = try clients.number(of: changeSet.header.client)
     for changes in changeSet.tables {
-      guard let table = schema.table(wireName: changes.table), table.knowsRows(as: changes),
+      guard let table = session.schema.table(wireName: changes.table), table.knowsRows(as: changes),
         table.mergeType != .keepBoth
       else { return false }
       let batch = try IncomingChanges(
-        changes, table: table, author: author, concurrency: .none, session: self)
+        changes, table: table, author: author, concurrency: .none, session: session)
       guard batch.foreignColumns.isEmpty else { return false }
       let states = try batch.states()
       var cursor = IncomingChanges.Cursor(batch)
@@ -51,7 +55,7 @@ extension StoreSession {
   private func counterValue(
     _ cell: (column: Int, value: Value, stamp: LocalStamp), _ key: RowKey
   ) -> CounterValue? {
-    guard schema[key.table].columns[cell.column].domain == .counter else { return nil }
+    guard session.schema[key.table].columns[cell.column].domain == .counter else { return nil }
     return CounterValue(cell.value)
   }
 
@@ -65,10 +69,11 @@ extension StoreSession {
     let current = state.stamp(of: column)
     guard set == current else {
       if clients.precedes(set, current) { return true }
-      let early = try earlySum(of: stamp.client, since: set, column, key)
+      let early = try session.early.sum(of: stamp.client, since: set, column, key)
       return early.map { $0.time.rawValue >= stamp.time } ?? false
     }
-    guard state.isKept, let cell = try kept(key)?.cells.first(where: { $0.column == column }),
+    guard state.isKept,
+      let cell = try session.keptRows.row(key)?.cells.first(where: { $0.column == column }),
       let known = CounterValue(cell.value)?.counter?.sums[clients.client(stamp.client)]
     else { return false }
     return known.time.rawValue >= stamp.time

@@ -1,7 +1,15 @@
 import SyncModel
 
-/// Notices conflicts while changes are merged.
-extension ConflictRecorder {
+/// Notices conflicts while changes are merged, and tells the recorder.
+struct MergedConflicts {
+  private let session: StoreSession
+  private let recorder: ConflictRecorder
+
+  init(_ session: StoreSession) {
+    self.session = session
+    recorder = session.conflicts
+  }
+
   /// Notices the conflicts of a change that is about to be merged into a row.
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
     if try CopiedVersions.isMade(by: change, row, session) { return }
@@ -57,39 +65,40 @@ extension ConflictRecorder {
     _ cell: CellKey, in row: WorkingRow, local: (value: Value, stamp: LocalStamp),
     remote: (value: Value, stamp: LocalStamp)
   ) throws {
-    let isReturning = isReturning(local.stamp, remote.stamp)
+    let isReturning = recorder.isReturning(local.stamp, remote.stamp)
     let (local, remote) = isReturning ? (remote, local) : (local, remote)
-    count += 1
+    recorder.count += 1
     var entry = ConflictJournal.Entry(
       kind: .cell, row: row.key, column: cell.column, rule: .latestWins,
       outcome: session.clients.precedes(local.stamp, remote.stamp) ? .remote : .local,
       localStamp: local.stamp, remoteStamp: remote.stamp, key: key(of: row),
       local: [(cell.column, local.value)], remote: [(cell.column, remote.value)])
     let isUnpublished = try session.isUnpublished(local.stamp)
-    if try supersede(entry) { return }
-    if let index = decisionIndex[cell] {
+    if try recorder.supersede(entry) { return }
+    if let index = recorder.decisionIndex[cell] {
       // An earlier change of this transaction already conflicts with this
       // device's own value.
-      if session.clients.precedes(decisions[index].remote.stamp, remote.stamp) {
-        decisions[index].remote = remote
+      if session.clients.precedes(recorder.decisions[index].remote.stamp, remote.stamp) {
+        recorder.decisions[index].remote = remote
       }
-      try addSettled(entry)
+      try recorder.addSettled(entry)
       return
     }
-    guard isUnpublished else { return try addSettled(entry) }
+    guard isUnpublished else { return try recorder.addSettled(entry) }
     let policy = try session.policies(of: row.key.table).columns[cell.column]
-    guard policy != .latestWins else { return try addSettled(entry) }
-    entry.base = try session.base(of: cell.column, row)
+    guard policy != .latestWins else { return try recorder.addSettled(entry) }
+    entry.base = try session.bases.value(of: cell.column, row.key)
     if policy == .ask {
       entry.rule = .ask
       entry.status = .open
-      questions.insert(try add(entry))
+      recorder.questions.insert(try recorder.add(entry))
       return
     }
-    decisionIndex[cell] = decisions.count
-    decisions.append(
-      CellDecision(
-        cell: cell, policy: policy, number: try add(entry), base: entry.base, local: local.value,
+    recorder.decisionIndex[cell] = recorder.decisions.count
+    recorder.decisions.append(
+      ConflictRecorder.CellDecision(
+        cell: cell, policy: policy, number: try recorder.add(entry), base: entry.base,
+        local: local.value,
         remote: remote))
   }
 
@@ -101,7 +110,7 @@ extension ConflictRecorder {
     }
     let isConcurrent = change.concurrency.isConcurrent(row.state.existenceStamp)
     guard !edited.isEmpty || isConcurrent else { return }
-    count += 1
+    recorder.count += 1
     var newest = isConcurrent ? row.state.existenceStamp : .zero
     for column in edited where session.clients.precedes(newest, row.state.stamp(of: column)) {
       newest = row.state.stamp(of: column)
@@ -127,7 +136,7 @@ extension ConflictRecorder {
       && session.clients.precedes(row.state.existenceStamp, change.stamp)
     // An author who knows of the deletion and inserts the row again contradicts nothing.
     if returns, !isConcurrent { return }
-    count += 1
+    recorder.count += 1
     var newest = change.action == .insert ? change.stamp : .zero
     var cells = row.values
     for cell in change.cells {
@@ -157,33 +166,34 @@ extension ConflictRecorder {
   ) throws {
     var entry = entry
     var edit = edit
-    if isReturning(entry.localStamp, entry.remoteStamp) {
+    if recorder.isReturning(entry.localStamp, entry.remoteStamp) {
       (entry.local, entry.remote) = (entry.remote, entry.local)
       (entry.localStamp, entry.remoteStamp) = (entry.remoteStamp, entry.localStamp)
       entry.outcome = entry.outcome == .local ? .remote : .local
       edit = edit == .local ? .remote : .local
     }
     let isUnpublished = try entry.localStamp.map(session.isUnpublished) ?? false
-    if try supersede(entry) { return }
+    if try recorder.supersede(entry) { return }
     let policy = try session.policies(of: entry.row.table).existence
     guard isUnpublished else {
-      _ = try add(entry)
+      _ = try recorder.add(entry)
       return
     }
     if policy == .ask {
       entry.rule = .ask
       entry.status = .open
-      questions.insert(try add(entry))
+      recorder.questions.insert(try recorder.add(entry))
       return
     }
-    let number = try add(entry)
+    let number = try recorder.add(entry)
     let wanted: Conflict.Outcome? =
       policy == .localWins ? .local : policy == .remoteWins ? .remote : nil
     // A deletion has won already; an edit has to bring the row back.
     if wanted == edit, entry.outcome != edit {
       let known = knownCells(row).map { ($0, $1, row.state.stamp(of: $0)) }
-      rebirths.append(
-        Rebirth(row: entry.row, policy: policy, number: number, cells: known + changes))
+      recorder.rebirths.append(
+        ConflictRecorder.Rebirth(
+          row: entry.row, policy: policy, number: number, cells: known + changes))
     }
   }
 
@@ -192,14 +202,15 @@ extension ConflictRecorder {
   /// Enters what became of a row; `kept` is what bookkeeping keeps of it.
   func settled(_ row: WorkingRow, _ kept: KeptRow?) throws {
     if row.isVisible || row.isElsewhere {
-      guard row.wasKept || noted.contains(row.key) else { return }
+      guard row.wasKept || recorder.noted.contains(row.key) else { return }
       let isRescued = row.isDead && row.borrower == nil
-      try journal.settleShown(row.key, isRescued: isRescued, enteredAfter: lastBefore)
+      try recorder.journal.settleShown(
+        row.key, isRescued: isRescued, enteredAfter: recorder.lastBefore)
       return
     }
     if row.isDead, row.wasDead, row.shown != nil {
       // Nothing holds the row any more: its values are lost only now.
-      _ = try add(hidden(row, .existence, .deleteWins, nil))
+      _ = try recorder.add(hidden(row, .existence, .deleteWins, nil))
     }
     guard case .parked(let reason) = kept?.reason, row.isLiving,
       row.shown != nil || row.wasElsewhere || !row.wasLiving
@@ -208,12 +219,12 @@ extension ConflictRecorder {
     var warning = SyncWarning(
       .parked, table: table.name, message: "rows of \(table.name) are hidden")
     warning.reason = reason.rawValue
-    warn(warning)
+    recorder.warn(warning)
     switch reason {
     case .uniqueValueTaken:
-      _ = try add(hidden(row, .uniqueValue, .uniqueValue, reason))
-    case .check, .notNull: _ = try add(hidden(row, .condition, .condition, reason))
-    default: _ = try add(hidden(row, .reference, .reference, reason))
+      _ = try recorder.add(hidden(row, .uniqueValue, .uniqueValue, reason))
+    case .check, .notNull: _ = try recorder.add(hidden(row, .condition, .condition, reason))
+    default: _ = try recorder.add(hidden(row, .reference, .reference, reason))
     }
   }
 
@@ -261,7 +272,7 @@ extension ConflictRecorder {
   private func warnMissing(_ code: SyncWarning.Code, _ row: WorkingRow) {
     let name = session.schema[row.key.table].name
     let what = code == .rowMissingForDelete ? "a deletion" : "an edit"
-    warn(
+    recorder.warn(
       SyncWarning(
         code, table: name,
         message: "\(what) arrived for rows of \(name) whose insertion is not here"))
@@ -284,7 +295,7 @@ extension ConflictRecorder {
           ? "deleted rows of \(table.name) were edited on another device and stay deleted"
           : "rows of \(table.name) were deleted on another device while they were edited here")
       warning.names = positions.map { table.columns[$0].name }.sorted()
-      warn(warning)
+      recorder.warn(warning)
     }
   }
 }
