@@ -314,8 +314,10 @@ import Testing
   }
 
   /// A place is inserted, gets another name, and then another number with foreign keys off, all
-  /// before it is sealed: a kiosk with its former number belongs to it.
-  @Test func aRowFollowsANewRowThatGetsOtherDeclaredValuesAndAnotherKey() throws {
+  /// before it is sealed: a kiosk with its former number belongs to it. An older place may have had
+  /// the name before.
+  @Test(arguments: ["", "INSERT INTO place VALUES (1, 'a')"])
+  func aRowFollowsANewRowThatGetsOtherDeclaredValuesAndAnotherKey(older: String) throws {
     var configuration = StoreConfiguration()
     configuration.identities = ["place": .columns(["name"])]
     let devices = try scratch.devices(
@@ -323,11 +325,13 @@ import Testing
       """
       CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
       CREATE TABLE kiosk (id INTEGER PRIMARY KEY REFERENCES place ON UPDATE CASCADE, size INTEGER);
+      \(older);
       """, configuration: configuration)
     try devices[0].run(
       """
-      INSERT INTO place VALUES (2, 'a'); UPDATE place SET name = 'b'; PRAGMA foreign_keys = OFF;
-      UPDATE place SET id = 4; INSERT INTO kiosk VALUES (2, 30);
+      UPDATE place SET name = 'c'; INSERT INTO place VALUES (2, 'a');
+      UPDATE place SET name = 'b' WHERE id = 2; PRAGMA foreign_keys = OFF;
+      UPDATE place SET id = 4 WHERE id = 2; INSERT INTO kiosk VALUES (2, 30);
       """)
     try converge(devices, "SELECT name, size FROM place JOIN kiosk USING (id)", ["b|30"])
   }

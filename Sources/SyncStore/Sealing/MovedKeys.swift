@@ -111,7 +111,8 @@ struct MovedKeys {
     // The row was inserted by the edits in the log, and its declared columns were edited before it
     // got another key: other devices only know it as it is now.
     guard try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
-      let identity = try moves.destination(of: values)
+      let first = try access.firstEntry(ofLocalKey: key),
+      let identity = try moves.destination(of: values, after: first - 1)
     else { return nil }
     return try access.localKey(of: identity)
   }
