@@ -360,4 +360,24 @@ import Testing
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
     }
   }
+
+  /// A row is shown as another one, and a reference of it otherwise than it is. A new reference to it
+  /// publishes the other row, with the value beneath, which the device keeps as others do.
+  @Test func whatIsBeneathARowThatIsShownAsAnotherIsKept() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE item (id INTEGER PRIMARY KEY, code TEXT UNIQUE);
+      CREATE TABLE detail (item INTEGER PRIMARY KEY REFERENCES item,
+        other INTEGER REFERENCES item ON DELETE SET NULL);
+      CREATE TABLE mark (name TEXT PRIMARY KEY, detail INTEGER REFERENCES detail);
+      INSERT INTO item VALUES (3, 'x');
+      """)
+    try devices[0].run("INSERT INTO detail VALUES (3, 3)")
+    try devices[1].run("UPDATE item SET id = 6 WHERE id = 3")
+    try converge(devices, "SELECT code, item = other FROM detail JOIN item ON id = item", ["x|1"])
+    try devices[0].run("INSERT INTO mark SELECT 'm', item FROM detail")
+    try converge(
+      devices, "SELECT name, item = other FROM detail JOIN mark ON item = detail", ["m|1"])
+  }
 }

@@ -214,7 +214,8 @@ extension ChangeExport {
       return
     }
     let key = try access.namingKey(of: row.identity) ?? logKey(of: row)
-    guard let key else {
+    // By a key that has come to stand for the row the log names the row for which it stood before.
+    guard let key, try access.earlierIdentity(ofKey: key) == row.identity else {
       hidden?.addDeletion(of: row, at: time)
       return
     }

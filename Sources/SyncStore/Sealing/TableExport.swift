@@ -25,6 +25,8 @@ final class TableExport {
   /// The counters of the current row to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
+  /// The cells in which the current row, which was shown as another one, differs from what is shown.
+  private var cellsToKeep: [(column: Int, value: Value)] = []
   /// The rows whose insertion was exported, if a later batch may contain additions to their
   /// counters: the insertion includes these, since it has the values of the table.
   private var inserted: Set<RowFingerprint> = []
@@ -136,7 +138,7 @@ final class TableExport {
   ) throws {
     try session.keptRows.remove(key)
     let isBorrowed = kept?.reason == .borrowed
-    var rest = (isBorrowed ? [] : kept?.cells ?? []).filter { cell in
+    var rest = (isBorrowed ? cellsToKeep : kept?.cells ?? []).filter { cell in
       // An insertion sets the counters.
       if action == .insert, table.columns[cell.column].domain == .counter { return false }
       return editTime(of: cell.column, log) == nil
@@ -163,6 +165,7 @@ final class TableExport {
       existed(log, state)
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
+    cellsToKeep.removeAll()
     guard log.isPresent else {
       // The comparison finds out what the row was when it went unseen.
       if remakeNoticed != nil, !log.mayBeGone { return nil }
@@ -190,6 +193,9 @@ final class TableExport {
         && !table.columns[cell.column].isIdentity
       {
         beneath[cell.column] = cell.value
+        guard kept?.reason == .borrowed else { continue }
+        let shown = try session.exported(values[cell.column], table.columns[cell.column])
+        if shown != cell.value { cellsToKeep.append(cell) }
       }
       let cells = values.map { value in
         var column = ValueColumn()

@@ -241,7 +241,8 @@ final class TableAccess {
         return former
       }
       var key = try nextKey()
-      while try plain.contains(key) || isTaken(key) {
+      // Others may refer to a row that went by the edits in the log, by the key that it had.
+      while try plain.contains(key) || isTaken(key) || loggedKey(key) != nil {
         key = key == .max ? Self.randomKey() : key + 1
       }
       greatestKey = key
