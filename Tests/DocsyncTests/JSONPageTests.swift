@@ -84,7 +84,8 @@ import Testing
       SyncReport.ChangeSet(client: client, number: 1, hash: hash, rowCount: 1, byteCount: 1)
     ]
     report.waiting = [
-      SyncReport.Wait(client: client, number: 1, reason: .fork, message: "a sentence", path: "a path")
+      SyncReport.Wait(
+        client: client, number: 1, reason: .fork, message: "a sentence", path: "a path")
     ]
     report.incarnations = [
       Incarnation(

@@ -19,7 +19,8 @@ extension ChangeExport {
         parent: table.id, columns: reference.columnsName,
         key: table.referenceKey(
           try table.referredValues(of: row.identity, by: reference), reference))
-      for referring in try session.keptRows.rows(referringBy: key) where referring.table == child.id {
+      for referring in try session.keptRows.rows(referringBy: key) where referring.table == child.id
+      {
         guard let kept = try session.keptRows.row(referring),
           kept.reason == .overlaid || kept.reason == .rescued && reference.holds,
           try leads(kept, referring, by: reference, to: row)
