@@ -56,10 +56,8 @@ struct HiddenEdits {
         parent: table.id, columns: reference.columnsName,
         key: table.referenceKey(
           try table.referredValues(of: parent.identity, by: reference), reference))
-      return try session.keptRows.rows(referringBy: key).filter { $0.table == child.id }.map(
-        set.row
-      )
-      .filter { row in
+      let rows = try session.keptRows.rows(referringBy: key).filter { $0.table == child.id }
+      return try rows.map(set.row).filter { row in
         // A stand-in is no parent.
         row.shown == nil && (row.isLiving || row.isDead)
           && self.parent(of: row.values, by: reference) == parent
