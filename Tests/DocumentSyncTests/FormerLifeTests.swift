@@ -33,7 +33,7 @@ import Testing
     // Device 2 has not gone over.
     let items = files(fleet, in: former)
     for report in try await vacuum(fleet, [0, 1]) {
-      let kept = report.kept.filter { $0.reason.contains("gone over") }
+      let kept = report.kept.filter { $0.reason.contains("has not moved") }
       #expect(kept.contains { $0.kind == .changeSets } && kept.contains { $0.kind == .commands })
       #expect(kept.allSatisfy { $0.member == before[2].client })
     }
@@ -199,7 +199,7 @@ import Testing
     try await fleet[0].reset()
     try await second.synchronize()
     try await fleet[0].synchronize()
-    let kept = try await vacuum(fleet, [0])[0].kept.filter { $0.reason.contains("gone over") }
+    let kept = try await vacuum(fleet, [0])[0].kept.filter { $0.reason.contains("has not moved") }
     #expect(!kept.isEmpty && kept.allSatisfy { $0.member == original })
     try await fleet.settle()
     _ = try await vacuum(fleet, [0, 1])

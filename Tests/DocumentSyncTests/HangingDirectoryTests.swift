@@ -103,7 +103,7 @@ import Testing
       // The next one says so at once, and asks nothing of the directory.
       let count = hung.directory.callCount
       let again = await syncError { try await hung.manager.synchronize() }
-      #expect(again?.code == .directoryAway && again?.detail?.contains("not come back") == true)
+      #expect(again?.code == .directoryAway && again?.detail?.contains("has not returned") == true)
       #expect(hung.directory.callCount == count && hung.directory.blockedCount <= 2)
       try StoreLock(store: hung.manager.store.path, operation: "test").unlock()
       try await hung.recover()

@@ -176,7 +176,7 @@ struct HousekeepingTests {
     #expect(report.removed == [])
     let kept = try #require(report.kept.first { $0.kind == .changeSets })
     #expect(kept.first == 1 && kept.last == 3 && kept.member == nil)
-    #expect(kept.reason.contains("no whole store"))
+    #expect(kept.reason.contains("no member has checked a whole store"))
     #expect(fleet.changeSets(of: index).count == 3)
     #expect(fleet.paths { $0.components.contains("SyncCommands") }.count == 1)
     // A device that joins after a whole store was uploaded has everything.
@@ -268,7 +268,7 @@ struct HousekeepingTests {
     for _ in 0..<3 { _ = try await fleet[0].vacuum() }
     #expect(fleet.changeSets(of: 0).count == 41)
     let report = try await fleet[0].vacuum()
-    #expect(report.kept.contains { $0.reason.contains("no other member has verified") })
+    #expect(report.kept.contains { $0.reason.contains("no other member has checked") })
   }
 
   @Test func damagedSegmentIsNotVerifiedAndItsFilesComeBack() async throws {

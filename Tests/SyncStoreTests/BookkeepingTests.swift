@@ -43,7 +43,6 @@ import Testing
     "PendingChangeSets.swift": ["docsync_inbox"],
     "Replacing.swift": ["docsync_outbox", "docsync_inbox"],
     "StoreSession+OwnChangeSets.swift": ["docsync_outbox", "docsync_inbox"],
-    "StoreSession+Policies.swift": ["docsync_outbox"],
     "StoreSession+Ranges.swift": ["docsync_outbox"],
     "StoreSession+RemovalLoss.swift": ["docsync_outbox", "docsync_inbox"],
     "StoreVerifier+ChangeSets.swift": ["docsync_outbox", "docsync_inbox", "docsync_command"],

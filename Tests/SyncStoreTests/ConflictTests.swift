@@ -316,7 +316,7 @@ extension Device {
     try one.run("DELETE FROM note WHERE id = 'y'")
     let error = #expect(throws: StoreError.self) { try one.store.restoreConflict(1) }
     #expect(error?.code == .editRefused)
-    #expect(error?.message.contains("is not there") == true)
+    #expect(error?.message.contains("does not exist") == true)
     #expect(try one.rows("SELECT p FROM k") == ["NULL"])
     #expect(try one.store.conflict(1).status == .settled)
   }

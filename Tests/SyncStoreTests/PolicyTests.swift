@@ -194,7 +194,7 @@ extension Device {
     ("wrong type", { _ in .text("word") }, "wrong type"),
     ("strict", { _ in .blob([1]) }, "constraint"),
     ("check", { _ in .integer(-1) }, "constraint"),
-    ("no reference", { _ in .identity(RowIdentity(bytes: [1])) }, "no reference"),
+    ("no reference", { _ in .identity(RowIdentity(bytes: [1])) }, "not a reference"),
   ]
 
   @Test(arguments: failures.indices)

@@ -136,7 +136,7 @@ import Testing
         }
       }
     }
-    #expect(error?.message.contains("ended the transaction") == true)
+    #expect(error?.message.contains("rolled back the transaction") == true)
     #expect(error?.detail?.contains("as it was") == true)
     #expect(try contents(devices[0]) == before)
     try devices[0].run("UPDATE t SET v = 'whole' WHERE k = 'a'")

@@ -53,6 +53,12 @@ struct BaseValues {
 
   func removeAll() throws { try statements.database.execute(sql: "DELETE FROM docsync_base") }
 
+  /// Removes all values, unless a change set is not published.
+  func removeIfAllIsPublished() throws {
+    try statements.database.execute(
+      sql: "DELETE FROM docsync_base WHERE NOT EXISTS (\(Outbox.unpublished))")
+  }
+
   static func remove(of table: Int, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM docsync_base WHERE tbl = ?", arguments: [table])
   }

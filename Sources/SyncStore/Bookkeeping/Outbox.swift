@@ -8,4 +8,7 @@ struct Outbox {
       .integer("size", "NOT NULL"), .integer("changes", "NOT NULL"),
       .integer("published", "NOT NULL"), .blob("bytes", "NOT NULL"),
     ], constraint: "PRIMARY KEY (client, number)")
+
+  /// A query that has a row if a change set is not published.
+  static let unpublished = "SELECT 1 FROM docsync_outbox WHERE published = 0"
 }

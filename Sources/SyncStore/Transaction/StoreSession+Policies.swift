@@ -98,9 +98,5 @@ extension StoreSession {
   }
 
   /// Forgets the earlier values of cells, once everything is published.
-  func forgetBases() throws {
-    let isWaiting = try Bool.fetchOne(
-      database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_outbox WHERE published = 0)")
-    if isWaiting != true { try bases.removeAll() }
-  }
+  func forgetBases() throws { try bases.removeIfAllIsPublished() }
 }
