@@ -72,7 +72,7 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// What to do next.
-  public var remedy: String {
+  public var remedy: Remedy {
     switch code {
     case .truncated: "Wait until the shared directory has brought the rest of it."
     case .badMagic, .wrongType: "Move the file out of the shared directory."

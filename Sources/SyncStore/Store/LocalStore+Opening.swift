@@ -108,8 +108,8 @@ extension LocalStore {
     guard isUnderSync else {
       throw StoreError(
         .notUnderSync, path: path, message: "The database is not under sync.",
-        remedy: "Put it under sync with “docsync init”, or fetch the document with "
-          + "“docsync join”.")
+        remedy: "Put it under sync with \(.create), or fetch the document with "
+          + "\(.join).")
     }
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
@@ -171,7 +171,7 @@ extension LocalStore {
       throw StoreError(
         .newerFormat, path: path,
         message: "The store was put under sync by a newer version (format \(format)).",
-        remedy: "Update docsync on this device.")
+        remedy: "Update DocumentSync on this device.")
     }
     guard let binding = try Bookkeeping.meta("binding", database),
       let configuration = try Bookkeeping.meta("configuration", database)
@@ -192,7 +192,7 @@ extension LocalStore {
       .damaged, path: path,
       message: "The store's bookkeeping is damaged: the table “docsync_meta” holds what it should "
         + "not.",
-      remedy: "Restore the file from a backup, or fetch the document again with “docsync join”.")
+      remedy: "Restore the file from a backup, or fetch the document again with \(.join).")
   }
 
   // MARK: - Checks
@@ -231,7 +231,7 @@ extension LocalStore {
         .alreadyUnderSync, path: path,
         message: "The database is under sync already, as “\(binding.documentIdentifier)” in "
           + "\(binding.directory).",
-        remedy: "Synchronize it with “docsync sync”.")
+        remedy: "Synchronize it with \(.synchronize).")
     }
     let schema = try SchemaReader(
       database: database, configuration: configuration, path: path

@@ -198,7 +198,7 @@ extension LocalStore {
       guard try statement.step() else {
         throw StoreError(
           .missing, path: path, message: "The store no longer keeps its change set \(number).",
-          remedy: "Ask for one that “docsync log” lists as its own.")
+          remedy: "Ask for one that \(.listChangeSets) lists as its own.")
       }
       defer { statement.reset() }
       return statement.bytes(at: 0)

@@ -19,11 +19,11 @@ extension StoreVerifier {
     if !edited.isEmpty {
       leaveOut(
         "What follows from what is known was not compared with what is shown, since there are edits "
-          + "that are not sealed. Verify again after “docsync sync”.")
+          + "that are not sealed. Verify again after the next synchronization.")
     } else if try isToBeDecidedAgain(session) {
       leaveOut(
         "What follows from what is known was not compared with what is shown, since the next "
-          + "synchronization decides it again. Verify again after “docsync sync”.")
+          + "synchronization decides it again. Verify again after the next synchronization.")
     } else if result.report.findings.count > before {
       leaveOut(
         "What follows from what is known was not compared with what is shown, since the bookkeeping "
