@@ -149,7 +149,7 @@ public final class MemoryDirectory: SharedDirectory {
       let piece = try file.read(min(1 << 20, size - bytes.count), at: bytes.count)
       guard !piece.isEmpty else {
         throw DirectoryError(
-          .localFile, .upload, path: localFile, detail: "the file became shorter meanwhile")
+          .localFile, .upload, path: localFile, detail: "the file became shorter while it was read")
       }
       bytes += piece
       try progress(bytes.count, size)

@@ -3,23 +3,23 @@ import SyncModel
 /// `<client>.removed.<hash>.json`, in ClientDevices: another device has removed a
 /// client. The hash is that of the file, so that two devices that do so at once
 /// write two files.
-public struct ClientRemovalName: DirectoryName {
+package struct ClientRemovalName: DirectoryName {
   /// The client that was removed.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// The fragment of the file's hash.
-  public var hash: HashFragment
+  package var hash: HashFragment
 
   /// Creates a name from its parts.
-  public init(client: ClientIdentifier, hash: HashFragment) {
+  package init(client: ClientIdentifier, hash: HashFragment) {
     self.client = client
     self.hash = hash
   }
 
   /// The name.
-  public var description: String { "\(client).removed.\(hash).json" }
+  package var description: String { "\(client).removed.\(hash).json" }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(4), parts[1] == "removed", parts[3] == "json",
       let client = ClientIdentifier(String(parts[0])), let hash = HashFragment(String(parts[2]))
     else { return nil }
@@ -28,14 +28,14 @@ public struct ClientRemovalName: DirectoryName {
 }
 
 /// A name of ours in ClientDevices.
-public enum ClientEntryName: DirectoryName {
+package enum ClientEntryName: DirectoryName {
   /// A client's description of itself.
   case device(ClientDeviceName)
   /// The removal of a client.
   case removal(ClientRemovalName)
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     if let name = ClientDeviceName(description) {
       self = .device(name)
     } else if let name = ClientRemovalName(description) {
@@ -46,7 +46,7 @@ public enum ClientEntryName: DirectoryName {
   }
 
   /// The name.
-  public var description: String {
+  package var description: String {
     switch self {
     case .device(let name): name.description
     case .removal(let name): name.description

@@ -35,7 +35,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
     public static let invalidPath = Code(rawValue: "invalidPath")
     /// There is no space left, or no quota.
     public static let noSpace = Code(rawValue: "noSpace")
-    /// A file was read back with other content than was written.
+    /// A file was its content differs from what was written.
     public static let damaged = Code(rawValue: "damaged")
     /// A failure that usually passes: a short read, a stale handle.
     public static let transient = Code(rawValue: "transient")
@@ -153,14 +153,14 @@ extension DirectoryError.Code {
     case .notFound: "not there"
     case .notReadable: "reading is not permitted"
     case .notWritable: "writing is not permitted"
-    case .exists: "the name is taken by other content"
+    case .exists: "the name exists with other content"
     case .tooLarge: "larger than allowed"
     case .notRegularFile: "not a regular file"
     case .notEmpty: "the folder is not empty"
-    case .invalidPath: "not a path that may be published"
+    case .invalidPath: "not a path for published files"
     case .noSpace: "no space left"
-    case .damaged: "read back with other content than was written"
-    case .transient: "the shared directory gave a passing error"
+    case .damaged: "its content differs from what was written"
+    case .transient: "the shared directory failed for a moment"
     case .localFile: "the local file could not be used"
     case .io: "input or output failed"
     default: rawValue
@@ -176,11 +176,11 @@ extension DirectoryError.Code {
     case .notReadable: "Give this user permission to read the shared directory."
     case .notWritable: "Give this user permission to write to the shared directory."
     case .exists:
-      "Look whether another program changes files in the shared directory, then sync again."
-    case .tooLarge: "Move the file away if it is not one of DocumentSync's, then sync again."
+      "Make sure that no other program changes files in the shared directory, then sync again."
+    case .tooLarge: "Move the file away if it does not belong to DocumentSync, then sync again."
     case .notRegularFile: "Move away what stands in place of the file."
-    case .notEmpty: "Remove what the folder holds first."
-    case .invalidPath: "Report this as a fault of the program."
+    case .notEmpty: "Empty the folder first."
+    case .invalidPath: "Report this as a defect of DocumentSync."
     case .noSpace: "Free some space in the shared directory, then sync again."
     case .damaged: "Check the disk or the connection, then sync again."
     case .transient: "Sync again in a moment."

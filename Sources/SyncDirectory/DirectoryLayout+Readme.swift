@@ -1,7 +1,7 @@
 extension DirectoryLayout {
   /// The content of README.txt, byte for byte the same on every client of
   /// this version. A README.txt with other content stays as it is.
-  public static let readmeText = """
+  package static let readmeText = """
     This folder is shared by DocumentSync.
 
     Programs on several devices keep a database the same through the files in

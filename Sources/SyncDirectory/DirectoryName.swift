@@ -4,26 +4,26 @@ import SyncModel
 ///
 /// Parsing is strict: precisely the text that `description` would give, and
 /// nothing else. A name is a hint; the header inside the file decides.
-public protocol DirectoryName: Hashable, Sendable, LosslessStringConvertible {
+package protocol DirectoryName: Hashable, Sendable, LosslessStringConvertible {
   /// Whether the name is that of a folder.
   var isFolder: Bool { get }
 }
 
 extension DirectoryName {
   /// False: most names are names of files.
-  public var isFolder: Bool { false }
+  package var isFolder: Bool { false }
 }
 
 /// The part of a content hash that names carry: ten characters of base 32.
-public struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
+package struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
   /// The ten characters.
-  public let description: String
+  package let description: String
 
   /// The fragment of a hash.
-  public init(_ hash: ContentHash) { description = hash.nameFragment }
+  package init(_ hash: ContentHash) { description = hash.nameFragment }
 
   /// Parses ten characters `a`–`z`, `2`–`7`; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard description.utf8.count == 10,
       description.utf8.allSatisfy({ character in
         switch character {
@@ -36,7 +36,7 @@ public struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
   }
 
   /// Whether a file of this hash may bear a name with this fragment.
-  public func matches(_ hash: ContentHash) -> Bool { description == hash.nameFragment }
+  package func matches(_ hash: ContentHash) -> Bool { description == hash.nameFragment }
 }
 
 /// A numbered part of a name.
@@ -72,15 +72,15 @@ extension String {
 
 extension ClientIdentifier: DirectoryName {
   /// A client's folder.
-  public var isFolder: Bool { true }
+  package var isFolder: Bool { true }
 }
 
 extension DocumentName: DirectoryName {
   /// A document's folder.
-  public var isFolder: Bool { true }
+  package var isFolder: Bool { true }
 }
 
 extension IntegrityKey: DirectoryName {
   /// The folder of one generation of a document.
-  public var isFolder: Bool { true }
+  package var isFolder: Bool { true }
 }

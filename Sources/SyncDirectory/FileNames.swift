@@ -1,16 +1,16 @@
 import SyncModel
 
 /// `application.<root id>.json`, in the root.
-public struct ApplicationName: DirectoryName {
+package struct ApplicationName: DirectoryName {
   /// The shared directory's identifier.
-  public var root: RootIdentifier
+  package var root: RootIdentifier
   /// The name of the application file of a root.
-  public init(root: RootIdentifier) { self.root = root }
+  package init(root: RootIdentifier) { self.root = root }
   /// The name.
-  public var description: String { "application.\(root).json" }
+  package var description: String { "application.\(root).json" }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(3), parts[0] == "application", parts[2] == "json",
       let root = RootIdentifier(String(parts[1]))
     else { return nil }
@@ -19,23 +19,23 @@ public struct ApplicationName: DirectoryName {
 }
 
 /// `<client>.<revision>.json`, in ClientDevices.
-public struct ClientDeviceName: DirectoryName {
+package struct ClientDeviceName: DirectoryName {
   /// The client that describes itself.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// The revision of the description; the highest counts.
-  public var revision: UInt64
+  package var revision: UInt64
 
   /// Creates a name from its parts.
-  public init(client: ClientIdentifier, revision: UInt64) {
+  package init(client: ClientIdentifier, revision: UInt64) {
     self.client = client
     self.revision = revision
   }
 
   /// The name.
-  public var description: String { "\(client).\(revision).json" }
+  package var description: String { "\(client).\(revision).json" }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(3), parts[2] == "json",
       let client = ClientIdentifier(String(parts[0])), let revision = NameNumber.parse(parts[1])
     else { return nil }
@@ -47,23 +47,23 @@ public struct ClientDeviceName: DirectoryName {
 ///
 /// Names are ordered by ordinal, and names with equal ordinals by descending key,
 /// so that the greatest name is the generation that counts.
-public struct GenerationName: DirectoryName, Comparable {
+package struct GenerationName: DirectoryName, Comparable {
   /// The number of earlier generations of the document that its creator knew.
-  public var ordinal: UInt64
+  package var ordinal: UInt64
   /// The key of this generation.
-  public var key: IntegrityKey
+  package var key: IntegrityKey
 
   /// Creates a name from its parts.
-  public init(ordinal: UInt64, key: IntegrityKey) {
+  package init(ordinal: UInt64, key: IntegrityKey) {
     self.ordinal = ordinal
     self.key = key
   }
 
   /// The name.
-  public var description: String { "generation.\(ordinal).\(key).json" }
+  package var description: String { "generation.\(ordinal).\(key).json" }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(4), parts[0] == "generation", parts[3] == "json",
       let ordinal = NameNumber.parse(parts[1]), let key = IntegrityKey(String(parts[2]))
     else { return nil }
@@ -71,29 +71,29 @@ public struct GenerationName: DirectoryName, Comparable {
   }
 
   /// Whether `right` counts instead of `left`.
-  public static func < (left: GenerationName, right: GenerationName) -> Bool {
+  package static func < (left: GenerationName, right: GenerationName) -> Bool {
     left.ordinal == right.ordinal ? left.key > right.key : left.ordinal < right.ordinal
   }
 }
 
 /// `deleted.<ordinal>.<client>.json`, in a document's folder.
-public struct DeletedName: DirectoryName {
+package struct DeletedName: DirectoryName {
   /// The ordinal of the generation that was deleted.
-  public var ordinal: UInt64
+  package var ordinal: UInt64
   /// The client that deleted it.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
 
   /// Creates a name from its parts.
-  public init(ordinal: UInt64, client: ClientIdentifier) {
+  package init(ordinal: UInt64, client: ClientIdentifier) {
     self.ordinal = ordinal
     self.client = client
   }
 
   /// The name.
-  public var description: String { "deleted.\(ordinal).\(client).json" }
+  package var description: String { "deleted.\(ordinal).\(client).json" }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(4), parts[0] == "deleted", parts[3] == "json",
       let ordinal = NameNumber.parse(parts[1]), let client = ClientIdentifier(String(parts[2]))
     else { return nil }
@@ -105,20 +105,20 @@ public struct DeletedName: DirectoryName {
 ///
 /// The three numbers together have at most 24 digits, so that the name has
 /// at most 64 characters; one change set a second for 30 years takes ten.
-public struct MarkerName: DirectoryName {
+package struct MarkerName: DirectoryName {
   /// The client that published the marker.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// The number of its last change set; 0 before the first.
-  public var changeHead: UInt64
+  package var changeHead: UInt64
   /// The number of its last command; 0 before the first.
-  public var commandHead: UInt64
+  package var commandHead: UInt64
   /// The revision; the highest counts.
-  public var revision: UInt64
+  package var revision: UInt64
   /// The fragment of the marker's own hash.
-  public var hash: HashFragment
+  package var hash: HashFragment
 
   /// Creates a name from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, changeHead: UInt64, commandHead: UInt64, revision: UInt64,
     hash: HashFragment
   ) {
@@ -130,24 +130,24 @@ public struct MarkerName: DirectoryName {
   }
 
   /// The name.
-  public var description: String { "\(client).\(changeHead).\(commandHead).\(revision).\(hash)" }
+  package var description: String { "\(client).\(changeHead).\(commandHead).\(revision).\(hash)" }
 
   /// The revisions of waiting clients are multiples of this number.
   private static let interval: UInt64 = 16
 
   /// Whether the client waits for files of other clients that are missing or damaged.
   /// The name shows it, so that no device reads markers to find it out.
-  public var saysWaiting: Bool { revision % Self.interval == 0 }
+  package var saysWaiting: Bool { revision % Self.interval == 0 }
 
   /// The revision after another one, for a marker of a client that waits or does not.
-  public static func revision(after last: UInt64, saysWaiting: Bool) -> UInt64 {
+  package static func revision(after last: UInt64, saysWaiting: Bool) -> UInt64 {
     let next = last + 1
     guard !saysWaiting else { return last - last % interval + interval }
     return next % interval == 0 ? next + 1 : next
   }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(5), let client = ClientIdentifier(String(parts[0])),
       let changeHead = NameNumber.parse(parts[1]), let commandHead = NameNumber.parse(parts[2]),
       let revision = NameNumber.parse(parts[3]), let hash = HashFragment(String(parts[4]))
@@ -159,7 +159,7 @@ public struct MarkerName: DirectoryName {
 }
 
 /// A name of one number from 1, a hash and an extension: `<number>.<hash>.…`.
-public protocol NumberedFileName: DirectoryName, Comparable {
+package protocol NumberedFileName: DirectoryName, Comparable {
   /// The text after the last dot.
   static var pathExtension: String { get }
   /// The number among the author's files of this kind, from 1.
@@ -172,10 +172,10 @@ public protocol NumberedFileName: DirectoryName, Comparable {
 
 extension NumberedFileName {
   /// The name.
-  public var description: String { "\(number).\(hash).\(Self.pathExtension)" }
+  package var description: String { "\(number).\(hash).\(Self.pathExtension)" }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(3), parts[2] == Self.pathExtension,
       let number = NameNumber.parse(parts[0], from: 1), let hash = HashFragment(String(parts[1]))
     else { return nil }
@@ -183,51 +183,51 @@ extension NumberedFileName {
   }
 
   /// Order of number, then of hash.
-  public static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     (left.number, left.hash.description) < (right.number, right.hash.description)
   }
 }
 
 /// `<number>.<hash>.syncchg`, in SyncChanges/<client>.
-public struct ChangeSetName: NumberedFileName {
+package struct ChangeSetName: NumberedFileName {
   /// The text after the last dot.
-  public static let pathExtension = "syncchg"
+  package static let pathExtension = "syncchg"
   /// The change set's number, from 1.
-  public var number: UInt64
+  package var number: UInt64
   /// The fragment of the file's hash.
-  public var hash: HashFragment
+  package var hash: HashFragment
   /// Creates a name from its parts.
-  public init(number: UInt64, hash: HashFragment) {
+  package init(number: UInt64, hash: HashFragment) {
     self.number = number
     self.hash = hash
   }
 }
 
 /// `<number>.<hash>.synccmd`, in SyncCommands/<client>.
-public struct CommandName: NumberedFileName {
+package struct CommandName: NumberedFileName {
   /// The text after the last dot.
-  public static let pathExtension = "synccmd"
+  package static let pathExtension = "synccmd"
   /// The command's number, from 1.
-  public var number: UInt64
+  package var number: UInt64
   /// The fragment of the file's hash.
-  public var hash: HashFragment
+  package var hash: HashFragment
   /// Creates a name from its parts.
-  public init(number: UInt64, hash: HashFragment) {
+  package init(number: UInt64, hash: HashFragment) {
     self.number = number
     self.hash = hash
   }
 }
 
 /// `<number>.<hash>.store`, in WholeStore/<client>.
-public struct WholeStoreName: NumberedFileName {
+package struct WholeStoreName: NumberedFileName {
   /// The text after the last dot.
-  public static let pathExtension = "store"
+  package static let pathExtension = "store"
   /// The number among the client's whole stores, from 1.
-  public var number: UInt64
+  package var number: UInt64
   /// The fragment of the file's hash.
-  public var hash: HashFragment
+  package var hash: HashFragment
   /// Creates a name from its parts.
-  public init(number: UInt64, hash: HashFragment) {
+  package init(number: UInt64, hash: HashFragment) {
     self.number = number
     self.hash = hash
   }
@@ -235,25 +235,25 @@ public struct WholeStoreName: NumberedFileName {
 
 /// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive
 /// change sets in one file, no more than a segment may contain.
-public struct SegmentName: DirectoryName {
+package struct SegmentName: DirectoryName {
   /// The numbers of the change sets within.
-  public var numbers: ClosedRange<UInt64>
+  package var numbers: ClosedRange<UInt64>
   /// The fragment of the file's hash.
-  public var hash: HashFragment
+  package var hash: HashFragment
 
   /// Creates a name from its parts.
-  public init(numbers: ClosedRange<UInt64>, hash: HashFragment) {
+  package init(numbers: ClosedRange<UInt64>, hash: HashFragment) {
     self.numbers = numbers
     self.hash = hash
   }
 
   /// The name.
-  public var description: String {
+  package var description: String {
     "\(numbers.lowerBound)-\(numbers.upperBound).\(hash).segment"
   }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard let parts = description.nameParts(3), parts[2] == "segment",
       let hash = HashFragment(String(parts[1]))
     else { return nil }

@@ -3,7 +3,7 @@ import SyncModel
 // The names in folders that contain several kinds of names.
 
 /// A name of ours in the root.
-public enum RootName: DirectoryName {
+package enum RootName: DirectoryName {
   /// README.txt
   case readme
   /// An application file; there are several if two clients created the
@@ -13,7 +13,7 @@ public enum RootName: DirectoryName {
   case folder(Folder)
 
   /// The fixed folders.
-  public enum Folder: String, Hashable, Sendable {
+  package enum Folder: String, Hashable, Sendable {
     /// Key slots.
     case encryption = "Encryption"
     /// The clients' descriptions of themselves.
@@ -25,7 +25,7 @@ public enum RootName: DirectoryName {
   }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard description.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
     if description == "README.txt" {
       self = .readme
@@ -39,7 +39,7 @@ public enum RootName: DirectoryName {
   }
 
   /// The name.
-  public var description: String {
+  package var description: String {
     switch self {
     case .readme: "README.txt"
     case .application(let name): name.description
@@ -48,13 +48,13 @@ public enum RootName: DirectoryName {
   }
 
   /// Whether the name is that of a folder.
-  public var isFolder: Bool {
+  package var isFolder: Bool {
     if case .folder = self { true } else { false }
   }
 }
 
 /// A name of ours in a document's folder.
-public enum DocumentEntryName: DirectoryName {
+package enum DocumentEntryName: DirectoryName {
   /// The description of a generation.
   case generation(GenerationName)
   /// A tombstone.
@@ -63,7 +63,7 @@ public enum DocumentEntryName: DirectoryName {
   case life(IntegrityKey)
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     if let name = GenerationName(description) {
       self = .generation(name)
     } else if let name = DeletedName(description) {
@@ -76,7 +76,7 @@ public enum DocumentEntryName: DirectoryName {
   }
 
   /// The name.
-  public var description: String {
+  package var description: String {
     switch self {
     case .generation(let name): name.description
     case .deleted(let name): name.description
@@ -85,13 +85,13 @@ public enum DocumentEntryName: DirectoryName {
   }
 
   /// Whether the name is that of a folder.
-  public var isFolder: Bool {
+  package var isFolder: Bool {
     if case .life = self { true } else { false }
   }
 }
 
 /// A name of ours in the folder of a generation.
-public enum GenerationEntryName: String, DirectoryName {
+package enum GenerationEntryName: String, DirectoryName {
   /// The clients' markers.
   case recentSyncs = "RecentSyncs"
   /// The clients' change sets.
@@ -104,26 +104,26 @@ public enum GenerationEntryName: String, DirectoryName {
   case assets = "Assets"
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     guard description.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
     self.init(rawValue: description)
   }
 
   /// The name.
-  public var description: String { rawValue }
+  package var description: String { rawValue }
   /// All of them are folders.
-  public var isFolder: Bool { true }
+  package var isFolder: Bool { true }
 }
 
 /// A name of ours in SyncChanges/<client>.
-public enum ChangeFileName: DirectoryName {
+package enum ChangeFileName: DirectoryName {
   /// A file with one change set.
   case changeSet(ChangeSetName)
   /// Several in one file.
   case segment(SegmentName)
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
+  package init?(_ description: String) {
     if let name = ChangeSetName(description) {
       self = .changeSet(name)
     } else if let name = SegmentName(description) {
@@ -134,7 +134,7 @@ public enum ChangeFileName: DirectoryName {
   }
 
   /// The name.
-  public var description: String {
+  package var description: String {
     switch self {
     case .changeSet(let name): name.description
     case .segment(let name): name.description
@@ -142,7 +142,7 @@ public enum ChangeFileName: DirectoryName {
   }
 
   /// The numbers of the change sets within.
-  public var numbers: ClosedRange<UInt64> {
+  package var numbers: ClosedRange<UInt64> {
     switch self {
     case .changeSet(let name): name.number...name.number
     case .segment(let name): name.numbers

@@ -2,9 +2,9 @@
 ///
 /// Such files are never opened. Listings report them, since a conflicted
 /// copy means that another program renames our files.
-public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
+package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
   /// The kind of file that the name suggests.
-  public enum Reason: String, Hashable, Sendable, CaseIterable {
+  package enum Reason: String, Hashable, Sendable, CaseIterable {
     /// A synchronizer's copy of a file that two sides wrote.
     case conflictedCopy
     /// An unfinished or leftover file of another program.
@@ -25,23 +25,23 @@ public struct ForeignName: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The name as listed.
-  public var name: String
+  package var name: String
   /// The kind of file that it suggests.
-  public var reason: Reason
+  package var reason: Reason
 
   /// A name with a known reason.
-  public init(name: String, reason: Reason) {
+  package init(name: String, reason: Reason) {
     self.name = name
     self.reason = reason
   }
 
   /// A name that is not one of ours.
-  public init(name: String) {
+  package init(name: String) {
     self.init(name: name, reason: Self.reason(for: name))
   }
 
   /// The name and the reason.
-  public var description: String { "\(name) (\(reason.rawValue))" }
+  package var description: String { "\(name) (\(reason.rawValue))" }
 
   private static func reason(for name: String) -> Reason {
     let lower = name.lowercased()

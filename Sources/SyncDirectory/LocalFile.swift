@@ -54,7 +54,7 @@ public final class LocalFile {
     let bytes = try read(count, at: offset)
     guard bytes.count == count else {
       throw DirectoryError(
-        .localFile, operation, path: path, detail: "the file became shorter meanwhile")
+        .localFile, operation, path: path, detail: "the file became shorter while it was read")
     }
     return bytes
   }

@@ -1,13 +1,13 @@
 /// A listing divided into names of ours and foreign ones.
-public struct ParsedListing<Name: DirectoryName>: Sendable {
+package struct ParsedListing<Name: DirectoryName>: Sendable {
   /// Our names, in the order of the listing.
-  public var names: [Name] = []
+  package var names: [Name] = []
   /// All others, in the order of the listing.
-  public var foreign: [ForeignName] = []
+  package var foreign: [ForeignName] = []
 
   /// Parses every entry. An entry with a name of ours whose kind does not fit
   /// the name counts as foreign.
-  public init(_ entries: [DirectoryEntry]) {
+  package init(_ entries: [DirectoryEntry]) {
     names.reserveCapacity(entries.count)
     for entry in entries {
       guard let name = Name(entry.name) else {

@@ -118,7 +118,7 @@ extension SharedDirectory {
 
   /// Lists a folder and tells our names from foreign ones; only names that `Name`
   /// parses count.
-  public func list<Name: DirectoryName>(
+  package func list<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type
   ) throws -> ParsedListing<Name> {
     ParsedListing(try list(folder))
@@ -126,7 +126,7 @@ extension SharedDirectory {
 
   /// As ``list(_:as:)``, but a missing folder counts as empty.
   /// For folders that appear with their first file.
-  public func listIfPresent<Name: DirectoryName>(
+  package func listIfPresent<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type
   ) throws -> ParsedListing<Name> {
     do {

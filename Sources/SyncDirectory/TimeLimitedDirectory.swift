@@ -10,12 +10,12 @@ import Synchronization
 /// ``DirectoryPatience/check`` throws. As long as an abandoned thread is
 /// stuck, later calls on that directory give `noAnswer` at once: there are never
 /// more abandoned threads than calls that were under way together.
-public struct TimeLimitedDirectory: SharedDirectory {
+package struct TimeLimitedDirectory: SharedDirectory {
   /// A call that publishes has a second more for each time this many bytes.
   static let bytesPerSecond = 256 << 10
 
   /// The directory that does the work.
-  public let base: any SharedDirectory
+  package let base: any SharedDirectory
   private let limit: Duration
   private let stuck: StuckCalls
 
@@ -24,37 +24,37 @@ public struct TimeLimitedDirectory: SharedDirectory {
   /// - Parameter limit: How long a call may take without any progress. A call
   ///   that publishes has a second more for each 256 KiB, since some mounts
   ///   send the bytes when the file is closed.
-  public init(_ base: any SharedDirectory, limit: Duration) {
+  package init(_ base: any SharedDirectory, limit: Duration) {
     self.base = base
     self.limit = limit
     stuck = StuckCalls(of: base)
   }
 
   /// The location of the base.
-  public var location: String { base.location }
+  package var location: String { base.location }
 
   /// See ``SharedDirectory/check(for:)``.
-  public func check(for access: DirectoryAccess) throws {
+  package func check(for access: DirectoryAccess) throws {
     try call(.check, .root) { [base] _ in try base.check(for: access) }
   }
 
   /// See ``SharedDirectory/list(_:)``.
-  public func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
+  package func list(_ folder: RelativePath) throws -> [DirectoryEntry] {
     try call(.list, folder) { [base] _ in try base.list(folder) }
   }
 
   /// See ``SharedDirectory/read(_:limit:)``.
-  public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
+  package func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try call(.read, path) { [base] _ in try base.read(path, limit: limit) }
   }
 
   /// See ``SharedDirectory/byteCount(of:)``.
-  public func byteCount(of path: RelativePath) throws -> Int {
+  package func byteCount(of path: RelativePath) throws -> Int {
     try call(.read, path) { [base] _ in try base.byteCount(of: path) }
   }
 
   /// See ``SharedDirectory/download(_:to:limit:progress:)``.
-  public func download(
+  package func download(
     _ path: RelativePath, to localFile: String, limit: Int, progress: TransferProgress
   ) throws {
     try call(.download, path, progress) { [base] progress in
@@ -63,7 +63,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
   }
 
   /// See ``SharedDirectory/publish(_:at:by:)``.
-  public func publish(
+  package func publish(
     _ content: [UInt8], at path: RelativePath, by client: ClientIdentifier
   ) throws {
     try call(.publish, path, bytes: content.count) { [base] _ in
@@ -72,7 +72,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
   }
 
   /// See ``SharedDirectory/upload(localFile:to:by:progress:)``.
-  public func upload(
+  package func upload(
     localFile: String, to path: RelativePath, by client: ClientIdentifier,
     progress: TransferProgress
   ) throws {
@@ -83,12 +83,12 @@ public struct TimeLimitedDirectory: SharedDirectory {
   }
 
   /// See ``SharedDirectory/remove(_:)``.
-  public func remove(_ path: RelativePath) throws {
+  package func remove(_ path: RelativePath) throws {
     try call(.remove, path) { [base] _ in try base.remove(path) }
   }
 
   /// See ``SharedDirectory/removeLeftovers(of:)``.
-  public func removeLeftovers(of client: ClientIdentifier) throws {
+  package func removeLeftovers(of client: ClientIdentifier) throws {
     try call(.removeLeftovers, DirectoryLayout.temporary(of: client)) { [base] _ in
       try base.removeLeftovers(of: client)
     }
@@ -106,7 +106,7 @@ public struct TimeLimitedDirectory: SharedDirectory {
     }
     let check = DirectoryPatience.check
     try check?()
-    guard stuck.count == 0 else { throw noAnswer("an earlier call has not come back") }
+    guard stuck.count == 0 else { throw noAnswer("an earlier call has not returned") }
     let pending = PendingCall<Output>(stuck)
     CallThreads.shared.run { pending.run(body) }
     let allowed = limit + .seconds(bytes / Self.bytesPerSecond)

@@ -1,9 +1,9 @@
 /// Base 32 of RFC 4648 in lower case and without padding.
-public enum Base32 {
+package enum Base32 {
   private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
   /// Encodes bytes; the result has `⌈8n/5⌉` characters.
-  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     var accumulator: UInt32 = 0
     var bits: UInt32 = 0
@@ -21,7 +21,7 @@ public enum Base32 {
 
   /// Decodes exactly what ``encode(_:)`` gives; `nil` for other characters,
   /// impossible lengths and padding bits that are not zero.
-  public static func decode(_ text: String) -> [UInt8]? {
+  package static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
     var accumulator: UInt32 = 0
     var bits: UInt32 = 0

@@ -131,12 +131,12 @@ private struct TableChecker {
         table.actions[place.row] != RowAction.update.rawValue
       {
         // That stamp means that no edit is known.
-        throw fail(.malformed, "existence said before syncing began")
+        throw fail(.malformed, "existence with a stamp from before syncing began")
       }
       if let column = exception.column {
         let shape = table.shapes[Int(table.rowShapes[place.row])]
         guard shape.containsSorted(column) else {
-          throw fail(.malformed, "exception for a cell that is not there")
+          throw fail(.malformed, "exception for a missing cell")
         }
       }
       previous = place
@@ -173,7 +173,7 @@ private struct TableChecker {
       throw fail(.malformed, "move to an identity that cannot be read: \(error)")
     }
     guard IdentityEncoding.encode(values) == identity else {
-      throw fail(.malformed, "move to an identity in another form than the canonical one")
+      throw fail(.malformed, "move to an identity that is not canonical")
     }
     return identity
   }

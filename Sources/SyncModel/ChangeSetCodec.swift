@@ -4,12 +4,12 @@
 /// this version stay the same. Encoding puts content of value columns in order
 /// and drops unused content, so that a decoded change set compares equal to the
 /// encoded one if its columns were built by appending.
-public enum ChangeSetCodec {
+package enum ChangeSetCodec {
   /// The bytes of the file.
   ///
   /// Throws ``CodecError`` if the change set breaks a rule that
   /// ``decode(_:limits:)`` would check, so that every written file can be read.
-  public static func encode(
+  package static func encode(
     _ set: SyncChangeSet, limits: CodecLimits = .default
   ) throws -> [UInt8] {
     try check(set, limits: limits)
@@ -51,7 +51,7 @@ public enum ChangeSetCodec {
   ///
   /// Checks everything before it uses it. Throws ``CodecError``, and the error of
   /// `checkCancellation`, which it calls again and again.
-  public static func decode(
+  package static func decode(
     _ bytes: [UInt8], limits: CodecLimits = .default,
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> SyncChangeSet {
@@ -77,19 +77,19 @@ public enum ChangeSetCodec {
   }
 
   /// The content of a change set's headers.
-  public struct Summary: Hashable, Sendable {
+  package struct Summary: Hashable, Sendable {
     /// The document, author and number of the change set.
-    public var header: SyncChangeSet.Header
+    package var header: SyncChangeSet.Header
     /// The change sets of other clients that its author had applied.
-    public var dependencies: VersionVector
+    package var dependencies: VersionVector
     /// How many rows it changes.
-    public var rowCount: Int
+    package var rowCount: Int
   }
 
   /// Reads a change set's headers, in no more memory than they take.
   ///
   /// The whole file is needed, since its hash is checked. Throws ``CodecError``.
-  public static func summary(
+  package static func summary(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Summary {
     try bytes.withUnsafeBytes { bytes in
@@ -115,7 +115,7 @@ public enum ChangeSetCodec {
   /// Reads where a change set belongs, without its changes.
   ///
   /// The whole file is needed, since its hash is checked.
-  public static func decodeHeader(
+  package static func decodeHeader(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> SyncChangeSet.Header {
     try bytes.withUnsafeBytes {

@@ -1,50 +1,50 @@
 /// The reason why bytes could not be read as one of our files, or values not written.
 ///
 /// The codec knows no paths: the code that read the file adds its name.
-public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kind of error. Later versions may add codes.
-  public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+  package struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
     /// The name of the code.
-    public let rawValue: String
+    package let rawValue: String
     /// Wraps a name.
-    public init(rawValue: String) { self.rawValue = rawValue }
+    package init(rawValue: String) { self.rawValue = rawValue }
     /// The name of the code.
-    public var description: String { rawValue }
+    package var description: String { rawValue }
 
     /// The bytes end earlier than their lengths announce.
-    public static let truncated = Code(rawValue: "truncated")
+    package static let truncated = Code(rawValue: "truncated")
     /// The first bytes do not mark one of our files.
-    public static let badMagic = Code(rawValue: "badMagic")
+    package static let badMagic = Code(rawValue: "badMagic")
     /// The file is intact and of a format version that this code cannot read.
-    public static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
+    package static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
     /// The file is intact and has a field that a reader must know and this code does not.
-    public static let unknownCriticalField = Code(rawValue: "unknownCriticalField")
+    package static let unknownCriticalField = Code(rawValue: "unknownCriticalField")
     /// The file is intact and of another type than the one expected.
-    public static let wrongType = Code(rawValue: "wrongType")
+    package static let wrongType = Code(rawValue: "wrongType")
     /// The hash at the end is not the hash of the bytes before it.
-    public static let badChecksum = Code(rawValue: "badChecksum")
+    package static let badChecksum = Code(rawValue: "badChecksum")
     /// A length or a count is greater than permitted.
-    public static let lengthOverCap = Code(rawValue: "lengthOverCap")
+    package static let lengthOverCap = Code(rawValue: "lengthOverCap")
     /// Two counts that must agree do not.
-    public static let wrongCount = Code(rawValue: "wrongCount")
+    package static let wrongCount = Code(rawValue: "wrongCount")
     /// Compressed bytes do not give what their header announces.
-    public static let badCompression = Code(rawValue: "badCompression")
+    package static let badCompression = Code(rawValue: "badCompression")
     /// Anything else that the format forbids.
-    public static let malformed = Code(rawValue: "malformed")
+    package static let malformed = Code(rawValue: "malformed")
   }
 
   /// The kind of error.
-  public var code: Code
+  package var code: Code
   /// The part that was read or written, for the developer.
-  public var what: String
+  package var what: String
   /// The position in the part that `what` names, where one is known.
-  public var offset: Int?
+  package var offset: Int?
 
   /// The most bytes that `what` has.
   private static let longest = 400
 
   /// Creates an error; cuts a long `what` short.
-  public init(_ code: Code, _ what: String, at offset: Int? = nil) {
+  package init(_ code: Code, _ what: String, at offset: Int? = nil) {
     self.code = code
     // It may quote the content of a file.
     self.what =
@@ -54,36 +54,37 @@ public struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Whether a newer version of this software may be able to read the file.
-  public var needsNewerReader: Bool {
+  package var needsNewerReader: Bool {
     code == .unsupportedVersion || code == .unknownCriticalField
   }
 
   /// One sentence for the user.
-  public var sentence: String {
+  package var sentence: String {
     switch code {
     case .truncated: "The file is incomplete."
     case .badMagic: "This is not a file of DocumentSync."
     case .unsupportedVersion, .unknownCriticalField:
       "The file was written by a newer version of DocumentSync."
-    case .wrongType: "The file is of another type than its place suggests."
-    case .lengthOverCap: "The file is larger than what is permitted."
+    case .wrongType: "The file has another type than its place suggests."
+    case .lengthOverCap: "The file is larger than permitted."
     default: "The file is damaged."
     }
   }
 
   /// What to do next.
-  public var remedy: Remedy {
+  package var remedy: Remedy {
     switch code {
     case .truncated: "Wait until the shared directory has brought the rest of it."
     case .badMagic, .wrongType: "Move the file out of the shared directory."
     case .unsupportedVersion, .unknownCriticalField: "Update DocumentSync on this device."
-    case .lengthOverCap: "Make sure that its author runs a version that keeps to the limits."
+    case .lengthOverCap:
+      "Update DocumentSync on its author's device: its version exceeds the limits."
     default: "Let its author sync again: it puts back its files that are damaged."
     }
   }
 
   /// Everything in one line.
-  public var description: String {
+  package var description: String {
     let place = offset.map { " at byte \($0)" } ?? ""
     return "\(sentence) (\(code): \(what)\(place)) \(remedy)"
   }

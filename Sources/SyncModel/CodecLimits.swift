@@ -1,35 +1,35 @@
 /// The caps that the codec checks before it takes memory.
-public struct CodecLimits: Hashable, Sendable {
+package struct CodecLimits: Hashable, Sendable {
   /// The greatest length of a file, in bytes.
-  public var fileBytes: Int
+  package var fileBytes: Int
   /// The bytes of a public header, and of the extension fields.
-  public var publicBytes: Int
+  package var publicBytes: Int
   /// The bytes of a private header.
-  public var privateBytes: Int
+  package var privateBytes: Int
   /// The bytes of a body after decompression.
-  public var bodyBytes: Int
+  package var bodyBytes: Int
   /// The bytes of memory that a decoded change set may take.
-  public var memoryBytes: Int
+  package var memoryBytes: Int
   /// The rows, cells and exceptions of a change set, whatever its length.
-  public var leastValues = 1 << 20
+  package var leastValues = 1 << 20
   /// The number of further rows, cells and exceptions for each byte of its body.
-  public var valuesPerByte = 16
+  package var valuesPerByte = 16
   /// The tables of a change set.
-  public var tables: Int
+  package var tables: Int
   /// The rows of a change set.
-  public var rows: Int
+  package var rows: Int
   /// The columns of one table.
-  public var columns: Int
+  package var columns: Int
 
   /// The caps of every file but the small ones.
-  public static let `default` = CodecLimits(
+  package static let `default` = CodecLimits(
     fileBytes: 64 << 20, publicBytes: 64 << 10, privateBytes: 8 << 20, bodyBytes: 96 << 20,
     memoryBytes: 128 << 20, leastValues: 1 << 20, valuesPerByte: 16, tables: 2_000,
     rows: 100_000, columns: 2_000)
 
   /// The caps of change sets of ordinary size, several of which can be decoded
   /// at once. A larger one is decoded while no other is in memory.
-  public static let moderate = {
+  package static let moderate = {
     var limits = CodecLimits.default
     limits.fileBytes = 8 << 20
     limits.bodyBytes = 24 << 20
@@ -38,10 +38,10 @@ public struct CodecLimits: Hashable, Sendable {
   }()
 
   /// The caps of files whose body is JSON.
-  public static let small = CodecLimits(
+  package static let small = CodecLimits(
     fileBytes: 4 << 20, publicBytes: 64 << 10, privateBytes: 1 << 20, bodyBytes: 4 << 20,
     memoryBytes: 64 << 20, leastValues: 0, valuesPerByte: 0, tables: 0, rows: 0, columns: 0)
 
   /// How many rows, cells and exceptions a body of `count` bytes may stand for.
-  public func values(inBytes count: Int) -> Int { leastValues + valuesPerByte * count }
+  package func values(inBytes count: Int) -> Int { leastValues + valuesPerByte * count }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// An entry of the conflict journal: two changes that were made without
 /// knowledge of one another and cannot both be shown.
 ///
@@ -83,7 +85,7 @@ public struct Conflict: Hashable, Sendable {
     public var value: Value
 
     /// Creates a cell from its column and value.
-    public init(column: SQLName, value: Value) {
+    package init(column: SQLName, value: Value) {
       self.column = column
       self.value = value
     }
@@ -93,13 +95,18 @@ public struct Conflict: Hashable, Sendable {
   public struct Side: Hashable, Sendable {
     /// When and by which client the change was made; `nil` if no client made one
     /// since syncing began, or if there is no such side.
-    public var stamp: Stamp?
+    package var stamp: Stamp?
+    /// When the change was made, by the clock of the client that made it; `nil`
+    /// if no client made one since syncing began, or if there is no such side.
+    public var date: Date? { stamp.map { Date(milliseconds: $0.time.milliseconds) } }
+    /// The client that made the change, likewise.
+    public var client: ClientIdentifier? { stamp?.client }
     /// The cells of this side: one cell, or, if whole rows are concerned, all
     /// known cells of the row; `nil` for a deletion or no side.
     public var cells: [Cell]?
 
     /// Creates a side from its stamp and cells.
-    public init(stamp: Stamp?, cells: [Cell]?) {
+    package init(stamp: Stamp?, cells: [Cell]?) {
       self.stamp = stamp
       self.cells = cells
     }
@@ -108,7 +115,9 @@ public struct Conflict: Hashable, Sendable {
   /// The number of the entry; never used again in a store.
   public var number: Int64
   /// When it was noticed, in milliseconds since 1970.
-  public var milliseconds: Int64
+  package var milliseconds: Int64
+  /// When it was noticed.
+  public var date: Date { Date(milliseconds: milliseconds) }
   /// The kind of conflict.
   public var kind: Kind
   /// The table that has the row.
@@ -136,7 +145,7 @@ public struct Conflict: Hashable, Sendable {
   public var message: String?
 
   /// Creates an entry from its parts.
-  public init(
+  package init(
     number: Int64, milliseconds: Int64, kind: Kind, table: SQLName, identity: RowIdentity,
     key: [Cell], column: SQLName?, base: Value?, local: Side, remote: Side, rule: Rule,
     outcome: Outcome, status: Status, message: String?
@@ -158,26 +167,34 @@ public struct Conflict: Hashable, Sendable {
   }
 }
 
-/// How an open question is answered.
-public enum ConflictAnswer: Hashable, Sendable {
-  /// By the version that the store had.
-  case local
-  /// By the version that arrived.
-  case remote
-  /// By another value; for cells only. A reference is given as the row's
-  /// identity, or as its key here.
-  case value(Value)
+extension Conflict {
+  /// How an open question is answered.
+  public enum Answer: Hashable, Sendable {
+    /// By the version that the store had.
+    case local
+    /// By the version that arrived.
+    case remote
+    /// By another value; for cells only. A reference is given as the row's
+    /// identity, or as its key here.
+    case value(Value)
+  }
 }
 
-/// The entries that the conflict journal has dropped to stay within its bound.
-public struct DroppedConflicts: Hashable, Sendable, Codable {
-  /// The number of entries, all of them decided.
-  public var count = 0
-  /// When the first of them was noticed, in milliseconds since 1970.
-  public var firstMilliseconds: Int64?
-  /// When the last of them was noticed.
-  public var lastMilliseconds: Int64?
+extension Conflict {
+  /// The entries that the conflict journal has dropped to stay within its bound.
+  public struct Dropped: Hashable, Sendable, Codable {
+    /// The number of entries, all of them decided.
+    public var count = 0
+    /// When the first of them was noticed, in milliseconds since 1970.
+    package var firstMilliseconds: Int64?
+    /// When the last of them was noticed, in milliseconds since 1970.
+    package var lastMilliseconds: Int64?
+    /// When the first of them was noticed.
+    public var firstDate: Date? { firstMilliseconds.map { Date(milliseconds: $0) } }
+    /// When the last of them was noticed.
+    public var lastDate: Date? { lastMilliseconds.map { Date(milliseconds: $0) } }
 
-  /// Nothing dropped.
-  public init() {}
+    /// Nothing dropped.
+    package init() {}
+  }
 }

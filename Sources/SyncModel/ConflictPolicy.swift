@@ -13,7 +13,7 @@ public enum ConflictPolicy: Hashable, Sendable {
   case remoteWins
   /// The user is asked; until then the later stamp.
   case ask
-  /// A function that the application registered under this name.
+  /// A function of the application, which it knows by this name.
   case resolve(String)
 
   /// Whether it may need to know the value before both changes.
@@ -115,35 +115,42 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
   }
 }
 
-/// The input of a function that decides a conflict.
-public struct ConflictingValues: Hashable, Sendable {
-  /// The table that has the column.
-  public var table: SQLName
-  /// The column whose values conflict.
-  public var column: SQLName
-  /// The values of the row's key here.
-  public var key: [Conflict.Cell]
-  /// The value before both changes; `nil` where it is not known.
-  public var base: Value?
-  /// The value of this device.
-  public var local: Value
-  /// The value that arrived.
-  public var remote: Value
+extension Conflict {
+  /// The input of a function that decides a conflict.
+  public struct Values: Hashable, Sendable {
+    /// The table that has the column.
+    public var table: SQLName
+    /// The column whose values conflict.
+    public var column: SQLName
+    /// The values of the row's key here.
+    public var key: [Conflict.Cell]
+    /// The value before both changes; `nil` where it is not known.
+    public var base: Value?
+    /// The value of this device.
+    public var local: Value
+    /// The value that arrived.
+    public var remote: Value
 
-  /// Creates the input from its parts.
-  public init(
-    table: SQLName, column: SQLName, key: [Conflict.Cell], base: Value?, local: Value,
-    remote: Value
-  ) {
-    self.table = table
-    self.column = column
-    self.key = key
-    self.base = base
-    self.local = local
-    self.remote = remote
+    /// Creates the input from its parts.
+    package init(
+      table: SQLName, column: SQLName, key: [Conflict.Cell], base: Value?, local: Value,
+      remote: Value
+    ) {
+      self.table = table
+      self.column = column
+      self.key = key
+      self.base = base
+      self.local = local
+      self.remote = remote
+    }
   }
 }
 
 /// Decides between two values, within the transaction that merges them; it
 /// must not use the store.
-public typealias ConflictResolver = @Sendable (ConflictingValues) throws -> Value
+package typealias ConflictResolver = @Sendable (Conflict.Values) throws -> Value
+
+/// As ``ConflictResolver``, for policies of any name; `nil` if it knows none of
+/// that name.
+package typealias NamedConflictResolver =
+  @Sendable (_ name: String, Conflict.Values) throws -> Value?

@@ -1,14 +1,14 @@
 import Crypto
 
 /// Makes a ``ContentHash`` of content that comes in parts.
-public struct ContentHasher: Sendable {
+package struct ContentHasher: Sendable {
   private var state = SHA256()
 
   /// A hasher of nothing so far.
-  public init() {}
+  package init() {}
 
   /// Adds the next part.
-  public mutating func update(_ bytes: some Sequence<UInt8>) {
+  package mutating func update(_ bytes: some Sequence<UInt8>) {
     let done: Void? = bytes.withContiguousStorageIfAvailable {
       state.update(bufferPointer: UnsafeRawBufferPointer($0))
     }
@@ -16,7 +16,7 @@ public struct ContentHasher: Sendable {
   }
 
   /// The hash of what was added so far; more may be added afterwards.
-  public var hash: ContentHash {
+  package var hash: ContentHash {
     ContentHash(digest: Array(state.finalize()))
   }
 }

@@ -3,41 +3,41 @@
 ///
 /// Each client has its own sum, so that a client's later sum replaces
 /// its earlier one and nothing counts twice.
-public struct Counter: Hashable, Sendable {
+package struct Counter: Hashable, Sendable {
   /// The sum of everything that a client has added until a time.
-  public struct Sum: Hashable, Sendable {
+  package struct Sum: Hashable, Sendable {
     /// The sum; a real or an integer.
-    public var value: Value
+    package var value: Value
     /// The time of the last addition.
-    public var time: HybridTime
+    package var time: HybridTime
 
     /// Makes a sum.
-    public init(_ value: Value, at time: HybridTime) {
+    package init(_ value: Value, at time: HybridTime) {
       self.value = value
       self.time = time
     }
 
     /// Whether another sum of the same client replaces this one. All devices
     /// order two sums of one client in the same way.
-    public func precedes(_ other: Sum) -> Bool {
+    package func precedes(_ other: Sum) -> Bool {
       if time != other.time { return time < other.time }
       return Counter.precedes(value, other.value)
     }
   }
 
   /// The number that was set; a real or an integer.
-  public var base: Value
+  package var base: Value
   /// The sum of each client's additions.
-  public var sums: [ClientIdentifier: Sum] = [:]
+  package var sums: [ClientIdentifier: Sum] = [:]
 
   /// A counter without additions; `nil` if `base` is not a number.
-  public init?(base: Value) {
+  package init?(base: Value) {
     guard Self.isNumber(base) else { return nil }
     self.base = base
   }
 
   /// The number that is shown. Integers that do not fit stop at the limits.
-  public var total: Value {
+  package var total: Value {
     // All devices add in the same order: sums of reals depend on it.
     let sums = self.sums.sorted { $0.key < $1.key }.map(\.value.value)
     return Self.sum([base] + sums)
@@ -45,12 +45,13 @@ public struct Counter: Hashable, Sendable {
 
   /// Adds the difference between two numbers to a client's sum. It adds nothing and
   /// returns false if one of them is not a number, if the difference or the sum does
-  /// not fit in 64 bits, or if reals are so far apart that the total would differ from
-  /// `new`: then the counter is set.
+  /// not fit in 64 bits, if reals are so far apart that the total would differ from
+  /// `new`, or if the total would be a real and `new` is an integer that no real
+  /// equals: then the counter is set.
   ///
   /// - Parameter time: The time of the addition. The sum's time is always later
   ///   than the time of the client's previous sum.
-  public mutating func add(
+  package mutating func add(
     from old: Value, to new: Value, by client: ClientIdentifier, at time: HybridTime
   ) -> Bool {
     guard let difference = Self.difference(from: old, to: new) else { return false }
@@ -65,23 +66,27 @@ public struct Counter: Hashable, Sendable {
     return true
   }
 
-  /// Whether a total equals a number, apart from the rounding of added reals.
+  /// Whether a total equals a number, apart from the rounding of added reals. An integer beyond 2⁵³
+  /// that no real equals is no rounded sum of reals.
   private static func isAbout(_ number: Value, _ total: Value) -> Bool {
     guard case .real(let difference)? = difference(from: number, to: total) else {
       return number == total
+    }
+    if case .integer(let integer) = number, Int64(exactly: real(number)) != integer {
+      return false
     }
     return abs(difference) <= max(abs(real(number)), abs(real(total))) / 1e9
   }
 
   /// Takes over a client's sum, unless a later sum of this client is known.
-  public mutating func merge(_ sum: Sum, of client: ClientIdentifier) {
+  package mutating func merge(_ sum: Sum, of client: ClientIdentifier) {
     if let known = sums[client], !known.precedes(sum) { return }
     sums[client] = sum
   }
 
   /// The difference between two numbers; `nil` if one of them is not a number, or
   /// if the difference does not fit in 64 bits.
-  public static func difference(from old: Value, to new: Value) -> Value? {
+  package static func difference(from old: Value, to new: Value) -> Value? {
     guard isNumber(old), isNumber(new) else { return nil }
     if case .integer(let old) = old, case .integer(let new) = new {
       let (result, overflows) = new.subtractingReportingOverflow(old)
@@ -108,7 +113,7 @@ public struct Counter: Hashable, Sendable {
 
   /// Merges another state of the same counter: takes the greater number
   /// that was set, and the later sum of each client.
-  public mutating func merge(_ other: Counter) {
+  package mutating func merge(_ other: Counter) {
     if Self.precedes(base, other.base) { base = other.base }
     for (client, sum) in other.sums { merge(sum, of: client) }
   }
@@ -141,7 +146,7 @@ public struct Counter: Hashable, Sendable {
 ///
 /// Numbers, text and NULL stand for themselves: they set the counter. A blob's
 /// first byte tells a plain blob from the other cases.
-public enum CounterValue: Hashable, Sendable {
+package enum CounterValue: Hashable, Sendable {
   /// The counter is set to a value, a number or not.
   case plain(Value)
   /// A client's sum of its additions since the value with the stamp `since` was
@@ -154,7 +159,7 @@ public enum CounterValue: Hashable, Sendable {
   private enum Tag: UInt8 { case blob = 0, added = 1, counter = 2 }
 
   /// The value that a table shows; NULL for a client's additions alone.
-  public var shown: Value {
+  package var shown: Value {
     switch self {
     case .plain(let value): value
     case .added: .null
@@ -163,7 +168,7 @@ public enum CounterValue: Hashable, Sendable {
   }
 
   /// The form in change sets and in bookkeeping.
-  public var encoded: Value {
+  package var encoded: Value {
     switch self {
     case .plain(.blob(let bytes)): return .blob([Tag.blob.rawValue] + bytes)
     case .plain(let value): return value
@@ -186,7 +191,7 @@ public enum CounterValue: Hashable, Sendable {
   }
 
   /// Reads ``encoded``; `nil` if it is damaged.
-  public init?(_ value: Value) {
+  package init?(_ value: Value) {
     guard case .blob(let bytes) = value else {
       self = .plain(value)
       return

@@ -25,7 +25,7 @@ enum Deflate {
   ) throws -> [UInt8]? {
     guard bytes.count > 16, let input = bytes.baseAddress else { return nil }
     guard let compressor = libdeflate_alloc_compressor(effort.level) else {
-      throw CodecError(.badCompression, "there is no memory to compress")
+      throw CodecError(.badCompression, "not enough memory to compress")
     }
     defer { libdeflate_free_compressor(compressor) }
     let output = [UInt8](unsafeUninitializedCapacity: bytes.count - 1) { buffer, count in

@@ -6,7 +6,7 @@ extension Envelope {
   /// The same parts give the same bytes as long as zlib does. Throws
   /// ``CodecError`` if a part is over the limits that ``decode(_:expecting:limits:)``
   /// would check.
-  public func encoded(limits: CodecLimits = .default) throws -> [UInt8] {
+  package func encoded(limits: CodecLimits = .default) throws -> [UInt8] {
     try checkCaps(limits)
     let deflated =
       compression == .deflate ? try body.withUnsafeBytes(Deflate.deflateIfSmaller) : nil
@@ -51,14 +51,14 @@ extension Envelope {
   /// Uses no content before it has checked the hash, and checks every length
   /// before it takes memory. If `type` is given, it refuses files of other types.
   /// Throws ``CodecError``.
-  public static func decode(
+  package static func decode(
     _ bytes: [UInt8], expecting type: FileType? = nil, limits: CodecLimits = .default
   ) throws -> Envelope {
     try bytes.withUnsafeBytes { try decode($0, expecting: type, limits: limits) }
   }
 
   /// The same for bytes in memory that the caller owns.
-  public static func decode(
+  package static func decode(
     _ bytes: UnsafeRawBufferPointer, expecting type: FileType? = nil,
     limits: CodecLimits = .default
   ) throws -> Envelope {

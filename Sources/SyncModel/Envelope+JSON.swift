@@ -3,7 +3,7 @@ import Foundation
 extension Envelope {
   /// A file whose body is `value` as JSON, with sorted keys, so that equal
   /// values give equal bytes.
-  public static func encodeJSON(
+  package static func encodeJSON(
     _ value: some Encodable, type: FileType, limits: CodecLimits = .small
   ) throws -> [UInt8] {
     let encoder = JSONEncoder()
@@ -14,7 +14,7 @@ extension Envelope {
   /// Reads what ``encodeJSON(_:type:limits:)`` wrote.
   ///
   /// Keys that `Value` does not know are ignored. Throws ``CodecError``.
-  public static func decodeJSON<Value: Decodable>(
+  package static func decodeJSON<Value: Decodable>(
     _ value: Value.Type, from bytes: [UInt8], type: FileType, limits: CodecLimits = .small
   ) throws -> Value {
     let envelope = try decode(bytes, expecting: type, limits: limits)

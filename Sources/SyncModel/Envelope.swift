@@ -2,9 +2,9 @@
 ///
 /// `Documentation/ChangeSetFormat.md` describes it byte by byte. An envelope
 /// does not know the meaning of its parts; it guarantees that they are complete.
-public struct Envelope: Hashable, Sendable {
+package struct Envelope: Hashable, Sendable {
   /// The type of a file. The raw values are those of the format.
-  public enum FileType: UInt8, Sendable, CaseIterable {
+  package enum FileType: UInt8, Sendable, CaseIterable {
     /// The application that the shared directory belongs to.
     case application = 1
     /// The description of a client.
@@ -32,23 +32,23 @@ public struct Envelope: Hashable, Sendable {
   /// A field that version 1 does not define. Later versions add what they
   /// need here; a reader that does not know a field may ignore it unless it
   /// is critical.
-  public struct Field: Hashable, Sendable {
+  package struct Field: Hashable, Sendable {
     /// The lowest tag of a critical field.
-    public static let firstCriticalTag: UInt16 = 0x8000
+    package static let firstCriticalTag: UInt16 = 0x8000
     /// The number of the field.
-    public var tag: UInt16
+    package var tag: UInt16
     /// Its content, shorter than 64 KiB.
-    public var content: [UInt8]
+    package var content: [UInt8]
 
     /// Creates a field from its tag and content.
-    public init(tag: UInt16, content: [UInt8]) {
+    package init(tag: UInt16, content: [UInt8]) {
       self.tag = tag
       self.content = content
     }
   }
 
   /// Whether ``encoded()`` may compress the body.
-  public enum Compression: Sendable {
+  package enum Compression: Sendable {
     /// The body is written as it is.
     case stored
     /// The body is compressed if that makes it smaller.
@@ -56,22 +56,22 @@ public struct Envelope: Hashable, Sendable {
   }
 
   /// The type of the file.
-  public var type: FileType
+  package var type: FileType
   /// The header that anyone may read, sealed or not.
-  public var publicHeader: [UInt8]
+  package var publicHeader: [UInt8]
   /// The header that only readers of the document may read.
-  public var privateHeader: [UInt8]
+  package var privateHeader: [UInt8]
   /// The content, decompressed.
-  public var body: [UInt8]
+  package var body: [UInt8]
   /// Whether the body is compressed in the file.
-  public var compression: Compression
+  package var compression: Compression
   /// Fields of later versions, in ascending order of tag.
-  public var fields: [Field] = []
+  package var fields: [Field] = []
   /// The signature over the hash; empty as long as files are not signed.
-  public var signature: [UInt8] = []
+  package var signature: [UInt8] = []
 
   /// Creates an envelope from its parts.
-  public init(
+  package init(
     type: FileType, publicHeader: [UInt8] = [], privateHeader: [UInt8] = [], body: [UInt8],
     compression: Compression = .deflate
   ) {

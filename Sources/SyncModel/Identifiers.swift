@@ -4,7 +4,7 @@
 /// The text form is safe in file names everywhere: it is ASCII, has no case
 /// and no punctuation. Parsing is strict: exactly the text that
 /// ``description`` would give, and nothing else.
-public protocol RandomIdentifier: Hashable, Comparable, Sendable, Codable,
+package protocol RandomIdentifier: Hashable, Comparable, Sendable, Codable,
   CustomStringConvertible, LosslessStringConvertible
 {
   /// The 128 bits.
@@ -14,20 +14,20 @@ public protocol RandomIdentifier: Hashable, Comparable, Sendable, Codable,
 }
 
 /// 128 bits as two words, ordered as one big-endian number.
-public struct Bits128: Hashable, Comparable, Sendable {
+package struct Bits128: Hashable, Comparable, Sendable {
   /// The more significant half.
-  public var high: UInt64
+  package var high: UInt64
   /// The less significant half.
-  public var low: UInt64
+  package var low: UInt64
 
   /// Creates a value from its two halves.
-  public init(high: UInt64, low: UInt64) {
+  package init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 
   /// Reads 16 bytes, most significant first; `nil` for any other length.
-  public init?(bytes: some Collection<UInt8>) {
+  package init?(bytes: some Collection<UInt8>) {
     guard bytes.count == 16 else { return nil }
     var words: (UInt64, UInt64) = (0, 0)
     for (position, byte) in bytes.enumerated() {
@@ -41,7 +41,7 @@ public struct Bits128: Hashable, Comparable, Sendable {
   }
 
   /// The 16 bytes, most significant first.
-  public var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(16)
     for word in [high, low] {
@@ -53,94 +53,131 @@ public struct Bits128: Hashable, Comparable, Sendable {
   }
 
   /// Numeric order.
-  public static func < (left: Bits128, right: Bits128) -> Bool {
+  package static func < (left: Bits128, right: Bits128) -> Bool {
     (left.high, left.low) < (right.high, right.low)
   }
 
   /// Draws 128 bits.
-  public static func random(using generator: inout some RandomNumberGenerator) -> Bits128 {
+  package static func random(using generator: inout some RandomNumberGenerator) -> Bits128 {
     Bits128(high: generator.next(), low: generator.next())
   }
 }
 
 extension RandomIdentifier {
   /// Draws a new identifier from the system's generator.
-  public static func random() -> Self {
+  package static func random() -> Self {
     var generator = SystemRandomNumberGenerator()
     return random(using: &generator)
   }
 
   /// Draws a new identifier from `generator`.
-  public static func random(using generator: inout some RandomNumberGenerator) -> Self {
+  package static func random(using generator: inout some RandomNumberGenerator) -> Self {
     Self(bits: .random(using: &generator))
   }
 
   /// The 26 characters of base 32.
-  public var description: String { Base32.encode(bits.bytes) }
+  package var description: String { text }
 
   /// Parses ``description``; `nil` for anything else.
-  public init?(_ description: String) {
-    guard description.utf8.count == 26,
-      let bytes = Base32.decode(description), let bits = Bits128(bytes: bytes)
+  package init?(_ description: String) { self.init(text: description) }
+
+  /// Numeric order. The text sorts differently: its digits stand for greater
+  /// values than its letters.
+  package static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
+
+  /// Reads the text form.
+  package init(from decoder: any Decoder) throws { try self.init(decoding: decoder) }
+
+  /// Writes the text form.
+  package func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension RandomIdentifier {
+  /// The 26 characters of base 32.
+  fileprivate var text: String { Base32.encode(bits.bytes) }
+
+  /// Parses ``text``; `nil` for anything else.
+  fileprivate init?(text: String) {
+    guard text.utf8.count == 26,
+      let bytes = Base32.decode(text), let bits = Bits128(bytes: bytes)
     else { return nil }
     self.init(bits: bits)
   }
 
-  /// Numeric order. The text sorts differently: its digits stand for greater
-  /// values than its letters.
-  public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
-
-  /// Reads the text form.
-  public init(from decoder: any Decoder) throws {
+  fileprivate init(decoding decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
-    guard let value = Self(text) else {
+    guard let value = Self(text: text) else {
       throw DecodingError.dataCorruptedError(
         in: container, debugDescription: "\(text) is not an identifier of 26 base-32 characters")
     }
     self = value
   }
 
-  /// Writes the text form.
-  public func encode(to encoder: any Encoder) throws {
+  fileprivate func encodeText(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
-    try container.encode(description)
+    try container.encode(text)
   }
 }
 
 /// One installation of an application on one device, in one incarnation.
 ///
 /// Two states of one store never use the same one: a copied or restored store
-/// takes a new identifier and names its ancestor.
-public struct ClientIdentifier: RandomIdentifier {
+/// takes a new identifier and names its ancestor. The text is 26 characters of
+/// lower-case base 32 (`a`–`z`, `2`–`7`), the last of which carries three bits.
+public struct ClientIdentifier: RandomIdentifier, Hashable, Comparable, Sendable, Codable,
+  LosslessStringConvertible
+{
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
+
+  /// Draws a new identifier from the system's generator.
+  public static func random() -> Self {
+    var generator = SystemRandomNumberGenerator()
+    return random(using: &generator)
+  }
+
+  /// The 26 characters of base 32.
+  public var description: String { text }
+
+  /// Parses ``description``; `nil` for anything else.
+  public init?(_ description: String) { self.init(text: description) }
+
+  /// Numeric order. The text sorts differently: its digits stand for greater
+  /// values than its letters.
+  public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
+
+  /// Reads the text form.
+  public init(from decoder: any Decoder) throws { try self.init(decoding: decoder) }
+
+  /// Writes the text form.
+  public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
 }
 
 /// Names the shared directory that an application was created in.
-public struct RootIdentifier: RandomIdentifier {
+package struct RootIdentifier: RandomIdentifier {
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
 }
 
 /// The opaque name of a document's folder; the identifier that the user
 /// chose is inside its generation file.
-public struct DocumentName: RandomIdentifier {
+package struct DocumentName: RandomIdentifier {
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
 }
 
 /// The random value made when a generation of a document begins. The store and the
 /// shared directory must have the same one.
-public struct IntegrityKey: RandomIdentifier {
+package struct IntegrityKey: RandomIdentifier {
   /// The 128 bits.
-  public let bits: Bits128
+  package let bits: Bits128
   /// Wraps 128 bits.
-  public init(bits: Bits128) { self.bits = bits }
+  package init(bits: Bits128) { self.bits = bits }
 }

@@ -1,5 +1,5 @@
 /// The rule by which a text column compares keys.
-public enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
+package enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
   /// Byte for byte.
   case binary = 0
   /// `NOCASE`: A to Z equal a to z, and of the bytes after a NUL only their
@@ -20,10 +20,10 @@ public enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
 /// eight bytes, big-endian, with the sign bit flipped if it is positive and
 /// all bits if it is negative; text, a blob or an identity has its length as
 /// a varint and its bytes.
-public enum IdentityEncoding {
+package enum IdentityEncoding {
   /// Encodes a tuple. If `collations` is shorter than `values`, the rest
   /// is binary.
-  public static func encode(
+  package static func encode(
     _ values: [Value], collations: [KeyCollation] = []
   ) -> RowIdentity {
     var bytes: [UInt8] = []
@@ -45,7 +45,7 @@ public enum IdentityEncoding {
   /// The values of an identity, which must have `count` values and the form that
   /// ``encode(_:collations:)`` gives. Text stays folded. Throws
   /// ``CodecError``.
-  public static func decode(_ identity: RowIdentity, count: Int) throws -> [Value] {
+  package static func decode(_ identity: RowIdentity, count: Int) throws -> [Value] {
     try identity.bytes.withUnsafeBytes { bytes in
       var reader = WireReader(bytes, name: "identity")
       var values: [Value] = []
@@ -56,7 +56,7 @@ public enum IdentityEncoding {
   }
 
   /// The same; `nil` if the bytes are not an identity of `count` values.
-  public static func values(of identity: RowIdentity, count: Int) -> [Value]? {
+  package static func values(of identity: RowIdentity, count: Int) -> [Value]? {
     do {
       return try decode(identity, count: count)
     } catch {
@@ -66,16 +66,16 @@ public enum IdentityEncoding {
 
   /// Appends NULL, which SQLite permits in some keys.
   @inline(__always)
-  public static func appendNull(to bytes: inout [UInt8]) { bytes.append(ValueKind.null.rawValue) }
+  package static func appendNull(to bytes: inout [UInt8]) { bytes.append(ValueKind.null.rawValue) }
 
   /// Appends an integer.
   @inline(__always)
-  public static func append(integer: Int64, to bytes: inout [UInt8]) {
+  package static func append(integer: Int64, to bytes: inout [UInt8]) {
     append(.integer, word: UInt64(bitPattern: integer) ^ signBit, to: &bytes)
   }
 
   /// Appends a real, as an integer if it is one.
-  public static func append(real: Double, to bytes: inout [UInt8]) {
+  package static func append(real: Double, to bytes: inout [UInt8]) {
     if let integer = Int64(exactly: real) {
       append(integer: integer, to: &bytes)
     } else {
@@ -85,7 +85,7 @@ public enum IdentityEncoding {
   }
 
   /// Appends text, folded.
-  public static func append(
+  package static func append(
     text: UnsafeRawBufferPointer, collation: KeyCollation = .binary, to bytes: inout [UInt8]
   ) {
     switch collation {
@@ -112,13 +112,13 @@ public enum IdentityEncoding {
 
   /// Appends a blob.
   @inline(__always)
-  public static func append(blob: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+  package static func append(blob: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
     append(.blob, content: blob, to: &bytes)
   }
 
   /// Appends the identity of the row that a key column refers to.
   @inline(__always)
-  public static func append(identity: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+  package static func append(identity: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
     append(.identity, content: identity, to: &bytes)
   }
 

@@ -84,7 +84,7 @@ extension SQLName: ExpressibleByStringInterpolation, LosslessStringConvertible {
 
 extension Sequence where Element == SQLName {
   /// The names in one text.
-  public func joined(separator: String) -> String { map(\.text).joined(separator: separator) }
+  package func joined(separator: String) -> String { map(\.text).joined(separator: separator) }
 }
 
 extension SQLName: Codable, CodingKeyRepresentable {

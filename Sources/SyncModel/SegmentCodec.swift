@@ -1,35 +1,35 @@
 /// Consecutive change sets of one client in one file: the exact bytes of
 /// each, and an index of them.
-public struct Segment: Hashable, Sendable {
+package struct Segment: Hashable, Sendable {
   /// One of the change sets.
-  public struct Part: Hashable, Sendable {
+  package struct Part: Hashable, Sendable {
     /// The hash of its file.
-    public var hash: ContentHash
+    package var hash: ContentHash
     /// The bytes of its file.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
 
     /// Creates a part from its hash and bytes.
-    public init(hash: ContentHash, bytes: [UInt8]) {
+    package init(hash: ContentHash, bytes: [UInt8]) {
       self.hash = hash
       self.bytes = bytes
     }
   }
 
   /// The shared directory.
-  public var root: RootIdentifier
+  package var root: RootIdentifier
   /// The document to which the change sets belong.
-  public var document: DocumentName
+  package var document: DocumentName
   /// The generation of the document.
-  public var generation: IntegrityKey
+  package var generation: IntegrityKey
   /// The author.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// The number of the first change set, from 1.
-  public var first: UInt64
+  package var first: UInt64
   /// The change sets, in order of number with no gap; at least one.
-  public var parts: [Part]
+  package var parts: [Part]
 
   /// Creates a segment from its parts.
-  public init(
+  package init(
     root: RootIdentifier, document: DocumentName, generation: IntegrityKey,
     client: ClientIdentifier, first: UInt64, parts: [Part]
   ) {
@@ -42,22 +42,22 @@ public struct Segment: Hashable, Sendable {
   }
 
   /// The number of the last change set.
-  public var last: UInt64 { first + UInt64(parts.count) - 1 }
+  package var last: UInt64 { first + UInt64(parts.count) - 1 }
 
   /// The change set with a number; `nil` if the segment does not contain it.
-  public subscript(number: UInt64) -> Part? {
+  package subscript(number: UInt64) -> Part? {
     number >= first && number <= last ? parts[Int(number - first)] : nil
   }
 }
 
 /// Segments as bytes, by the format in `Documentation/ChangeSetFormat.md`.
-public enum SegmentCodec {
+package enum SegmentCodec {
   /// The most change sets in a segment.
-  public static let greatestCount = 65_536
+  package static let greatestCount = 65_536
 
   /// The bytes of the file. Throws ``CodecError`` if the segment breaks a
   /// rule that ``decode(_:limits:)`` would check.
-  public static func encode(
+  package static func encode(
     _ segment: Segment, limits: CodecLimits = .default
   ) throws -> [UInt8] {
     try check(first: segment.first, count: segment.parts.count)
@@ -88,7 +88,7 @@ public enum SegmentCodec {
   /// content of the change sets.
   ///
   /// Throws ``CodecError``.
-  public static func decode(
+  package static func decode(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Segment {
     try bytes.withUnsafeBytes { try decode($0, limits: limits) }
@@ -147,7 +147,7 @@ public enum SegmentCodec {
     guard first >= 1, first <= UInt64(Int64.max) - UInt64(greatestCount) else {
       throw CodecError(.malformed, "first number of a segment")
     }
-    guard count >= 1 else { throw CodecError(.malformed, "a segment of nothing") }
+    guard count >= 1 else { throw CodecError(.malformed, "an empty segment") }
     guard count <= greatestCount else {
       throw CodecError(.lengthOverCap, "\(count) change sets; at most \(greatestCount)")
     }

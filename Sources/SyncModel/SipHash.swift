@@ -4,18 +4,18 @@
 /// 128-bit variant of their reference implementation. With a random key, keys
 /// of rows can be replaced by 16 bytes: without knowledge of the random key, an
 /// attacker cannot make them collide.
-public struct SipHash: Hashable, Sendable {
+package struct SipHash: Hashable, Sendable {
   private let first: UInt64
   private let second: UInt64
 
   /// A hash with the key of two words, each read as little-endian bytes.
-  public init(key: (UInt64, UInt64)) {
+  package init(key: (UInt64, UInt64)) {
     first = key.0
     second = key.1
   }
 
   /// A hash with a key of 16 bytes; `nil` for any other length.
-  public init?(key: [UInt8]) {
+  package init?(key: [UInt8]) {
     guard key.count == 16 else { return nil }
     self = key.withUnsafeBytes {
       SipHash(key: ($0.little(at: 0, as: UInt64.self), $0.little(at: 8, as: UInt64.self)))
@@ -23,11 +23,11 @@ public struct SipHash: Hashable, Sendable {
   }
 
   /// The hash of an array.
-  public func hash(_ bytes: [UInt8]) -> Bits128 { bytes.withUnsafeBytes { hash($0) } }
+  package func hash(_ bytes: [UInt8]) -> Bits128 { bytes.withUnsafeBytes { hash($0) } }
 
   /// The hash of `bytes`. ``Bits128/bytes`` of the result are the bytes of
   /// the reference implementation.
-  public func hash(_ bytes: UnsafeRawBufferPointer) -> Bits128 {
+  package func hash(_ bytes: UnsafeRawBufferPointer) -> Bits128 {
     var state = State(first, second)
     let count = bytes.count
     var offset = 0

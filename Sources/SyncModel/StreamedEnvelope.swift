@@ -2,31 +2,31 @@
 ///
 /// The file is the same, byte for byte; the code that moves the bytes of the body
 /// writes ``encodedHead()``, the stored body, and ``trailer(for:)``.
-public struct StreamedEnvelope: Hashable, Sendable {
+package struct StreamedEnvelope: Hashable, Sendable {
   /// The type of the file.
-  public var type: Envelope.FileType
+  package var type: Envelope.FileType
   /// The header that anyone may read.
-  public var publicHeader: [UInt8]
+  package var publicHeader: [UInt8]
   /// The header that only readers of the document may read.
-  public var privateHeader: [UInt8]
+  package var privateHeader: [UInt8]
   /// Whether the body is compressed in the file.
-  public var isCompressed: Bool
+  package var isCompressed: Bool
   /// The length of the body in the file.
-  public var storedByteCount: Int
+  package var storedByteCount: Int
   /// The length of the body, decompressed.
-  public var bodyByteCount: Int
+  package var bodyByteCount: Int
 
   /// The length of the extension fields in the file that was read.
   private var fieldsByteCount = 0
 
   /// The length of the part that every file begins with.
-  public static let fixedByteCount = Envelope.Layout.fixedBytes
+  package static let fixedByteCount = Envelope.Layout.fixedBytes
   /// The length of the end of an unsigned file.
-  public static let trailerByteCount =
+  package static let trailerByteCount =
     Envelope.Layout.hashBytes + Envelope.Layout.signatureLengthBytes
 
   /// Creates an envelope from its parts.
-  public init(
+  package init(
     type: Envelope.FileType, publicHeader: [UInt8] = [], privateHeader: [UInt8] = [],
     isCompressed: Bool, storedByteCount: Int, bodyByteCount: Int
   ) {
@@ -39,12 +39,12 @@ public struct StreamedEnvelope: Hashable, Sendable {
   }
 
   /// The length of everything before the stored body.
-  public var headByteCount: Int {
+  package var headByteCount: Int {
     Self.fixedByteCount + fieldsByteCount + publicHeader.count + privateHeader.count
   }
 
   /// Everything before the stored body.
-  public func encodedHead() -> [UInt8] {
+  package func encodedHead() -> [UInt8] {
     typealias Layout = Envelope.Layout
     var bytes = Layout.magic
     bytes.append(little: Layout.version)
@@ -61,7 +61,7 @@ public struct StreamedEnvelope: Hashable, Sendable {
   }
 
   /// The end of a file: the hash of all bytes before it, and no signature.
-  public static func trailer(for hash: ContentHash) -> [UInt8] {
+  package static func trailer(for hash: ContentHash) -> [UInt8] {
     hash.bytes + [0, 0, 0, 0]
   }
 
@@ -69,7 +69,7 @@ public struct StreamedEnvelope: Hashable, Sendable {
   ///
   /// Checks what it can before the hash is known: magic, version and
   /// the caps on the headers. Throws ``CodecError``.
-  public static func headByteCount(
+  package static func headByteCount(
     fixedPart bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Int {
     typealias Layout = Envelope.Layout
@@ -96,7 +96,7 @@ public struct StreamedEnvelope: Hashable, Sendable {
 
   /// The least length of a file, from its fixed part, so that a caller recognizes a
   /// file that ends early without its hash. Throws ``CodecError``.
-  public static func leastByteCount(
+  package static func leastByteCount(
     fixedPart bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Int {
     let head = try headByteCount(fixedPart: bytes, limits: limits)
@@ -108,7 +108,7 @@ public struct StreamedEnvelope: Hashable, Sendable {
 
   /// Reads the head of a file of `fileByteCount` bytes whose hash is
   /// correct. Throws ``CodecError``.
-  public init(
+  package init(
     head bytes: [UInt8], fileByteCount: Int, expecting type: Envelope.FileType
   ) throws {
     typealias Layout = Envelope.Layout

@@ -1,5 +1,5 @@
 /// The effect of a change on its row. The raw values are those of the format.
-public enum RowAction: UInt8, Sendable, CaseIterable {
+package enum RowAction: UInt8, Sendable, CaseIterable {
   /// The row exists from now on, with all the columns that the author knows.
   case insert = 0
   /// Some columns of a row have new values; its existence is not touched.
@@ -12,11 +12,11 @@ public enum RowAction: UInt8, Sendable, CaseIterable {
   case erase = 3
 
   /// Whether the row exists no longer.
-  public var isDeletion: Bool { self == .delete || self == .erase }
+  package var isDeletion: Bool { self == .delete || self == .erase }
 }
 
 /// The kind of identity that makes two rows of a table the same row on every device.
-public enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
+package enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
   /// The values of the primary key.
   case primaryKey = 0
   /// Sixteen random bytes beside a local integer key.
@@ -30,40 +30,40 @@ public enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
 /// Rows appear once each. Cells are stored only where a row has them: row `r`
 /// has the columns `shapes[rowShapes[r]]`, and the value of a column is at
 /// the index that counts the rows before `r` that have the column too.
-public struct TableChanges: Hashable, Sendable {
+package struct TableChanges: Hashable, Sendable {
   /// The table's name as the author has it.
-  public var table: SQLName
+  package var table: SQLName
   /// How rows are identified.
-  public var identity: IdentityKind
+  package var identity: IdentityKind
   /// The names of the columns in ``keys``. For surrogates: the key column.
-  public var keyColumns: [SQLName]
+  package var keyColumns: [SQLName]
   /// The names of the columns in ``cells``.
-  public var columns: [SQLName]
+  package var columns: [SQLName]
 
   /// The raw value of each row's `RowAction`.
-  public var actions: [UInt8] = []
+  package var actions: [UInt8] = []
   /// The identities. `primaryKey`, `columns`: one column for each key column,
   /// with the author's spelling of the values. `surrogate`: first the 16
   /// bytes as a blob, then the author's local key as a hint.
-  public var keys: [ValueColumn]
+  package var keys: [ValueColumn]
   /// The time of each row's change. It is the time of the row's existence for an insert
   /// or a delete, and of every cell that ``exceptions`` does not name.
-  public var times: [HybridTime] = []
+  package var times: [HybridTime] = []
   /// Rows and cells with another stamp, in order of row, then column.
-  public var exceptions: [StampException] = []
+  package var exceptions: [StampException] = []
   /// Distinct sets of columns, each in ascending order.
-  public var shapes: [[Int]] = []
+  package var shapes: [[Int]] = []
   /// The index of each row's set. A delete has the columns that were
   /// changed before it; an erase has none.
-  public var rowShapes: [UInt32] = []
+  package var rowShapes: [UInt32] = []
   /// The values, one entry for each of ``columns``.
-  public var cells: [ValueColumn]
+  package var cells: [ValueColumn]
   /// Deleted rows whose key was changed, in order of row, each with the row's new
   /// identity.
-  public var moves: [RowMove] = []
+  package var moves: [RowMove] = []
 
   /// No changes yet to a table.
-  public init(table: SQLName, identity: IdentityKind, keyColumns: [SQLName], columns: [SQLName]) {
+  package init(table: SQLName, identity: IdentityKind, keyColumns: [SQLName], columns: [SQLName]) {
     self.table = table
     self.identity = identity
     self.keyColumns = keyColumns
@@ -73,10 +73,10 @@ public struct TableChanges: Hashable, Sendable {
   }
 
   /// The number of rows.
-  public var count: Int { actions.count }
+  package var count: Int { actions.count }
 
   /// About how much memory the changes take.
-  public var byteCount: Int {
+  package var byteCount: Int {
     keys.reduce(0) { $0 + $1.byteCount } + cells.reduce(0) { $0 + $1.byteCount }
       + 16 * actions.count + 24 * exceptions.count
   }
@@ -90,17 +90,17 @@ extension TableChanges {
 }
 
 /// A row or a cell whose stamp differs from its row's time and the change set's author.
-public struct StampException: Hashable, Sendable {
+package struct StampException: Hashable, Sendable {
   /// The index of the row.
-  public var row: Int
+  package var row: Int
   /// The index of the column; `nil` for the row's existence, or, if an update
   /// names the version of a row that it replaces, for that version.
-  public var column: Int?
+  package var column: Int?
   /// The stamp that the row or the cell has instead.
-  public var stamp: Stamp
+  package var stamp: Stamp
 
   /// Creates an exception from its parts.
-  public init(row: Int, column: Int?, stamp: Stamp) {
+  package init(row: Int, column: Int?, stamp: Stamp) {
     self.row = row
     self.column = column
     self.stamp = stamp
@@ -108,14 +108,14 @@ public struct StampException: Hashable, Sendable {
 }
 
 /// The new identity of a row whose key was changed.
-public struct RowMove: Hashable, Sendable {
+package struct RowMove: Hashable, Sendable {
   /// The index of the deleted row.
-  public var row: Int
+  package var row: Int
   /// Its new identity.
-  public var destination: RowIdentity
+  package var destination: RowIdentity
 
   /// Creates a move from its parts.
-  public init(row: Int, destination: RowIdentity) {
+  package init(row: Int, destination: RowIdentity) {
     self.row = row
     self.destination = destination
   }

@@ -2,25 +2,25 @@
 ///
 /// Change sets are numbered 1, 2, 3… with no gap. Each contains the hash of its
 /// predecessor's file, so that a client's change sets form a chain.
-public struct SyncChangeSet: Hashable, Sendable {
+package struct SyncChangeSet: Hashable, Sendable {
   /// The part that anyone may read: document, author and number.
-  public struct Header: Hashable, Sendable {
+  package struct Header: Hashable, Sendable {
     /// The shared directory.
-    public var root: RootIdentifier
+    package var root: RootIdentifier
     /// The document to which the change set belongs.
-    public var document: DocumentName
+    package var document: DocumentName
     /// The generation of the document.
-    public var generation: IntegrityKey
+    package var generation: IntegrityKey
     /// The author.
-    public var client: ClientIdentifier
+    package var client: ClientIdentifier
     /// The number among the author's change sets, from 1.
-    public var number: UInt64
+    package var number: UInt64
     /// The hash of the author's previous file; for number 1 the hash of the
     /// ancestor's last file, or `nil` if there was none.
-    public var previous: ContentHash?
+    package var previous: ContentHash?
 
     /// Creates a header from its parts.
-    public init(
+    package init(
       root: RootIdentifier, document: DocumentName, generation: IntegrityKey,
       client: ClientIdentifier, number: UInt64, previous: ContentHash?
     ) {
@@ -34,17 +34,17 @@ public struct SyncChangeSet: Hashable, Sendable {
   }
 
   /// The document, author and number.
-  public var header: Header
+  package var header: Header
   /// The change sets of other clients that the author had applied. The number
   /// implies the author's own.
-  public var dependencies: VersionVector
+  package var dependencies: VersionVector
   /// The SHA-256 of the author's schema, as described by `StoreSchema`.
-  public var schema: ContentHash
+  package var schema: ContentHash
   /// The changes, parents before children where the schema allows it.
-  public var tables: [TableChanges]
+  package var tables: [TableChanges]
 
   /// Creates a change set from its parts.
-  public init(
+  package init(
     header: Header, dependencies: VersionVector, schema: ContentHash, tables: [TableChanges]
   ) {
     self.header = header
@@ -54,13 +54,13 @@ public struct SyncChangeSet: Hashable, Sendable {
   }
 
   /// The number of changed rows.
-  public var rowCount: Int { tables.reduce(0) { $0 + $1.count } }
+  package var rowCount: Int { tables.reduce(0) { $0 + $1.count } }
 
   /// About how much memory the changes take.
-  public var byteCount: Int { tables.reduce(0) { $0 + $1.byteCount } }
+  package var byteCount: Int { tables.reduce(0) { $0 + $1.byteCount } }
 
   /// The least and the greatest time of its changes; `nil` if it is empty.
-  public var timeRange: ClosedRange<HybridTime>? {
+  package var timeRange: ClosedRange<HybridTime>? {
     var least = HybridTime(rawValue: .max)
     var greatest = HybridTime.zero
     for table in tables {

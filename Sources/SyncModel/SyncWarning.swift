@@ -62,15 +62,17 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var count = 1
   /// The device concerned.
   public var client: ClientIdentifier?
-  /// How far the clock is ahead.
-  public var milliseconds: Int64?
+  /// How many milliseconds the clock is ahead.
+  package var milliseconds: Int64?
+  /// How far the clock of the device is ahead.
+  public var clockLead: Duration? { milliseconds.map { .milliseconds($0) } }
   /// The number of the conflict in the journal.
   public var conflict: Int64?
   /// The warning as a sentence for the user.
   public var message: String
 
   /// Creates a warning with the parts that every warning has.
-  public init(_ code: Code, table: SQLName? = nil, message: String) {
+  package init(_ code: Code, table: SQLName? = nil, message: String) {
     self.code = code
     self.table = table
     self.message = message
@@ -79,7 +81,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
 
 extension SyncWarning {
   /// The warnings with equal ones counted together.
-  public static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
+  package static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
     var counter = WarningCounter()
     for warning in warnings { counter.add(warning) }
     return counter.all
@@ -87,7 +89,7 @@ extension SyncWarning {
 }
 
 /// Counts equal warnings together.
-public struct WarningCounter: Sendable {
+package struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code
     var table: SQLName?
@@ -100,13 +102,13 @@ public struct WarningCounter: Sendable {
   private var index: [Key: Int] = [:]
 
   /// None yet.
-  public init() {}
+  package init() {}
 
   /// The warnings in the order of their first appearance.
-  public var all: [SyncWarning] { warnings }
+  package var all: [SyncWarning] { warnings }
 
   /// Adds a warning, or adds its count to an equal one.
-  public mutating func add(_ warning: SyncWarning) {
+  package mutating func add(_ warning: SyncWarning) {
     let key = Key(
       code: warning.code, table: warning.table, reason: warning.reason, client: warning.client,
       conflict: warning.conflict)

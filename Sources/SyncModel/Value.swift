@@ -21,7 +21,7 @@ public enum Value: Hashable, Sendable {
   public static func text(_ string: String) -> Value { .text(Array(string.utf8)) }
 
   /// Which of the six cases it is.
-  public var kind: ValueKind {
+  package var kind: ValueKind {
     switch self {
     case .null: .null
     case .integer: .integer
@@ -34,7 +34,7 @@ public enum Value: Hashable, Sendable {
 }
 
 /// The kind of a value; the raw value is the one of the file format.
-public enum ValueKind: UInt8, Sendable, CaseIterable {
+package enum ValueKind: UInt8, Sendable, CaseIterable {
   /// The absence of a value.
   case null = 0
   /// A 64-bit integer.

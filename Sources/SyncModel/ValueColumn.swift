@@ -4,44 +4,44 @@
 /// `words[i]` is the integer, the bit pattern of the double, or, for text,
 /// blobs and identities, the offset in ``bytes`` in the upper 32 bits and the
 /// length in the lower 32.
-public struct ValueColumn: Hashable, Sendable {
+package struct ValueColumn: Hashable, Sendable {
   /// The raw values of `ValueKind`, one for each value.
-  public private(set) var kinds: [UInt8] = []
+  package private(set) var kinds: [UInt8] = []
   /// One word for each value.
-  public private(set) var words: [UInt64] = []
+  package private(set) var words: [UInt64] = []
   /// The contents of all text, blobs and identities, one after the other.
-  public private(set) var bytes: [UInt8] = []
+  package private(set) var bytes: [UInt8] = []
 
   /// An empty column.
-  public init() {}
+  package init() {}
 
   /// The number of values.
-  public var count: Int { kinds.count }
+  package var count: Int { kinds.count }
 
   /// About how much memory the values take.
-  public var byteCount: Int { bytes.count + 9 * kinds.count }
+  package var byteCount: Int { bytes.count + 9 * kinds.count }
 
   /// Makes room for `count` more values with `byteCount` bytes of content.
-  public mutating func reserve(_ count: Int, byteCount: Int = 0) {
+  package mutating func reserve(_ count: Int, byteCount: Int = 0) {
     kinds.reserveCapacity(kinds.count + count)
     words.reserveCapacity(words.count + count)
     if byteCount > 0 { bytes.reserveCapacity(bytes.count + byteCount) }
   }
 
   /// Appends the absence of a value.
-  public mutating func appendNull() {
+  package mutating func appendNull() {
     kinds.append(ValueKind.null.rawValue)
     words.append(0)
   }
 
   /// Appends an integer.
-  public mutating func append(integer: Int64) {
+  package mutating func append(integer: Int64) {
     kinds.append(ValueKind.integer.rawValue)
     words.append(UInt64(bitPattern: integer))
   }
 
   /// Appends a double.
-  public mutating func append(real: Double) {
+  package mutating func append(real: Double) {
     kinds.append(ValueKind.real.rawValue)
     words.append(real.bitPattern)
   }
@@ -50,7 +50,7 @@ public struct ValueColumn: Hashable, Sendable {
   ///
   /// The content of one column stays below 4 GiB; change sets are cut long
   /// before that.
-  public mutating func append(_ kind: ValueKind, content: UnsafeRawBufferPointer) {
+  package mutating func append(_ kind: ValueKind, content: UnsafeRawBufferPointer) {
     precondition(bytes.count + content.count <= UInt32.max, "column content exceeds 4 GiB")
     kinds.append(kind.rawValue)
     words.append(UInt64(bytes.count) << 32 | UInt64(content.count))
@@ -58,7 +58,7 @@ public struct ValueColumn: Hashable, Sendable {
   }
 
   /// Appends any value.
-  public mutating func append(_ value: Value) {
+  package mutating func append(_ value: Value) {
     switch value {
     case .null: appendNull()
     case .integer(let integer): append(integer: integer)
@@ -71,7 +71,7 @@ public struct ValueColumn: Hashable, Sendable {
 
   /// Appends the value of another column at `index`.
   @inline(__always)
-  public mutating func append(_ other: ValueColumn, at index: Int) {
+  package mutating func append(_ other: ValueColumn, at index: Int) {
     switch other.kind(at: index) {
     case .null, .integer, .real:
       kinds.append(other.kinds[index])
@@ -85,16 +85,16 @@ public struct ValueColumn: Hashable, Sendable {
   }
 
   /// The kind of a value.
-  public func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
+  package func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
 
   /// The range of the content of a text, blob or identity in ``bytes``.
-  public func contentRange(at index: Int) -> Range<Int> {
+  package func contentRange(at index: Int) -> Range<Int> {
     let start = Int(words[index] >> 32)
     return start..<(start + Int(words[index] & 0xFFFF_FFFF))
   }
 
   /// A value, with its content copied.
-  public subscript(index: Int) -> Value {
+  package subscript(index: Int) -> Value {
     switch kind(at: index) {
     case .null: .null
     case .integer: .integer(Int64(bitPattern: words[index]))
@@ -107,7 +107,7 @@ public struct ValueColumn: Hashable, Sendable {
 
   /// Builds a column from arrays that agree with the description of the type;
   /// throws ``Malformed`` if they do not.
-  public init(kinds: [UInt8], words: [UInt64], bytes: [UInt8]) throws {
+  package init(kinds: [UInt8], words: [UInt64], bytes: [UInt8]) throws {
     guard kinds.count == words.count else { throw Malformed() }
     for index in kinds.indices {
       guard let kind = ValueKind(rawValue: kinds[index]) else { throw Malformed() }
@@ -131,8 +131,8 @@ public struct ValueColumn: Hashable, Sendable {
   }
 
   /// The arrays do not fit together.
-  public struct Malformed: Error {
+  package struct Malformed: Error {
     /// The error carries nothing.
-    public init() {}
+    package init() {}
   }
 }

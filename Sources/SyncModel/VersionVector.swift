@@ -1,21 +1,21 @@
 /// The number and the hash of the last applied change set of each client.
-public struct VersionVector: Hashable, Sendable, Codable {
+package struct VersionVector: Hashable, Sendable, Codable {
   /// A client's last applied change set.
-  public struct Entry: Hashable, Sendable, Codable {
+  package struct Entry: Hashable, Sendable, Codable {
     /// Its number, from 1.
-    public var number: UInt64
+    package var number: UInt64
     /// The hash of its file.
-    public var hash: ContentHash
+    package var hash: ContentHash
 
     /// Creates an entry from its number and hash.
-    public init(number: UInt64, hash: ContentHash) {
+    package init(number: UInt64, hash: ContentHash) {
       self.number = number
       self.hash = hash
     }
 
     /// Reads `{number, hash}`; throws if the number is above
     /// ``VersionVector/greatestNumber``.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       number = try container.decode(UInt64.self, forKey: .number)
       hash = try container.decode(ContentHash.self, forKey: .hash)
@@ -28,41 +28,41 @@ public struct VersionVector: Hashable, Sendable, Codable {
   }
 
   /// The greatest number of a change set, so that adding one to it does not overflow.
-  public static let greatestNumber = UInt64(Int64.max) - 1
+  package static let greatestNumber = UInt64(Int64.max) - 1
 
   /// The entries; a client has none if none of its change sets has been applied.
-  public private(set) var entries: [ClientIdentifier: Entry]
+  package private(set) var entries: [ClientIdentifier: Entry]
 
   /// A vector with the given entries.
-  public init(_ entries: [ClientIdentifier: Entry] = [:]) { self.entries = entries }
+  package init(_ entries: [ClientIdentifier: Entry] = [:]) { self.entries = entries }
 
   /// A client's entry.
-  public subscript(client: ClientIdentifier) -> Entry? {
+  package subscript(client: ClientIdentifier) -> Entry? {
     get { entries[client] }
     set { entries[client] = newValue }
   }
 
   /// The number of a client's last applied change set; 0 for none.
-  public func number(of client: ClientIdentifier) -> UInt64 { entries[client]?.number ?? 0 }
+  package func number(of client: ClientIdentifier) -> UInt64 { entries[client]?.number ?? 0 }
 
   /// Whether this vector contains everything that `other` contains.
   /// Hashes are not compared.
-  public func contains(_ other: VersionVector) -> Bool {
+  package func contains(_ other: VersionVector) -> Bool {
     other.entries.allSatisfy { number(of: $0.key) >= $0.value.number }
   }
 
   /// The clients for which `other` is ahead of this vector, in order.
-  public func missing(from other: VersionVector) -> [ClientIdentifier] {
+  package func missing(from other: VersionVector) -> [ClientIdentifier] {
     other.entries.filter { number(of: $0.key) < $0.value.number }.keys.sorted()
   }
 
   /// Entries in order of client, as they are written to files.
-  public var sorted: [(client: ClientIdentifier, entry: Entry)] {
+  package var sorted: [(client: ClientIdentifier, entry: Entry)] {
     entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   /// Reads an object of `client: {number, hash}`.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let texts = try container.decode([String: Entry].self)
     var entries: [ClientIdentifier: Entry] = [:]
@@ -77,7 +77,7 @@ public struct VersionVector: Hashable, Sendable, Codable {
   }
 
   /// Writes an object of `client: {number, hash}`.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(
       Dictionary(uniqueKeysWithValues: entries.map { ($0.key.description, $0.value) }))

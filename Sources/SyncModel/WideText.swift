@@ -3,13 +3,13 @@
 /// SQLite turns half a surrogate pair into other characters when it converts
 /// text to UTF-8. Here it becomes the three bytes that UTF-8 would have for it
 /// (“WTF-8”), and these bytes become half a pair again; all other text is UTF-8.
-public enum WideText {
+package enum WideText {
   /// The bytes for text that contains half a pair, or U+FFFE or U+FFFF, which
   /// SQLite changes as well; `nil` for all other text, which SQLite converts
   /// unchanged.
   ///
   /// - Parameter units: The text in UTF-16, in the byte order of this machine.
-  public static func bytes(ifBroken units: UnsafeRawBufferPointer) -> [UInt8]? {
+  package static func bytes(ifBroken units: UnsafeRawBufferPointer) -> [UInt8]? {
     let count = units.count / 2
     func unit(_ index: Int) -> UInt16 {
       units.loadUnaligned(fromByteOffset: 2 * index, as: UInt16.self)
@@ -57,7 +57,7 @@ public enum WideText {
   /// The text in UTF-16, in the byte order of this machine, for bytes that
   /// contain half a pair, or U+FFFE or U+FFFF, which SQLite changes as well;
   /// `nil` for all other bytes. Bytes that form no character become U+FFFD.
-  public static func units(ifBroken bytes: UnsafeRawBufferPointer) -> [UInt16]? {
+  package static func units(ifBroken bytes: UnsafeRawBufferPointer) -> [UInt16]? {
     let isBroken = bytes.indices.dropLast(2).contains { index in
       isHalf(bytes, index)
         || bytes[index] == 0xEF && bytes[index + 1] == 0xBF && bytes[index + 2] >= 0xBE

@@ -1,9 +1,9 @@
 import CZlib
 
 /// Compresses or decompresses a long body part by part, at constant memory.
-public final class ZlibStream {
+package final class ZlibStream {
   /// Whether the stream compresses or decompresses.
-  public enum Direction: Sendable {
+  package enum Direction: Sendable {
     /// To compressed bytes.
     case deflate
     /// From compressed bytes, to at most this many.
@@ -19,10 +19,10 @@ public final class ZlibStream {
   private var produced = 0
 
   /// Whether the end of the compressed bytes was reached.
-  public private(set) var isAtEnd = false
+  package private(set) var isAtEnd = false
 
   /// Begins a stream. Throws ``CodecError``.
-  public init(_ direction: Direction) throws {
+  package init(_ direction: Direction) throws {
     self.direction = direction
     stream.initialize(to: z_stream())
     let status =
@@ -31,7 +31,7 @@ public final class ZlibStream {
       case .inflate: czlib_raw_inflate_init(stream)
       }
     guard status == Z_OK else {
-      throw CodecError(.badCompression, "zlib could not begin")
+      throw CodecError(.badCompression, "zlib could not start")
     }
   }
 
@@ -48,7 +48,7 @@ public final class ZlibStream {
   /// `isLast` ends a compressed stream. Throws ``CodecError`` if the
   /// bytes are not a compressed stream, go on after its end or grow over the
   /// limit, and throws the errors of `emit`.
-  public func push(
+  package func push(
     _ bytes: [UInt8], isLast: Bool, emit: (ArraySlice<UInt8>) throws -> Void
   ) throws {
     guard !isAtEnd else {

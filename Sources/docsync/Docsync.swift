@@ -10,8 +10,8 @@ struct Docsync: ParsableCommand {
     abstract: "Keeps one SQLite database the same on many devices, through a shared directory.",
     discussion: """
       One device puts its database under sync with “docsync init”, the others get it with \
-      “docsync join”. From then on “docsync sync” on each sends what was edited there and \
-      applies what was edited elsewhere. Any program may read and write the database.
+      “docsync join”. From then on “docsync sync” sends the edits of a device and applies \
+      those of the others. Any program may read and write the database.
 
       EXIT CODES
       \(ExitStatus.table)

@@ -53,7 +53,7 @@ struct Failure: Error, Sendable {
     default:
       self.init(
         code: SyncError.Code.internalFault.rawValue, message: error.localizedDescription,
-        path: nil, remedy: "Report this as a fault of the program.", detail: "\(error)")
+        path: nil, remedy: "Report this as a defect of docsync.", detail: "\(error)")
     }
   }
 

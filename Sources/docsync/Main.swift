@@ -41,7 +41,7 @@ enum Main {
     let task = Task { try await verb.perform(console) }
     let interruption = Interruption {
       task.cancel()
-      console.note("docsync: stopping; a second signal ends it at once")
+      console.note("docsync: stopping; press Ctrl-C again to stop at once. Your data is safe.")
     }
     switch await task.result {
     case .success(let outcome):

@@ -33,11 +33,11 @@ import Testing
     let empty = try scratch.succeed("conflicts", "b.db")
     #expect(empty.output.contains("No conflicts."))
     let sync = try disagree(0)
-    #expect(sync.output.contains("1 conflict; what lost is in the journal"))
+    #expect(sync.output.contains("1 conflict. Show them: docsync conflicts"))
     let list = try scratch.succeed("conflicts", "b.db")
     #expect(list.output.contains("notes 1 title"))
     #expect(list.output.contains("'from b'") && list.output.contains("'from a'"))
-    #expect(list.output.contains("remote stands (latestWins)"))
+    #expect(list.output.contains("the remote value is shown (latestWins)"))
     let show = try scratch.succeed("conflicts", "b.db", "show", "1", "--json").json()
     let conflict = try #require(show["conflict"] as? [String: Any])
     #expect(conflict["kind"] as? String == "cell" && conflict["status"] as? String == "settled")
@@ -62,7 +62,7 @@ import Testing
   func aQuestionIsOpenUntilItIsAnswered(answer: [String], title expected: String) throws {
     try scratch.succeed("conflicts", "b.db", "policy", "notes.title=ask")
     let sync = try disagree(3)
-    #expect(sync.output.contains("1 question open; see “docsync conflicts b.db --open”"))
+    #expect(sync.output.contains("1 question open. Show them: docsync conflicts b.db --open"))
     let open = try scratch.docsync("conflicts", "b.db", "--open", "--json")
     #expect(open.status == 3)
     #expect(try open.json()["openConflicts"] as? Int == 1)
@@ -107,7 +107,7 @@ import Testing
     let result = try scratch.succeed("sync", "b.db")
     #expect(
       result.output.contains(
-        "warning: rows of notes that are deleted here were edited elsewhere: title"))
+        "warning: deleted rows of notes were edited on another device and stay deleted: title"))
     let json = try scratch.succeed("conflicts", "b.db", "--json").json()
     let conflicts = try #require(json["conflicts"] as? [[String: Any]])
     #expect(conflicts.count == 1 && conflicts[0]["kind"] as? String == "existence")

@@ -42,7 +42,7 @@ import Testing
     #expect(said.contains("another device has created the document as well"))
     #expect(said.contains("Of its rows, 1 were new, 2 the same, and 0 had other values."))
     #expect(said.contains("1 row got another key."))
-    #expect(said.contains("the file as it was is kept as "))
+    #expect(said.contains("the former file is kept as "))
     for store in ["a.db", "b.db", "a.db"] {
       try scratch.succeed("sync", store, "--directory", "shared")
       try copy("apart", to: "shared")

@@ -84,7 +84,8 @@ import Testing
       SyncReport.ChangeSet(client: client, number: 1, hash: hash, rowCount: 1, byteCount: 1)
     ]
     report.waiting = [
-      SyncWait(client: client, number: 1, reason: .fork, message: "a sentence", path: "a path")
+      SyncReport.Wait(
+        client: client, number: 1, reason: .fork, message: "a sentence", path: "a path")
     ]
     report.incarnations = [
       Incarnation(
@@ -103,7 +104,7 @@ import Testing
     var replaced = ReplacedStore()
     replaced.unreadable = "a sentence"
     try expect("object-replaced", ReplacedStoreJSON(replaced))
-    var dropped = DroppedConflicts()
+    var dropped = Conflict.Dropped()
     (dropped.firstMilliseconds, dropped.lastMilliseconds) = (1, 2)
     try expect("object-dropped", DroppedConflictsJSON(dropped))
     let side = Conflict.Side(stamp: nil, cells: nil)
@@ -116,7 +117,7 @@ import Testing
     try expect(
       "object-finding",
       FindingJSON(
-        VerifyFinding(.rowWithoutKey, table: "notes", "a sentence", detail: "more")))
+        VerifyReport.Finding(.rowWithoutKey, table: "notes", "a sentence", detail: "more")))
 
     var table = TableChanges(
       table: "tags", identity: .primaryKey, keyColumns: ["name"], columns: [])

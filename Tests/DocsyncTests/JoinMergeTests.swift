@@ -57,7 +57,7 @@ import Testing
       "join", "c.db", "--directory", "shared", "--merge", status: 1, code: "storeUnsuitable",
       path: "c.db")
     let failed = try scratch.docsync("join", "c.db", "--directory", "shared", "--merge")
-    #expect(failed.errors.contains("tag.colour is only in the database"))
-    #expect(failed.errors.contains("tag.color is only in the document"))
+    #expect(failed.errors.contains("tag.colour exists only in the database"))
+    #expect(failed.errors.contains("tag.color exists only in the document"))
   }
 }

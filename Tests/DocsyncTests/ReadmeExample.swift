@@ -1,5 +1,4 @@
 import DocumentSync
-import SyncDirectory
 
 func shareNotes(laptop: String, phone: String, folder: String) async throws -> SyncReport {
   let directory = FolderDirectory(root: folder)

@@ -42,6 +42,13 @@ final class Scratch {
     try withQueue(store) { queue in try queue.write { try $0.execute(sql: statements) } }
   }
 
+  /// Makes a database from SQL that has transactions of its own.
+  func load(_ store: String, _ dump: String) throws {
+    try withQueue(store) { queue in
+      try queue.writeWithoutTransaction { try $0.execute(sql: dump) }
+    }
+  }
+
   /// The first column of a query's rows, as text.
   func column(_ store: String, _ query: String) throws -> [String] {
     try withQueue(store) { queue in

@@ -19,7 +19,7 @@ import Testing
       result: "b.db is an ordinary database again."),
     Question(
       arguments: ["remove-client", "a.db", "B"],
-      says: ["removes “B” (", "it synchronized last 20"], result: "is removed."),
+      says: ["removes “B” (", "last synchronized 20"], result: "is removed."),
     Question(
       arguments: ["reset", "a.db"],
       says: [
@@ -28,11 +28,11 @@ import Testing
       ], result: "“notes” begins again, as generation 2"),
     Question(
       arguments: ["delete-document", "notes", "--directory", "shared"],
-      says: ["deletes the document “notes”", "2 devices will be told"],
+      says: ["deletes the document “notes”", "2 devices will be notified"],
       result: "Deleted “notes”: "),
     Question(
       arguments: ["remove-all", "--directory", "shared"],
-      says: ["1 document: “notes”", "2 devices said"], result: "Removed"),
+      says: ["1 document: “notes”", "the descriptions of 2 devices"], result: "Removed"),
   ]
 
   @Test(arguments: questions)

@@ -43,7 +43,7 @@ extension HostileDirectoryTests {
       try forger.announce(.random()) { marker in
         marker.revision = MarkerName.revision(after: 0, saysWaiting: true)
         marker.waiting = (0..<8_000).map {
-          SyncWait(
+          SyncReport.Wait(
             client: .random(), number: UInt64($0) + 1, reason: .notArrived, message: "",
             path: nil)
         }

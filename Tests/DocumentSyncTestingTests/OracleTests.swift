@@ -143,6 +143,28 @@ import Testing
     #expect(result.visible[key("note", "a")]?["title"] == .text("bob"))
   }
 
+  /// The row was erased, and inserted again: in whatever order that and an addition arrive, it is
+  /// an addition to the value of the insertion.
+  @Test func additionsCountThatComeBeforeTheInsertion() throws {
+    var tables = FleetTable(
+      name: "visits",
+      columns: [FleetColumn(name: "k", type: .text), FleetColumn(name: "n", type: .integer)],
+      key: [0])
+    tables.columns[1].isCounter = true
+    let insertion = Stamp(time: HybridTime(rawValue: 20), client: Self.alice)
+    let added = CounterValue.added(sum: .integer(1), before: nil, since: insertion).encoded
+    let sets = [
+      set(Self.bob, 1, time: 10, "visits", .erase, "a"),
+      set(Self.bob, 2, time: 30, "visits", .update, "a", [("n", added)]),
+      set(Self.alice, 1, time: 20, "visits", .insert, "a", [("n", .integer(5))]),
+    ]
+    for order in [[0, 1, 2], [1, 0, 2], [1, 2, 0], [2, 1, 0]] {
+      var state = LogicalState(schema: FleetSchema(tables: [tables]), start: [:], origins: [:])
+      for index in order { state.merge(sets[index]) }
+      #expect(state.rows[key("visits", "a")]?.cells["n"]?.shown == .integer(6), "\(order)")
+    }
+  }
+
   @Test func deletionBeatsAnEditThatIsNewer() throws {
     let result = try shown(
       schema(.restrict),

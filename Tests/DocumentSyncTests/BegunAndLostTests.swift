@@ -31,7 +31,7 @@ import Testing
 
   /// Takes part, whatever has become of the document.
   private static let takingPart = Answering { question in
-    let wanted: [SyncDecision] = [.merge, .rejoin, .create]
+    let wanted: [SyncQuestion.Decision] = [.merge, .rejoin, .create]
     return wanted.first(where: question.possibleDecisions.contains) ?? .stop
   }
 
@@ -61,10 +61,12 @@ import Testing
       } else {
         let other = try await DocumentSyncManager.create(
           storeAt: scratch.makeNotes("other", rows: 2), directory: memory, document: "main",
-          client: "other", delegate: BegunAndLostTests.takingPart, environment: environment)
+          options: .init(
+            client: "other", delegate: BegunAndLostTests.takingPart, environment: environment))
         self.other = other
         let struck = try await DocumentSyncManager.join(
-          storeAt: path, directory: faulty, client: "struck", environment: environment)
+          storeAt: path, directory: faulty,
+          options: .init(client: "struck", environment: environment))
         try struck.put("shared", "1")
         try await struck.synchronize()
         try await other.synchronize()
@@ -96,7 +98,8 @@ import Testing
     private func create(at path: String) async throws -> DocumentSyncManager {
       try await DocumentSyncManager.create(
         storeAt: path, directory: path.contains("struck") ? faulty : memory, document: "main",
-        client: "creator", delegate: BegunAndLostTests.takingPart, environment: environment)
+        options: .init(
+          client: "creator", delegate: BegunAndLostTests.takingPart, environment: environment))
     }
 
     func delete() async throws {
@@ -128,7 +131,8 @@ import Testing
       case .join:
         let third = try await DocumentSyncManager.join(
           storeAt: scratch.store("third"), directory: memory, document: "main",
-          client: "third", delegate: BegunAndLostTests.takingPart, environment: environment)
+          options: .init(
+            client: "third", delegate: BegunAndLostTests.takingPart, environment: environment))
         try third.put("of the third", "1")
         try await third.synchronize()
         wanted.insert("of the third=1")
@@ -169,8 +173,8 @@ import Testing
         if struck == nil {
           do {
             struck = try await DocumentSyncManager.open(
-              storeAt: path, directory: faulty, delegate: BegunAndLostTests.takingPart,
-              environment: environment)
+              storeAt: path, directory: faulty,
+              options: .init(delegate: BegunAndLostTests.takingPart, environment: environment))
           } catch let error as SyncError
             where [.notUnderSync, .setUpUnfinished].contains(error.code)
           {
@@ -183,7 +187,7 @@ import Testing
             } catch let error as SyncError where error.code == .documentExists {
               struck = try await DocumentSyncManager.join(
                 storeAt: path, directory: faulty, existing: .merge(prefer: .document),
-                delegate: BegunAndLostTests.takingPart, environment: environment)
+                options: .init(delegate: BegunAndLostTests.takingPart, environment: environment))
             }
           }
         }

@@ -51,8 +51,8 @@ struct BoundedFilesTests {
     #expect(most.files <= 500, "\(most)")
     // What joins finds everything in what is left.
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try late.notes() == fleet[0].notes())
   }
 }

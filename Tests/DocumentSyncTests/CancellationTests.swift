@@ -32,7 +32,7 @@ import Testing
       try await fleet[1].uploadWholeStore()
       let joined = try await DocumentSyncManager.join(
         storeAt: fleet.scratch.store("j"), directory: fleet.memory,
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
       #expect(try joined.notes() == fleet[1].notes())
     }
   }
@@ -44,11 +44,10 @@ import Testing
       CreateDocumentOperation(
         storeAt: fleet.scratch.store("new"), directory: directory, application: "docsync",
         document: "new", turns: turns(fleet), environment: fleet.environment)
-    } check: { fleet, result in
-      if case .success(let store) = result { try store.close() }
+    } check: { fleet, _ in
       let manager = try await DocumentSyncManager.register(
         storeAt: fleet.scratch.store("new"), directory: fleet.memory, document: "new",
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
       #expect(try manager.notes().count == 3)
       #expect(try await manager.synchronize().isIdle)
       let documents = try await application(fleet).listDocuments()
@@ -74,7 +73,7 @@ import Testing
       }
       let manager = try await DocumentSyncManager.register(
         storeAt: fleet.scratch.store("j"), directory: fleet.memory, document: "main",
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
       #expect(try manager.notes() == fleet[0].notes())
     }
   }
@@ -166,7 +165,7 @@ import Testing
       #expect(fleet.paths { $0.name.hasSuffix(".store") }.count == 1)
       let joined = try await DocumentSyncManager.join(
         storeAt: fleet.scratch.store("j"), directory: fleet.memory,
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
       #expect(try joined.notes() == fleet[1].notes())
     }
   }
@@ -200,7 +199,7 @@ import Testing
       try await fleet[1].synchronize()
       let joined = try await DocumentSyncManager.join(
         storeAt: fleet.scratch.store("j"), directory: fleet.memory,
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
       #expect(try joined.notes().contains("x=not sent"))
       let found = try await application(fleet).findDocument("main")
       #expect(found.ordinal == 2 && found.generation == fleet[1].binding.generation)

@@ -38,7 +38,7 @@ import Testing
     #expect(copies.count <= 1, "\(copies)")
     let joined = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("late"), directory: fleet.memory,
-      environment: fleet.environment)
+      options: .init(environment: fleet.environment))
     #expect(try joined.notes() == shown)
   }
 
@@ -130,7 +130,7 @@ import Testing
       case .success(let downloaded):
         try downloaded.store.close()
         manager = try await DocumentSyncManager.open(
-          storeAt: path, directory: fleet.memory, environment: fleet.environment)
+          storeAt: path, directory: fleet.memory, options: .init(environment: fleet.environment))
         try await manager.synchronize()
       case .failure:
         #expect(try !LocalStore.isUnderSync(at: path))
@@ -139,7 +139,7 @@ import Testing
             == ["j.db"])
         manager = try await DocumentSyncManager.join(
           storeAt: path, directory: fleet.memory, existing: .merge(prefer: .document),
-          environment: fleet.environment)
+          options: .init(environment: fleet.environment))
       }
       try await fleet[0].synchronize()
       #expect(try manager.notes() == ["own=row", "seed-0=body 0", "seed-1=body 1"])

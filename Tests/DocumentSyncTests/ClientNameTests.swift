@@ -17,8 +17,8 @@ struct ClientNameTests {
     let path = try scratch.makeNotes("0")
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
-        storeAt: path, directory: memory, document: "main", client: name,
-        environment: World(seed: 1).environment)
+        storeAt: path, directory: memory, document: "main",
+        options: .init(client: name, environment: World(seed: 1).environment))
     }
     #expect(error?.code == .nameUnsuitable)
     #expect(memory.items.isEmpty)
@@ -31,8 +31,8 @@ struct ClientNameTests {
     let before = fleet.memory.items
     let joining = await syncError {
       _ = try await DocumentSyncManager.join(
-        storeAt: fleet.scratch.store("new"), directory: fleet.memory, client: name,
-        environment: fleet.environment)
+        storeAt: fleet.scratch.store("new"), directory: fleet.memory,
+        options: .init(client: name, environment: fleet.environment))
     }
     #expect(joining?.code == .nameUnsuitable)
     let renaming = await syncError { try await fleet[0].describeClient(name) }

@@ -71,8 +71,8 @@ struct CommandTests {
     try await fleet[0].sendCommand(name: "after")
     try await fleet[0].synchronize()
     let third = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("third"), directory: fleet.memory, client: "third",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("third"), directory: fleet.memory,
+      options: .init(client: "third", environment: fleet.environment))
     try await third.synchronize()
     #expect(try await names(third) == ["after"])
   }
@@ -128,11 +128,11 @@ struct CommandTests {
       0,
       with: try await DocumentSyncManager.open(
         storeAt: fleet.scratch.store("0"), directory: fleet.directories[0],
-        environment: fleet.environment))
+        options: .init(environment: fleet.environment)))
     let elsewhere = MemoryDirectory(seed: 9)
     elsewhere.takeOver(fleet.memory.items)
     let other = try await DocumentSyncManager.open(
-      storeAt: copy, directory: elsewhere, environment: fleet.environment)
+      storeAt: copy, directory: elsewhere, options: .init(environment: fleet.environment))
     for name in names { try await other.sendCommand(name: name) }
     try await other.synchronize()
     try await other.close()

@@ -44,15 +44,16 @@ private actor Gate {
     try manager.notes().first { $0.hasPrefix("seed-0=") }
   }
 
-  @Test func theAnswerOfADeciderIsSentByTheSameSynchronization() async throws {
+  @Test func theAnswerOfTheDelegateIsSentByTheSameSynchronization() async throws {
     let fleet = try await disagreement()
-    fleet[1].setDecider { [manager = fleet[1]] conflict in
-      // It is in the journal, durably, before anyone is asked.
-      let stored = try await manager.conflict(conflict.number)
-      #expect(stored.status == .open && stored.remote.cells?.first?.value == .text("theirs"))
-      #expect(conflict.local.cells?.first?.value == .text("mine"))
-      return .value(.text("both"))
-    }
+    fleet[1].setDelegate(
+      Deciding { [manager = fleet[1]] conflict in
+        // It is in the journal, durably, before anyone is asked.
+        let stored = try await manager.conflict(conflict.number)
+        #expect(stored.status == .open && stored.remote.cells?.first?.value == .text("theirs"))
+        #expect(conflict.local.cells?.first?.value == .text("mine"))
+        return .value(.text("both"))
+      })
     let report = try await fleet[1].synchronize()
     #expect(report.questions == [1] && report.openConflicts == 0)
     #expect(report.sent.count == 2)
@@ -63,7 +64,7 @@ private actor Gate {
     #expect(try await fleet[1].conflict(1).status == .answered)
   }
 
-  @Test func withoutADeciderTheSynchronizationGoesOnAndTheQuestionStaysOpen() async throws {
+  @Test func withoutADelegateTheSynchronizationGoesOnAndTheQuestionStaysOpen() async throws {
     var fleet = try await disagreement()
     let report = try await fleet[1].synchronize()
     #expect(report.openConflicts == 1 && report.sent.count == 1)
@@ -72,7 +73,7 @@ private actor Gate {
     try await fleet.reopen(1)
     let open = try await fleet[1].conflicts(onlyOpen: true)
     #expect(open.map(\.number) == [1])
-    // A decider that comes later is not asked again by itself.
+    // A delegate that comes later is not asked again by itself.
     try await fleet[1].resolveConflict(1, by: .local)
     let error = await syncError { try await fleet[1].resolveConflict(1, by: .local) }
     #expect(error?.code == .conflictNotOpen)
@@ -85,11 +86,12 @@ private actor Gate {
     let fleet = try await disagreement()
     let other = try await TestFleet(1)
     let (asked, answered) = (Gate(), Gate())
-    fleet[1].setDecider { _ in
-      await asked.open()
-      await answered.pass()
-      return .local
-    }
+    fleet[1].setDelegate(
+      Deciding { _ in
+        await asked.open()
+        await answered.pass()
+        return .local
+      })
     let syncing = Task { [manager = fleet[1]] in try await manager.synchronize() }
     await asked.pass()
     try other[0].put("seed-0", "meanwhile")
@@ -102,14 +104,15 @@ private actor Gate {
     #expect(try body(fleet[0]) == "seed-0=mine")
   }
 
-  @Test func anAnswerFromAnotherProcessCountsWhileTheDeciderIsAsked() async throws {
+  @Test func anAnswerFromAnotherProcessCountsWhileTheDelegateIsAsked() async throws {
     let fleet = try await disagreement()
     let (asked, answered) = (Gate(), Gate())
-    fleet[1].setDecider { _ in
-      await asked.open()
-      await answered.pass()
-      return .remote
-    }
+    fleet[1].setDelegate(
+      Deciding { _ in
+        await asked.open()
+        await answered.pass()
+        return .remote
+      })
     let syncing = Task { [manager = fleet[1]] in try await manager.synchronize() }
     await asked.pass()
     let other = try LocalStore.open(at: fleet[1].store.path)
@@ -125,19 +128,20 @@ private actor Gate {
   @Test func aSynchronizationThatIsCancelledWhileAskingLeavesTheQuestionOpen() async throws {
     let fleet = try await disagreement()
     let asked = Gate()
-    fleet[1].setDecider { _ in
-      await asked.open()
-      // It does not even notice that it was cancelled.
-      await Gate().pass()
-      return .local
-    }
+    fleet[1].setDelegate(
+      Deciding { _ in
+        await asked.open()
+        // It does not even notice that it was cancelled.
+        await Gate().pass()
+        return .local
+      })
     let syncing = Task { [manager = fleet[1]] in try await manager.synchronize() }
     await asked.pass()
     syncing.cancel()
     let error = await syncError { _ = try await syncing.value }
     #expect(error?.code == .cancelled)
     #expect(try await fleet[1].conflicts(onlyOpen: true).count == 1)
-    fleet[1].setDecider(nil)
+    fleet[1].setDelegate(nil)
     try await fleet.settle()
     try fleet.expectEqual()
   }
@@ -147,22 +151,23 @@ private actor Gate {
     let fleet = try await disagreement { environment in
       environment.sleep = { _ in await limit.pass() }
     }
-    fleet[1].setDecider { _ in
-      await limit.open()
-      await Gate().pass()
-      return .local
-    }
+    fleet[1].setDelegate(
+      Deciding { _ in
+        await limit.open()
+        await Gate().pass()
+        return .local
+      })
     let report = try await fleet[1].synchronize()
     #expect(report.openConflicts == 1 && report.sent.count == 1)
-    fleet[1].setDecider(nil)
+    fleet[1].setDelegate(nil)
     try await fleet.settle()
     try fleet.expectEqual()
   }
 
-  @Test func aDeciderThatFailsOrAnswersWhatIsRefusedIsWarnedOf() async throws {
+  @Test func aDelegateThatFailsOrAnswersWhatIsRefusedIsWarnedOf() async throws {
     struct Unwilling: Error {}
     let fleet = try await disagreement()
-    fleet[1].setDecider { _ in throw Unwilling() }
+    fleet[1].setDelegate(Deciding { _ in throw Unwilling() })
     let report = try await fleet[1].synchronize()
     #expect(report.warnings.map(\.code) == [.policyFailed])
     #expect(report.warnings.first?.conflict == 1 && report.openConflicts == 1)
@@ -171,7 +176,7 @@ private actor Gate {
   @Test func aPolicyThatFailsIsInTheReportAndTheRestIsSynchronized() async throws {
     struct Failed: Error {}
     let fleet = try await disagreement(policy: .resolve("f"))
-    fleet[1].setResolver("f") { _ in throw Failed() }
+    fleet[1].setDelegate(Resolving { _, _ in throw Failed() })
     try fleet[0].put("new", "row")
     try await fleet[0].synchronize()
     let report = try await fleet[1].synchronize()
@@ -179,6 +184,29 @@ private actor Gate {
     #expect(report.openConflicts == 1 && report.insertedRows == 1 && report.questions == [])
     try await fleet.settle()
     try fleet.expectEqual()
+  }
+
+  @Test func theDelegateResolvesByTheNameOfThePolicy() async throws {
+    let fleet = try await disagreement(policy: .resolve("f"))
+    fleet[1].setDelegate(
+      Resolving { values, name in
+        guard name == "f", case .text(let local) = values.local,
+          case .text(let remote) = values.remote
+        else { return nil }
+        return .text(local + remote)
+      })
+    let report = try await fleet[1].synchronize()
+    #expect(report.warnings == [] && report.openConflicts == 0)
+    try await fleet.settle()
+    #expect(try body(fleet[0]) == "seed-0=minetheirs")
+  }
+
+  @Test func aNameThatTheDelegateDoesNotKnowLeavesTheConflictOpen() async throws {
+    let fleet = try await disagreement(policy: .resolve("f"))
+    fleet[1].setDelegate(Deciding { _ in .local })
+    let report = try await fleet[1].synchronize()
+    #expect(report.warnings.map(\.code) == [.policyFailed] && report.openConflicts == 1)
+    #expect(report.warnings.first?.message.contains("No function “f”") == true)
   }
 
   @Test func reportsTellOfEditsAgainstDeletions() async throws {
@@ -201,5 +229,29 @@ private actor Gate {
     }
     #expect(error?.code == .policyUnsuitable)
     #expect(try await fleet[0].policies() == SyncPolicies())
+  }
+}
+
+/// Answers conflicts, and has the usual decisions about documents.
+private struct Deciding: SyncDelegate {
+  let decide: @Sendable (Conflict) async throws -> Conflict.Answer?
+
+  init(_ decide: @escaping @Sendable (Conflict) async throws -> Conflict.Answer?) {
+    self.decide = decide
+  }
+
+  func answer(_ conflict: Conflict) async throws -> Conflict.Answer? { try await decide(conflict) }
+}
+
+/// Decides between values.
+private struct Resolving: SyncDelegate {
+  let function: @Sendable (Conflict.Values, String) throws -> Value?
+
+  init(_ function: @escaping @Sendable (Conflict.Values, String) throws -> Value?) {
+    self.function = function
+  }
+
+  func resolve(_ values: Conflict.Values, by name: String) throws -> Value? {
+    try function(values, name)
   }
 }

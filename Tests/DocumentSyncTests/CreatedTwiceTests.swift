@@ -31,8 +31,8 @@ import Testing
       for name in ["a", "b"] {
         let directory = MemoryDirectory(seed: seed)
         let manager = try await DocumentSyncManager.create(
-          storeAt: try scratch.makeNotes(name, rows: 1), directory: directory,
-          application: "notes", document: "main", client: name, environment: world.environment)
+          storeAt: try scratch.makeNotes(name, rows: 1), directory: directory, document: "main",
+          options: .init(application: "notes", client: name, environment: world.environment))
         try manager.put("seed-0", "of \(name)")
         try manager.put("from \(name)", "published")
         try await manager.synchronize()
@@ -44,10 +44,10 @@ import Testing
       if keys[1] < keys[0] { stores.reverse() }
       faulty = FaultyDirectory(shared)
       winner = try await DocumentSyncManager.open(
-        storeAt: stores[0], directory: shared, environment: world.environment)
+        storeAt: stores[0], directory: shared, options: .init(environment: world.environment))
       loser = try await DocumentSyncManager.open(
-        storeAt: stores[1], directory: faulty, delegate: delegate,
-        environment: world.environment)
+        storeAt: stores[1], directory: faulty,
+        options: .init(delegate: delegate, environment: world.environment))
       try loser.put("unpublished", "1")
       if !others.isEmpty { try loser.edit(others) }
     }
@@ -112,8 +112,8 @@ import Testing
     #expect(try pair.winner.notes().contains("seed-0=of \(before.clientDescription)"))
     // Who joins sees one document.
     let joined = try await DocumentSyncManager.join(
-      storeAt: pair.scratch.store("c"), directory: pair.shared, application: "notes",
-      environment: pair.world.environment)
+      storeAt: pair.scratch.store("c"), directory: pair.shared,
+      options: .init(application: "notes", environment: pair.world.environment))
     #expect(try joined.notes() == pair.winner.notes())
     let clients = try await joined.listClients().filter { $0.status == .member }
     #expect(clients.count == 3)
@@ -148,15 +148,16 @@ import Testing
     let counting = GenerationName(ordinal: 1, key: pair.winner.binding.generation)
     apart.take(rival.path(of: counting))
     let member = try await DocumentSyncManager.join(
-      storeAt: pair.scratch.store("m"), directory: apart, application: "notes",
-      client: "m", environment: pair.world.environment)
+      storeAt: pair.scratch.store("m"), directory: apart,
+      options: .init(application: "notes", client: "m", environment: pair.world.environment))
     try member.put("from m", "edited")
     try await member.synchronize()
     try await member.close()
     pair.shared.takeOver(apart.items)
     try await pair.loser.synchronize()
     let again = try await DocumentSyncManager.open(
-      storeAt: pair.scratch.store("m"), directory: pair.shared, environment: pair.world.environment)
+      storeAt: pair.scratch.store("m"), directory: pair.shared,
+      options: .init(environment: pair.world.environment))
     #expect(try await again.synchronize().rebootstrap?.reason == .createdTwice)
     for manager in [pair.winner, pair.loser, again] { try await manager.synchronize() }
     try await pair.loser.synchronize()
@@ -173,7 +174,7 @@ import Testing
     for _ in 0..<2 {
       let error = await syncError { try await pair.loser.synchronize() }
       #expect(error?.code == .generationReplaced && error?.classification == .refused)
-      #expect(error?.message.contains("notes.color is only in the database") == true)
+      #expect(error?.message.contains("notes.color exists only in the database") == true)
       #expect(error?.remedy.contains("same version of the application") == true)
     }
     #expect(pair.loser.binding == before)

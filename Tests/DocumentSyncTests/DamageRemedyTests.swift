@@ -17,7 +17,7 @@ struct DamageRemedyTests {
 
   private func finding(
     _ fleet: TestFleet, at path: RelativePath
-  ) async throws -> VerifyFinding {
+  ) async throws -> VerifyReport.Finding {
     let report = try await ApplicationSyncManager(
       directory: fleet.memory, environment: fleet.environment
     ).verify()
@@ -92,7 +92,9 @@ struct DamageRemedyTests {
     let report = try await ApplicationSyncManager(
       directory: fleet.memory, environment: fleet.environment
     ).verify()
-    let kinds: Set<VerifyFinding.Kind> = [.changeSetMissing, .markerWithoutFiles, .markerAhead]
+    let kinds: Set<VerifyReport.Finding.Kind> = [
+      .changeSetMissing, .markerWithoutFiles, .markerAhead,
+    ]
     let found = report.findings.filter { kinds.contains($0.kind) }
     #expect(!found.isEmpty)
     for found in found { #expect(found.remedy.actions.contains(.reset), "\(found)") }
@@ -199,7 +201,7 @@ struct DamageRemedyTests {
     fleet.replace(
       0,
       with: try await DocumentSyncManager.open(
-        storeAt: store, directory: fleet.memory, environment: fleet.environment))
+        storeAt: store, directory: fleet.memory, options: .init(environment: fleet.environment)))
     for number in 1...4 {
       try fleet[0].put("x", "\(number)")
       try await fleet.settle()

@@ -151,7 +151,8 @@ import Testing
     #expect(fleet[1].binding.ancestor == client)
     #expect(try fleet[1].notes().contains("x=not sent by 1"))
     let fourth = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("4"), directory: fleet.memory, environment: fleet.environment)
+      storeAt: fleet.scratch.store("4"), directory: fleet.memory,
+      options: .init(environment: fleet.environment))
     #expect(try fourth.notes() == fleet[1].notes())
     try fourth.put("x", "by 4")
     try await fourth.synchronize()
@@ -205,8 +206,8 @@ import Testing
           fleet.replace(
             1,
             with: try await DocumentSyncManager.register(
-              storeAt: fleet.scratch.store("1"), directory: fleet.directories[1],
-              document: "main", delegate: Answering(.create), environment: fleet.environment))
+              storeAt: fleet.scratch.store("1"), directory: fleet.directories[1], document: "main",
+              options: .init(delegate: Answering(.create), environment: fleet.environment)))
           try await fleet[1].synchronize()
         }
       }
@@ -214,7 +215,7 @@ import Testing
       #expect(fleet[1].binding.generationOrdinal == 2)
       let joined = try await DocumentSyncManager.join(
         storeAt: fleet.scratch.store("j"), directory: fleet.memory,
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
       #expect(try joined.notes().contains("x=not sent"))
       #expect(try joined.notes() == fleet[1].notes())
     }
@@ -224,8 +225,8 @@ import Testing
   @Test func everythingIsRemovedButTombstonesAndForeignFiles() async throws {
     let fleet = try await TestFleet(2)
     _ = try await DocumentSyncManager.create(
-      storeAt: try fleet.scratch.makeNotes("second"), directory: fleet.memory,
-      document: "second", environment: fleet.environment)
+      storeAt: try fleet.scratch.makeNotes("second"), directory: fleet.memory, document: "second",
+      options: .init(environment: fleet.environment))
     let stranger = try #require(RelativePath.root.appending("holiday.jpg"))
     fleet.memory.put(.file([1]), at: stranger)
     fleet.memory.put(
@@ -286,7 +287,7 @@ import Testing
     let calls: [(Call, SyncError.Code?)] = [
       ({ manager, _ in try await manager.vacuum() }, nil),
       ({ manager, other in try await manager.retire(.client(other, .absent)) }, .clientUnknown),
-      ({ manager, _ in try await manager.retire(.notSeen(milliseconds: 1)) }, nil),
+      ({ manager, _ in try await manager.retire(.notSeen(for: .milliseconds(1))) }, nil),
       ({ manager, _ in try await manager.reset() }, nil),
       ({ manager, other in try await manager.removeClient(other) }, nil),
       ({ manager, _ in try await manager.uploadWholeStore() }, nil),

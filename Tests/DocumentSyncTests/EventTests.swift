@@ -102,8 +102,8 @@ import Testing
     let (memory, environment) = (fleet.memory, fleet.environment)
     try await fleet[0].close()
     let manager = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: memory, events: events,
-      environment: environment)
+      storeAt: fleet.scratch.store("0"), directory: memory,
+      options: .init(events: events, environment: environment))
     try await manager.synchronize()
     try await manager.synchronizeThoroughly()
     try await manager.uploadWholeStore()
@@ -130,11 +130,11 @@ import Testing
     try await manager.reset()
     let copy = try await DocumentSyncManager.register(
       storeAt: try fleet.scratch.makeNotes("new"), directory: memory, document: "new",
-      events: events, environment: environment)
+      options: .init(events: events, environment: environment))
     try await copy.leave()
     _ = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("joined"), directory: memory, document: "main",
-      events: events, environment: environment)
+      options: .init(events: events, environment: environment))
 
     let application = ApplicationSyncManager(
       directory: memory, events: events, environment: environment)

@@ -138,8 +138,8 @@ struct FaultTests {
       let path = try scratch.makeNotes("a", rows: 3)
       func create() async throws -> DocumentSyncManager {
         try await DocumentSyncManager.create(
-          storeAt: path, directory: faulty, document: "main", client: "a",
-          environment: world.environment)
+          storeAt: path, directory: faulty, document: "main",
+          options: .init(client: "a", environment: world.environment))
       }
       do {
         try await create().close()
@@ -153,8 +153,8 @@ struct FaultTests {
       ).listDocuments()
       #expect(documents.map(\.identifier) == ["main"])
       let joined = try await DocumentSyncManager.join(
-        storeAt: scratch.store("b"), directory: memory, client: "b",
-        environment: world.environment)
+        storeAt: scratch.store("b"), directory: memory,
+        options: .init(client: "b", environment: world.environment))
       #expect(try joined.notes().count == 3)
       #expect(try scratch.names().filter { $0.contains("-docsync-tmp") }.isEmpty)
     }
@@ -172,7 +172,8 @@ struct FaultTests {
       let path = fleet.scratch.store("b")
       func join() async throws -> DocumentSyncManager {
         try await DocumentSyncManager.join(
-          storeAt: path, directory: faulty, client: "b", environment: fleet.world.environment)
+          storeAt: path, directory: faulty,
+          options: .init(client: "b", environment: fleet.world.environment))
       }
       let manager: DocumentSyncManager
       do {
@@ -183,7 +184,7 @@ struct FaultTests {
         if FileManager.default.fileExists(atPath: path) {
           // It has its place; only the first synchronization failed.
           manager = try await DocumentSyncManager.open(
-            storeAt: path, directory: faulty, environment: fleet.world.environment)
+            storeAt: path, directory: faulty, options: .init(environment: fleet.world.environment))
           try await manager.synchronize()
         } else {
           #expect(names.allSatisfy { $0 == "b.db-docsync-lock" })

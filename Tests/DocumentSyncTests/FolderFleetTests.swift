@@ -73,14 +73,14 @@ struct FolderFleetTests {
     let directories = (0..<3).map { _ in FaultyDirectory(FolderDirectory(root: folder)) }
     var managers = [
       try await DocumentSyncManager.create(
-        storeAt: first, directory: directories[0], document: "main", client: "0",
-        environment: world.environment)
+        storeAt: first, directory: directories[0], document: "main",
+        options: .init(client: "0", environment: world.environment))
     ]
     for index in 1..<3 {
       managers.append(
         try await DocumentSyncManager.join(
-          storeAt: scratch.store("\(index)"), directory: directories[index], client: "\(index)",
-          environment: world.environment))
+          storeAt: scratch.store("\(index)"), directory: directories[index],
+          options: .init(client: "\(index)", environment: world.environment)))
     }
     for (index, directory) in directories.enumerated() {
       directory.failAtRandom(

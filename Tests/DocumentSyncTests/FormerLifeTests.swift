@@ -61,7 +61,8 @@ import Testing
     ).verify()
     #expect(verified.findings.filter { $0.severity != .note } == [])
     let joined = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("j"), directory: fleet.memory, environment: fleet.environment)
+      storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+      options: .init(environment: fleet.environment))
     #expect(try joined.notes() == fleet[0].notes())
   }
 
@@ -191,7 +192,7 @@ import Testing
     let copy = fleet.scratch.store("copy")
     try fleet[1].store.copy(to: copy)
     let second = try await DocumentSyncManager.open(
-      storeAt: copy, directory: fleet.memory, environment: fleet.environment)
+      storeAt: copy, directory: fleet.memory, options: .init(environment: fleet.environment))
     try second.store.beginIncarnation(.copied)
     try await second.synchronize()
     try await fleet[1].synchronize()

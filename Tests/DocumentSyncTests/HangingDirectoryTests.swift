@@ -26,7 +26,8 @@ import Testing
       environment.directoryTimeLimit = limit
       environment.parallelReads = 2
       manager = try await DocumentSyncManager.open(
-        storeAt: fleet.scratch.store("1"), directory: directory, environment: environment)
+        storeAt: fleet.scratch.store("1"), directory: directory,
+        options: .init(environment: environment))
       try manager.put("of 1", "1")
       directory.block(fromCall: call)
     }

@@ -113,8 +113,8 @@ import Testing
     for _ in 0..<2 { try await fleet[0].synchronize() }
     for path in fleet.changeSets(of: 0) { try blow.strike(path, in: fleet.memory) }
     let joined = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("j"), directory: fleet.memory, client: "j",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+      options: .init(client: "j", environment: fleet.environment))
     for _ in 0..<3 {
       try await joined.synchronize()
       try await fleet[0].synchronize()
@@ -158,8 +158,8 @@ import Testing
     try Blow.cut.strike(store, in: fleet.memory)
     for _ in 0..<turns { try await fleet[0].synchronize() }
     let joined = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("j"), directory: fleet.memory, client: "j",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+      options: .init(client: "j", environment: fleet.environment))
     #expect(try joined.notes() == fleet[0].notes())
   }
 }

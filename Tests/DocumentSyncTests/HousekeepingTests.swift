@@ -73,8 +73,8 @@ struct HousekeepingTests {
     #expect(try marker(fleet, 0).lowestKept == 6)
     // Who joins now has everything.
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     try await late.synchronize()
     #expect(try late.notes() == fleet[0].notes())
     // Nothing is put back, and numbers go on.
@@ -184,8 +184,8 @@ struct HousekeepingTests {
     try await fleet.settle()
     #expect(try await fleet[index].vacuum().removed.map(\.kind) == [.changeSets, .commands])
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try late.notes() == fleet[index].notes())
   }
 
@@ -253,8 +253,8 @@ struct HousekeepingTests {
     #expect(fleet.changeSets(of: 0).count == 9)
     // A device that has nothing yet gets everything from the segment.
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try late.store.appliedVector().number(of: fleet[0].binding.client) == 40)
     #expect(try late.notes() == fleet[0].notes())
     let idle = try await fleet[0].synchronizeThoroughly()
@@ -353,10 +353,11 @@ struct HousekeepingTests {
     let joined =
       after == "join"
       ? try await DocumentSyncManager.join(
-        storeAt: fleet.scratch.store("1"), directory: elsewhere, client: "1",
-        environment: fleet.environment)
+        storeAt: fleet.scratch.store("1"), directory: elsewhere,
+        options: .init(client: "1", environment: fleet.environment))
       : try await DocumentSyncManager.open(
-        storeAt: fleet.scratch.store("1"), directory: elsewhere, environment: fleet.environment)
+        storeAt: fleet.scratch.store("1"), directory: elsewhere,
+        options: .init(environment: fleet.environment))
     try await joined.synchronize()
     try joined.put("j", "1")
     try edit(fleet[0], times: 2, prefix: "later")
@@ -373,7 +374,8 @@ struct HousekeepingTests {
     fleet.memory.takeOver(elsewhere.items)
     try await joined.close()
     let again = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("1"), directory: fleet.memory, environment: fleet.environment)
+      storeAt: fleet.scratch.store("1"), directory: fleet.memory,
+      options: .init(environment: fleet.environment))
     for round in 0..<8 {
       for manager in [fleet[0], again] {
         let report = try await manager.synchronize()
@@ -398,7 +400,8 @@ struct HousekeepingTests {
     }
     try await fleet[2].close()
     let slow = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("2"), directory: hooked, environment: fleet.environment)
+      storeAt: fleet.scratch.store("2"), directory: hooked,
+      options: .init(environment: fleet.environment))
     let report = try await slow.synchronize()
     #expect(hooked.wasCalled)
     #expect(report.waiting.isEmpty)

@@ -30,7 +30,7 @@ import Testing
   ) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.open(
       storeAt: fleet.scratch.store(store), directory: directory ?? fleet.memory,
-      environment: environment(fleet, machine: machine))
+      options: .init(environment: environment(fleet, machine: machine)))
   }
 
   /// Synchronizes until nothing moves; all devices then show one digest.
@@ -162,7 +162,8 @@ import Testing
       var environment = environment(fleet)
       environment.store.places?.folder = fleet.scratch.path + "/" + home
       return try await DocumentSyncManager.open(
-        storeAt: fleet.scratch.store("0"), directory: fleet.memory, environment: environment)
+        storeAt: fleet.scratch.store("0"), directory: fleet.memory,
+        options: .init(environment: environment))
     }
     for round in 0..<2 {
       for home in ["tokens of one", "another home"] {
@@ -227,7 +228,8 @@ import Testing
       var environment = environment(fleet)
       if how == "forked" { environment.store.places = nil }
       return try await DocumentSyncManager.open(
-        storeAt: fleet.scratch.store(store), directory: fleet.memory, environment: environment)
+        storeAt: fleet.scratch.store(store), directory: fleet.memory,
+        options: .init(environment: environment))
     }
     let first = try await open("0")
     try first.put("a", "unpublished when copied")
@@ -497,9 +499,10 @@ import Testing
     elsewhere.takeOver(fleet.memory.items)
     let environment = fleet.world.environment
     let first = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: fleet.memory, environment: environment)
+      storeAt: fleet.scratch.store("0"), directory: fleet.memory,
+      options: .init(environment: environment))
     let second = try await DocumentSyncManager.open(
-      storeAt: copied, directory: elsewhere, environment: environment)
+      storeAt: copied, directory: elsewhere, options: .init(environment: environment))
     try first.put("x", "one \(variant)")
     try first.put("y", "of the first")
     try second.put("x", "two")
@@ -513,7 +516,7 @@ import Testing
     fleet.memory.takeOver(fleet.memory.items.merging(elsewhere.items) { first, _ in first })
     try await second.close()
     let joined = try await DocumentSyncManager.open(
-      storeAt: copied, directory: fleet.memory, environment: environment)
+      storeAt: copied, directory: fleet.memory, options: .init(environment: environment))
     if variant < 2 { try await joined.synchronize() } else { try await fleet[1].synchronize() }
     try await settle([first, joined, fleet[1]])
     let notes = try fleet[1].notes()

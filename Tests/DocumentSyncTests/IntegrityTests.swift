@@ -74,8 +74,8 @@ import Testing
     let fleet = try await fleetWithEdits()
     let items = emptied(fleet)
     _ = try await DocumentSyncManager.create(
-      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory,
-      document: "other", environment: fleet.environment)
+      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory, document: "other",
+      options: .init(environment: fleet.environment))
     try await expect(.otherRoot, fleet)
     for path in fleet.memory.items.keys where path.components.count == 1 {
       fleet.memory.take(path)
@@ -135,8 +135,8 @@ import Testing
     let fleet = try await fleetWithEdits()
     let items = emptied(fleet)
     _ = try await DocumentSyncManager.create(
-      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory,
-      document: "main", environment: fleet.environment)
+      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory, document: "main",
+      options: .init(environment: fleet.environment))
     try await ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
       .deleteDocument("main", by: .random())
     try await expect(.otherRoot, fleet)
@@ -182,8 +182,8 @@ import Testing
     let fleet = try await fleetWithEdits()
     let items = emptied(fleet)
     _ = try await DocumentSyncManager.create(
-      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory,
-      document: "main", environment: fleet.environment)
+      storeAt: try fleet.scratch.makeNotes("stranger"), directory: fleet.memory, document: "main",
+      options: .init(environment: fleet.environment))
     try await expect(.otherRoot, fleet)
     for path in fleet.memory.items.keys where path.components.count == 1 {
       fleet.memory.take(path)
@@ -209,7 +209,8 @@ import Testing
     fleet[1].setDelegate(Answering(.create))
     try await fleet[1].synchronize()
     let joined = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("j"), directory: fleet.memory, environment: fleet.environment)
+      storeAt: fleet.scratch.store("j"), directory: fleet.memory,
+      options: .init(environment: fleet.environment))
     let notes = try joined.notes()
     #expect(notes.contains("x=sealed") && notes.contains("y=logged"))
   }
@@ -220,7 +221,7 @@ import Testing
       .deleteDocument("main", by: .random())
     _ = try await DocumentSyncManager.create(
       storeAt: try fleet.scratch.makeNotes("stranger", rows: 5), directory: fleet.memory,
-      document: "main", environment: fleet.environment)
+      document: "main", options: .init(environment: fleet.environment))
     try await expect(.documentReplaced, fleet)
     fleet[1].setDelegate(Answering(.leave))
     #expect(await syncError { try await fleet[1].synchronize() }?.code == .notUnderSync)

@@ -37,7 +37,7 @@ import Testing
     // It can be put under sync again, as a new client.
     let again = try await DocumentSyncManager.register(
       storeAt: fleet.scratch.store("1"), directory: fleet.memory, document: "main",
-      delegate: Answering(.replace), environment: fleet.environment)
+      options: .init(delegate: Answering(.replace), environment: fleet.environment))
     #expect(again.binding.client != report.binding.client)
   }
 
@@ -173,7 +173,7 @@ import Testing
     environment.store.places = StorePlaces(machine: "here", folder: folder)
     let manager = try await DocumentSyncManager.create(
       storeAt: try fleet.scratch.makeNotes("n"), directory: fleet.memory, document: "n",
-      environment: environment)
+      options: .init(environment: environment))
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
     try await manager.leave()
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)

@@ -68,8 +68,8 @@ struct LeftBehindTests {
     }
     try await fleet[0].reset()
     let other = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("other"), directory: fleet.directories[1], client: "other",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("other"), directory: fleet.directories[1],
+      options: .init(client: "other", environment: fleet.environment))
     _ = try await settle([fleet[0], other], rounds: 1 + turn)
     fleet.memory.takeOver(files)
     try await fleet[0].leave()
@@ -138,8 +138,8 @@ struct LeftBehindTests {
 
   private func open(_ fleet: TestFleet, _ store: String) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store(store), directory: fleet.memory, delegate: Answering(.rejoin),
-      environment: environment(fleet))
+      storeAt: fleet.scratch.store(store), directory: fleet.memory,
+      options: .init(delegate: Answering(.rejoin), environment: environment(fleet)))
   }
 
   /// Removes a device, which publishes a note before it knows that.
@@ -210,7 +210,7 @@ struct LeftBehindTests {
     let store = fleet.scratch.store("1")
     try FileManager.default.copyItem(atPath: store, toPath: fleet.scratch.store("backup"))
     let used = try await DocumentSyncManager.open(
-      storeAt: store, directory: fleet.memory, environment: fleet.environment)
+      storeAt: store, directory: fleet.memory, options: .init(environment: fleet.environment))
     try used.put("b", "published")
     try await used.synchronize()
     try await used.close()
@@ -220,7 +220,7 @@ struct LeftBehindTests {
     try FileManager.default.copyItem(atPath: fleet.scratch.store("backup"), toPath: store)
     // Nothing outside of the store tells that it is older.
     let restored = try await DocumentSyncManager.open(
-      storeAt: store, directory: fleet.memory, environment: fleet.environment)
+      storeAt: store, directory: fleet.memory, options: .init(environment: fleet.environment))
     try restored.put("c", "after")
     let report = try await restored.synchronize()
     #expect(report.rebootstrap?.reason == .reset)

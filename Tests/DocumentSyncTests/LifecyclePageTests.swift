@@ -34,7 +34,7 @@ struct LifecyclePageTests {
   private static let all: [DocumentSyncState] = [
     .unregistered, .registering, .registered,
     .waitingForDecision(.clientRemoved(identifier: "main")),
-    .deleted(DocumentDeletion(client: .random())), .replaced, .removed, .left,
+    .deleted(DocumentDescription.Deletion(client: .random())), .replaced, .removed, .left,
   ]
 
   /// The arrows of the diagram, apart from those at the ends and from one
@@ -88,7 +88,7 @@ struct LifecyclePageTests {
 
   /// Synchronizes with a delegate that decides; failures do not matter.
   private func synchronize(
-    _ manager: DocumentSyncManager, _ decision: SyncDecision
+    _ manager: DocumentSyncManager, _ decision: SyncQuestion.Decision
   ) async throws {
     manager.setDelegate(Answering(decision))
     do {
@@ -123,7 +123,7 @@ struct LifecyclePageTests {
 
   private func lives() async throws -> [[String]] {
     var lives = try await registrations()
-    for decision in [SyncDecision.create, .leave] {
+    for decision in [SyncQuestion.Decision.create, .leave] {
       lives.append(
         try await life { fleet, manager in
           try await delete(fleet)
@@ -131,7 +131,7 @@ struct LifecyclePageTests {
           try await synchronize(manager, decision)
         })
     }
-    for decision in [SyncDecision.merge, .leave] {
+    for decision in [SyncQuestion.Decision.merge, .leave] {
       lives.append(
         try await life { fleet, manager in
           try await replace(fleet)
@@ -139,7 +139,7 @@ struct LifecyclePageTests {
           try await synchronize(manager, decision)
         })
     }
-    for decision in [SyncDecision.rejoin, .leave] {
+    for decision in [SyncQuestion.Decision.rejoin, .leave] {
       lives.append(
         try await life { fleet, manager in
           try await fleet[0].removeClient(manager.binding.client)
@@ -174,13 +174,14 @@ struct LifecyclePageTests {
     let directory = MemoryDirectory(seed: 1)
     let path = try scratch.makeNotes("a", rows: 1)
     var lives: [[String]] = []
-    for decision in [SyncDecision.stop, .create] {
+    for decision in [SyncQuestion.Decision.stop, .create] {
       let events = SyncEvents()
       let stream = events.states()
       do {
         try await DocumentSyncManager.register(
-          storeAt: path, directory: directory, document: "main", delegate: Answering(decision),
-          events: events, environment: world.environment
+          storeAt: path, directory: directory, document: "main",
+          options: .init(
+            delegate: Answering(decision), events: events, environment: world.environment)
         ).close()
       } catch {
         #expect(decision == .stop)
@@ -191,7 +192,8 @@ struct LifecyclePageTests {
     let events = SyncEvents()
     let stream = events.states()
     try await DocumentSyncManager.open(
-      storeAt: path, directory: directory, events: events, environment: world.environment
+      storeAt: path, directory: directory,
+      options: .init(events: events, environment: world.environment)
     ).close()
     lives.append(await states(stream))
     return lives

@@ -29,7 +29,7 @@ struct MembersTests {
 
   private func retirement(
     of client: ClientIdentifier, by author: ClientIdentifier, number: UInt64 = 1, at time: Int64,
-    reason: RetirementReason = .removed, lastRevision: UInt64 = 5
+    reason: RetirementSelection.Reason = .removed, lastRevision: UInt64 = 5
   ) -> CommandState.Retirement {
     CommandState.Retirement(
       client: client, reason: reason, lastRevision: lastRevision, author: author, number: number,

@@ -31,8 +31,8 @@ struct MissedCommandTests {
     for index in [0, 1, 0, 1, 0] { _ = try await fleet[index].vacuum() }
   }
 
-  @Test(arguments: [RetirementReason.absent, .removed])
-  func deviceThatComesBackTakesOverAWholeStore(reason: RetirementReason) async throws {
+  @Test(arguments: [RetirementSelection.Reason.absent, .removed])
+  func deviceThatComesBackTakesOverAWholeStore(reason: RetirementSelection.Reason) async throws {
     let fleet = try await TestFleet(3)
     try await fleet[0].sendCommand(name: "early")
     try await fleet.settle()
@@ -98,8 +98,8 @@ struct MissedCommandTests {
     let fleet = try await TestFleet(3)
     try await fleet.settle()
     let author = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("author"), directory: fleet.memory, client: "author",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("author"), directory: fleet.memory,
+      options: .init(client: "author", environment: fleet.environment))
     try await author.sendCommand(name: "missed")
     try await author.synchronize()
     try await settle(fleet, [0, 1])

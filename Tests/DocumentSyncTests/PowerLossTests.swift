@@ -26,11 +26,11 @@ import Testing
       managers.append(
         try await DocumentSyncManager.create(
           storeAt: scratch.makeNotes("0", rows: 1), directory: disk.directory, document: "main",
-          client: "0", environment: world.environment))
+          options: .init(client: "0", environment: world.environment)))
       managers.append(
         try await DocumentSyncManager.join(
-          storeAt: scratch.store("1"), directory: disk.directory, client: "1",
-          environment: world.environment))
+          storeAt: scratch.store("1"), directory: disk.directory,
+          options: .init(client: "1", environment: world.environment)))
       try managers[1].put("z", "3")
       for manager in [managers[1], managers[0], managers[1]] { try await manager.synchronize() }
       disk.settle()
@@ -46,7 +46,7 @@ import Testing
     ) async throws -> DocumentSyncManager {
       try await DocumentSyncManager.open(
         storeAt: (folder ?? scratch.path) + "/\(index).db", directory: directory,
-        environment: world.environment)
+        options: .init(environment: world.environment))
     }
 
     /// What was published, whole.
@@ -83,7 +83,7 @@ import Testing
       for (path, bytes) in remains { memory.put(.file(bytes), at: path) }
       var managers: [DocumentSyncManager] = []
       for index in [0, 1] { managers.append(try await open(index, memory, in: folder)) }
-      var waiting: [SyncWait] = []
+      var waiting: [SyncReport.Wait] = []
       // If no device waits for its files, a device checks its own folder in one of
       // five synchronizations.
       let least = isApplied ? 5 : 0
@@ -203,14 +203,14 @@ import Testing
         }
       }
       var manager = try await DocumentSyncManager.open(
-        storeAt: path, directory: hooked, environment: fleet.environment)
+        storeAt: path, directory: hooked, options: .init(environment: fleet.environment))
       try await manager.synchronize()
       try await manager.close()
       guard hooked.wasCalled else { break }
       try FileManager.default.removeItem(atPath: path)
       try FileManager.default.moveItem(atPath: copy, toPath: path)
       manager = try await DocumentSyncManager.open(
-        storeAt: path, directory: fleet.memory, environment: fleet.environment)
+        storeAt: path, directory: fleet.memory, options: .init(environment: fleet.environment))
       try manager.put("later", "1")
       for _ in 0..<4 { for device in [manager, fleet[1]] { try await device.synchronize() } }
       #expect(try manager.store.digest().visible == fleet[1].store.digest().visible)

@@ -98,7 +98,7 @@ import Testing
     let heard = HeardProgress()
     let joined = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("j"), directory: fleet.memory,
-      existing: .merge(prefer: .document), environment: fleet.environment,
+      existing: .merge(prefer: .document), options: .init(environment: fleet.environment),
       onProgress: heard.handler)
     #expect(joined.merged?.insertedRows == 200)
     let reading = heard.ends(of: .downloading)
@@ -212,7 +212,7 @@ import Testing
       directory: fleet.memory, environment: fleet.environment)
     let client = fleet[1].binding.client
     let path = fleet.scratch.store("2")
-    typealias Call = (@escaping SyncProgressHandler) async throws -> Void
+    typealias Call = (@escaping SyncProgress.Handler) async throws -> Void
     let calls: [Call] = [
       { try await fleet[0].retire(.client(client, .absent), onProgress: $0) },
       { try await fleet[0].describeClient("attic", onProgress: $0) },
@@ -222,7 +222,7 @@ import Testing
       { progress in
         try await fleet[2].close()
         let opened = try await DocumentSyncManager.open(
-          storeAt: path, directory: fleet.memory, environment: fleet.environment,
+          storeAt: path, directory: fleet.memory, options: .init(environment: fleet.environment),
           onProgress: progress)
         try await opened.close()
       },

@@ -28,7 +28,8 @@ import Testing
     override func perform() async throws -> SyncReport.Rebootstrap {
       try await blocking { [self] in
         try RebootstrapStep(
-          files: SharedFiles(directory, context: OperationContext(self)), store: manager.store
+          session: SyncSession(
+            files: SharedFiles(directory, context: OperationContext(self)), store: manager.store)
         ).run(.gap, into: generation)
       }
     }
@@ -131,8 +132,8 @@ import Testing
   @Test func whoJoinsTakesTheWholeStoreThatLacksNothingThatWasClearedAway() async throws {
     let fleet = try await makeFleetWithTwoWholeStores()
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try late.notes().first == "a=cleared away")
     let report = try await late.synchronize()
     #expect(report.rebootstrap == nil && report.waiting == [])
@@ -219,8 +220,8 @@ import Testing
     let findings = try await fleet[0].verify().findings
     #expect(!findings.contains { $0.kind == .joinImpossible })
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try await late.synchronize().waiting == [])
     #expect(try late.notes() == fleet[0].notes())
   }

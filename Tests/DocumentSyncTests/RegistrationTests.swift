@@ -21,9 +21,10 @@ import Testing
     delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents()
   ) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.register(
-      storeAt: scratch.store(name), directory: directory ?? self.directory, application: "notes",
-      document: document, descriptions: SyncDescriptions(client: name), delegate: delegate,
-      events: events, environment: world.environment)
+      storeAt: scratch.store(name), directory: directory ?? self.directory, document: document,
+      options: .init(
+        application: "notes", descriptions: SyncDescriptions(client: name), delegate: delegate,
+        events: events, environment: world.environment))
   }
 
   private func delete(_ document: String = "main") async throws {
@@ -213,7 +214,7 @@ import Testing
     #expect(lost > 3 && merged > 1)
   }
 
-  private static func stopping(_ question: SyncQuestion) -> SyncDecision {
+  private static func stopping(_ question: SyncQuestion) -> SyncQuestion.Decision {
     if case .databaseInTheWay = question { .stop } else { question.usualDecision }
   }
 
@@ -239,8 +240,8 @@ import Testing
       documentInfo: ["tags": .list(["x", .null, true, 1.5])], application: "Notes",
       applicationInfo: ["nested": .dictionary(["a": 1])])
     let manager = try await DocumentSyncManager.register(
-      storeAt: scratch.store("a"), directory: directory, application: "notes", document: "main",
-      descriptions: described, environment: world.environment)
+      storeAt: scratch.store("a"), directory: directory, document: "main",
+      options: .init(application: "notes", descriptions: described, environment: world.environment))
     let application = ApplicationSyncManager(directory: directory, environment: world.environment)
     let found = try await application.findApplication()
     #expect(found.description == "Notes" && found.userInfo == described.applicationInfo)

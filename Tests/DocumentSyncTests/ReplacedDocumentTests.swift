@@ -62,7 +62,7 @@ import Testing
     try await delete(fleet)
     let stranger = try await DocumentSyncManager.create(
       storeAt: try fleet.scratch.makeNotes("stranger", rows: 5), directory: fleet.memory,
-      document: "main", environment: fleet.environment)
+      document: "main", options: .init(environment: fleet.environment))
     try stranger.put("of the stranger", "1")
     try await stranger.synchronize()
     fleet[1].setDelegate(Answering(.merge))
@@ -95,7 +95,7 @@ import Testing
     try makeStranger("stranger")
     let joined = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("stranger"), directory: fleet.memory,
-      existing: .merge(prefer: .document), environment: fleet.environment)
+      existing: .merge(prefer: .document), options: .init(environment: fleet.environment))
     #expect(joined.merged?.insertedRows == 0)
     #expect(joined.merged?.differingRows == 2)
     // The same of a document of the same name that was created elsewhere.
@@ -103,7 +103,7 @@ import Testing
     try await delete(fleet)
     let other = try await DocumentSyncManager.create(
       storeAt: fleet.scratch.store("other"), directory: fleet.memory, document: "main",
-      environment: fleet.environment)
+      options: .init(environment: fleet.environment))
     try other.put("late", "the document's")
     try await other.synchronize()
     try joined.put("late", "of who comes over")

@@ -39,8 +39,8 @@ struct ResetTests {
     #expect(stores.first?.vector?.number(of: fleet[1].binding.client) == 1)
     // Who joins has everything, and it goes on.
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try late.notes() == fleet[0].notes())
     try late.put("z", "3")
     try await late.synchronize()
@@ -129,7 +129,7 @@ struct ResetTests {
       var environment = fleet.environment
       environment.store.places = StorePlaces(machine: machine, folder: nil)
       return try await DocumentSyncManager.open(
-        storeAt: path, directory: directory, environment: environment)
+        storeAt: path, directory: directory, options: .init(environment: environment))
     }
     // It notes where it is.
     try await open(fleet.scratch.store("0"), "one", fleet.memory).close()
@@ -178,14 +178,14 @@ struct ResetTests {
     }
     try queue.close()
     let first = try await DocumentSyncManager.create(
-      storeAt: path, directory: fleet.memory, document: "main", configuration: configuration,
-      environment: fleet.environment)
+      storeAt: path, directory: fleet.memory, document: "main",
+      options: .init(configuration: configuration, environment: fleet.environment))
     var others: [DocumentSyncManager] = []
     for name in ["b", "c"] {
       others.append(
         try await DocumentSyncManager.join(
           storeAt: fleet.scratch.store(name), directory: fleet.memory,
-          environment: fleet.environment))
+          options: .init(environment: fleet.environment)))
     }
     // One row comes from another, and what is noted of it is only here.
     try others[1].edit("INSERT INTO p VALUES ('z', 3, NULL)")
@@ -237,8 +237,8 @@ struct ResetTests {
       let commands = fleet.paths { $0.components.contains("SyncCommands") }
       #expect(commands.count == 1, "call \(call)")
       let late = try await DocumentSyncManager.join(
-        storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-        environment: fleet.environment)
+        storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+        options: .init(client: "late", environment: fleet.environment))
       #expect(try late.notes() == fleet[0].notes(), "call \(call)")
     }
   }
@@ -266,7 +266,7 @@ struct ResetTests {
       #expect(try fleet[0].notes().contains("x=1"))
       let refused = await syncError {
         _ = try await RetireOperation(
-          .notSeen(milliseconds: 1), store: fleet[0].store, directory: fleet.memory,
+          .notSeen(for: .milliseconds(1)), store: fleet[0].store, directory: fleet.memory,
           turns: fleet[0].turns, environment: fleet.environment
         ).perform()
       }

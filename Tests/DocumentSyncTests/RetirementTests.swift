@@ -252,8 +252,8 @@ struct RetirementTests {
     #expect(try marker(fleet, 0).retired.map { $0.cut } == [0])
     fleet.memory.takeOver(after)
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try late.notes().contains("x=only in the whole store"))
     try await settle(fleet, [0, 1])
     try await late.synchronize()
@@ -276,14 +276,14 @@ struct RetirementTests {
     #expect(fleet.paths { $0.name.hasPrefix(gone) && $0.components.contains("RecentSyncs") } == [])
     // From the first whole store, which knows nothing of all that.
     let late = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("late"), directory: fleet.memory, client: "late",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("late"), directory: fleet.memory,
+      options: .init(client: "late", environment: fleet.environment))
     #expect(try await late.synchronize().waiting == [])
     #expect(try late.notes() == fleet[0].notes())
   }
 
   @Test func clientIsRetiredAfterItWasNotSeenForTheSetTime() async throws {
-    let fleet = try await TestFleet(3) { $0.retireAfter = 5 * Self.day }
+    let fleet = try await TestFleet(3) { $0.retireAfter = .milliseconds(5 * Self.day) }
     try await fleet.settle()
     let gone = fleet[2].binding.client
     // A week's absence of device 0 itself counts for a day.
@@ -305,7 +305,7 @@ struct RetirementTests {
   }
 
   @Test func timeInWhichTheOwnDeviceWasOffCountsForADayAtMost() async throws {
-    let fleet = try await TestFleet(2) { $0.retireAfter = 3 * Self.day }
+    let fleet = try await TestFleet(2) { $0.retireAfter = .milliseconds(3 * Self.day) }
     try await fleet.settle()
     fleet.world.advance(30 * Self.day)
     for _ in 0..<5 {
@@ -321,7 +321,7 @@ struct RetirementTests {
   }
 
   @Test func absenceCountsOnlyFromThreeSynchronizationsOn() async throws {
-    let fleet = try await TestFleet(2) { $0.retireAfter = Self.day / 4 }
+    let fleet = try await TestFleet(2) { $0.retireAfter = .milliseconds(Self.day / 4) }
     try await fleet.settle()
     for _ in 0..<2 {
       fleet.world.advance(Self.day)
@@ -364,8 +364,8 @@ struct RetirementTests {
     _ = try await fleet[0].vacuum()
     // The device that cleared away is not asked again.
     let other = try await DocumentSyncManager.join(
-      storeAt: fleet.scratch.store("other"), directory: fleet.memory, client: "other",
-      environment: fleet.environment)
+      storeAt: fleet.scratch.store("other"), directory: fleet.memory,
+      options: .init(client: "other", environment: fleet.environment))
     try await other.synchronize()
     fleet.memory.takeOver(late)
     for _ in 0..<8 { try await other.synchronize() }

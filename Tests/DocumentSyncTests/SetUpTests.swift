@@ -26,16 +26,16 @@ struct SetUpTests {
     _ name: String, document: String = "main", application: String = "notes", rows: Int = 3
   ) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.create(
-      storeAt: try scratch.makeNotes(name, rows: rows), directory: directory,
-      application: application, document: document, client: name, environment: world.environment)
+      storeAt: try scratch.makeNotes(name, rows: rows), directory: directory, document: document,
+      options: .init(application: application, client: name, environment: world.environment))
   }
 
   private func join(
     _ name: String, document: String? = nil, existing: ExistingFile = .refuse
   ) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.join(
-      storeAt: scratch.store(name), directory: directory, document: document, client: name,
-      existing: existing, environment: world.environment)
+      storeAt: scratch.store(name), directory: directory, document: document, existing: existing,
+      options: .init(client: name, environment: world.environment))
   }
 
   @Test func createdDocumentIsThereForOthers() async throws {
@@ -91,10 +91,10 @@ struct SetUpTests {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let manager = try await DocumentSyncManager.create(
       storeAt: try scratch.makeNotes("a"), directory: FolderDirectory(root: folder),
-      document: "main", environment: world.environment)
+      document: "main", options: .init(environment: world.environment))
     try await manager.close()
     let again = try await DocumentSyncManager.open(
-      storeAt: scratch.store("a"), environment: world.environment)
+      storeAt: scratch.store("a"), options: .init(environment: world.environment))
     let report = try await again.synchronize()
     #expect(report.isIdle)
     try await again.close()
@@ -106,7 +106,7 @@ struct SetUpTests {
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
         storeAt: manager.store.path, directory: directory, document: "other",
-        environment: world.environment)
+        options: .init(environment: world.environment))
     }
     #expect(error?.code == .alreadyUnderSync)
     #expect(error?.classification == .refused)
@@ -121,8 +121,8 @@ struct SetUpTests {
     let path = try scratch.makeNotes("b")
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
-        storeAt: path, directory: directory, application: "notes", document: "main",
-        environment: world.environment)
+        storeAt: path, directory: directory, document: "main",
+        options: .init(application: "notes", environment: world.environment))
     }
     #expect(error?.code == .documentExists)
     #expect(error?.remedy.contains("Join") == true)
@@ -141,8 +141,8 @@ struct SetUpTests {
     let path = try scratch.makeNotes("a")
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
-        storeAt: path, directory: FolderDirectory(root: scratch.path + "/absent"),
-        document: "main", environment: world.environment)
+        storeAt: path, directory: FolderDirectory(root: scratch.path + "/absent"), document: "main",
+        options: .init(environment: world.environment))
     }
     #expect(error?.code == .directoryAway)
     #expect(error?.classification == .directoryAway)
@@ -155,7 +155,8 @@ struct SetUpTests {
     directory.isReadOnly = true
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
-        storeAt: path, directory: directory, document: "main", environment: world.environment)
+        storeAt: path, directory: directory, document: "main",
+        options: .init(environment: world.environment))
     }
     #expect(error?.code == .directoryNotWritable)
     #expect(try !LocalStore.isUnderSync(at: path))
@@ -168,7 +169,8 @@ struct SetUpTests {
       to: URL(fileURLWithPath: path))
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
-        storeAt: path, directory: directory, document: "main", environment: world.environment)
+        storeAt: path, directory: directory, document: "main",
+        options: .init(environment: world.environment))
     }
     #expect(error?.code == .notADatabase)
     #expect(directory.items.isEmpty)
@@ -284,9 +286,9 @@ struct SetUpTests {
     }
     let error = await syncError {
       _ = try await DocumentSyncManager.join(
-        storeAt: path, directory: hooked, client: "b",
+        storeAt: path, directory: hooked,
         existing: isUnderSync ? .replaceKeepingBackup : .merge(prefer: .document),
-        environment: world.environment)
+        options: .init(client: "b", environment: world.environment))
     }
     #expect(error?.code == .storeBusy)
     #expect(try scratch.names().filter { $0.contains("backup") || $0.contains("tmp") } == [])
@@ -333,7 +335,8 @@ struct SetUpTests {
     let path = try scratch.makeNotes("b", rows: 1)
     let elsewhere = MemoryDirectory(seed: 9)
     let other = try await DocumentSyncManager.create(
-      storeAt: path, directory: elsewhere, document: "another", environment: world.environment)
+      storeAt: path, directory: elsewhere, document: "another",
+      options: .init(environment: world.environment))
     try other.put("unsent", "1")
     try await other.close()
     let joined = try await join("b", existing: .replaceKeepingBackup)
@@ -407,8 +410,8 @@ struct SetUpTests {
       there.takeOver(here.items)
       func create(_ path: String, in directory: any SharedDirectory) async throws {
         try await DocumentSyncManager.create(
-          storeAt: path, directory: directory, application: "notes", document: "main",
-          environment: world.environment
+          storeAt: path, directory: directory, document: "main",
+          options: .init(application: "notes", environment: world.environment)
         ).close()
       }
       try await create(try scratch.makeNotes("other"), in: there)
@@ -425,7 +428,8 @@ struct SetUpTests {
         #expect(again?.code == .documentExists)
         lost += 1
         let joined = try await DocumentSyncManager.join(
-          storeAt: scratch.store("joined"), directory: here, environment: world.environment)
+          storeAt: scratch.store("joined"), directory: here,
+          options: .init(environment: world.environment))
         #expect(try joined.notes().isEmpty)
       }
       guard hooked.wasCalled else { break }

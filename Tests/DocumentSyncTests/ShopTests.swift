@@ -47,13 +47,13 @@ struct ShopTests {
     var managers = [
       try await DocumentSyncManager.create(
         storeAt: scratch.store("0"), directory: FolderDirectory(root: folder), document: "shop",
-        client: "0")
+        options: .init(client: "0"))
     ]
     for index in 1..<3 {
       managers.append(
         try await DocumentSyncManager.join(
           storeAt: scratch.store("\(index)"), directory: FolderDirectory(root: folder),
-          document: "shop", client: "\(index)"))
+          document: "shop", options: .init(client: "\(index)")))
     }
     #expect(try managers[0].store.digest().rowCount > 50_000)
 

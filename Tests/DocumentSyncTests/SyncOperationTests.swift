@@ -1,10 +1,12 @@
-import DocumentSync
+@testable import DocumentSync
 import Foundation
 import Testing
 
 /// An operation whose work the test supplies.
 private final class WorkOperation: SyncOperation<Int>, @unchecked Sendable {
   private let work: @Sendable (WorkOperation) async throws -> Int
+  /// What observers were told of, and the properties at that moment.
+  let changes = Changes()
 
   init(_ work: @escaping @Sendable (WorkOperation) async throws -> Int) {
     self.work = work
@@ -12,6 +14,29 @@ private final class WorkOperation: SyncOperation<Int>, @unchecked Sendable {
   }
 
   override func perform() async throws -> Int { try await work(self) }
+
+  override func willChange(_ key: String) {
+    changes.add("will \(key): executing \(isExecuting), finished \(isFinished)")
+    super.willChange(key)
+  }
+
+  override func didChange(_ key: String) {
+    changes.add("did \(key): executing \(isExecuting), finished \(isFinished)")
+    super.didChange(key)
+  }
+
+  /// The value of the result; 0 if there is none.
+  var value: Int {
+    if case .success(let value) = result { value } else { 0 }
+  }
+}
+
+private final class Changes: @unchecked Sendable {
+  private let lock = NSLock()
+  private var texts: [String] = []
+
+  func add(_ text: String) { lock.withLock { texts.append(text) } }
+  var all: [String] { lock.withLock { texts } }
 }
 
 private final class Counter: @unchecked Sendable {
@@ -57,6 +82,46 @@ struct SyncOperationTests {
     let calls = Counter()
     operation.whenFinished { _ in calls.increment() }
     #expect(calls.value == 1)
+  }
+
+  @Test func observersAreToldBeforeAndAfterEachChange() async {
+    let operation = WorkOperation { _ in 1 }
+    _ = await finish(operation)
+    #expect(
+      operation.changes.all == [
+        "will isExecuting: executing false, finished false",
+        "did isExecuting: executing true, finished false",
+        "will isExecuting: executing true, finished false",
+        "will isFinished: executing true, finished false",
+        "did isExecuting: executing false, finished true",
+        "did isFinished: executing false, finished true",
+      ])
+  }
+
+  @Test func cancelledBeforeItsStartItIsFinishedWithoutExecuting() async {
+    let operation = WorkOperation { _ in 1 }
+    operation.cancel()
+    _ = await finish(operation)
+    #expect(
+      operation.changes.all == [
+        "will isFinished: executing false, finished false",
+        "did isFinished: executing false, finished true",
+      ])
+  }
+
+  @Test func theResultIsThereForDependentsAndTheCompletionBlock() async {
+    let operation = WorkOperation { _ in 7 }
+    let seen = Changes()
+    let dependent = BlockOperation { seen.add("dependent \(operation.value)") }
+    dependent.addDependency(operation)
+    operation.completionBlock = { seen.add("completion \(operation.value)") }
+    let queue = OperationQueue()
+    await withCheckedContinuation { continuation in
+      queue.addOperations([dependent, operation], waitUntilFinished: false)
+      queue.addBarrierBlock { continuation.resume() }
+    }
+    while seen.all.count < 2 { await Task.yield() }
+    #expect(Set(seen.all) == ["dependent 7", "completion 7"])
   }
 
   @Test func cancelledBeforeItsStartNeverPerforms() async {
@@ -193,11 +258,7 @@ struct SyncOperationTests {
     }
     let seen = Seen()
     operation.observe { seen.add($0) }
-    let updates = operation.progressUpdates()
     _ = await finish(operation)
-    var last: SyncProgress?
-    for await update in updates { last = update }
-    #expect(last?.phase == .finished)
     #expect(seen.all.map(\.phase) == [.downloading, .downloading, .finished])
     #expect(seen.all[1].fraction == 0.5)
     #expect(operation.progress.totalUnitCount == 10)

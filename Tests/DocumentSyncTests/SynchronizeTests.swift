@@ -133,7 +133,7 @@ struct SynchronizeTests {
     #expect(try await !fleet[0].synchronizeThoroughly().uploadedWholeStore)
     let third = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("third"), directory: fleet.memory.view(seed: 9),
-      client: "third", environment: fleet.environment)
+      options: .init(client: "third", environment: fleet.environment))
     #expect(try await third.synchronize().waiting == [])
     #expect(try third.notes().contains("x=2"))
     try await fleet.settle()
@@ -211,7 +211,7 @@ struct SynchronizeTests {
         components: file.components.map { $0 == fleet[0].binding.client.description ? client : $0 }
       ))
     fleet.memory.put(item, at: other)
-    var reasons: Set<SyncWait.Reason> = []
+    var reasons: Set<SyncReport.Wait.Reason> = []
     for _ in 0..<5 {
       let report = try await fleet[1].synchronize()
       reasons.formUnion(report.waiting.filter { $0.client.description == client }.map(\.reason))
@@ -225,7 +225,7 @@ struct SynchronizeTests {
     try await fleet[0].synchronize()
     let folder = try #require(fleet.changeSets(of: 0).first?.parent)
     fleet.memory.put(.file([1]), at: try #require(folder.appending("2.aaaaaaaaaa.syncchg")))
-    var reasons: [SyncWait.Reason] = []
+    var reasons: [SyncReport.Wait.Reason] = []
     // Itself, and the folder of all.
     for _ in 0..<2 { reasons += try await fleet[0].synchronize().waiting.map(\.reason) }
     #expect(reasons == [.damaged])
@@ -265,7 +265,7 @@ struct SynchronizeTests {
     let fleet = try await TestFleet(1)
     let other = try await DocumentSyncManager.open(
       storeAt: fleet.scratch.store("0"), directory: fleet.memory,
-      environment: fleet.world.environment)
+      options: .init(environment: fleet.world.environment))
     try fleet[0].put("x", "1")
     let inner = InnerResult()
     // While the first is listing, the second tries.
@@ -282,7 +282,7 @@ struct SynchronizeTests {
     }
     let first = try await DocumentSyncManager.open(
       storeAt: fleet.scratch.store("0"), directory: hooked,
-      environment: fleet.world.environment)
+      options: .init(environment: fleet.world.environment))
     #expect(try await first.synchronize().sent.count == 1)
     #expect(inner.error?.code == .storeInUse)
     #expect(inner.error?.classification == .refused)
@@ -295,7 +295,7 @@ struct SynchronizeTests {
     let hooked = HookedDirectory(fleet.memory) { box.cancel() }
     let manager = try await DocumentSyncManager.open(
       storeAt: fleet.scratch.store("0"), directory: hooked,
-      environment: fleet.world.environment)
+      options: .init(environment: fleet.world.environment))
     let task = Task { try await manager.synchronize() }
     box.set(task)
     let error = await syncError { _ = try await task.value }

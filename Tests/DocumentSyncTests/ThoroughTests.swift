@@ -62,7 +62,7 @@ struct ThoroughTests {
     memory.put(.file(bytes), at: path)
   }
 
-  private func verify(_ fleet: TestFleet) async throws -> [VerifyFinding] {
+  private func verify(_ fleet: TestFleet) async throws -> [VerifyReport.Finding] {
     try await ApplicationSyncManager(directory: fleet.memory, environment: fleet.environment)
       .verify().findings
   }
@@ -88,7 +88,7 @@ struct ThoroughTests {
     try await fleet.settle()
     let joined = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("new"), directory: fleet.memory, document: "main",
-      environment: fleet.environment)
+      options: .init(environment: fleet.environment))
     try await joined.synchronize()
     #expect(try joined.notes() == fleet[0].notes())
     try await joined.close()
@@ -133,7 +133,7 @@ struct ThoroughTests {
       }
     }
     let manager = try await DocumentSyncManager.open(
-      storeAt: store, directory: hooked, environment: fleet.environment)
+      storeAt: store, directory: hooked, options: .init(environment: fleet.environment))
     let report = try await manager.synchronizeThoroughly()
     #expect(report.damagedFiles == [path.description] && report.removedFiles == [])
     #expect(fleet.memory.items[path] != nil)
@@ -170,8 +170,8 @@ struct ThoroughTests {
     fleet.memory.take(path)
     let other = MemoryDirectory(seed: 5)
     _ = try await DocumentSyncManager.create(
-      storeAt: try fleet.scratch.makeNotes("other", rows: 1), directory: other,
-      application: "another", document: "main", environment: fleet.environment)
+      storeAt: try fleet.scratch.makeNotes("other", rows: 1), directory: other, document: "main",
+      options: .init(application: "another", environment: fleet.environment))
     let theirs = other.items.filter { $0.key.name.hasPrefix("application.") }
     fleet.memory.takeOver(theirs)
     #expect(await syncError { try await fleet[0].synchronizeThoroughly() } != nil)

@@ -83,13 +83,13 @@ struct UnreadableDocumentTests {
     let error = await syncError {
       _ = try await DocumentSyncManager.create(
         storeAt: store, directory: fleet.memory, document: "main",
-        environment: fleet.environment)
+        options: .init(environment: fleet.environment))
     }
     #expect(error?.code == .malformedFile)
     #expect(fleet.memory.items == before)
     let another = try await DocumentSyncManager.create(
       storeAt: store, directory: fleet.memory, document: "another",
-      environment: fleet.environment)
+      options: .init(environment: fleet.environment))
     try await another.close()
   }
 }

@@ -22,11 +22,11 @@ private struct StoreDamage: Sendable, CustomTestStringConvertible {
   }
 }
 
-private func found(_ kind: VerifyFinding.Kind, _ place: String?) -> String {
+private func found(_ kind: VerifyReport.Finding.Kind, _ place: String?) -> String {
   "\(kind) \(place ?? "")"
 }
 
-private func found(_ kind: VerifyFinding.Kind, _ path: RelativePath) -> String {
+private func found(_ kind: VerifyReport.Finding.Kind, _ path: RelativePath) -> String {
   found(kind, path.description)
 }
 
@@ -126,7 +126,7 @@ struct VerifyStoreTests {
     var environment = store.environment
     environment.store.places = StorePlaces(machine: "here", folder: nil)
     let manager = try await DocumentSyncManager.open(
-      storeAt: store.path, directory: store.memory, environment: environment)
+      storeAt: store.path, directory: store.memory, options: .init(environment: environment))
     try await manager.close()
     #expect(try await store.verify(environment).findings == [])
     environment.store.places = StorePlaces(machine: "elsewhere", folder: nil)

@@ -23,14 +23,14 @@ struct WholeStoreDownloadTests {
     var sentence: String {
       switch self {
       case .vectorBeyondTheDatabase, .databaseBeyondTheVector:
-        "The whole store contains other change sets than it says."
+        "The change sets in the whole store are not those in its header."
       case .schema: "The schema in the whole store is not the one that it names."
-      case .commands: "The whole store has processed other commands than it says."
+      case .commands: "The commands in the whole store are not those in its header."
       case .brokenPage, .noDatabase, .bookkeepingMissing, .bookkeepingOfOtherTypes:
         "The database in the whole store is damaged."
       case .newerFormat: "The whole store was made by a newer version of DocumentSync."
       case .ofADevice, .editsOfADevice:
-        "The whole store holds what belongs to one device alone."
+        "The whole store contains data that belongs to one device alone."
       }
     }
 
@@ -105,8 +105,8 @@ struct WholeStoreDownloadTests {
     _ directory: any SharedDirectory, existing: ExistingFile = .refuse
   ) async throws -> DocumentSyncManager {
     try await DocumentSyncManager.join(
-      storeAt: scratch.store("late"), directory: directory, client: "late", existing: existing,
-      environment: World(seed: 9).environment)
+      storeAt: scratch.store("late"), directory: directory, existing: existing,
+      options: .init(client: "late", environment: World(seed: 9).environment))
   }
 
   private func wholeStores(_ directory: DamagedDirectory) -> [RelativePath] {
@@ -133,7 +133,7 @@ struct WholeStoreDownloadTests {
     // What it lacks has come with change sets.
     let other = try await DocumentSyncManager.join(
       storeAt: scratch.store("other"), directory: expected.memory,
-      environment: World(seed: 9).environment)
+      options: .init(environment: World(seed: 9).environment))
     #expect(try late.notes() == other.notes())
     #expect(try !verified(late).isEmpty && !verified(late).contains(fragment(path)))
     #expect(try scratch.names().filter { $0.contains("docsync-tmp") } == [])
@@ -202,8 +202,8 @@ struct WholeStoreDownloadTests {
     let error = try #require(
       await syncError {
         _ = try await DocumentSyncManager.join(
-          storeAt: other.store("late"), directory: tries, client: "late",
-          environment: World(seed: 9).environment)
+          storeAt: other.store("late"), directory: tries,
+          options: .init(client: "late", environment: World(seed: 9).environment))
       })
     #expect(error.code == .wholeStoreMissing)
     #expect(error.message.hasSuffix(" Nor can 192 more."))
@@ -334,7 +334,7 @@ struct WholeStoreDownloadTests {
     }
     #expect(error?.code == .wholeStoreMissing)
     #expect(error?.path == memory.location + "/" + path.description)
-    #expect(error?.message.contains("not there, though it was listed") == true)
+    #expect(error?.message.contains("was listed, and is not there") == true)
     #expect(error?.remedy.contains("Wait until the shared directory has arrived") == true)
   }
 

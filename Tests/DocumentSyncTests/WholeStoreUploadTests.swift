@@ -45,7 +45,8 @@ struct WholeStoreUploadTests {
       }
     }
     let manager = try await DocumentSyncManager.open(
-      storeAt: fleet.scratch.store("0"), directory: hooked, environment: fleet.environment)
+      storeAt: fleet.scratch.store("0"), directory: hooked,
+      options: .init(environment: fleet.environment))
     try manager.put("first", "1")
     return manager
   }
@@ -73,7 +74,7 @@ struct WholeStoreUploadTests {
     try await fleet[0].uploadWholeStore()
     let late = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("late"), directory: fleet.memory,
-      environment: fleet.environment)
+      options: .init(environment: fleet.environment))
     #expect(try late.notes() == fleet[0].notes())
     #expect(try late.notes().contains("meanwhile 5=1"))
   }
@@ -155,9 +156,11 @@ struct WholeStoreUploadTests {
     }
     try queue.close()
     let first = try await DocumentSyncManager.create(
-      storeAt: path, directory: memory, document: "main", environment: world.environment)
+      storeAt: path, directory: memory, document: "main",
+      options: .init(environment: world.environment))
     let late = try await DocumentSyncManager.join(
-      storeAt: scratch.store("b"), directory: memory, environment: world.environment)
+      storeAt: scratch.store("b"), directory: memory, options: .init(environment: world.environment)
+    )
     #expect(try late.store.digest().visible == first.store.digest().visible)
   }
 
@@ -218,7 +221,7 @@ struct WholeStoreUploadTests {
     #expect(wholeStores(fleet).count == 1 && wholeStores(fleet) != before)
     let late = try await DocumentSyncManager.join(
       storeAt: fleet.scratch.store("late"), directory: fleet.memory,
-      environment: fleet.environment)
+      options: .init(environment: fleet.environment))
     #expect(
       try StoreRecords(late.store).wholeStores().map(\.hash) == verified.suffix(1).map(\.hash))
 

@@ -44,6 +44,22 @@ struct CounterTests {
     #expect((counter == before) != isAddition)
   }
 
+  /// A real is the total, and the program sets an integer: a real holds 2⁵³, not 2⁵³ + 1.
+  @Test(arguments: [
+    (9.223372036854775808e18, Int64.max, false),
+    (9_007_199_254_740_992, 9_007_199_254_740_993, false),
+    (9_007_199_254_740_991, 9_007_199_254_740_992, true), (0.5, 3, true),
+  ])
+  func anIntegerThatNoRealEqualsSetsTheCounter(
+    total: Double, number: Int64, isAddition: Bool
+  ) throws {
+    var counter = try #require(Counter(base: .real(total)))
+    let isAdded = counter.add(
+      from: .real(total), to: .integer(number), by: client, at: time(1))
+    #expect(isAdded == isAddition)
+    #expect(counter.sums.isEmpty != isAddition)
+  }
+
   @Test(arguments: [
     (Int64.max - 1, Int64(5), Int64.max), (.min + 1, -5, .min), (.max, -3, .max - 3),
   ])

@@ -458,19 +458,19 @@ extension Device {
     try device.store.write { session in
       for number: UInt64 in 1...3000 {
         let time = HybridTime(rawValue: number * 10)
-        try session.recordRange(client: 7, number: number, time...time)
+        try session.ranges.record(client: 7, number: number, time...time)
       }
       let rows = try SQLStatement("SELECT count(*) FROM docsync_range", on: session.database)
       #expect(try rows.step() && rows.integer(at: 0) < 1400)
       rows.reset()
-      #expect(try session.timeRanges(of: 7, after: 2990, through: 3000).count == 10)
-      let old = try session.timeRanges(of: 7, after: 100, through: 3000)
+      #expect(try session.ranges.times(of: 7, after: 2990, through: 3000).count == 10)
+      let old = try session.ranges.times(of: 7, after: 100, through: 3000)
       for number: UInt64 in 101...3000 {
         #expect(old.contains { $0.contains(number * 10) })
       }
       // One that is not known could be of any time.
-      #expect(try session.timeRanges(of: 7, after: 2990, through: 3001) == [0...UInt64.max])
-      #expect(try session.timeRanges(of: 8, after: 0, through: 1) == [0...UInt64.max])
+      #expect(try session.ranges.times(of: 7, after: 2990, through: 3001) == [0...UInt64.max])
+      #expect(try session.ranges.times(of: 8, after: 0, through: 1) == [0...UInt64.max])
     }
   }
 }

@@ -34,7 +34,7 @@ import Testing
 
   /// A document with one device, and a device that joins with a database.
   private func join(
-    _ schema: String, document: String, local: String, prefer: MergePreference = .document,
+    _ schema: String, document: String, local: String, prefer: MergedRows.Preference = .document,
     configuration: StoreConfiguration? = nil
   ) throws -> (devices: [Device], merged: MergedRows) {
     let first = try scratch.devices(
@@ -47,7 +47,7 @@ import Testing
   }
 
   private func join(
-    _ first: Device, _ database: String, prefer: MergePreference = .document
+    _ first: Device, _ database: String, prefer: MergedRows.Preference = .document
   ) throws -> (devices: [Device], merged: MergedRows) {
     let path = scratch.path + "/joined-\(UInt64.random(in: 0 ... .max)).db"
     _ = try first.outgoing()
@@ -106,8 +106,8 @@ import Testing
       ["Ann|Rome|NULL|50", "Bob|NULL|x|60", "Cid|NULL|NULL|NULL", "Cid|NULL|NULL|70"])
   }
 
-  @Test(arguments: MergePreference.allCases)
-  func whereRowsDifferOneSideStands(prefer: MergePreference) throws {
+  @Test(arguments: MergedRows.Preference.allCases)
+  func whereRowsDifferOneSideStands(prefer: MergedRows.Preference) throws {
     let (devices, merged) = try join(
       Self.shop,
       document: """

@@ -101,11 +101,11 @@ import Testing
     let stamp = LocalStamp(time: 1 << 40, client: 1)
     let sum = Counter.Sum(.integer(7), at: HybridTime(rawValue: 1 << 41))
     for column in [1, 3] {
-      try device.store.write { try $0.keepEarly(sum, of: 1, since: stamp, column, row) }
+      try device.store.write { try $0.early.store(sum, of: 1, since: stamp, column, row) }
     }
     try dropFirstColumn(device)
     let found = try device.store.write { session in
-      try (1...3).map { try session.earlySum(of: 1, since: stamp, $0, row)?.value }
+      try (1...3).map { try session.early.sum(of: 1, since: stamp, $0, row)?.value }
     }
     #expect(found == [nil, .integer(7), nil])
   }

@@ -46,4 +46,30 @@ import Testing
     try devices[1].run("INSERT INTO page VALUES ('a', 'new'); DELETE FROM note WHERE page = 'b'")
     try converge(devices, Self.query, ["a|NULL|NULL", "b|NULL|NULL"])
   }
+
+  /// The note of the page is deleted, and not shown, since another has its title; the mark, which has
+  /// the note's key, holds both. If the mark stayed, it would bring the page back.
+  @Test func aHiddenRowFollowsTheRowThatADeletedOneHasInItsKey() throws {
+    var configuration = StoreConfiguration()
+    configuration.tablesWithoutStandIns = ["note"]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE page (name TEXT PRIMARY KEY);
+      CREATE TABLE note (page TEXT PRIMARY KEY REFERENCES page ON DELETE CASCADE ON UPDATE CASCADE,
+        title TEXT UNIQUE);
+      CREATE TABLE mark (note TEXT PRIMARY KEY REFERENCES note ON UPDATE CASCADE, text TEXT);
+      INSERT INTO page VALUES ('a'), ('b'); INSERT INTO note VALUES ('a', 'same');
+      INSERT INTO mark VALUES ('a', 'm');
+      """, configuration: configuration)
+    try devices[0].run(
+      "PRAGMA foreign_keys = OFF; DELETE FROM note; INSERT INTO note VALUES ('b', 'same'); "
+        + "PRAGMA foreign_keys = ON")
+    try converge(devices, "SELECT * FROM note LEFT JOIN mark ON note = page", ["b|same|NULL|NULL"])
+    try devices[0].run("UPDATE page SET name = 'c' WHERE name = 'a'")
+    try converge(devices, "SELECT name FROM page ORDER BY 1", ["b", "c"])
+    // The mark waits for a note of the page.
+    try devices[1].run("INSERT INTO note VALUES ('c', 'other')")
+    try converge(devices, "SELECT * FROM mark", ["c|m"])
+  }
 }

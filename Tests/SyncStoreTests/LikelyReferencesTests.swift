@@ -160,9 +160,9 @@ import Testing
     ).hints
     #expect(
       hints == [
-        SchemaHint(kind: .keyCounter, table: "Z_PRIMARYKEY", column: "Z_MAX", counted: "note"),
-        SchemaHint(kind: .integerIdentity, table: "invoice", column: "number"),
-        SchemaHint(kind: .integerIdentity, table: "page", column: "n"),
+        StorePlan.Hint(kind: .keyCounter, table: "Z_PRIMARYKEY", column: "Z_MAX", counted: "note"),
+        StorePlan.Hint(kind: .integerIdentity, table: "invoice", column: "number"),
+        StorePlan.Hint(kind: .integerIdentity, table: "page", column: "n"),
       ])
   }
 }

@@ -313,6 +313,29 @@ import Testing
     #expect(try devices[0].rows("SELECT name FROM place ORDER BY 1") == ["a", "b"])
   }
 
+  /// A place is inserted, gets another name, and then another number with foreign keys off, all
+  /// before it is sealed: a kiosk with its former number belongs to it. An older place may have had
+  /// the name before.
+  @Test(arguments: ["", "INSERT INTO place VALUES (1, 'a')"])
+  func aRowFollowsANewRowThatGetsOtherDeclaredValuesAndAnotherKey(older: String) throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["place": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE kiosk (id INTEGER PRIMARY KEY REFERENCES place ON UPDATE CASCADE, size INTEGER);
+      \(older);
+      """, configuration: configuration)
+    try devices[0].run(
+      """
+      UPDATE place SET name = 'c'; INSERT INTO place VALUES (2, 'a');
+      UPDATE place SET name = 'b' WHERE id = 2; PRAGMA foreign_keys = OFF;
+      UPDATE place SET id = 4 WHERE id = 2; INSERT INTO kiosk VALUES (2, 30);
+      """)
+    try converge(devices, "SELECT name, size FROM place JOIN kiosk USING (id)", ["b|30"])
+  }
+
   /// A row that waits for another one refers, by its key, to a row that is shown under the key of a
   /// third one later: it follows there.
   @Test func aRowThatWaitsFollowsOneThatIsShownUnderAnotherKey() throws {
@@ -336,5 +359,25 @@ import Testing
     for device in devices {
       #expect(try LocalStore.verify(at: device.path).report.findings == [])
     }
+  }
+
+  /// A row is shown as another one, and a reference of it otherwise than it is. A new reference to it
+  /// publishes the other row, with the value beneath, which the device keeps as others do.
+  @Test func whatIsBeneathARowThatIsShownAsAnotherIsKept() throws {
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE item (id INTEGER PRIMARY KEY, code TEXT UNIQUE);
+      CREATE TABLE detail (item INTEGER PRIMARY KEY REFERENCES item,
+        other INTEGER REFERENCES item ON DELETE SET NULL);
+      CREATE TABLE mark (name TEXT PRIMARY KEY, detail INTEGER REFERENCES detail);
+      INSERT INTO item VALUES (3, 'x');
+      """)
+    try devices[0].run("INSERT INTO detail VALUES (3, 3)")
+    try devices[1].run("UPDATE item SET id = 6 WHERE id = 3")
+    try converge(devices, "SELECT code, item = other FROM detail JOIN item ON id = item", ["x|1"])
+    try devices[0].run("INSERT INTO mark SELECT 'm', item FROM detail")
+    try converge(
+      devices, "SELECT name, item = other FROM detail JOIN mark ON item = detail", ["m|1"])
   }
 }

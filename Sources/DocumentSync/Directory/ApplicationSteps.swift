@@ -171,11 +171,11 @@ struct ApplicationSteps {
     }
   }
 
-  private func read(_ name: ClientRemovalName) throws -> DocumentDeletion? {
+  private func read(_ name: ClientRemovalName) throws -> DocumentDescription.Deletion? {
     do {
       let file = try files.read(
         DirectoryLayout.path(of: name), as: ClientRemovalFile.self, .clientDevice)
-      return DocumentDeletion(
+      return DocumentDescription.Deletion(
         client: file.by, clientDescription: file.byDescription,
         milliseconds: file.removedMilliseconds)
     } catch let error where error.concernsOneFile {
@@ -193,7 +193,7 @@ struct ApplicationSteps {
     guard file.root == root else {
       throw context.error(
         .malformedFile, path: files.userPath(path),
-        "The application's file says that it belongs elsewhere.",
+        "The application's file belongs to another directory.",
         remedy: "Move the file out of the shared directory if it was copied there.",
         detail: "root \(file.root)")
     }

@@ -2,23 +2,25 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// What became of the document that a store belongs to.
-public enum DocumentStanding: Hashable, Sendable {
-  /// It is there, in the generation that the store is bound to.
-  case current
-  /// It was deleted.
-  case deleted(DocumentDeletion)
-  /// It was deleted and created again.
-  case createdAgain(DocumentDescription)
-  /// Another generation counts: two devices began the document at once, or it
-  /// was reset.
-  case outnumbered(DocumentDescription)
+extension DocumentDescription {
+  /// What became of the document that a store belongs to.
+  public enum Standing: Hashable, Sendable {
+    /// It is there, in the generation that the store is bound to.
+    case current
+    /// It was deleted.
+    case deleted(DocumentDescription.Deletion)
+    /// It was deleted and created again.
+    case createdAgain(DocumentDescription)
+    /// Another generation counts: two devices began the document at once, or it
+    /// was reset.
+    case outnumbered(DocumentDescription)
+  }
 }
 
 extension DocumentSteps {
   /// Returns what became of the document. Throws as ``check(_:)`` if that
   /// cannot be told.
-  func standing(of binding: StoreBinding) throws -> DocumentStanding {
+  func standing(of binding: StoreBinding) throws -> DocumentDescription.Standing {
     do {
       try check(binding)
       return .current
@@ -43,8 +45,10 @@ extension DocumentSteps {
 
   /// The client that has deleted a document, and the time, as far as the
   /// tombstone can be read.
-  func deletion(_ name: DeletedName, of document: DocumentName) throws -> DocumentDeletion {
-    var deletion = DocumentDeletion(client: name.client)
+  func deletion(_ name: DeletedName, of document: DocumentName) throws
+    -> DocumentDescription.Deletion
+  {
+    var deletion = DocumentDescription.Deletion(client: name.client)
     do {
       let file = try files.read(
         DirectoryLayout.Document(document).path(of: name), as: TombstoneFile.self, .tombstone)

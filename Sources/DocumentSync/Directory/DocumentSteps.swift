@@ -44,7 +44,7 @@ struct DocumentSteps {
   struct Found {
     var file: GenerationFile
     /// Which client has deleted it; `nil` if the document was not deleted.
-    var deletion: DocumentDeletion?
+    var deletion: DocumentDescription.Deletion?
     /// The ordinal that the next generation would have.
     var nextOrdinal: UInt64
     var isDeleted: Bool { deletion != nil }
@@ -131,7 +131,7 @@ struct DocumentSteps {
       else {
         throw context.error(
           .malformedFile, path: files.userPath(path),
-          "The document's file says that it belongs elsewhere.",
+          "The document's file belongs to another document.",
           remedy: "Move the file out of the shared directory if it was copied there.")
       }
       let tombstone = listing.tombstone(for: counting.ordinal)
@@ -312,7 +312,7 @@ struct DocumentSteps {
   }
 
   /// The error of a document that was deleted.
-  func deleted(_ identifier: String, _ deletion: DocumentDeletion) -> SyncError {
+  func deleted(_ identifier: String, _ deletion: DocumentDescription.Deletion) -> SyncError {
     let who = deletion.clientDescription.map { " on “\($0)”" } ?? ""
     let when = deletion.milliseconds.map { " at " + Self.localTime($0) } ?? ""
     return context.error(

@@ -65,7 +65,7 @@ struct RecentSyncFile: Hashable, Codable {
   /// The clients that are retired, as far as it knows, in order.
   var retired: [Retired]
   /// What it is waiting for.
-  var waiting: [SyncWait]
+  var waiting: [SyncReport.Wait]
   var readerVersion = FormatVersion.reader
   /// By its own clock; it decides nothing.
   var milliseconds: Int64

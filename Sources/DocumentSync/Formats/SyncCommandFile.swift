@@ -22,7 +22,7 @@ struct SyncCommand: Hashable, Codable {
   /// The members need not wait for a client any more.
   struct Retire: Hashable, Codable {
     var client: ClientIdentifier
-    var reason: RetirementReason
+    var reason: RetirementSelection.Reason
     /// The revision of its newest marker that the author has seen.
     var lastRevision: UInt64
     /// The number of its last change set, if the author is the client itself or

@@ -47,7 +47,7 @@ struct FormerStore {
       replaced = ReplacedStore(unreadable: error.message)
     } catch let error as DecodingError {
       context.environment.logger.notice("\(path): \(error)")
-      replaced = ReplacedStore(unreadable: "What it remembers of its syncing is damaged.")
+      replaced = ReplacedStore(unreadable: "Its bookkeeping is damaged.")
     }
   }
 

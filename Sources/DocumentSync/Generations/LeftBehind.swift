@@ -15,8 +15,7 @@ struct LeftBehind: StoreSteps {
   /// The most change sets that are written at once.
   private static let windowCount = 64
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   // MARK: Going over
 
@@ -34,7 +33,7 @@ struct LeftBehind: StoreSteps {
   func present(containing vector: VersionVector) throws -> StoreRecords.FormerGeneration {
     let listing = MarkerSteps.Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     var contained = vector.entries.mapValues(\.number)
     contained[binding.client] = max(
       contained[binding.client] ?? 0, try store.head()?.number ?? 0)
@@ -52,9 +51,9 @@ struct LeftBehind: StoreSteps {
   private func cuts(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> [ClientIdentifier: UInt64] {
-    let state = try CommandSteps(files: files, store: store).state()
+    let state = try CommandSteps(session: session).state()
     let seen = try records.seenMarkers()
-    let members = try MemberSteps(files: files, store: store).members(seen, known, state, needs: [])
+    let members = try MemberSteps(session: session).members(seen, known, state, needs: [])
     let own = try Set(
       records.ancestors().clients + store.unannouncedIncarnations().map(\.ancestor)
         + [client])
@@ -91,12 +90,12 @@ struct LeftBehind: StoreSteps {
 
   /// Writes again what is there. Unless `isTurn`, it reads only folders that
   /// were never looked through.
-  func bring(_ members: Members, isTurn: Bool, _ report: inout SyncReport) throws {
-    try bringOfFormerGenerations(isTurn: isTurn, &report)
-    try bringOfAncestors(members, isTurn: isTurn, &report)
+  func bring(_ members: Members, isTurn: Bool) throws {
+    try bringOfFormerGenerations(isTurn: isTurn)
+    try bringOfAncestors(members, isTurn: isTurn)
   }
 
-  private func bringOfFormerGenerations(isTurn: Bool, _ report: inout SyncReport) throws {
+  private func bringOfFormerGenerations(isTurn: Bool) throws {
     let count = try records.formerGenerations().count
     for index in 0..<count {
       var all = try records.formerGenerations()
@@ -110,7 +109,7 @@ struct LeftBehind: StoreSteps {
         limits: Self.byClient(former.cuts))
       try reader.look(at: clients)
       func write() throws {
-        try self.write(reader, &report) { contained in
+        try self.write(reader) { contained in
           all[index].contained = Self.byText(contained)
           return try StoreRecords.record(of: all)
         }
@@ -118,11 +117,11 @@ struct LeftBehind: StoreSteps {
       try write()
       if reader.waiting.contains(where: { $0.reason == .dependencies }) {
         // What an author has brought along itself comes from that author.
-        reader.departed = try FormerLives(files: files, store: store).departed(
+        reader.departed = try FormerLives(session: session).departed(
           from: former.generation)
         if !reader.departed.isEmpty { try write() }
       }
-      report.waiting += reader.waiting
+      session.report.waiting += reader.waiting
       guard !former.isLookedThrough else { continue }
       all = try records.formerGenerations()
       all[index].isLookedThrough = true
@@ -137,7 +136,7 @@ struct LeftBehind: StoreSteps {
   }
 
   private func bringOfAncestors(
-    _ members: Members, isTurn: Bool, _ report: inout SyncReport
+    _ members: Members, isTurn: Bool
   ) throws {
     var ancestors = try records.ancestors()
     let wanted = retired(ancestors, members).filter {
@@ -155,11 +154,11 @@ struct LeftBehind: StoreSteps {
       files, binding: store.binding, generation: store.binding.generation, contained: contained,
       lowestKept: [:], limits: [:])
     try reader.look(at: wanted)
-    try write(reader, &report) { contained in
+    try write(reader) { contained in
       for client in wanted { ancestors.contained[client.description] = contained[client] }
       return try StoreRecords.record(of: ancestors)
     }
-    report.waiting += reader.waiting
+    session.report.waiting += reader.waiting
     let new = wanted.filter { !ancestors.lookedThrough.contains($0) }
     guard !new.isEmpty else { return }
     ancestors.lookedThrough += new
@@ -167,7 +166,7 @@ struct LeftBehind: StoreSteps {
   }
 
   private func write(
-    _ reader: LeftBehindReader, _ report: inout SyncReport,
+    _ reader: LeftBehindReader,
     _ record: ([ClientIdentifier: UInt64]) throws -> [String: [UInt8]?]
   ) throws {
     let count = reader.remainingCount
@@ -182,6 +181,7 @@ struct LeftBehind: StoreSteps {
       let count = try store.rewrite(
         window, records: try record(reader.contained),
         checkCancellation: context.checkCancellation)
+      session.held.forget()
       context.environment.logger.notice(
         "\(window.count) change sets were left behind, \(count) of them rewritten")
       let bytes = files.counts.bytesRead - before

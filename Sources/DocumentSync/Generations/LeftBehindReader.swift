@@ -13,7 +13,7 @@ final class LeftBehindReader {
     /// The next one, as soon as it is read.
     var next: ReceivedChangeSet?
     /// Why it cannot be read.
-    var wait: SyncWait?
+    var wait: SyncReport.Wait?
   }
 
   private let files: SharedFiles
@@ -111,12 +111,12 @@ final class LeftBehindReader {
   }
 
   /// The first change set of each client that is there and cannot be taken yet.
-  var waiting: [SyncWait] {
+  var waiting: [SyncReport.Wait] {
     folders.sorted { $0.key < $1.key }.compactMap { client, folder in
       guard let next = folder.next else { return folder.wait }
       let missing = missing(next.changeSet).sorted { $0.key < $1.key }
         .map { "change set \($0.value) of \($0.key)" }
-      return SyncWait(
+      return SyncReport.Wait(
         client: client, number: next.changeSet.header.number, reason: .dependencies,
         message: "needs \(missing.joined(separator: ", "))",
         path: layout.syncChanges(of: client).description)

@@ -84,7 +84,7 @@ struct LocalSiblings {
         ]
       }
     } catch {
-      throw failure(error, "What is there could not be looked at.")
+      throw failure(error, "The existing file could not be inspected.")
     }
     // A file that exists only because the database was looked at is empty.
     return trace.filter { $0.value[0] > 0 }
@@ -96,16 +96,17 @@ struct LocalSiblings {
       let resolved = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
       type = try FileManager.default.attributesOfItem(atPath: resolved)[.type] as? FileAttributeType
     } catch {
-      throw failure(error, "What is there could not be looked at.")
+      throw failure(error, "The existing file could not be inspected.")
     }
     guard type == .typeRegular else {
       let isFolder = type == .typeDirectory
       throw SyncError(
         .notAFile, operation: operation, path: store,
         message: isFolder
-          ? "This is a folder, which is not replaced by a database." : "This is no ordinary file.",
+          ? "This is a folder, which is not replaced by a database."
+          : "This is not an ordinary file.",
         remedy: isFolder
-          ? "Name the database file that is to be, such as one in that folder."
+          ? "Name a database file, such as one in that folder."
           : "Choose another path.")
     }
   }
@@ -148,7 +149,7 @@ struct LocalSiblings {
   private var underSync: SyncError {
     SyncError(
       .fileExists, operation: operation, path: store,
-      message: "A database is there already, and it is under sync.",
+      message: "A database exists at this path, and it is under sync.",
       remedy: """
         Synchronize it with \(.synchronize), which also completes a \(.join) that was \
         interrupted. Or choose another path, or replace it with \(.joinReplacing); it is kept as \
@@ -159,7 +160,7 @@ struct LocalSiblings {
 
   private var exists: SyncError {
     SyncError(
-      .fileExists, operation: operation, path: store, message: "A file is there already.",
+      .fileExists, operation: operation, path: store, message: "A file exists at this path.",
       remedy: "Choose another path, or ask for the file to be replaced; it is kept as a backup.")
   }
 

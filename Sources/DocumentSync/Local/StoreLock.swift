@@ -74,7 +74,7 @@ final class StoreLock: Sendable {
     switch reason {
     case ENOENT, ENOTDIR:
       code = .storeMissing
-      message = "The folder of the store is not there."
+      message = "The folder of the database does not exist."
       remedy = "Check the path of the store, or make that folder first."
     case ENOSPC, EDQUOT:
       code = .noLocalSpace
@@ -83,7 +83,7 @@ final class StoreLock: Sendable {
     default:
       if FileManager.default.fileExists(atPath: Self.path(for: store)) {
         path = Self.path(for: store)
-        message = "The file that keeps two processes from using the store may not be written to."
+        message = "The lock file beside the database may not be written to."
         remedy = "Give this user permission to write to it."
       } else {
         message = "The folder of the store may not be written to."

@@ -19,8 +19,7 @@ struct AwaitedFiles: StoreSteps {
     fileprivate var markers: [ClientIdentifier: UInt64] = [:]
   }
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// The most waits that a marker names: a marker is a small file, and a forger
   /// can make this client wait for anything.
@@ -30,8 +29,8 @@ struct AwaitedFiles: StoreSteps {
   /// clients of which something was applied, then those for clients that have a
   /// marker.
   func worthSaying(
-    _ waiting: [SyncWait], _ listing: MarkerSteps.Listing
-  ) throws -> [SyncWait] {
+    _ waiting: [SyncReport.Wait], _ listing: MarkerSteps.Listing
+  ) throws -> [SyncReport.Wait] {
     guard waiting.count > Self.greatestCount else { return waiting }
     let applied = try store.appliedVector()
     let places = waiting.map { wait in
@@ -44,7 +43,7 @@ struct AwaitedFiles: StoreSteps {
 
   /// Records what this client waits for. Returns the waits that have lasted
   /// since the last synchronization.
-  func note(_ waiting: [SyncWait]) throws -> Set<StoreRecords.Awaited> {
+  func note(_ waiting: [SyncReport.Wait]) throws -> Set<StoreRecords.Awaited> {
     let client = client
     let awaited = Set(waiting.compactMap(StoreRecords.Awaited.init)).filter { $0.client != client }
     var waits = try records.waits()
@@ -62,7 +61,7 @@ struct AwaitedFiles: StoreSteps {
     let new = listing.newest.filter(\.value.saysWaiting)
     guard !new.isEmpty else { return asked }
     let answered = try records.answered()
-    let markers = KnownMarkers(files: files, store: store)
+    let markers = KnownMarkers(session: session)
     for (other, name) in new where name.revision > answered[other] ?? 0 {
       guard let marker = try markers.read(name) else { continue }
       asked.markers[other] = name.revision

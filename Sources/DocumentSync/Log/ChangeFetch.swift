@@ -6,7 +6,7 @@ import SyncStore
 ///
 /// A file that does not check out is pending: that client's later files wait
 /// for it, the others' do not, and the report gives the reason.
-final class ChangeFetch {
+final class ChangeFetch: StoreSteps {
   /// What this store has of a client, and what it knows to be there.
   private struct Author {
     /// The last number that is applied or kept by the store.
@@ -40,18 +40,19 @@ final class ChangeFetch {
   /// How often a folder is listed again when files of it have gone.
   private static let relistings = 2
 
-  private let files: SharedFiles
-  private let store: LocalStore
+  let session: SyncSession
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
   /// The first number of each client that waits, and why.
-  private var waits: [ClientIdentifier: SyncWait] = [:]
+  private var waits: [ClientIdentifier: SyncReport.Wait] = [:]
   /// Clients of which a file did not check out: what follows it waits.
   private var blocked: Set<ClientIdentifier> = []
   /// Whether the store keeps a change set that nothing hinders any more: the
   /// application has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
+  /// The change sets that wait in the store.
+  private var waiting: [StoreStatus.WaitingChangeSet]
   /// Clients whose change sets the waiting ones need.
   private let missing: [ClientIdentifier]
   /// Clients of which a file disappeared before it was read.
@@ -62,7 +63,6 @@ final class ChangeFetch {
   private let lowestKept: (ClientIdentifier) throws -> UInt64
   /// How far reading has come.
   private var reading = Reading()
-  private var context: OperationContext { files.context }
 
   /// - Parameters:
   ///   - heads: The last change set that each client has announced.
@@ -70,18 +70,14 @@ final class ChangeFetch {
   ///   - lowestKept: The least number of a client that was not vacuumed, as far
   ///     as the markers show.
   init(
-    _ files: SharedFiles, store: LocalStore, heads: [ClientIdentifier: UInt64],
+    _ session: SyncSession, heads: [ClientIdentifier: UInt64],
     cuts: [ClientIdentifier: Members.Cut],
     lowestKept: @escaping (ClientIdentifier) throws -> UInt64
   ) throws {
+    self.session = session
     self.lowestKept = lowestKept
-    self.files = files
-    self.store = store
-    let binding = store.binding
-    layout = DirectoryLayout.Document(binding.document).generation(binding.generation)
-    header = SyncChangeSet.Header(
-      root: binding.root, document: binding.document, generation: binding.generation,
-      client: binding.client, number: 0, previous: nil)
+    (header, layout) = (session.header, session.layout)
+    let (files, store) = (session.files, session.store)
     segments = SegmentReader(files, header: header, layout: layout)
     for (client, head) in heads { authors[client, default: Author()].announced = head }
     for (client, entry) in try store.appliedVector().entries {
@@ -89,7 +85,7 @@ final class ChangeFetch {
       authors[client, default: Author()].has = entry.number
       authors[client, default: Author()].lastHash = entry.hash
     }
-    let waiting = try store.waiting()
+    waiting = try store.waiting()
     // A change set that waits for an earlier one of its author does not prove
     // that the store has the earlier one: the store's content may have been
     // exchanged since.
@@ -100,7 +96,7 @@ final class ChangeFetch {
     }
     canApplyKept = waiting.contains { $0.missing.isEmpty }
     missing = Set(waiting.flatMap(\.missing.keys)).sorted()
-    authors[binding.client] = nil
+    authors[header.client] = nil
     limit(cuts)
   }
 
@@ -119,7 +115,7 @@ final class ChangeFetch {
         let who = others.filter { $0 != header.client }.map(\.description)
         wait(
           client, author.has + 1, .retiring,
-          "its author is being retired, and not all members have told how much of it they have"
+          "its author is being retired, and not all members have published how much of it they have applied"
             + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
       case .settled(let number):
         // The store does not wait for later ones: the client that the author
@@ -158,7 +154,7 @@ final class ChangeFetch {
   }
 
   /// Reads and applies what is new.
-  func run(_ report: inout SyncReport) throws {
+  func run() throws {
     var wanted = authors.filter { min($0.value.announced, $0.value.limit) > $0.value.has }.map(
       \.key)
     wanted += missing.filter { $0 != header.client }
@@ -172,8 +168,8 @@ final class ChangeFetch {
       try look(at: client)
     }
     for client in authors.keys.sorted() { try takeBackFork(of: client) }
-    try applyKept(&report)
-    try fetch(authors.keys.sorted(), &report)
+    try applyKept()
+    try fetch(authors.keys.sorted())
     // If a file was vacuumed while it was read, a segment contains its change
     // set by now, or there is a gap.
     for _ in 0..<Self.relistings where !vanished.isEmpty {
@@ -185,12 +181,12 @@ final class ChangeFetch {
         blocked.remove(client)
         try look(at: client)
       }
-      try fetch(clients, &report)
+      try fetch(clients)
     }
-    try reportWaiting(&report)
+    try reportWaiting()
   }
 
-  private func fetch(_ clients: [ClientIdentifier], _ report: inout SyncReport) throws {
+  private func fetch(_ clients: [ClientIdentifier]) throws {
     var rest = clients
     var isBegun = false
     while !rest.isEmpty {
@@ -204,7 +200,7 @@ final class ChangeFetch {
       showReading()
       while !queue.isEmpty {
         try context.checkCancellation()
-        try apply(try readWindow(&queue, &report, after: before), &report)
+        try apply(try readWindow(&queue, after: before))
       }
       rest = plans.filter {
         $0.files.count == Self.plannedCount && !blocked.contains($0.client)
@@ -290,6 +286,7 @@ final class ChangeFetch {
       context.environment.logger.notice("change set \(number) of \(client) is another now")
       let entry = before.map { VersionVector.Entry(number: number - 1, hash: $0) }
       try store.takeBack(client, to: entry)
+      waiting = try store.waiting()
       authors[client]?.has = number - 1
       authors[client]?.applied = entry
       authors[client]?.lastHash = before
@@ -316,7 +313,7 @@ final class ChangeFetch {
   // MARK: Reading
 
   private func readWindow(
-    _ queue: inout ChangeFetchQueue, _ report: inout SyncReport, after before: Int
+    _ queue: inout ChangeFetchQueue, after before: Int
   ) throws -> [ReceivedChangeSet] {
     var window: [ReceivedChangeSet] = []
     var bytes = 0
@@ -339,7 +336,7 @@ final class ChangeFetch {
         window.append(received)
         bytes += received.bytes.count
         memory += received.changeSet.byteCount
-        report.received.append(
+        session.report.received.append(
           SyncReport.ChangeSet(
             client: item.client, number: item.number, hash: received.hash,
             rowCount: received.changeSet.rowCount, byteCount: received.bytes.count))
@@ -375,9 +372,9 @@ final class ChangeFetch {
   /// Why none of the files that claim a number may be applied.
   private func reason(
     _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
-  ) -> SyncWait {
+  ) -> SyncReport.Wait {
     if outcome.intact.isEmpty, let failure = outcome.failure { return failure }
-    return SyncWait(
+    return SyncReport.Wait(
       client: item.client, number: item.number, reason: .brokenChain,
       message: "its file does not continue the change set before it",
       path: outcome.intact.last.map {
@@ -389,11 +386,11 @@ final class ChangeFetch {
 
   // MARK: Applying
 
-  private func apply(_ received: [ReceivedChangeSet], _ report: inout SyncReport) throws {
+  private func apply(_ received: [ReceivedChangeSet]) throws {
     guard !received.isEmpty else { return }
     try context.checkCancellation()
     beginApplying(received)
-    add(try applyToStore(received), to: &report)
+    add(try applyToStore(received))
     // Change sets that wait for others are done with as well.
     context.endPhase()
     showReading()
@@ -404,10 +401,10 @@ final class ChangeFetch {
       .applying, count: received.count, bytes: received.reduce(0) { $0 + $1.bytes.count })
   }
 
-  private func applyKept(_ report: inout SyncReport) throws {
+  private func applyKept() throws {
     guard canApplyKept else { return }
-    context.begin(.applying, count: try store.waiting().count)
-    add(try applyToStore([]), to: &report)
+    context.begin(.applying, count: waiting.count)
+    add(try applyToStore([]))
     context.endPhase()
   }
 
@@ -416,70 +413,71 @@ final class ChangeFetch {
     // received.
     let byteCounts = Dictionary(
       received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
-    return try store.apply(received, checkCancellation: context.checkCancellation) {
-      [context] applied in
+    let applied = try store.apply(received, checkCancellation: context.checkCancellation) {
+      [context] changeSet in
       context.report {
         $0.completedCount += 1
         $0.totalCount = max($0.totalCount, $0.completedCount)
-        let bytes = $0.completedBytes + (byteCounts[applied.hash] ?? 0)
+        let bytes = $0.completedBytes + (byteCounts[changeSet.hash] ?? 0)
         $0.completedBytes = min(bytes, $0.totalBytes)
       }
     }
+    waiting = applied.waiting
+    return applied
   }
 
   private func refuse(_ refused: RefusedChangeSet) {
     blocked.insert(refused.client)
     let name = ChangeSetName(number: refused.number, hash: HashFragment(refused.hash))
     wait(
-      refused.client, refused.number, SyncWait.Reason(refused.reason), refused.message,
+      refused.client, refused.number, SyncReport.Wait.Reason(refused.reason), refused.message,
       path: layout.path(of: name, by: refused.client))
     context.environment.logger.error(
       "change set \(refused.number) of \(refused.client): \(refused.message)")
   }
 
-  private func add(_ applied: ApplyReport, to report: inout SyncReport) {
+  private func add(_ applied: ApplyReport) {
     applied.refused.forEach(refuse)
-    report.applied += applied.applied.map {
+    session.report.applied += applied.applied.map {
       SyncReport.ChangeSet(
         client: $0.client, number: $0.number, hash: $0.hash, rowCount: $0.rowCount)
     }
-    report.insertedRows += applied.insertedRows
-    report.updatedRows += applied.updatedRows
-    report.deletedRows += applied.deletedRows
-    report.conflicts += applied.conflicts
-    report.parkedRows = applied.parkedRows
-    report.questions += applied.questions.filter { !report.questions.contains($0) }
-    report.warnings = SyncWarning.joining(report.warnings + applied.warnings)
-    report.unknownNames.formUnion(applied.unknownNames)
+    session.report.insertedRows += applied.insertedRows
+    session.report.updatedRows += applied.updatedRows
+    session.report.deletedRows += applied.deletedRows
+    session.report.conflicts += applied.conflicts
+    session.report.parkedRows = applied.parkedRows
+    session.report.questions += applied.questions.filter { !session.report.questions.contains($0) }
+    session.report.warnings = SyncWarning.joining(session.report.warnings + applied.warnings)
+    session.report.unknownNames.formUnion(applied.unknownNames)
   }
 
   // MARK: Waiting
 
   private func wait(
-    _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncWait.Reason, _ message: String,
+    _ client: ClientIdentifier, _ number: UInt64, _ reason: SyncReport.Wait.Reason,
+    _ message: String,
     path: RelativePath?
   ) {
     note(
-      SyncWait(
+      SyncReport.Wait(
         client: client, number: number, reason: reason, message: message,
         path: path?.description))
   }
 
-  private func note(_ wait: SyncWait) {
+  private func note(_ wait: SyncReport.Wait) {
     if let noted = waits[wait.client], noted.number <= wait.number { return }
     waits[wait.client] = wait
   }
 
-  private func reportWaiting(_ report: inout SyncReport) throws {
+  private func reportWaiting() throws {
     var told: Set<ClientIdentifier> = []
-    for waiting in try store.waiting().sorted(by: {
-      ($0.client, $0.number) < ($1.client, $1.number)
-    }) where told.insert(waiting.client).inserted {
-      report.waiting.append(SyncWait(waiting))
+    for waiting in waiting.sorted(by: { ($0.client, $0.number) < ($1.client, $1.number) })
+    where told.insert(waiting.client).inserted {
+      session.report.waiting.append(SyncReport.Wait(waiting))
     }
-    report.waiting += waits.values.sorted { $0.client < $1.client }
-    let refused = report.waiting.filter { $0.reason == .refused && !$0.isCommand }
-    let records = StoreRecords(store)
+    session.report.waiting += waits.values.sorted { $0.client < $1.client }
+    let refused = session.report.waiting.filter { $0.reason == .refused && !$0.isCommand }
     if try records.refused() != refused { try records.keep(refused: refused) }
   }
 }
@@ -489,7 +487,7 @@ extension ReceivedChangeSet {
   fileprivate var fragment: String { HashFragment(hash).description }
 }
 
-extension SyncWait.Reason {
+extension SyncReport.Wait.Reason {
   fileprivate init(_ reason: RefusedChangeSet.Reason) {
     switch reason {
     case .fork: self = .fork
@@ -499,9 +497,9 @@ extension SyncWait.Reason {
   }
 }
 
-extension SyncWait {
+extension SyncReport.Wait {
   /// Why the store keeps a change set and does not apply it.
-  fileprivate init(_ waiting: WaitingChangeSet) {
+  fileprivate init(_ waiting: StoreStatus.WaitingChangeSet) {
     let missing = waiting.missing.sorted { $0.key < $1.key }
       .map { "change set \($0.value) of \($0.key)" }
     self.init(

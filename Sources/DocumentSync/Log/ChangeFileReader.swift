@@ -11,7 +11,7 @@ struct ChangeFileReader: Sendable {
     /// The files that are whole and belong where they are.
     var intact: [ReceivedChangeSet] = []
     /// What is wrong with the first of the others.
-    var failure: SyncWait?
+    var failure: SyncReport.Wait?
     /// Whether a file that was listed is not there any more.
     var hasVanished = false
     /// Whether one takes more memory than is allowed while several are read at
@@ -73,93 +73,56 @@ struct ChangeFileReader: Sendable {
     of item: ChangeFetchQueue.Item, limits: CodecLimits
   ) throws -> Outcome {
     var outcome = Outcome()
+    let reader = NumberedFileReader(files: files)
     func add(
-      _ path: RelativePath, _ read: () throws -> Result<ReceivedChangeSet, Failure>
-    ) rethrows {
-      do {
-        switch try read() {
-        case .success(let received):
-          // Those that come first are the ones that count.
-          let memory = outcome.memory + received.changeSet.byteCount
-          guard outcome.intact.isEmpty || memory <= Self.memoryForOneNumber else { return }
-          outcome.memory = memory
-          outcome.intact.append(received)
-        case .failure(let failure): outcome.failure = outcome.failure ?? failure.wait
-        }
-      } catch let error as CodecError {
-        if error.code == .lengthOverCap { outcome.isLarge = true }
+      _ path: RelativePath, _ result: Result<ReceivedChangeSet, NumberedFileReader.Problem>
+    ) {
+      switch result {
+      case .success(let received):
+        // Those that come first are the ones that count.
+        let memory = outcome.memory + received.changeSet.byteCount
+        guard outcome.intact.isEmpty || memory <= Self.memoryForOneNumber else { return }
+        outcome.memory = memory
+        outcome.intact.append(received)
+      case .failure(let problem):
+        if problem.hasVanished { outcome.hasVanished = true }
+        if problem.isLarge { outcome.isLarge = true }
         outcome.failure =
           outcome.failure
-          ?? (error.needsNewerReader
-            ? wait(item, .newerFormat, "it was written by a newer version of DocumentSync", path)
-            : wait(item, .damaged, "its file is damaged: \(error.what)", path))
-      } catch let error as DirectoryError where error.concernsOneFile {
-        if error.code == .notFound { outcome.hasVanished = true }
-        if error.code == .tooLarge { outcome.isLarge = true }
-        outcome.failure =
-          outcome.failure
-          ?? wait(item, .unreadable, "its file could not be read: \(error.code)", path)
+          ?? SyncReport.Wait(
+            client: item.client, number: item.number, reason: problem.reason,
+            message: problem.message, path: path.description)
       }
     }
     for name in item.names {
       let path = layout.path(of: name, by: item.client)
-      try add(path) {
-        let bytes = try files.read(path, limit: limits.fileBytes)
-        let hash = ContentHash(of: bytes)
-        guard name.hash.matches(hash) else {
-          return .failure(
-            Failure(
-              wait: wait(
-                item, .damaged, "its file is damaged or has not arrived completely", path)))
-        }
-        return try received(item, bytes, hash, path, limits)
-      }
+      add(
+        path,
+        try reader.read(path, name.hash, limit: limits.fileBytes) { bytes, hash in
+          try received(item, bytes, hash, limits)
+        })
     }
     for name in item.containing where outcome.intact.isEmpty {
-      let path = layout.path(of: name, by: item.client)
-      try add(path) {
-        let part = try segments.part(
-          item.number, of: name, by: item.client, limit: 2 * limits.fileBytes)
-        return try received(item, part.bytes, part.hash, path, limits)
-      }
+      add(
+        layout.path(of: name, by: item.client),
+        try reader.result {
+          let part = try segments.part(
+            item.number, of: name, by: item.client, limit: 2 * limits.fileBytes)
+          return try received(item, part.bytes, part.hash, limits)
+        })
     }
     return outcome
   }
 
-  private struct Failure: Error {
-    var wait: SyncWait
-  }
-
   private func received(
-    _ item: ChangeFetchQueue.Item, _ bytes: [UInt8], _ hash: ContentHash, _ path: RelativePath,
-    _ limits: CodecLimits
-  ) throws -> Result<ReceivedChangeSet, Failure> {
+    _ item: ChangeFetchQueue.Item, _ bytes: [UInt8], _ hash: ContentHash, _ limits: CodecLimits
+  ) throws -> ReceivedChangeSet {
     let changeSet = try ChangeSetCodec.decode(
       bytes, limits: limits, checkCancellation: files.context.checkCancellation)
-    guard belongs(changeSet.header, to: item) else {
-      return .failure(
-        Failure(
-          wait: wait(
-            item, .misplaced, "its file belongs to another document, client or number", path)))
-    }
-    return .success(ReceivedChangeSet(changeSet: changeSet, hash: hash, bytes: bytes))
-  }
-
-  private func wait(
-    _ item: ChangeFetchQueue.Item, _ reason: SyncWait.Reason, _ message: String,
-    _ path: RelativePath
-  ) -> SyncWait {
-    SyncWait(
-      client: item.client, number: item.number, reason: reason, message: message,
-      path: path.description)
-  }
-
-  private func belongs(
-    _ found: SyncChangeSet.Header, to item: ChangeFetchQueue.Item
-  ) -> Bool {
-    found.root == header.root && found.document == header.document
-      && found.generation == header.generation && found.client == item.client
-      && found.number == item.number
+    guard FileOrigin(changeSet.header) == FileOrigin(header, of: item.client),
+      changeSet.header.number == item.number
+    else { throw NumberedFileReader.Problem.misplaced }
+    return ReceivedChangeSet(changeSet: changeSet, hash: hash, bytes: bytes)
   }
 
   private final class Results: Sendable {

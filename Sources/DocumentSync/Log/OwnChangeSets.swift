@@ -7,8 +7,7 @@ struct OwnChangeSets: StoreSteps {
   /// How many own files are read in a synchronization that has other work.
   static let sample = 4
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// What is in the own folder.
   struct Listed: Sendable {
@@ -18,9 +17,10 @@ struct OwnChangeSets: StoreSteps {
 
   /// The own files in the directory. Throws ``Fork`` if there are some of this
   /// client that the store has not made; reports those that only claim to be.
-  func list(_ report: inout SyncReport) throws -> Listed {
+  func list() throws -> Listed {
     let names = try listAll()
-    let head = try store.head()?.number ?? 0
+    let outbox = try store.outbox()
+    let head = outbox.head?.number ?? 0
     var listed = Listed()
     for case .segment(let name) in names {
       guard name.numbers.upperBound <= head else {
@@ -31,7 +31,7 @@ struct OwnChangeSets: StoreSteps {
       listed.segments.append(name)
     }
     let sealed = Dictionary(
-      try store.sealedChangeSets().map { ($0.number, HashFragment($0.hash)) },
+      outbox.own.map { ($0.number, HashFragment($0.hash)) },
       uniquingKeysWith: { first, _ in first })
     var others: [ChangeSetName] = []
     for case .changeSet(let name) in names.sorted(by: { $0.description < $1.description }) {
@@ -43,7 +43,7 @@ struct OwnChangeSets: StoreSteps {
         name.number <= head
         && (listed.changeSets.contains { $0.number == name.number }
           || listed.segments.contains { $0.numbers.contains(name.number) })
-      try examine(name, isThere: isThere, &report)
+      try examine(name, isThere: isThere)
     }
     return listed
   }
@@ -54,7 +54,7 @@ struct OwnChangeSets: StoreSteps {
   /// - Parameter isThere: Whether the store's own file of that number is
   ///   there, so that nothing waits for this one.
   private func examine(
-    _ name: ChangeSetName, isThere: Bool, _ report: inout SyncReport
+    _ name: ChangeSetName, isThere: Bool
   ) throws {
     let header = header
     let reader = ChangeFileReader(
@@ -68,7 +68,7 @@ struct OwnChangeSets: StoreSteps {
         path: layout.path(of: name, by: client),
         detail: "change set \(name.number) of this client, which the store has not made")
     }
-    if let failure = outcome?.failure, !isThere { report.waiting.append(failure) }
+    if let failure = outcome?.failure, !isThere { session.report.waiting.append(failure) }
   }
 
   private func listAll() throws -> [ChangeFileName] {
@@ -97,15 +97,14 @@ struct OwnChangeSets: StoreSteps {
 
   /// Publishes, byte for byte, what the store sealed as another client, into
   /// that client's folder.
-  func publishAncestral(_ report: inout SyncReport) throws {
-    let sealed = try store.ancestralChangeSets()
+  private func publishAncestral(_ sealed: [SealedChangeSet]) throws {
     guard !sealed.isEmpty else { return }
     context.begin(
       .uploading, count: sealed.count, bytes: sealed.reduce(0) { $0 + $1.byteCount })
     for sealed in sealed {
-      try publish(sealed)
+      try publish(sealed, try storedFile(of: sealed))
       try store.markPublished(sealed.number, of: sealed.client)
-      report.sent.append(summary(sealed))
+      session.report.sent.append(summary(sealed))
       context.report {
         $0.completedCount += 1
         $0.completedBytes += sealed.byteCount
@@ -113,34 +112,45 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
+  /// What sealing left to be published.
+  struct Sealed: Sendable {
+    /// All change sets that the store has sealed.
+    var outbox: SealedChangeSets
+    /// The files of those that were sealed just now, as far as they are few bytes.
+    var files: [UInt64: [UInt8]] = [:]
+  }
+
   /// Seals the local edits and returns all change sets that the store keeps.
-  func seal(_ report: inout SyncReport) throws -> [SealedChangeSet] {
+  func seal() throws -> Sealed {
     context.begin(.sealing)
     try context.checkCancellation()
     let sealed = try store.seal(
-      checkCancellation: context.checkCancellation, onProgress: context.count(_:of:))
-    report.parkedRows += sealed.parkedRows
-    report.warnings = SyncWarning.joining(report.warnings + sealed.warnings)
-    return try store.sealedChangeSets()
+      checkCancellation: context.checkCancellation, onProgress: context.count(_:of:),
+      prepare: files.confirmRoot)
+    session.report.parkedRows += sealed.parkedRows
+    session.report.warnings = SyncWarning.joining(session.report.warnings + sealed.warnings)
+    return Sealed(outbox: try store.outbox(), files: sealed.files)
   }
 
-  /// Publishes what is sealed and not published, in order.
+  /// Publishes what is sealed and not published, in order: as a former client first, since the
+  /// chain goes on from there.
   ///
   /// If it is interrupted after it published a file and before it recorded
   /// that, the next run publishes the same bytes under the same name.
-  func publish(
-    _ kept: [SealedChangeSet], turns: SyncTurns, _ report: inout SyncReport
-  ) throws {
-    let unpublished = kept.filter { !$0.isPublished }
+  func publish(_ sealed: Sealed, turns: SyncTurns) throws {
+    try publishAncestral(sealed.outbox.ancestral)
+    let unpublished = sealed.outbox.own.filter { !$0.isPublished }
+    let handedOn = sealed.files
     guard !unpublished.isEmpty else { return }
     if turns.isFirstPublication() { try files.removeLeftovers(of: client) }
     try store.renewToken()
     let bytes = unpublished.reduce(0) { $0 + $1.byteCount }
     context.begin(.uploading, count: unpublished.count, bytes: bytes)
     for sealed in unpublished {
-      try publish(sealed)
+      let file = try handedOn[sealed.number] ?? storedFile(of: sealed)
+      try publish(sealed, file)
       try store.markPublished(sealed.number)
-      report.sent.append(summary(sealed))
+      session.report.sent.append(summary(sealed))
       context.report {
         $0.completedCount += 1
         $0.completedBytes += sealed.byteCount
@@ -160,7 +170,7 @@ struct OwnChangeSets: StoreSteps {
   ///   nothing; those of another length are read.
   func putBack(
     _ kept: [SealedChangeSet], _ listed: Listed, readingAtMost limit: Int,
-    measuring turns: SyncTurns? = nil, _ report: inout SyncReport
+    measuring turns: SyncTurns? = nil
   ) throws -> [SealedChangeSet] {
     var lost: [SealedChangeSet] = []
     let lowest = try records.kept().changeSets
@@ -170,7 +180,7 @@ struct OwnChangeSets: StoreSteps {
     let present = Set(listed.changeSets)
     for sealed in kept where !present.contains(name(of: sealed)) {
       if segments.contains(where: { $0.numbers.contains(sealed.number) }) { continue }
-      if try !putBack(sealed, &report) { lost.append(sealed) }
+      if try !putBack(sealed) { lost.append(sealed) }
     }
     let there = kept.filter { present.contains(name(of: $0)) }
     guard !there.isEmpty else { return lost }
@@ -186,7 +196,7 @@ struct OwnChangeSets: StoreSteps {
     context.begin(
       .verifying, count: chosen.count, bytes: chosen.reduce(0) { $0 + $1.byteCount })
     for sealed in chosen {
-      if try !isIntact(sealed), try !putBack(sealed, &report) { lost.append(sealed) }
+      if try !isIntact(sealed), try !putBack(sealed) { lost.append(sealed) }
       context.report {
         $0.completedCount += 1
         $0.completedBytes += sealed.byteCount
@@ -241,22 +251,27 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  private func putBack(_ sealed: SealedChangeSet, _ report: inout SyncReport) throws -> Bool {
+  private func putBack(_ sealed: SealedChangeSet) throws -> Bool {
     guard sealed.isKept else { return false }
     context.environment.logger.notice("putting back change set \(sealed.number)")
-    try publish(sealed)
-    report.restored.append(summary(sealed))
+    try publish(sealed, try storedFile(of: sealed))
+    session.report.restored.append(summary(sealed))
     return true
   }
 
-  private func publish(_ sealed: SealedChangeSet) throws {
+  /// The file of a change set, as the store keeps it.
+  private func storedFile(of sealed: SealedChangeSet) throws -> [UInt8] {
     let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
-    guard ContentHash(of: bytes) == sealed.hash else {
+    guard store.hash(of: bytes) == sealed.hash else {
       throw context.error(
         .storeDamaged, path: store.path,
         "The store's own change set \(sealed.number) is damaged in the store.",
         remedy: "Run SQLite's integrity_check on the store, and restore it if that fails.")
     }
+    return bytes
+  }
+
+  private func publish(_ sealed: SealedChangeSet, _ bytes: [UInt8]) throws {
     try files.publishReplacingDamaged(bytes, at: path(of: sealed), by: client)
   }
 

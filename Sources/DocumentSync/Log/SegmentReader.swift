@@ -20,7 +20,7 @@ final class SegmentReader: Sendable {
   }
 
   private let files: SharedFiles
-  private let binding: SyncChangeSet.Header
+  private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private let lock = NSLock()
   nonisolated(unsafe) private var entries: [Key: Entry] = [:]
@@ -32,7 +32,7 @@ final class SegmentReader: Sendable {
   /// - Parameter header: What the headers of all files here have in common.
   init(_ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation) {
     self.files = files
-    binding = header
+    self.header = header
     self.layout = layout
   }
 
@@ -96,8 +96,7 @@ final class SegmentReader: Sendable {
       throw CodecError(.badChecksum, "hash in the name of the segment")
     }
     let segment = try SegmentCodec.decode(bytes)
-    guard segment.root == binding.root, segment.document == binding.document,
-      segment.generation == binding.generation, segment.client == client,
+    guard FileOrigin(segment) == FileOrigin(header, of: client),
       segment.first == name.numbers.lowerBound, segment.last == name.numbers.upperBound
     else { throw CodecError(.wrongType, "segment of another document, client or number") }
     return (segment, hash, bytes.count)

@@ -42,26 +42,21 @@ public final class ApplicationSyncManager: Sendable {
   public func register(
     _ client: ClientIdentifier, description: String, ancestor: ClientIdentifier? = nil,
     createIfMissing: Bool, descriptions: SyncDescriptions = SyncDescriptions(),
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> ApplicationRegistration {
     try await run(
-      RegisterApplicationClientOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier, client: client,
-        description: description, ancestor: ancestor, createIfMissing: createIfMissing,
-        descriptions: descriptions, environment: environment),
+      makeRegisterOperation(
+        client, description: description, ancestor: ancestor, createIfMissing: createIfMissing,
+        descriptions: descriptions),
       onProgress)
   }
 
   /// The application that the directory belongs to; `applicationMissing` if
   /// there is none.
   public func findApplication(
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> ApplicationDescription {
-    try await run(
-      FindApplicationOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier,
-        environment: environment),
-      onProgress)
+    try await run(makeFindApplicationOperation(), onProgress)
   }
 
   /// The documents, deleted ones among them, in order of identifier.
@@ -69,13 +64,9 @@ public final class ApplicationSyncManager: Sendable {
   /// - Parameter measuring: Whether to look at every file, for
   ///   ``DocumentDescription/contents``.
   public func listDocuments(
-    measuring: Bool = false, onProgress: SyncProgressHandler? = nil
+    measuring: Bool = false, onProgress: SyncProgress.Handler? = nil
   ) async throws -> [DocumentDescription] {
-    try await run(
-      ListDocumentsOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier, measures: measuring,
-        environment: environment),
-      onProgress)
+    try await run(makeListDocumentsOperation(measuring: measuring), onProgress)
   }
 
   /// The documents that are in the directory and missing in the list of
@@ -90,21 +81,16 @@ public final class ApplicationSyncManager: Sendable {
   /// `malformedFile` if it may be one that cannot be read, `documentAmbiguous`,
   /// `documentDeleted`.
   public func findDocument(
-    _ identifier: String? = nil, onProgress: SyncProgressHandler? = nil
+    _ identifier: String? = nil, onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentDescription {
-    try await run(
-      RegisterDocumentOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier,
-        action: .join(identifier: identifier), environment: environment),
-      onProgress)
+    try await run(makeFindDocumentOperation(identifier), onProgress)
   }
 
   /// The clients that have registered with the application, in order.
   public func listClients(
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
-    try await run(
-      ListClientsOperation(directory: directory, environment: environment), onProgress)
+    try await run(makeListClientsOperation(), onProgress)
   }
 
   /// Deletes a document: first publishes a tombstone, which tells the others,
@@ -121,13 +107,11 @@ public final class ApplicationSyncManager: Sendable {
   @discardableResult
   public func deleteDocument(
     _ identifier: String, by client: ClientIdentifier, described description: String? = nil,
-    preview: Bool = false, onProgress: SyncProgressHandler? = nil
+    preview: Bool = false, onProgress: SyncProgress.Handler? = nil
   ) async throws -> RemovalReport {
     try await run(
-      DeleteDocumentOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier, document: identifier,
-        by: client, described: description ?? ProcessInfo.processInfo.hostName,
-        isPreview: preview, environment: environment),
+      makeDeleteDocumentOperation(
+        identifier, by: client, described: description, preview: preview),
       onProgress)
   }
 
@@ -140,30 +124,22 @@ public final class ApplicationSyncManager: Sendable {
   @discardableResult
   public func removeAll(
     by client: ClientIdentifier, described description: String? = nil, preview: Bool = false,
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> RemovalReport {
     try await run(
-      RemoveAllOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier, by: client,
-        described: description ?? ProcessInfo.processInfo.hostName, isPreview: preview,
-        environment: environment),
-      onProgress)
+      makeRemoveAllOperation(by: client, described: description, preview: preview), onProgress)
   }
 
   /// Checks every file of the shared directory against every rule, and
   /// changes nothing in it.
   ///
   /// The report contains what is wrong; it is not thrown.
-  public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
-    try await run(
-      VerifyDirectoryOperation(
-        directory: directory, applicationIdentifier: applicationIdentifier,
-        environment: environment),
-      onProgress)
+  public func verify(onProgress: SyncProgress.Handler? = nil) async throws -> VerifyReport {
+    try await run(makeVerifyDirectoryOperation(), onProgress)
   }
 
   private func run<Output>(
-    _ operation: SyncOperation<Output>, _ onProgress: SyncProgressHandler? = nil
+    _ operation: SyncOperation<Output>, _ onProgress: SyncProgress.Handler? = nil
   ) async throws -> Output {
     try await queue.run(operation, events: events, onProgress: onProgress)
   }

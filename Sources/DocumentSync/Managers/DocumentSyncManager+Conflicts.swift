@@ -19,8 +19,13 @@ extension DocumentSyncManager {
     try await use("show the conflict") { try $0.conflict(number) }
   }
 
+  /// How many questions are open.
+  public func openConflictCount() async throws -> Int {
+    try await use("count the conflicts") { try $0.openConflictCount() }
+  }
+
   /// What the journal has dropped to stay within its bound.
-  public func droppedConflicts() async throws -> DroppedConflicts {
+  public func droppedConflicts() async throws -> Conflict.Dropped {
     try await use("list the conflicts") { try $0.droppedConflicts() }
   }
 
@@ -28,7 +33,7 @@ extension DocumentSyncManager {
   ///
   /// Errors: `noSuchConflict`; `conflictNotOpen` if it was decided before;
   /// `editRefused`, with nothing changed, if a constraint refuses the edit.
-  public func resolveConflict(_ number: Int64, by answer: ConflictAnswer) async throws {
+  public func resolveConflict(_ number: Int64, by answer: Conflict.Answer) async throws {
     try await use("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
   }
 
@@ -52,16 +57,6 @@ extension DocumentSyncManager {
     _ change: @escaping @Sendable (inout SyncPolicies) -> Void
   ) async throws {
     try await use("set the policies") { try $0.setPolicies(change) }
-  }
-
-  /// Registers a function for the policy `resolve:NAME`, for as long as the
-  /// store is open; `nil` removes it.
-  ///
-  /// It is called within the transaction that merges, and must not use the
-  /// store. If it throws, or returns a value that the column refuses, the
-  /// conflict stays open in the journal and the synchronization goes on.
-  public func setResolver(_ name: String, _ resolver: ConflictResolver?) {
-    store.setResolver(name, resolver)
   }
 
   /// Runs work on the store that does not wait for a synchronization.

@@ -10,7 +10,7 @@ extension DocumentSyncManager {
   /// not wait for this client. Errors: `directoryAway` and others of a
   /// directory that is not there, unless it is abandoned; `confirmationNeeded`
   /// if something would be lost that only the bookkeeping contains, which
-  /// ``LocalStore/removalLoss()`` lists. Nothing is changed then.
+  /// ``removalLoss()`` lists. Nothing is changed then.
   ///
   /// - Parameters:
   ///   - abandoning: Whether to leave without publishing and without telling
@@ -19,13 +19,10 @@ extension DocumentSyncManager {
   @discardableResult
   public func leave(
     abandoning: Bool = false, isConfirmed: Bool = false,
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> LeaveReport {
     let report = try await run(
-      LeaveOperation(
-        store: store, directory: directory, turns: turns, abandons: abandoning,
-        isConfirmed: isConfirmed, environment: environment),
-      onProgress: onProgress)
+      makeLeaveOperation(abandoning: abandoning, isConfirmed: isConfirmed), onProgress: onProgress)
     events.enter(.left)
     return report
   }
@@ -35,14 +32,10 @@ extension DocumentSyncManager {
   /// continues as a new client. Errors: `clientMissing`.
   @discardableResult
   public func removeClient(
-    _ client: ClientIdentifier, onProgress: SyncProgressHandler? = nil
+    _ client: ClientIdentifier, onProgress: SyncProgress.Handler? = nil
   ) async throws -> ClientDescription {
     try await asking {
-      try await run(
-        RemoveClientOperation(
-          store: store, directory: directory, turns: turns, client: client,
-          environment: environment),
-        onProgress: onProgress)
+      try await run(makeRemoveClientOperation(client), onProgress: onProgress)
     }
   }
 
@@ -50,13 +43,9 @@ extension DocumentSyncManager {
   /// is `nil` stays as it is.
   public func describeClient(
     _ description: String? = nil, userInfo: SyncUserInfo? = nil,
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws {
     try await run(
-      DescribeClientOperation(
-        store: store, directory: directory,
-        descriptions: SyncDescriptions(client: description, clientInfo: userInfo),
-        environment: environment),
-      onProgress: onProgress)
+      makeDescribeClientOperation(description, userInfo: userInfo), onProgress: onProgress)
   }
 }

@@ -25,11 +25,9 @@ extension DocumentSyncManager {
   /// What became of the document; it asks no delegate and changes nothing.
   /// Errors: those of a directory or a document that is not there.
   public func findStanding(
-    onProgress: SyncProgressHandler? = nil
-  ) async throws -> DocumentStanding {
-    try await run(
-      FindStandingOperation(directory: directory, binding: binding, environment: environment),
-      onProgress: onProgress)
+    onProgress: SyncProgress.Handler? = nil
+  ) async throws -> DocumentDescription.Standing {
+    try await run(makeFindStandingOperation(), onProgress: onProgress)
   }
 
   /// Checks the document, and asks the delegate if it was deleted or replaced.
@@ -57,7 +55,8 @@ extension DocumentSyncManager {
     }
   }
 
-  private func answer(_ error: SyncError, about standing: DocumentStanding) async throws {
+  private func answer(_ error: SyncError, about standing: DocumentDescription.Standing) async throws
+  {
     let identifier = binding.documentIdentifier
     switch standing {
     case .current:
@@ -109,18 +108,16 @@ extension DocumentSyncManager {
   }
 
   private func createAgain() async throws {
-    _ = try await run(
-      RecreateDocumentOperation(
-        store: store, directory: directory, turns: turns, environment: environment))
+    _ = try await run(makeRecreateDocumentOperation())
   }
 }
 
 extension SyncEvents {
   /// Asks the delegate; without one, takes the usual decision. An impossible
-  /// decision counts as ``SyncDecision/stop``.
+  /// decision counts as ``SyncQuestion/Decision/stop``.
   func decision(
     of delegate: (any SyncDelegate)?, on question: SyncQuestion, before: DocumentSyncState
-  ) async -> SyncDecision {
+  ) async -> SyncQuestion.Decision {
     guard let delegate else { return question.usualDecision }
     enter(.waitingForDecision(question))
     defer { enter(before) }

@@ -15,33 +15,23 @@ extension DocumentSyncManager {
   /// synchronization of one device takes over the other's document, with the
   /// rows. A store that is under sync is opened even while the directory is
   /// away. Errors, besides those of
-  /// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``
+  /// ``create(storeAt:directory:document:options:onProgress:)``
   /// and
-  /// ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``:
+  /// ``join(storeAt:directory:document:existing:options:onProgress:)``:
   /// `applicationMissing`, `documentMissing`, `documentDeleted`, `fileExists`
   /// if the document is neither created nor joined; nothing is changed then.
   ///
-  /// - Parameters:
-  ///   - application: The application's identifier.
-  ///   - document: The identifier by which others find the document.
-  ///   - descriptions: What to note about client, document and application.
-  ///   - configuration: How the document is synchronized if it is created.
-  ///   - delegate: The delegate that decides, now and later.
-  ///   - events: Where to send the events, also the states before there is a
-  ///     manager.
+  /// - Parameter document: The identifier by which others find the document.
   public static func register(
-    storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
-    document: String, descriptions: SyncDescriptions = SyncDescriptions(),
-    configuration: StoreConfiguration = StoreConfiguration(),
-    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
-    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+    storeAt path: String, directory: any SharedDirectory, document: String,
+    options: Options = Options(), onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentSyncManager {
+    let events = options.events
     events.enter(.registering)
     do {
       return try await DocumentRegistration(
-        path: path, directory: directory, application: application, document: document,
-        descriptions: descriptions, configuration: configuration, delegate: delegate,
-        events: events, environment: environment, onProgress: onProgress
+        path: path, directory: directory, document: document, options: options,
+        onProgress: onProgress
       ).run()
     } catch {
       if events.state == .registering { events.enter(.unregistered) }
@@ -54,14 +44,13 @@ extension DocumentSyncManager {
 private struct DocumentRegistration {
   let path: String
   let directory: any SharedDirectory
-  let application: String
   let document: String
-  let descriptions: SyncDescriptions
-  let configuration: StoreConfiguration
-  let delegate: (any SyncDelegate)?
-  let events: SyncEvents
-  let environment: SyncEnvironment
-  let onProgress: SyncProgressHandler?
+  let options: DocumentSyncManager.Options
+  let onProgress: SyncProgress.Handler?
+
+  private var application: String { options.createdApplication }
+  private var events: SyncEvents { options.events }
+  private var environment: SyncEnvironment { options.environment }
 
   private static let verb = "register the document"
 
@@ -106,8 +95,7 @@ private struct DocumentRegistration {
     let manager: DocumentSyncManager
     do {
       manager = try await .open(
-        storeAt: path, directory: directory, delegate: delegate, events: events,
-        environment: environment, onProgress: onProgress)
+        storeAt: path, directory: directory, options: options, onProgress: onProgress)
     } catch let error as SyncError where error.code == .setUpUnfinished {
       return try await create()
     }
@@ -122,7 +110,7 @@ private struct DocumentRegistration {
 
   /// Checks the document of a store that is under sync. A directory that is
   /// away may be back the next time; a question that was answered with
-  /// ``SyncDecision/stop`` is an error of the next synchronization again.
+  /// ``SyncQuestion/Decision/stop`` is an error of the next synchronization again.
   private func check(_ manager: DocumentSyncManager) async throws {
     let binding = manager.binding
     guard binding.documentIdentifier == document, binding.application == application else {
@@ -150,9 +138,8 @@ private struct DocumentRegistration {
   private func create() async throws -> DocumentSyncManager {
     do {
       return try await .create(
-        storeAt: path, directory: directory, application: application, document: document,
-        descriptions: descriptions, configuration: configuration, delegate: delegate,
-        events: events, environment: environment, onProgress: onProgress)
+        storeAt: path, directory: directory, document: document, options: options,
+        onProgress: onProgress)
     } catch let error as SyncError where error.code == .documentExists {
       // Another device was faster. Both meant the same document.
       return try await join(afterLosing: true)
@@ -166,25 +153,26 @@ private struct DocumentRegistration {
     var existing = ExistingFile.refuse
     if isFileThere {
       let question = SyncQuestion.databaseInTheWay(identifier: document, path: path)
-      switch hasLost && delegate == nil ? .merge : try await decision(question) {
+      switch hasLost && options.delegate == nil ? .merge : try await decision(question) {
       case .replace: existing = .replaceKeepingBackup
       case .merge: existing = .merge(prefer: .document)
       default:
         throw SyncError(
           .documentExists, operation: Self.verb, path: path,
-          message: "The document “\(document)” is in the directory already, and a database of "
-            + "this device's own is in its place; it is as it was.",
+          message: "The document “\(document)” is in the directory already, and this path has "
+            + "a database of its own, which is unchanged.",
           remedy: "Move it away, or have it replaced or merged, which keeps it as a backup.")
       }
     }
+    var options = options
+    options.application = application
     return try await .join(
-      storeAt: path, directory: directory, document: document, application: application,
-      descriptions: descriptions, existing: existing, delegate: delegate, events: events,
-      environment: environment, onProgress: onProgress)
+      storeAt: path, directory: directory, document: document, existing: existing,
+      options: options, onProgress: onProgress)
   }
 
-  private func decision(_ question: SyncQuestion) async throws -> SyncDecision {
-    let decision = await events.decision(of: delegate, on: question, before: .registering)
+  private func decision(_ question: SyncQuestion) async throws -> SyncQuestion.Decision {
+    let decision = await events.decision(of: options.delegate, on: question, before: .registering)
     if Task.isCancelled { throw SyncError.cancelled(Self.verb) }
     return decision
   }
@@ -207,7 +195,7 @@ private struct DocumentRegistration {
         : "There are: \(others.map { "“\($0)”" }.joined(separator: ", ")).")
   }
 
-  private func deleted(_ deletion: DocumentDeletion) -> SyncError {
+  private func deleted(_ deletion: DocumentDescription.Deletion) -> SyncError {
     SyncError(
       .documentDeleted, operation: Self.verb, path: directory.location,
       message: "The document “\(document)” was deleted"

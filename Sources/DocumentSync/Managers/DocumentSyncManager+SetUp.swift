@@ -15,32 +15,24 @@ extension DocumentSyncManager {
   /// creates the document at the same time and that one counts: then the
   /// database is as it was before.
   ///
-  /// - Parameters:
-  ///   - application: The application's identifier.
-  ///   - document: The identifier by which others find the document.
-  ///   - client: What to call this device; its host name if `nil`.
-  ///   - descriptions: What else to note about client, document and
-  ///     application.
-  ///   - delegate: The delegate that decides from now on.
-  ///   - events: Where to send the events from now on.
+  /// - Parameter document: The identifier by which others find the document.
   public static func create(
-    storeAt path: String, directory: any SharedDirectory, application: String = "docsync",
-    document: String, client: String? = nil, descriptions: SyncDescriptions = SyncDescriptions(),
-    configuration: StoreConfiguration = StoreConfiguration(),
-    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
-    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+    storeAt path: String, directory: any SharedDirectory, document: String,
+    options: Options = Options(), onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentSyncManager {
-    let turns = SyncTurns(environment: environment)
-    let store = try await OperationQueue().run(
-      CreateDocumentOperation(
-        storeAt: path, directory: directory, application: application, document: document,
-        descriptions: descriptions.naming(client), configuration: configuration, turns: turns,
-        environment: environment),
-      events: events, onProgress: onProgress)
-    events.send(.registered(store.binding))
+    let operation = makeCreateDocumentOperation(
+      storeAt: path, directory: directory, document: document, options: options)
+    let binding = try await OperationQueue().run(
+      operation, events: options.events, onProgress: onProgress)
+    guard let store = operation.store else {
+      throw SyncError(
+        .internalFault, operation: operation.verb, path: path,
+        message: "The document was created, and its store is not open.",
+        remedy: "Open the store.")
+    }
+    options.events.send(.registered(binding))
     return DocumentSyncManager(
-      store: store, directory: directory, turns: turns, environment: environment,
-      delegate: delegate, events: events)
+      store: store, directory: directory, turns: operation.turns, options: options)
   }
 
   /// Gets the whole store of a document that is in the directory, and puts
@@ -54,69 +46,46 @@ extension DocumentSyncManager {
   /// ``backup`` is its new path, ``merged`` is what became of its rows if these
   /// were to be merged, and ``replaced`` is what it had not sent.
   ///
-  /// - Parameters:
-  ///   - document: The identifier; `nil` takes the only document there is.
-  ///   - application: The application; `nil` accepts any.
-  ///   - client: What to call this device; its host name if `nil`.
-  ///   - descriptions: What else to note about the client.
-  ///   - delegate: The delegate that decides from now on.
-  ///   - events: Where to send the events from now on.
+  /// - Parameter document: The identifier; `nil` takes the only document there
+  ///   is.
   public static func join(
     storeAt path: String, directory: any SharedDirectory, document: String? = nil,
-    application: String? = nil, client: String? = nil,
-    descriptions: SyncDescriptions = SyncDescriptions(), existing: ExistingFile = .refuse,
-    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
-    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+    existing: ExistingFile = .refuse, options: Options = Options(),
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentSyncManager {
-    var generator = environment.generator
     let downloaded = try await OperationQueue().run(
-      DownloadWholeStoreOperation(
-        directory: directory, applicationIdentifier: application, document: document, to: path,
-        client: .random(using: &generator), descriptions: descriptions.naming(client),
-        existing: existing, environment: environment),
-      events: events, onProgress: onProgress)
-    events.send(.registered(downloaded.store.binding))
+      makeDownloadWholeStoreOperation(
+        storeAt: path, directory: directory, document: document, existing: existing,
+        options: options),
+      events: options.events, onProgress: onProgress)
+    options.events.send(.registered(downloaded.store.binding))
     let manager = DocumentSyncManager(
       store: downloaded.store, directory: directory,
-      turns: SyncTurns(environment: environment), environment: environment,
-      backup: downloaded.backup, merged: downloaded.merged, replaced: downloaded.replaced,
-      delegate: delegate, events: events)
+      turns: SyncTurns(environment: options.environment), options: options,
+      backup: downloaded.backup, merged: downloaded.merged, replaced: downloaded.replaced)
     try await manager.synchronize(onProgress: onProgress)
     return manager
   }
 
   /// Opens a store that is under sync.
   ///
-  /// - Parameters:
-  ///   - directory: Where the shared directory is now; `nil` takes the place
-  ///     where it was last.
-  ///   - delegate: The delegate that decides from now on.
-  ///   - events: Where to send the events from now on.
+  /// - Parameter directory: Where the shared directory is now; `nil` takes the
+  ///   place where it was last.
   public static func open(
-    storeAt path: String, directory: (any SharedDirectory)? = nil,
-    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents(),
-    environment: SyncEnvironment = SyncEnvironment(), onProgress: SyncProgressHandler? = nil
+    storeAt path: String, directory: (any SharedDirectory)? = nil, options: Options = Options(),
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentSyncManager {
+    let environment = options.environment
     let store = try await OperationQueue().run(
-      OpenStoreOperation(path: path, environment: environment), events: events,
+      OpenStoreOperation(path: path, environment: environment), events: options.events,
       onProgress: onProgress)
     do {
       return DocumentSyncManager(
         store: store,
         directory: try directory ?? environment.openDirectory(store.binding.directory),
-        turns: SyncTurns(environment: environment), environment: environment,
-        delegate: delegate, events: events)
+        turns: SyncTurns(environment: environment), options: options)
     } catch {
       throw SyncError.wrapping(error, operation: "open the directory")
     }
-  }
-}
-
-extension SyncDescriptions {
-  /// The same, with a name for the client if one is given.
-  fileprivate func naming(_ client: String?) -> Self {
-    var descriptions = self
-    descriptions.client = client ?? descriptions.client
-    return descriptions
   }
 }

@@ -7,10 +7,8 @@ extension DocumentSyncManager {
   /// rule, and both against each other; changes nothing in either.
   ///
   /// The report contains what is wrong; it is not thrown.
-  public func verify(onProgress: SyncProgressHandler? = nil) async throws -> VerifyReport {
-    try await run(
-      VerifyStoreOperation(storeAt: store.path, directory: directory, environment: environment),
-      onProgress: onProgress)
+  public func verify(onProgress: SyncProgress.Handler? = nil) async throws -> VerifyReport {
+    try await run(makeVerifyStoreOperation(), onProgress: onProgress)
   }
 
   /// Like ``verify(onProgress:)``, for a store that is not open: opening it
@@ -23,7 +21,7 @@ extension DocumentSyncManager {
   public static func verify(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     events: SyncEvents = SyncEvents(), environment: SyncEnvironment = SyncEnvironment(),
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> VerifyReport {
     try await OperationQueue().run(
       VerifyStoreOperation(storeAt: path, directory: directory, environment: environment),

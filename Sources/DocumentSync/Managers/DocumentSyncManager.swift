@@ -7,16 +7,15 @@ import Synchronization
 /// One document on this device: its store, and its place in the shared
 /// directory.
 ///
-/// Get one with ``register(storeAt:directory:application:document:descriptions:configuration:delegate:events:environment:onProgress:)``,
+/// Get one with ``register(storeAt:directory:document:options:onProgress:)``,
 /// which does what is needed, or with
-/// ``create(storeAt:directory:application:document:client:descriptions:configuration:delegate:events:environment:onProgress:)``,
-/// ``join(storeAt:directory:document:application:client:descriptions:existing:delegate:events:environment:onProgress:)``
-/// or ``open(storeAt:directory:delegate:events:environment:onProgress:)``. Each method
-/// runs one operation on the manager's queue, one at a time, and throws
+/// ``create(storeAt:directory:document:options:onProgress:)``,
+/// ``join(storeAt:directory:document:existing:options:onProgress:)`` or
+/// ``open(storeAt:directory:options:onProgress:)``. Each method runs one operation on the manager's queue, one at a time, and throws
 /// ``SyncError``. Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
   /// The local store.
-  public let store: LocalStore
+  package let store: LocalStore
   /// The shared directory.
   public let directory: any SharedDirectory
   /// What operations need from the world.
@@ -34,16 +33,13 @@ public final class DocumentSyncManager: Sendable {
   let turns: SyncTurns
   /// For operations that must not wait for a synchronization.
   let journalQueue: OperationQueue
-  private let decider = Mutex<ConflictDecider?>(nil)
   let delegate: Mutex<(any SyncDelegate)?>
   /// One question at a time.
   let questions = AsyncTurn()
 
   init(
-    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    environment: SyncEnvironment, backup: String? = nil, merged: MergedRows? = nil,
-    replaced: ReplacedStore? = nil,
-    delegate: (any SyncDelegate)? = nil, events: SyncEvents = SyncEvents()
+    store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, options: Options,
+    backup: String? = nil, merged: MergedRows? = nil, replaced: ReplacedStore? = nil
   ) {
     self.backup = backup
     self.merged = merged
@@ -51,9 +47,9 @@ public final class DocumentSyncManager: Sendable {
     self.store = store
     self.directory = directory
     self.turns = turns
-    self.environment = environment
-    self.delegate = Mutex(delegate)
-    self.events = events
+    environment = options.environment
+    delegate = Mutex(options.delegate)
+    events = options.events
     queue = OperationQueue()
     queue.name = "DocumentSync: document"
     queue.maxConcurrentOperationCount = 1
@@ -61,6 +57,9 @@ public final class DocumentSyncManager: Sendable {
     journalQueue.name = "DocumentSync: conflicts"
     journalQueue.maxConcurrentOperationCount = 1
     events.enter(.registered)
+    store.setResolver { [weak self] name, values in
+      try self?.delegate.withLock(\.self)?.resolve(values, by: name)
+    }
   }
 
   /// What the store is bound to.
@@ -72,14 +71,8 @@ public final class DocumentSyncManager: Sendable {
   /// Where the document stands, and each state that it takes from now on.
   public var states: AsyncStream<DocumentSyncState> { events.states() }
 
-  /// Sets the decider that is asked about conflicts where the policy is `ask`;
-  /// `nil` removes it. It counts from the next synchronization on.
-  public func setDecider(_ decider: ConflictDecider?) {
-    self.decider.withLock { $0 = decider }
-  }
-
-  /// Sets the delegate that is asked what to do about the document; `nil`
-  /// removes it.
+  /// Sets the delegate that decides about the document and about conflicts;
+  /// `nil` removes it. It answers conflicts from the next synchronization on.
   public func setDelegate(_ delegate: (any SyncDelegate)?) {
     self.delegate.withLock { $0 = delegate }
   }
@@ -93,7 +86,7 @@ public final class DocumentSyncManager: Sendable {
   /// was deleted, or created again, or this client was removed, the delegate
   /// decides; see ``SyncQuestion``.
   @discardableResult
-  public func synchronize(onProgress: SyncProgressHandler? = nil) async throws -> SyncReport {
+  public func synchronize(onProgress: SyncProgress.Handler? = nil) async throws -> SyncReport {
     try await synchronize(checksOwnFiles: false, onProgress)
   }
 
@@ -101,20 +94,17 @@ public final class DocumentSyncManager: Sendable {
   /// byte, and puts back those that are missing or damaged.
   @discardableResult
   public func synchronizeThoroughly(
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> SyncReport {
     try await synchronize(checksOwnFiles: true, onProgress)
   }
 
   private func synchronize(
-    checksOwnFiles: Bool, _ onProgress: SyncProgressHandler?
+    checksOwnFiles: Bool, _ onProgress: SyncProgress.Handler?
   ) async throws -> SyncReport {
     try await asking {
       try await run(
-        SynchronizeOperation(
-          store: store, directory: directory, turns: turns, checksOwnFiles: checksOwnFiles,
-          decider: decider.withLock(\.self), environment: environment),
-        onProgress: onProgress)
+        makeSynchronizeOperation(isThorough: checksOwnFiles), onProgress: onProgress)
     }
   }
 
@@ -123,19 +113,16 @@ public final class DocumentSyncManager: Sendable {
   /// Edits that are not published are synchronized first.
   @discardableResult
   public func uploadWholeStore(
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> WholeStoreDescription {
     try await asking {
-      try await run(
-        UploadWholeStoreOperation(
-          store: store, directory: directory, turns: turns, environment: environment),
-        onProgress: onProgress)
+      try await run(makeUploadWholeStoreOperation(), onProgress: onProgress)
     }
   }
 
   /// The clients of the document, in order, and where they stand.
   public func listClients(
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
     let retirements = try await use("list the clients") { store in
       let binding = store.binding
@@ -153,11 +140,9 @@ public final class DocumentSyncManager: Sendable {
   /// Clears away at once the files that no device needs any more. A
   /// synchronization does so by itself now and then.
   @discardableResult
-  public func vacuum(onProgress: SyncProgressHandler? = nil) async throws -> VacuumReport {
+  public func vacuum(onProgress: SyncProgress.Handler? = nil) async throws -> VacuumReport {
     try await asking {
-      try await run(
-        VacuumOperation(store: store, directory: directory, turns: turns, environment: environment),
-        onProgress: onProgress)
+      try await run(makeVacuumOperation(), onProgress: onProgress)
     }
   }
 
@@ -169,13 +154,10 @@ public final class DocumentSyncManager: Sendable {
   /// Throws `clientUnknown`.
   @discardableResult
   public func retire(
-    _ selection: RetirementSelection, onProgress: SyncProgressHandler? = nil
+    _ selection: RetirementSelection, onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientIdentifier] {
     try await asking {
-      try await run(
-        RetireOperation(
-          selection, store: store, directory: directory, turns: turns, environment: environment),
-        onProgress: onProgress)
+      try await run(makeRetireOperation(selection), onProgress: onProgress)
     }
   }
 
@@ -185,11 +167,9 @@ public final class DocumentSyncManager: Sendable {
   /// The store becomes a new client. If the call is interrupted, the next one
   /// completes it.
   @discardableResult
-  public func reset(onProgress: SyncProgressHandler? = nil) async throws -> StoreBinding {
+  public func reset(onProgress: SyncProgress.Handler? = nil) async throws -> StoreBinding {
     try await asking {
-      try await run(
-        ResetOperation(store: store, directory: directory, turns: turns, environment: environment),
-        onProgress: onProgress)
+      try await run(makeResetOperation(), onProgress: onProgress)
     }
   }
 
@@ -209,7 +189,7 @@ public final class DocumentSyncManager: Sendable {
 
   /// Runs an operation in the manager's queue.
   func run<Output>(
-    _ operation: SyncOperation<Output>, onProgress: SyncProgressHandler? = nil
+    _ operation: SyncOperation<Output>, onProgress: SyncProgress.Handler? = nil
   ) async throws -> Output {
     try await queue.run(operation, events: events, onProgress: onProgress)
   }

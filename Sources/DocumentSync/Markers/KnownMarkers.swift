@@ -5,8 +5,7 @@ import SyncStore
 /// The content of the others' newest markers. Each is read once; while one
 /// cannot be read, the content of an earlier one stays.
 struct KnownMarkers: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// Reads the markers of a listing that are newer than the known ones, of all
   /// clients or of those that are wanted, and returns all known markers.

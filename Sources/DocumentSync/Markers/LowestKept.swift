@@ -21,8 +21,8 @@ final class LowestKept {
   /// So many markers are read one by one, before all are.
   private static let singleCount = 8
 
-  init(_ files: SharedFiles, store: LocalStore, _ listing: MarkerSteps.Listing) {
-    markers = KnownMarkers(files: files, store: store)
+  init(_ session: SyncSession, _ listing: MarkerSteps.Listing) {
+    markers = KnownMarkers(session: session)
     self.listing = listing
   }
 

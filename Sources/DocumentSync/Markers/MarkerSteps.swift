@@ -27,8 +27,7 @@ struct MarkerSteps: StoreSteps {
     }
   }
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// The most members that a marker names: file names alone can claim any
   /// number.
@@ -66,7 +65,7 @@ struct MarkerSteps: StoreSteps {
     var applied: VersionVector
     var commands: VersionVector
     var retired: [RecentSyncFile.Retired] = []
-    var waiting: [SyncWait] = []
+    var waiting: [SyncReport.Wait] = []
     /// Those of the waits that have lasted: the authors are to put the files
     /// back.
     var awaited: Set<StoreRecords.Awaited> = []

@@ -7,7 +7,7 @@ struct CommandState: Hashable, Codable {
   /// A command that retires a client.
   struct Retirement: Hashable, Codable {
     var client: ClientIdentifier
-    var reason: RetirementReason
+    var reason: RetirementSelection.Reason
     /// The revision of the client's newest marker that the author had seen.
     var lastRevision: UInt64
     /// The author, the number and the stamp of the command.

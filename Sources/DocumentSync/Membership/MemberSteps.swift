@@ -4,8 +4,7 @@ import SyncStore
 
 /// Finds the members, from what the directory and the store show.
 struct MemberSteps: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// The members. Markers are read only while a client is being retired, or if
   /// a new member has come since.
@@ -22,7 +21,7 @@ struct MemberSteps: StoreSteps {
     let isNew = members.remaining.contains { $0 != client && known[$0] == nil }
     let own = members.retirements[client] != nil
     guard !members.isSettled || isNew || own else { return members }
-    let read = try KnownMarkers(files: files, store: store).update(listing)
+    let read = try KnownMarkers(session: session).update(listing)
     return read == known ? members : try self.members(seen, read, state, needs: needs)
   }
 
@@ -65,7 +64,7 @@ struct MemberSteps: StoreSteps {
       let limit = cut.number ?? applied.number(of: waiting.client)
       if waiting.number > limit { limits[waiting.client] = limit }
     }
-    if !limits.isEmpty { try store.process(state: try state.encoded(), limits: limits) }
+    if !limits.isEmpty { try CommandSteps(session: session).keep(state, limits: limits) }
   }
 
   // MARK: Absence

@@ -14,16 +14,16 @@ struct Retirement {
   ) throws -> [ClientIdentifier] {
     let others = members.remaining.subtracting([store.binding.client])
     let chosen: [ClientIdentifier]
-    let reason: RetirementReason
+    let reason: RetirementSelection.Reason
     switch selection {
     case .client(let client, let why):
       guard others.contains(client) else { throw unknown(client, members) }
       (chosen, reason) = ([client], why)
-    case .notSeen(let milliseconds):
+    case .notSeen(let limit):
       let absences = try StoreRecords(store).absences()
       chosen = others.filter { client in
         guard let absence = absences[client] else { return false }
-        return absence.count >= MemberSteps.leastCount && absence.milliseconds >= milliseconds
+        return absence.count >= MemberSteps.leastCount && absence.milliseconds >= limit.milliseconds
       }.sorted()
       reason = .absent
     }

@@ -5,7 +5,7 @@ extension OperationQueue {
   /// Cancelling the task cancels the operation.
   func run<Output>(
     _ operation: SyncOperation<Output>, events: SyncEvents? = nil,
-    onProgress: SyncProgressHandler? = nil
+    onProgress: SyncProgress.Handler? = nil
   ) async throws -> Output {
     operation.events = events
     if let onProgress { operation.observe(onProgress) }

@@ -4,21 +4,27 @@ import SyncModel
 
 /// The base of all operations: one way to finish, cancellable at every step.
 ///
-/// A subclass overrides ``perform()`` and nothing else. Its value or its error
-/// becomes ``result``, exactly once, whatever happens in between; every error
-/// becomes a ``SyncError``. An operation runs once, on an `OperationQueue` or
-/// by calling `start()`; one that was cancelled before it began never calls
-/// ``perform()``.
+/// An operation runs once, on an `OperationQueue` or by calling `start()`. Its
+/// value or its error becomes ``result``, exactly once, whatever happens in
+/// between; every error becomes a ``SyncError``. The result is there before the
+/// queue knows that the operation has finished: operations that depend on it,
+/// its completion block and observers of `isFinished` find it. One that was
+/// cancelled before it began does nothing.
 ///
-/// Properties may be read, and `cancel()` called, from any thread.
-open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
+/// A subclass overrides ``perform()`` and nothing else. Properties may be read,
+/// and `cancel()` called, from any thread.
+public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   private enum State {
     /// Not begun. Handlers wait for the result.
     case ready
+    /// Asked to begin; observers are told that it will execute.
+    case beginning
     /// Begun, and about to have its task.
     case starting
     /// ``perform()`` runs in the task.
     case executing(Task<Void, Never>)
+    /// The result is known; observers are told that it will be finished.
+    case finishing(wasExecuting: Bool)
     /// Over. The result never changes again.
     case finished(Result<Output, SyncError>)
   }
@@ -26,27 +32,27 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   /// The handlers that wait for the end, and those that observe the progress.
   private struct Audience {
     var completions: [@Sendable (Result<Output, SyncError>) -> Void] = []
-    var observers: [SyncProgressHandler] = []
+    var observers: [SyncProgress.Handler] = []
   }
 
   /// What the operation does, as a verb phrase for errors and logs.
   public let verb: String
   /// What it needs from the world.
-  public let environment: SyncEnvironment
+  package let environment: SyncEnvironment
   /// Counts files, or bytes where they are known. Cancelling it cancels the
   /// operation.
   public let progress = Progress(totalUnitCount: 0)
 
   private let lock = NSLock()
   private var observersOfAll: SyncEvents?
-  private var activity: SyncActivity?
+  private var activity: SyncEvent.Activity?
   private var state = State.ready
   private var audience = Audience()
   private var current = SyncProgress()
   private let thread: DispatchQueue
 
   /// An operation that does `verb`.
-  public init(_ verb: String, environment: SyncEnvironment) {
+  init(_ verb: String, environment: SyncEnvironment) {
     self.verb = verb
     self.environment = environment
     thread = DispatchQueue(label: "DocumentSync: \(verb)")
@@ -61,20 +67,20 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   ///
   /// Work that blocks belongs in ``blocking(_:)``. Long work calls
   /// ``checkCancellation()`` between its steps.
-  open func perform() async throws -> Output {
+  func perform() async throws -> Output {
     throw SyncError(
       .internalFault, operation: verb, message: "This operation does nothing.",
       remedy: "Report this as a fault of the program.", detail: "\(type(of: self))")
   }
 
   /// Throws ``SyncError/Code/cancelled`` once the operation is cancelled.
-  public final func checkCancellation() throws {
+  package final func checkCancellation() throws {
     if isCancelled { throw SyncError.cancelled(verb) }
   }
 
   /// Runs work that blocks on the operation's own thread, so that it takes
   /// none from the pool that tasks share.
-  public final func blocking<Value: Sendable>(
+  package final func blocking<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     try checkCancellation()
@@ -89,7 +95,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Changes the progress and tells the observers.
-  public final func report(_ change: (inout SyncProgress) -> Void) {
+  package final func report(_ change: (inout SyncProgress) -> Void) {
     let (snapshot, observers) = lock.withLock {
       change(&current)
       return (current, audience.observers)
@@ -98,7 +104,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Begins a phase with nothing of it done.
-  public final func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
+  package final func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
     report {
       $0 = SyncProgress()
       $0.phase = phase
@@ -108,19 +114,19 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Tells all observers of the manager what happened.
-  public final func send(_ event: SyncEvent) { events?.send(event) }
+  package final func send(_ event: SyncEvent) { events?.send(event) }
 
   // MARK: For callers
 
   /// Where to send the activity and what happens in it; to be set before the
   /// operation is started.
-  public final var events: SyncEvents? {
+  package final var events: SyncEvents? {
     get { lock.withLock { observersOfAll } }
     set { lock.withLock { observersOfAll = newValue } }
   }
 
   /// How far the operation has come.
-  public final var snapshot: SyncProgress { lock.withLock { current } }
+  package final var snapshot: SyncProgress { lock.withLock { current } }
 
   /// The result of the operation; `nil` until it has finished.
   public final var result: Result<Output, SyncError>? {
@@ -130,29 +136,19 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   }
 
   /// Why the operation failed; `nil` if it did not, or not yet.
-  public final var error: SyncError? {
+  package final var error: SyncError? {
     if case .failure(let error) = result { error } else { nil }
   }
 
   /// Calls `handler` whenever the operation makes progress, for the last time
   /// with ``SyncProgress/Phase/finished``.
-  public final func observe(_ handler: @escaping SyncProgressHandler) {
+  package final func observe(_ handler: @escaping SyncProgress.Handler) {
     lock.withLock { audience.observers.append(handler) }
-  }
-
-  /// The progress as a sequence that ends with the operation. A newer snapshot
-  /// replaces one that was not taken yet.
-  public final func progressUpdates() -> AsyncStream<SyncProgress> {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: SyncProgress.self, bufferingPolicy: .bufferingNewest(1))
-    observe { continuation.yield($0) }
-    whenFinished { _ in continuation.finish() }
-    return stream
   }
 
   /// Calls `handler` with the result, exactly once: at the end, or at once
   /// if the operation has finished.
-  public final func whenFinished(
+  package final func whenFinished(
     _ handler: @escaping @Sendable (Result<Output, SyncError>) -> Void
   ) {
     let finished: Result<Output, SyncError>? = lock.withLock {
@@ -173,7 +169,8 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     lock.withLock {
       switch state {
       case .starting, .executing: true
-      case .ready, .finished: false
+      case .finishing(let wasExecuting): wasExecuting
+      case .ready, .beginning, .finished: false
       }
     }
   }
@@ -185,7 +182,7 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   public final override func start() {
     let begins = lock.withLock {
       guard case .ready = state else { return false }
-      state = .starting
+      state = .beginning
       return true
     }
     guard begins else { return }
@@ -193,9 +190,9 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
       finish(with: .failure(SyncError.cancelled(verb)))
       return
     }
-    announce("isExecuting")
+    change(["isExecuting"]) { lock.withLock { state = .starting } }
     if let events {
-      let activity = SyncActivity(verb: verb)
+      let activity = SyncEvent.Activity(verb: verb)
       lock.withLock { self.activity = activity }
       events.send(.activityBegan(activity))
     }
@@ -230,36 +227,59 @@ open class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   /// The one way to finish; calls after the first one are ignored.
   private func finish(with outcome: Result<Output, any Error>) {
     let result = outcome.mapError { SyncError.wrapping($0, operation: verb) }
-    let told: (Audience, SyncProgress)? = lock.withLock {
-      if case .finished = state { return nil }
-      state = .finished(result)
-      current.phase = .finished
-      defer { audience = Audience() }
-      return (audience, current)
+    let keys: [String]? = lock.withLock {
+      switch state {
+      case .finishing, .finished: return nil
+      case .ready, .beginning:
+        state = .finishing(wasExecuting: false)
+        return ["isFinished"]
+      case .starting, .executing:
+        state = .finishing(wasExecuting: true)
+        return ["isExecuting", "isFinished"]
+      }
     }
-    guard let (audience, snapshot) = told else { return }
+    guard let keys else { return }
     if case .failure(let error) = result {
       environment.logger.debug("\(verb): \(error)")
     }
     progress.cancellationHandler = nil
-    publish(snapshot, to: audience.observers)
-    // Outside the lock: the queue reads our properties in answer. Before the
-    // handlers: code that they wake finds the queue done with this operation.
-    announce("isExecuting")
-    announce("isFinished")
+    let (snapshot, observers) = lock.withLock {
+      current.phase = .finished
+      return (current, audience.observers)
+    }
+    publish(snapshot, to: observers)
+    var completions: [@Sendable (Result<Output, SyncError>) -> Void] = []
+    // Before the handlers: code that they wake finds the queue done with this
+    // operation.
+    change(keys) {
+      lock.withLock {
+        state = .finished(result)
+        completions = audience.completions
+        audience = Audience()
+      }
+    }
     if let activity = lock.withLock({ activity }) {
       let error: SyncError? = if case .failure(let error) = result { error } else { nil }
       events?.send(.activityEnded(activity, error: error))
     }
-    for completion in audience.completions { completion(result) }
+    for completion in completions { completion(result) }
   }
 
-  private func announce(_ key: String) {
-    willChangeValue(forKey: key)
-    didChangeValue(forKey: key)
+  /// Changes properties that others observe: tells the observers before and
+  /// after, outside the lock, since the queue reads the properties in answer.
+  private func change(_ keys: [String], _ change: () -> Void) {
+    for key in keys { willChange(key) }
+    change()
+    for key in keys { didChange(key) }
   }
 
-  private func publish(_ snapshot: SyncProgress, to observers: [SyncProgressHandler]) {
+  /// Tells the observers of a property that its value is about to change.
+  func willChange(_ key: String) { willChangeValue(forKey: key) }
+
+  /// Tells the observers of a property that its value has changed.
+  func didChange(_ key: String) { didChangeValue(forKey: key) }
+
+  private func publish(_ snapshot: SyncProgress, to observers: [SyncProgress.Handler]) {
     let inBytes = snapshot.totalBytes > 0
     let total = inBytes ? snapshot.totalBytes : snapshot.totalCount
     if total > 0 {

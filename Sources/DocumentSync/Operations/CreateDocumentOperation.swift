@@ -2,6 +2,7 @@ import Foundation
 import SyncDirectory
 import SyncModel
 import SyncStore
+import Synchronization
 
 /// Puts a database under sync as a new document, uploads it, and tells the
 /// others.
@@ -11,17 +12,21 @@ import SyncStore
 /// document. If it is interrupted in between, the same call completes it: the
 /// store knows which document it is to be. If another device turns out to have
 /// begun the document at the same time, the store is taken out of sync again.
-public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecked Sendable {
+public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
   private let path: String
   private let directory: any SharedDirectory
   private let application: String
   private let document: String
   private let descriptions: SyncDescriptions
   private let configuration: StoreConfiguration
-  private let turns: SyncTurns
+  let turns: SyncTurns
+  private let created = Mutex<LocalStore?>(nil)
+
+  /// The open store; `nil` until the operation has succeeded.
+  package var store: LocalStore? { created.withLock(\.self) }
 
   /// Names the database, and the document to be.
-  public init(
+  package init(
     storeAt path: String, directory: any SharedDirectory, application: String, document: String,
     descriptions: SyncDescriptions = SyncDescriptions(),
     configuration: StoreConfiguration = StoreConfiguration(),
@@ -38,8 +43,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
   }
 
   /// Creates.
-  public override func perform() async throws -> LocalStore {
-    try await blocking { [self] in
+  override func perform() async throws -> StoreBinding {
+    let store = try await blocking { [self] in
       try descriptions.check(verb)
       begin(.listing)
       let context = OperationContext(self)
@@ -57,7 +62,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
           ? try LocalStore.open(at: path, options: environment.storeOptions)
           : try begin(files)
         let beginning = DocumentBeginning(
-          store: store, files: files, turns: turns, descriptions: descriptions)
+          session: SyncSession(files: files, store: store), turns: turns,
+          descriptions: descriptions)
         // A store that has shared the document takes part in it, even if
         // another device begins it.
         let hasShared = store.binding.ancestor != nil
@@ -76,6 +82,8 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
         }
       }
     }
+    created.withLock { $0 = store }
+    return store.binding
   }
 
   /// Registers the client, and puts the database under sync.
@@ -122,7 +130,7 @@ public final class CreateDocumentOperation: SyncOperation<LocalStore>, @unchecke
     return SyncError(
       .documentExists, operation: verb, path: error.path,
       message: "The document “\(document)” was begun on another device at the same time, and "
-        + "that one counts; the database here is as it was.",
+        + "that one counts; the database here is unchanged.",
       remedy: "Join it, or choose another identifier.", detail: error.detail, underlying: error)
   }
 

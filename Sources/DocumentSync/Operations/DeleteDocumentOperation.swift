@@ -20,7 +20,7 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
   ///   - isPreview: Whether nothing is to be changed.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil, document: String,
     by client: ClientIdentifier, described clientDescription: String, isPreview: Bool = false,
     environment: SyncEnvironment = SyncEnvironment()
@@ -35,7 +35,7 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
   }
 
   /// Deletes.
-  public override func perform() async throws -> RemovalReport {
+  override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)

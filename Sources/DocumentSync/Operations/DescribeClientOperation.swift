@@ -10,7 +10,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
   private let descriptions: SyncDescriptions
 
   /// Names the store, the directory, and the description of the client.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, descriptions: SyncDescriptions,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -21,7 +21,7 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
   }
 
   /// Describes.
-  public override func perform() async throws {
+  override func perform() async throws {
     try await blocking { [self] in
       try descriptions.check(verb)
       begin(.uploading, count: 1)

@@ -58,7 +58,7 @@ extension DocumentOperation<StoreBinding> {
     let isSetUp = try StoreRecords(store).isSetUp()
     if isSetUp { try goOver() }
     try DocumentBeginning(
-      store: store, files: files, turns: turns, descriptions: descriptions
+      session: SyncSession(files: files, store: store), turns: turns, descriptions: descriptions
     ).completeOrYield()
     let binding = store.binding
     if isSetUp, let ancestor = binding.ancestor {

@@ -1,3 +1,4 @@
+import Foundation
 import SyncDirectory
 import SyncModel
 
@@ -6,7 +7,7 @@ public struct ApplicationDescription: Hashable, Sendable {
   /// The identifier that its developer chose.
   public var identifier: String
   /// The identifier of the shared directory.
-  public var root: RootIdentifier
+  package var root: RootIdentifier
   /// What it is called; `nil` if its file does not contain that.
   public var description: String?
   /// What was noted about it.
@@ -14,7 +15,9 @@ public struct ApplicationDescription: Hashable, Sendable {
   /// The client that created it.
   public var creator: ClientIdentifier
   /// When, by that client's clock, in milliseconds since 1970.
-  public var createdMilliseconds: Int64
+  package var createdMilliseconds: Int64
+  /// When, by that client's clock.
+  public var creationDate: Date { Date(milliseconds: createdMilliseconds) }
 
   init(_ file: ApplicationFile) {
     identifier = file.application
@@ -34,7 +37,7 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
   private let applicationIdentifier: String?
 
   /// Names the directory, and the application if it matters.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -44,7 +47,7 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
   }
 
   /// Finds it.
-  public override func perform() async throws -> ApplicationDescription {
+  override func perform() async throws -> ApplicationDescription {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)

@@ -8,7 +8,7 @@ enum DocumentPresence: Sendable {
   /// The application, and these documents.
   case missing(others: [String])
   /// It was deleted.
-  case deleted(DocumentDescription, DocumentDeletion)
+  case deleted(DocumentDescription, DocumentDescription.Deletion)
   /// It is there.
   case present(DocumentDescription)
 }

@@ -24,12 +24,14 @@ final class CheckDocumentOperation: SyncOperation<Void>, @unchecked Sendable {
 
 /// Finds out what became of the document that a store belongs to. Errors:
 /// those of a directory or a document that is not there.
-public final class FindStandingOperation: SyncOperation<DocumentStanding>, @unchecked Sendable {
+public final class FindStandingOperation: SyncOperation<DocumentDescription.Standing>,
+  @unchecked Sendable
+{
   private let directory: any SharedDirectory
   private let binding: StoreBinding
 
   /// Names the directory and what the store is bound to.
-  public init(
+  package init(
     directory: any SharedDirectory, binding: StoreBinding,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -39,7 +41,7 @@ public final class FindStandingOperation: SyncOperation<DocumentStanding>, @unch
   }
 
   /// Looks.
-  public override func perform() async throws -> DocumentStanding {
+  override func perform() async throws -> DocumentDescription.Standing {
     try await blocking { [self] in
       begin(.listing)
       let files = SharedFiles(directory, context: OperationContext(self))

@@ -24,7 +24,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   ///   - isConfirmed: Whether the loss of rows that no table shows, and of open
   ///     questions, was agreed to. Otherwise the operation refuses it
   ///     (`confirmationNeeded`) before it tells the others.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, abandons: Bool = false,
     isConfirmed: Bool = false, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -36,7 +36,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   }
 
   /// Leaves. The store can only be closed afterwards.
-  public override func perform() async throws -> LeaveReport {
+  override func perform() async throws -> LeaveReport {
     try await holdingStore(needsSetUp: !abandons) { [self] files in
       begin(.listing)
       var report = LeaveReport(
@@ -65,8 +65,9 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   /// Publishes unpublished edits, and tells the others.
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
-    let commands = CommandSteps(files: files, store: store)
-    let pass = SyncPass(store: store, files: files, turns: turns, looksBehind: true)
+    let session = SyncSession(files: files, store: store)
+    let pass = SyncPass(session: session, turns: turns, looksBehind: true)
+    let commands = CommandSteps(session: session)
     if try commands.state().hasLeft {
       // An earlier attempt has announced it and came no further.
       try pass.tellWithoutFetching()
@@ -104,7 +105,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
     guard loss.needsConfirmation, !isConfirmed else { return }
     throw SyncError(
       .confirmationNeeded, operation: verb, path: store.path,
-      message: "Leaving would lose what only the bookkeeping of the store holds: "
+      message: "Leaving would lose data that only the bookkeeping holds: "
         + "\(loss.sentence).",
       remedy: "Look at it first, and confirm that it may go.")
   }
@@ -112,7 +113,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
   private var unpublished: SyncError {
     SyncError(
       .unpublishedEdits, operation: verb, path: store.path,
-      message: "The store is edited all the time, so that there is always something to publish.",
+      message: "The database is edited all the time, so there is always something to publish.",
       remedy: "Close the programs that edit it, then try again.")
   }
 }
@@ -130,7 +131,7 @@ extension RemovalLoss {
     }
     for (name, count) in unknownRows.sorted(by: <) {
       parts.append(
-        "\(counted(count, name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row")) of “\(name)”, which is not here"
+        "\(counted(count, name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row")) of “\(name)”, which only other devices have"
       )
     }
     if waitingChangeSets > 0 {

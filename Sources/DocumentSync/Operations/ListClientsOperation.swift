@@ -12,7 +12,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   private let retirements: [CommandState.Retirement]
 
   /// Names the directory, and the document if it is about one.
-  public convenience init(
+  package convenience init(
     directory: any SharedDirectory, binding: StoreBinding? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -33,7 +33,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   }
 
   /// Lists.
-  public override func perform() async throws -> [ClientDescription] {
+  override func perform() async throws -> [ClientDescription] {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)
@@ -121,7 +121,7 @@ extension ClientDescription {
   }
 
   /// Notes that the members do not wait for it any more.
-  fileprivate mutating func retire(_ reason: RetirementReason) {
+  fileprivate mutating func retire(_ reason: RetirementSelection.Reason) {
     guard status == .neverSynced || status == .member else { return }
     status = reason == .removed ? .removed : reason == .left ? .left : .retired
   }

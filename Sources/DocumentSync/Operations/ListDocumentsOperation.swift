@@ -13,7 +13,7 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
   ///
   /// - Parameter measures: Whether to look at every file, for
   ///   ``DocumentDescription/contents``.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     measures: Bool = false, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -24,7 +24,7 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
   }
 
   /// Lists.
-  public override func perform() async throws -> [DocumentDescription] {
+  override func perform() async throws -> [DocumentDescription] {
     try await blocking { [self] in
       begin(.listing)
       try directory.check(for: .reading)

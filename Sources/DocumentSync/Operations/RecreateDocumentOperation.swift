@@ -12,7 +12,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   private let descriptions: SyncDescriptions
 
   /// Names the store and the directory.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     descriptions: SyncDescriptions = SyncDescriptions(),
     environment: SyncEnvironment = SyncEnvironment()
@@ -24,7 +24,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   }
 
   /// Creates.
-  public override func perform() async throws -> StoreBinding {
+  override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try descriptions.check(verb)
       return try begin(described: descriptions, files) { try beginAgain(files) }

@@ -23,7 +23,7 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   ///   - applicationIdentifier: The application; `nil` accepts any.
   ///   - createIfMissing: Whether a directory without one gets the
   ///     application.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String?, client: ClientIdentifier,
     description: String, ancestor: ClientIdentifier? = nil, createIfMissing: Bool,
     descriptions: SyncDescriptions = SyncDescriptions(),
@@ -40,7 +40,7 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   }
 
   /// Registers.
-  public override func perform() async throws -> ApplicationRegistration {
+  override func perform() async throws -> ApplicationRegistration {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)

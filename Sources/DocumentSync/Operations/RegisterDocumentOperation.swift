@@ -23,7 +23,7 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
   private let action: Action
 
   /// Names the document and what to do about it.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String?, action: Action,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -34,7 +34,7 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
   }
 
   /// Registers.
-  public override func perform() async throws -> DocumentDescription {
+  override func perform() async throws -> DocumentDescription {
     try await blocking { [self] in
       begin(.listing)
       let files = SharedFiles(directory, context: OperationContext(self))

@@ -20,7 +20,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
   ///   - isPreview: Whether nothing is to be changed.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     by client: ClientIdentifier, described clientDescription: String, isPreview: Bool = false,
     environment: SyncEnvironment = SyncEnvironment()
@@ -34,7 +34,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   }
 
   /// Removes.
-  public override func perform() async throws -> RemovalReport {
+  override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
       begin(.listing)

@@ -13,7 +13,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   private let client: ClientIdentifier
 
   /// Names the store whose client removes, and the client that is removed.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     client: ClientIdentifier, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -24,11 +24,12 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
   }
 
   /// Removes.
-  public override func perform() async throws -> ClientDescription {
+  override func perform() async throws -> ClientDescription {
     try await holdingStore { [self] files in
       begin(.listing)
       try directory.check(for: .writing)
-      let pass = SyncPass(store: store, files: files, turns: turns)
+      let session = SyncSession(files: files, store: store)
+      let pass = SyncPass(session: session, turns: turns)
       do {
         try DocumentSteps(files).check(store.binding)
       } catch let error as SyncError where error.code == .generationReplaced {

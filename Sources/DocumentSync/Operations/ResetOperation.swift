@@ -10,7 +10,7 @@ import SyncStore
 /// edits. If it is interrupted, the next call completes it.
 public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   /// Names the store and the directory.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -20,7 +20,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
   }
 
   /// Resets.
-  public override func perform() async throws -> StoreBinding {
+  override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }
@@ -33,13 +33,14 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
   /// store is bound to the other. If the operation ends there, the others wait
   /// for a generation that has not arrived, and go on meanwhile.
   private func goOver(_ files: SharedFiles) throws {
-    let pass = SyncPass(store: store, files: files, turns: turns, checksIdentities: false)
+    let session = SyncSession(files: files, store: store)
+    let pass = SyncPass(session: session, turns: turns, checksIdentities: false)
     _ = try pass.run()
     let fetched = try pass.fetch()
     // The next synchronization sends what is enqueued from here on.
     try files.confirmRoot()
     var generator = environment.generator
-    let records = StoreRecords(store)
+    let records = session.records
     var reset = try records.reset()
     if reset == nil {
       let begun = SyncCommand.Reset(
@@ -52,7 +53,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     _ = try pass.send(fetched)
     guard let reset else { return }
     try checkCancellation()
-    let leftBehind = LeftBehind(files: files, store: store)
+    let leftBehind = LeftBehind(session: session)
     try records.keep(
       leftBehind.formerGenerations(beside: try leftBehind.present(containing: store.vector())))
     var binding = store.binding
@@ -63,7 +64,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
     try ApplicationSteps(files).describe(
       binding.client, as: binding.clientDescription, ancestor: binding.ancestor,
       document: binding.document)
-    try FormerLives(files: files, store: store).noteLeaving()
+    try FormerLives(session: session).noteLeaving()
     try store.beginAgain(
       as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true)
   }

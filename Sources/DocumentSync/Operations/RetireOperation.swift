@@ -10,7 +10,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
   private let selection: RetirementSelection
 
   /// Names the store, the directory and the clients to retire.
-  public init(
+  package init(
     _ selection: RetirementSelection, store: LocalStore, directory: any SharedDirectory,
     turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -23,9 +23,9 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
   /// Retires; returns the clients for which a command was sent.
   ///
   /// Throws `clientUnknown` if there is no such member, or if it is this one.
-  public override func perform() async throws -> [ClientIdentifier] {
+  override func perform() async throws -> [ClientIdentifier] {
     try await holdingStore { [self] files in
-      let pass = SyncPass(store: store, files: files, turns: turns)
+      let pass = SyncPass(session: SyncSession(files: files, store: store), turns: turns)
       let fetched = try pass.fetch()
       // The next synchronization sends what is enqueued from here on.
       try files.confirmRoot()
@@ -33,7 +33,7 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
       let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
       _ = try pass.send(fetched)
       // Another pass works out at once what the commands mean.
-      if !chosen.isEmpty { _ = try SyncPass(store: store, files: files, turns: turns).run() }
+      if !chosen.isEmpty { _ = try pass.run() }
       return chosen
     }
   }

@@ -10,7 +10,7 @@ import SyncStore
 /// the next one continues.
 public final class SynchronizeOperation: DocumentOperation<SyncReport>, @unchecked Sendable {
   private let checksOwnFiles: Bool
-  private let decider: ConflictDecider?
+  private let delegate: (any SyncDelegate)?
 
   /// Names the store and the directory.
   ///
@@ -18,16 +18,16 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   ///   - turns: Kept from one synchronization of the store to the next.
   ///   - checksOwnFiles: Whether to read every file of this client in the
   ///     directory, and put back those that are damaged.
-  ///   - decider: The decider that is asked if a policy requires it. The
-  ///     operation pauses meanwhile, before anything is published, for no
+  ///   - delegate: The delegate that answers conflicts if a policy requires it.
+  ///     The operation pauses meanwhile, before anything is published, for no
   ///     longer than ``SyncEnvironment/decisionTimeLimit`` in all. Without one,
   ///     or without an answer, the question stays open.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
-    checksOwnFiles: Bool = false, decider: ConflictDecider? = nil,
+    checksOwnFiles: Bool = false, delegate: (any SyncDelegate)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
-    self.decider = decider
+    self.delegate = delegate
     self.checksOwnFiles = checksOwnFiles
     super.init(
       "synchronize", store: store, directory: directory, turns: turns,
@@ -35,37 +35,33 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
   }
 
   /// Synchronizes.
-  public override func perform() async throws -> SyncReport {
+  override func perform() async throws -> SyncReport {
     let lock = try await blocking { [self] in
       try StoreLock(store: store.path, operation: verb)
     }
     defer { lock.unlock() }
     let context = OperationContext(self)
-    let files = SharedFiles(directory, context: context)
+    let pass = SyncPass(
+      session: SyncSession(files: SharedFiles(directory, context: context), store: store),
+      turns: turns, checksOwnFiles: checksOwnFiles)
     let fetched = try await blocking { [self] in
       guard try StoreRecords(store).isSetUp() else {
         throw SetUpState.unfinished(store.binding, path: store.path, operation: verb)
       }
-      return try pass(files).fetch()
+      return try pass.fetch()
     }
-    let asked = try await ask(fetched, context)
-    return try await blocking { [self] in try pass(files).send(asked) }
-  }
-
-  private func pass(_ files: SharedFiles) -> SyncPass {
-    SyncPass(store: store, files: files, turns: turns, checksOwnFiles: checksOwnFiles)
+    try await ask(pass.session, context)
+    return try await blocking { try pass.send(fetched) }
   }
 
   /// Asks the questions that the first half has left to be decided. The journal
   /// contains them durably before.
-  private func ask(
-    _ fetched: SyncPass.Fetched, _ context: OperationContext
-  ) async throws -> SyncPass.Fetched {
-    guard let decider, !fetched.report.questions.isEmpty else { return fetched }
-    context.begin(.deciding, count: fetched.report.questions.count)
-    var asked = fetched
-    asked.report.warnings += try await ConflictQuestions(
-      numbers: fetched.report.questions, decider: decider, context: context,
+  private func ask(_ session: SyncSession, _ context: OperationContext) async throws {
+    let questions = session.report.questions
+    guard let delegate, !questions.isEmpty else { return }
+    context.begin(.deciding, count: questions.count)
+    let warnings = try await ConflictQuestions(
+      numbers: questions, delegate: delegate, context: context,
       conflict: { [self] number in
         try await blocking { [self] in try store.conflict(number) }
       },
@@ -73,6 +69,6 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
         try await blocking { [self] in try store.resolveConflict(number, by: answer) }
       }
     ).ask()
-    return asked
+    session.report.warnings += warnings
   }
 }

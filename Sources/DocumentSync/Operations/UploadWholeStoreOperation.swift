@@ -10,7 +10,7 @@ public final class UploadWholeStoreOperation: DocumentOperation<WholeStoreDescri
   @unchecked Sendable
 {
   /// Names the store and the directory.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -20,7 +20,7 @@ public final class UploadWholeStoreOperation: DocumentOperation<WholeStoreDescri
   }
 
   /// Uploads.
-  public override func perform() async throws -> WholeStoreDescription {
+  override func perform() async throws -> WholeStoreDescription {
     try await holdingStore { [self] files in
       try WholeStoreUpload(
         store: store, directory: directory, turns: turns, context: files.context

@@ -9,7 +9,7 @@ import SyncStore
 /// that retired clients left; see ``VacuumReport``.
 public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked Sendable {
   /// Names the store and the directory.
-  public init(
+  package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -19,10 +19,11 @@ public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked 
   }
 
   /// Clears away.
-  public override func perform() async throws -> VacuumReport {
+  override func perform() async throws -> VacuumReport {
     try await holdingStore { [self] files in
-      try SyncPass(store: store, files: files, turns: turns, clearsAway: true)
-        .run().housekeeping ?? VacuumReport()
+      try SyncPass(
+        session: SyncSession(files: files, store: store), turns: turns, clearsAway: true
+      ).run().housekeeping ?? VacuumReport()
     }
   }
 }

@@ -16,7 +16,7 @@ public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unche
   ///
   /// - Parameter applicationIdentifier: The application that it should belong
   ///   to; `nil` for any.
-  public init(
+  package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -26,7 +26,7 @@ public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unche
   }
 
   /// Verifies.
-  public override func perform() async throws -> VerifyReport {
+  override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       try DirectoryVerifier(
         directory: directory, context: OperationContext(self), application: application

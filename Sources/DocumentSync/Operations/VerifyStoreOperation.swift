@@ -17,7 +17,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
   ///
   /// - Parameter directory: Where the shared directory is now; `nil` takes
   ///   the place where it was last.
-  public init(
+  package init(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
   ) {
@@ -27,7 +27,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
   }
 
   /// Verifies.
-  public override func perform() async throws -> VerifyReport {
+  override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       let lock = try StoreLock(reading: path, operation: verb)
       defer { lock?.unlock() }
@@ -44,9 +44,9 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       var report = store.report
       for (key, reason) in StoreRecords.damage(in: store.records) + stateDamage(store) {
         report.findings.append(
-          VerifyFinding(
+          VerifyReport.Finding(
             .recordDamaged, table: "docsync_record",
-            "Something that the store remembers of the directory cannot be read.",
+            "The store's records about the directory cannot be read.",
             detail: "\(key): \(reason)"))
       }
       if let binding = store.binding { try compare(store, binding, context, &report) }
@@ -80,10 +80,10 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
       report.findings += StoreComparison(store: store, binding: binding, directory: found).run()
     } catch let error as DirectoryError where [.away, .noAnswer].contains(error.code) {
       report.findings.append(
-        VerifyFinding(
-          .directoryAway, path: directory.location, "The shared directory is not there.",
+        VerifyReport.Finding(
+          .directoryAway, path: directory.location, "The shared directory does not exist.",
           detail: "\(error)"))
-      report.leftOut.append("The shared directory was not looked at, since it is not there.")
+      report.leftOut.append("the shared directory, since it does not exist.")
     }
   }
 }

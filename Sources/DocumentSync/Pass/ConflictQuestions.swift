@@ -2,23 +2,15 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// Decides an open question; `nil` leaves it open. It is asked again only if
-/// another change concerns the same cell.
-///
-/// It may take its time, and is cancelled with the synchronization that waits
-/// for it. If it throws an error, the question stays open, and there is a
-/// warning.
-public typealias ConflictDecider = @Sendable (Conflict) async throws -> ConflictAnswer?
-
 /// Asks the questions of one synchronization, one after the other.
 struct ConflictQuestions {
   let numbers: [Int64]
-  let decider: ConflictDecider
+  let delegate: any SyncDelegate
   let context: OperationContext
   /// Reads an entry of the journal.
   let conflict: (Int64) async throws -> Conflict
   /// Answers a question in the store.
-  let resolve: (Int64, ConflictAnswer) async throws -> Void
+  let resolve: (Int64, Conflict.Answer) async throws -> Void
 
   /// Asks until all are answered or the time is over; returns the warnings.
   func ask() async throws -> [SyncWarning] {
@@ -28,7 +20,7 @@ struct ConflictQuestions {
     for number in numbers {
       let conflict = try await conflict(number)
       guard conflict.status == .open else { continue }
-      let reply = await deadline.reply(from: decider, to: conflict)
+      let reply = await deadline.reply(from: delegate, to: conflict)
       switch reply {
       case .answer(let answer?):
         do {
@@ -40,7 +32,7 @@ struct ConflictQuestions {
         }
       case .answer(nil): break
       case .failure(let error):
-        warnings.append(Self.warning(conflict, "Who was asked failed: \(error)"))
+        warnings.append(Self.warning(conflict, "The resolver failed: \(error)"))
       case .timeOver: return warnings
       case .cancelled: break
       }
@@ -57,7 +49,7 @@ struct ConflictQuestions {
   }
 
   fileprivate enum Reply {
-    case answer(ConflictAnswer?)
+    case answer(Conflict.Answer?)
     case failure(any Error)
     case timeOver
     case cancelled
@@ -89,11 +81,11 @@ private final class Deadline: Sendable {
   func cancel() { lock.withLock { timer }?.cancel() }
 
   func reply(
-    from decider: @escaping ConflictDecider, to conflict: Conflict
+    from delegate: any SyncDelegate, to conflict: Conflict
   ) async -> ConflictQuestions.Reply {
     let task = Task {
       do {
-        self.resume(with: .answer(try await decider(conflict)))
+        self.resume(with: .answer(try await delegate.answer(conflict)))
       } catch {
         self.resume(with: .failure(error))
       }

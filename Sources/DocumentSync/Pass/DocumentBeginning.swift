@@ -4,9 +4,8 @@ import SyncStore
 
 /// The beginning of a document, or of another generation of it, from a store
 /// whose binding names the one to begin.
-struct DocumentBeginning {
-  let store: LocalStore
-  let files: SharedFiles
+struct DocumentBeginning: StoreSteps {
+  let session: SyncSession
   let turns: SyncTurns
   let descriptions: SyncDescriptions
 
@@ -33,7 +32,7 @@ struct DocumentBeginning {
   /// Moves the store to the generation that counts instead of its own. Returns
   /// whether there was one.
   private func yield() throws -> Bool {
-    let (documents, records) = (DocumentSteps(files), StoreRecords(store))
+    let documents = DocumentSteps(files)
     switch try documents.rival(of: store.binding) {
     case .none: return false
     case .deleted:
@@ -44,8 +43,8 @@ struct DocumentBeginning {
       guard try files.roots().contains(generation.root) else {
         throw documents.replaced(store.binding)
       }
-      try FormerLives(files: files, store: store).noteLeaving()
-      let rebootstrap = try RebootstrapStep(files: files, store: store).run(
+      try FormerLives(session: session).noteLeaving()
+      let rebootstrap = try RebootstrapStep(session: session).run(
         .createdTwice, into: generation, isStranger: true)
       // The next synchronization reports it.
       try records.keep(rebootstrap)
@@ -66,6 +65,6 @@ struct DocumentBeginning {
     _ = try WholeStoreUpload(
       store: store, directory: files.directory, turns: turns, context: files.context
     ).run()
-    try StoreRecords(store).noteSetUp()
+    try records.noteSetUp()
   }
 }

@@ -5,8 +5,7 @@ import SyncStore
 /// Closes gaps: this store's with a whole store, and others' by an upload of
 /// one.
 struct GapSteps: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// Whether a whole store in the directory closes a gap.
   func canClose(_ gap: Gap) throws -> Bool {
@@ -20,8 +19,7 @@ struct GapSteps: StoreSteps {
   /// a gap.
   func close(_ gap: Gap) throws -> SyncReport.Rebootstrap {
     let vector = try store.vector()
-    return try RebootstrapStep(files: files, store: store).run(.gap, keptCommands: gap.keptCommands)
-    {
+    return try RebootstrapStep(session: session).run(.gap, keptCommands: gap.keptCommands) {
       gap.isClosed(by: $0, for: vector)
     }
   }
@@ -32,7 +30,7 @@ struct GapSteps: StoreSteps {
     _ lowest: LowestKept, of seen: [ClientIdentifier: StoreRecords.SeenMarker], _ gap: Gap
   ) throws -> Gap {
     var gap = gap
-    for client in try CommandSteps(files: files, store: store).heads(seen).keys {
+    for client in try CommandSteps(session: session).heads(seen).keys {
       gap.keptCommands[client] = try lowest.kept(of: client).commands
     }
     return gap
@@ -52,8 +50,8 @@ struct GapSteps: StoreSteps {
 
   /// Uploads a whole store if others have asked for one, none that is there
   /// contains everything that was vacuumed, and this store does.
-  func uploadIfAsked(_ listing: MarkerSteps.Listing, _ report: inout SyncReport) throws {
-    let commands = CommandSteps(files: files, store: store)
+  func uploadIfAsked(_ listing: MarkerSteps.Listing) throws {
+    let commands = CommandSteps(session: session)
     var state = try commands.state()
     guard let wanted = state.wanted, !wanted.isEmpty else { return }
     let vector = try store.vector()
@@ -66,15 +64,12 @@ struct GapSteps: StoreSteps {
       }
     }
     if !open.isEmpty {
-      let cleared = ClearedAway(try KnownMarkers(files: files, store: store).update(listing).values)
+      let cleared = ClearedAway(try KnownMarkers(session: session).update(listing).values)
       guard cleared.isContained(in: vector, commands: state.commands) else { return }
-      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil else {
-        return
-      }
-      report.uploadedWholeStore = true
+      guard try WholeStoreSteps(files).uploadIfPossible(in: session) != nil else { return }
     }
     state.wanted = wanted.subtracting(possible)
     if state.wanted?.isEmpty ?? true { state.wanted = nil }
-    try store.process(state: try state.encoded())
+    try commands.keep(state)
   }
 }

@@ -15,8 +15,7 @@ struct RebootstrapStep: StoreSteps {
   /// The most whole stores that are remembered to be of no use.
   private static let greatestMemory = 4_096
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// Downloads the best whole store, and exchanges the content.
   ///
@@ -61,7 +60,7 @@ struct RebootstrapStep: StoreSteps {
         try isStranger || (generation != nil && isCleared(beyond: checked.header.vector))
       let missing = isStranger ? [:] : try ownBytes(beyond: checked.header.vector)
       context.begin(.applying)
-      let leftBehind = LeftBehind(files: files, store: store)
+      let leftBehind = LeftBehind(session: session)
       let former = try generation.flatMap { _ in
         isStranger
           ? nil
@@ -73,8 +72,8 @@ struct RebootstrapStep: StoreSteps {
         keeping: generation == nil ? records.wholeStores() : nil, former: former)
       let missed =
         generation == nil
-        ? try CommandSteps(files: files, store: store).missed(
-          until: checked.header.commands, kept: keptCommands) : CommandSteps.Missed()
+        ? try CommandFetch(session: session).missed(
+          until: checked.header.commands, kept: keptCommands) : CommandFetch.Missed()
       let replacement =
         if let generation, isStranger {
           try merge(
@@ -86,6 +85,7 @@ struct RebootstrapStep: StoreSteps {
             events: missed.events, checkCancellation: context.checkCancellation,
             onProgress: context.count(_:of:))
         }
+      session.held.forget()
       for event in missed.events { context.send(.commandReceived(event)) }
       try siblings.removeAll()
       let report = SyncReport.Rebootstrap(
@@ -121,8 +121,10 @@ struct RebootstrapStep: StoreSteps {
       let commands = try whole.commandState()
       // What it processes is not reported.
       let unheard = SharedFiles(files.directory, context: context.unheard)
-      try SyncPass(store: whole, files: unheard, turns: SyncTurns(environment: context.environment))
-        .catchUp()
+      try SyncPass(
+        session: SyncSession(files: unheard, store: whole),
+        turns: SyncTurns(environment: context.environment)
+      ).catchUp()
       let result = siblings.temporary("caught-up")
       _ = try whole.snapshot(to: result, checkCancellation: context.checkCancellation)
       try whole.close()

@@ -10,8 +10,7 @@ import SyncStore
 /// That costs a download whenever a program has recreated a table, and nothing
 /// at any other time.
 struct RemakeSteps: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// Compares the tables, before anything is applied to them.
   func run() throws {
@@ -87,10 +86,9 @@ struct RemakeSteps: StoreSteps {
   private func catchUp(_ base: LocalStore, to vector: VersionVector) throws {
     let unheard = SharedFiles(files.directory, context: context.unheard)
     let fetch = try ChangeFetch(
-      unheard, store: base, heads: vector.entries.mapValues(\.number),
+      SyncSession(files: unheard, store: base), heads: vector.entries.mapValues(\.number),
       cuts: vector.entries.mapValues { .settled($0.number) }, lowestKept: { _ in 1 })
-    var report = SyncReport()
-    try fetch.run(&report)
+    try fetch.run()
     let has = try base.vector()
     let sealed = try store.ancestralChangeSets() + store.sealedChangeSets()
     let unpublished = try sealed.filter {

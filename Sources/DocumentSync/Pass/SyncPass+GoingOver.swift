@@ -14,19 +14,19 @@ extension SyncPass {
       try documents.check(store.binding)
       return nil
     } catch let error as SyncError where error.code == .generationReplaced {
-      let step = RebootstrapStep(files: files, store: store)
+      let step = RebootstrapStep(session: session)
       switch try documents.lineage(of: store.binding) {
       case .successor(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
         try processLastCommands()
-        try FormerLives(files: files, store: store).noteLeaving()
+        try FormerLives(session: session).noteLeaving()
         let rebootstrap = try goOver(to: generation)
         // If its rows were merged, it is a new client already.
         if rebootstrap.merged == nil { try store.beginIncarnation(.begunAgain) }
         return rebootstrap
       case .stranger(let generation):
         guard try files.roots().contains(generation.root) else { throw error }
-        try FormerLives(files: files, store: store).noteLeaving()
+        try FormerLives(session: session).noteLeaving()
         return try step.run(.createdTwice, into: generation, isStranger: true)
       case .unknown: throw error
       }
@@ -35,34 +35,36 @@ extension SyncPass {
         try records.mergesInto() == found.file.generation,
         try files.roots().contains(found.file.root)
       else { throw error }
-      return try RebootstrapStep(files: files, store: store).run(
+      return try RebootstrapStep(session: session).run(
         .begunAgain, into: found.file, isStranger: true)
     }
   }
 
   private func goOver(to successor: GenerationFile) throws -> SyncReport.Rebootstrap {
     do {
-      return try RebootstrapStep(files: files, store: store).run(.reset, into: successor)
+      return try RebootstrapStep(session: session).run(.reset, into: successor)
     } catch let error as StoreError where error.code == .fork {
       // The whole store contains more of this client than its store: the store
       // is an older state of itself, and what it has made since is its own.
       context.environment.logger.notice("\(error)")
       try store.beginIncarnation(
-        .forked, standing: try OwnChangeSets(files: files, store: store).standing())
-      return try RebootstrapStep(files: files, store: store).run(.reset, into: successor)
+        .forked, standing: try OwnChangeSets(session: session).standing())
+      return try RebootstrapStep(session: session).run(.reset, into: successor)
     }
   }
 
   /// Processes the commands that are left in a generation that the store is
   /// about to leave: each is for every member.
   private func processLastCommands() throws {
-    let markers = MarkerSteps(files: files, store: store)
+    // What comes of it is not reported.
+    let session = SyncSession(files: files, store: store)
+    defer { self.session.held.forget() }
+    let markers = MarkerSteps(session: session)
     do {
       let listing = try markers.list()
-      var report = SyncReport()
-      _ = try CommandSteps(files: files, store: store).fetch(
-        markers.seen(listing), LowestKept(files, store: store, listing), &report)
-      for wait in report.waiting { context.environment.logger.notice("\(wait)") }
+      _ = try CommandFetch(session: session).fetch(
+        markers.seen(listing), LowestKept(session, listing))
+      for wait in session.report.waiting { context.environment.logger.notice("\(wait)") }
     } catch let fork as Fork {
       // The other state of it moves as well, and has them.
       context.environment.logger.notice("\(fork.path): \(fork.detail)")

@@ -12,8 +12,9 @@ extension SyncPass {
   }
 
   /// Lets the others know that the store is a new client.
-  func announce(_ report: inout SyncReport) throws {
-    let incarnations = try store.unannouncedIncarnations()
+  ///
+  /// - Parameter incarnations: The changes of client that were not announced.
+  func announce(_ incarnations: [Incarnation]) throws {
     guard !incarnations.isEmpty else { return }
     let binding = store.binding
     let applications = ApplicationSteps(files)
@@ -29,23 +30,23 @@ extension SyncPass {
       context.send(
         .newIncarnation(client: incarnation.client, ancestor: incarnation.ancestor))
     }
-    try LeftBehind(files: files, store: store).note(incarnations)
+    try LeftBehind(session: session).note(incarnations)
     let gone = incarnations.filter { $0.isAncestorGone && $0.reason != .retired }.map(\.ancestor)
     if !gone.isEmpty { try records.keep(replaced: try records.replaced() + gone) }
     try store.noteIncarnationsAnnounced()
-    report.incarnations = incarnations
+    session.report.incarnations = incarnations
   }
 
   /// Records which members were not seen, and retires those that were not seen
   /// for long enough.
   func observeAbsence(_ fetched: Fetched) throws {
-    try MemberSteps(files: files, store: store).observeAbsence(
+    try MemberSteps(session: session).observeAbsence(
       fetched.members, fetched.seen, now: context.environment.now())
     guard let limit = context.environment.retireAfter else { return }
     // Once is enough: a command that waits has not been processed here.
     guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
     let retired = try Retirement(store: store, context: context).enqueue(
-      .notSeen(milliseconds: limit), fetched.members, fetched.seen)
+      .notSeen(for: limit), fetched.members, fetched.seen)
     for client in retired {
       context.environment.logger.notice("retiring \(client): not seen for long")
     }
@@ -77,14 +78,14 @@ extension SyncPass {
   /// Throws if this client is retired; returns whether it is to show the others
   /// that it is there.
   func checkMembership(
-    _ members: Members, _ listing: MarkerSteps.Listing
+    _ members: Members, _ listing: MarkerSteps.Listing, _ incarnations: [Incarnation]
   ) throws -> Bool {
     let client = store.binding.client
     let isAllowed = try records.rejoins()
     // A copy of a removed client, or an older state of it, is that device all
     // the same until others have learned of it. A client that was retired was
     // allowed.
-    let formerly = try store.unannouncedIncarnations().filter { $0.reason != .retired }
+    let formerly = incarnations.filter { $0.reason != .retired }
     for client in [client] + formerly.map(\.ancestor) {
       guard let retirement = members.retirements[client], retirement.reason == .removed else {
         continue
@@ -99,7 +100,7 @@ extension SyncPass {
     if retirement.reason == .absent { return true }
     // No member need be waited for: what another member has beyond the cut is
     // written again with the stamps that it has there.
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
     throw Retired(retirement: retirement, cut: applied.max() ?? 0)
   }
@@ -112,7 +113,7 @@ extension SyncPass {
         detail: "by \(retirement.author)")
       : context.error(
         .clientRetired, path: store.path,
-        "This device was retired, and not all others have said how much of its edits they have.",
+        "This device was retired, and not all other devices have published how many of its edits they have.",
         remedy: "Sync again later: it then goes on as a new device, with all its edits.",
         detail: "by \(retirement.author): \(retirement.reason.rawValue)")
   }

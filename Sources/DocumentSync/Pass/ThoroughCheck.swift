@@ -8,7 +8,7 @@ import SyncStore
 /// It reads all of it, so that only a person asks for it. Files of a newer
 /// version stay as they are.
 struct ThoroughCheck: StoreSteps {
-  /// Own files that were found damaged.
+  /// Own files that were found missing or damaged.
   struct Damage {
     /// Whether a new marker is needed in place of the last one.
     var needsMarker = false
@@ -16,14 +16,13 @@ struct ThoroughCheck: StoreSteps {
     var removals: [RelativePath] = []
     /// What was written in place of something.
     var restored: [RelativePath] = []
-    /// Whether a whole store is among that.
-    var hasUploaded = false
     /// What stays damaged until something can be written in its place.
     var remaining: [RelativePath] = []
+    /// Change sets that cannot be put back, since the store no longer has their bytes.
+    var lost: [SealedChangeSet] = []
   }
 
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   // MARK: What every member knows
 
@@ -100,7 +99,7 @@ struct ThoroughCheck: StoreSteps {
 
   /// The own commands that are there as they were published.
   func intactCommands() throws -> [CommandName] {
-    try CommandSteps(files: files, store: store).listOwn().filter {
+    try CommandSteps(session: session).listOwn().filter {
       try !isDamaged(layout.path(of: $0, by: binding.client), $0.hash)
     }
   }
@@ -156,7 +155,7 @@ struct ThoroughCheck: StoreSteps {
   /// A damaged one stays while the new one cannot be made, since edits are made
   /// all the time.
   func checkWholeStores(
-    _ listing: MarkerSteps.Listing, _ damage: inout Damage, _ warnings: inout [SyncWarning]
+    _ listing: MarkerSteps.Listing, _ damage: inout Damage
   ) throws {
     var there: [ClientIdentifier: [WholeStoreName]] = [:]
     for client in try files.listIfPresent(layout.wholeStores, as: ClientIdentifier.self) {
@@ -167,7 +166,7 @@ struct ThoroughCheck: StoreSteps {
     there[binding.client]?.removeAll { damaged.contains($0) }
     let said =
       try records.wholeStores()
-      + KnownMarkers(files: files, store: store).update(listing).values.flatMap(\.wholeStores)
+      + KnownMarkers(session: session).update(listing).values.flatMap(\.wholeStores)
     let listed = said.filter { there[$0.client, default: []].contains($0.name) }
     let own = try records.wholeStores().filter { $0.client == binding.client }
     let missing = own.filter {
@@ -181,11 +180,10 @@ struct ThoroughCheck: StoreSteps {
         } ?? !there[binding.client, default: []].contains { $0.number > name.number }
       }
     if counts {
-      guard let uploaded = try WholeStoreSteps(files).uploadIfPossible(store, &warnings) else {
+      guard let uploaded = try WholeStoreSteps(files).uploadIfPossible(in: session) else {
         damage.remaining += damaged.map { layout.path(of: $0, by: binding.client) }
         return
       }
-      damage.hasUploaded = true
       damage.restored.append(
         layout.path(
           of: WholeStoreName(number: uploaded.number, hash: HashFragment(uploaded.hash)),
@@ -198,11 +196,6 @@ struct ThoroughCheck: StoreSteps {
         $0.client != binding.client || !lost.contains($0.name)
       })
     damage.removals += damaged.map { layout.path(of: $0, by: binding.client) }
-  }
-
-  /// Removes what is damaged, now that there is something in its place.
-  func finish(_ damage: Damage) throws {
-    for path in damage.removals { try files.remove(path) }
   }
 
   // MARK: Looking

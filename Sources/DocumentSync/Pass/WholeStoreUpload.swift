@@ -38,7 +38,7 @@ struct WholeStoreUpload {
           .unpublishedEdits, operation: context.verb, path: store.path,
           message: "The whole store was not uploaded: new edits came in at each of "
             + "\(Self.attempts) attempts.",
-          remedy: "Try again when no program writes to the store for a moment. What was edited is "
+          remedy: "Try again when no program writes to the store for a moment. Your edits are "
             + "synchronized as always.",
           detail: error.detail, underlying: error)
       }
@@ -46,6 +46,8 @@ struct WholeStoreUpload {
   }
 
   private var pass: SyncPass {
-    SyncPass(store: store, files: SharedFiles(directory, context: context), turns: turns)
+    SyncPass(
+      session: SyncSession(files: SharedFiles(directory, context: context), store: store),
+      turns: turns)
   }
 }

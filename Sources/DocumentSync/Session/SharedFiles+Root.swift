@@ -18,7 +18,7 @@ extension SharedFiles {
     guard !roots.isEmpty else {
       throw context.error(
         .rootMissing, path: directory.location,
-        "The directory is empty, or the file that says what it belongs to is not in it.",
+        "The shared directory is empty. It may not be mounted, or not downloaded yet.",
         remedy: "Connect or mount the shared directory, and wait until it has arrived completely, "
           + "then sync again.",
         detail: "root \(binding.root)")

@@ -16,8 +16,6 @@ final class SharedFiles: Sendable {
   let context: OperationContext
   private let lock = NSLock()
   nonisolated(unsafe) private var moved = Counts()
-  /// The markers that were read, as they were decoded last.
-  let readMarkers = DecodedMarkers()
   /// The roots to be found before a file is touched.
   let expectations = RootExpectations()
 

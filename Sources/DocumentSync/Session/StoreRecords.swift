@@ -44,7 +44,7 @@ struct StoreRecords {
     var isCommand: Bool
 
     /// `nil` for a wait that does not end when a file is put back.
-    init?(_ wait: SyncWait) {
+    init?(_ wait: SyncReport.Wait) {
       guard [.notArrived, .damaged, .unreadable].contains(wait.reason) else { return nil }
       (client, number, isCommand) = (wait.client, wait.number, wait.isCommand)
     }
@@ -93,10 +93,10 @@ struct StoreRecords {
 
   /// The change sets of others that could not be applied at the last
   /// synchronization.
-  func refused() throws -> [SyncWait] { try value(.refused) ?? [] }
+  func refused() throws -> [SyncReport.Wait] { try value(.refused) ?? [] }
 
   /// Keeps which change sets could not be applied.
-  func keep(refused: [SyncWait]) throws {
+  func keep(refused: [SyncReport.Wait]) throws {
     guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
     try keep(refused, .refused)
   }
@@ -154,12 +154,12 @@ struct StoreRecords {
   }
 
   let store: LocalStore
-  private let markers: DecodedMarkers?
+  private let held: HeldValues?
 
-  /// - Parameter markers: Keeps decoded markers from one time to the next.
-  init(_ store: LocalStore, markers: DecodedMarkers? = nil) {
+  /// - Parameter held: Holds those values that one synchronization asks for several times.
+  init(_ store: LocalStore, held: HeldValues? = nil) {
     self.store = store
-    self.markers = markers
+    self.held = held
   }
 
   /// Whether the set-up of the store was completed.
@@ -169,10 +169,13 @@ struct StoreRecords {
   func noteSetUp() throws { try store.setRecord(Key.setUp.rawValue, to: [1]) }
 
   /// The last RecentSync of this store; `nil` before the first.
-  func ownMarker() throws -> OwnMarker? { try value(.ownMarker) }
+  func ownMarker() throws -> OwnMarker? { try holding(.ownMarker) { try value(.ownMarker) } }
 
   /// Keeps a RecentSync that is about to be published.
-  func keep(_ marker: OwnMarker) throws { try keep(marker, .ownMarker) }
+  func keep(_ marker: OwnMarker) throws {
+    try keep(marker, .ownMarker)
+    hold(marker as OwnMarker?, .ownMarker)
+  }
 
   /// The newest markers of the others.
   ///
@@ -202,15 +205,13 @@ struct StoreRecords {
   /// The content of the others' newest markers that were read, without their
   /// waits.
   func readMarkers() throws -> [ClientIdentifier: RecentSyncFile] {
-    guard let markers, let bytes = try store.record(Key.readMarkers.rawValue) else {
-      return try byClient(.readMarkers)
-    }
-    return try markers.value(of: bytes) { try byClient(.readMarkers) }
+    try holding(.readMarkers) { try byClient(.readMarkers) }
   }
 
   /// Keeps the content of the others' markers.
   func keep(_ markers: [ClientIdentifier: RecentSyncFile]) throws {
     try keep(byClient: markers, .readMarkers)
+    hold(markers, .readMarkers)
   }
 
   /// The least numbers of this client's files that were not vacuumed.
@@ -245,10 +246,13 @@ struct StoreRecords {
   func keep(_ housekeeping: Vacuumed) throws { try keep(housekeeping, .housekeeping) }
 
   /// The files that this client waits for.
-  func waits() throws -> Waits { try value(.waits) ?? Waits() }
+  func waits() throws -> Waits { try holding(.waits) { try value(.waits) ?? Waits() } }
 
   /// Keeps the files that this client waits for.
-  func keep(_ waits: Waits) throws { try keep(waits, .waits) }
+  func keep(_ waits: Waits) throws {
+    try keep(waits, .waits)
+    hold(waits, .waits)
+  }
 
   /// By client, the last of its markers with waits that was answered.
   func answered() throws -> [ClientIdentifier: UInt64] { try byClient(.answered) }
@@ -315,10 +319,15 @@ struct StoreRecords {
   func keep(asked: [String: UInt64]) throws { try keep(asked, .asked) }
 
   /// The clients of this generation that this store was before.
-  func ancestors() throws -> Ancestors { try value(.ancestors) ?? Ancestors() }
+  func ancestors() throws -> Ancestors {
+    try holding(.ancestors) { try value(.ancestors) ?? Ancestors() }
+  }
 
   /// Keeps which clients of this generation this store was before.
-  func keep(_ ancestors: Ancestors) throws { try keep(ancestors, .ancestors) }
+  func keep(_ ancestors: Ancestors) throws {
+    try keep(ancestors, .ancestors)
+    hold(ancestors, .ancestors)
+  }
 
   /// What sets them, for a transaction that does more.
   static func record(of ancestors: Ancestors) throws -> [String: [UInt8]?] {
@@ -326,11 +335,14 @@ struct StoreRecords {
   }
 
   /// The generations that this store was in before this one, in order.
-  func formerGenerations() throws -> [FormerGeneration] { try value(.formerGenerations) ?? [] }
+  func formerGenerations() throws -> [FormerGeneration] {
+    try holding(.formerGenerations) { try value(.formerGenerations) ?? [] }
+  }
 
   /// Keeps which generations this store was in before.
   func keep(_ generations: [FormerGeneration]) throws {
     try keep(generations, .formerGenerations)
+    hold(generations, .formerGenerations)
   }
 
   /// What sets them, for a transaction that does more.
@@ -426,7 +438,7 @@ struct StoreRecords {
     case .ancestors: try decode(Ancestors.self)
     case .formerGenerations: try decode([FormerGeneration].self)
     case .asked: try decode([String: UInt64].self)
-    case .refused: try decode([SyncWait].self)
+    case .refused: try decode([SyncReport.Wait].self)
     case .unsound: try decode([String].self)
     case .rebootstrap: try decode(SyncReport.Rebootstrap.self)
     case .formerLives: try decode([FormerLife].self)
@@ -453,14 +465,27 @@ struct StoreRecords {
 
   /// The change sets of others that a store could not apply, from what it has
   /// kept; none if that cannot be decoded.
-  static func refused(in records: [String: [UInt8]]) -> [SyncWait] {
+  static func refused(in records: [String: [UInt8]]) -> [SyncReport.Wait] {
     guard let bytes = records[Key.refused.rawValue] else { return [] }
     do {
-      return try JSONDecoder().decode([SyncWait].self, from: Data(bytes))
+      return try JSONDecoder().decode([SyncReport.Wait].self, from: Data(bytes))
     } catch {
       // ``damage(in:)`` reports it.
       return []
     }
+  }
+
+  /// A value that is held, or that is read now.
+  private func holding<Value: Sendable>(
+    _ key: Key, _ read: () throws -> Value
+  ) throws -> Value {
+    guard let held else { return try read() }
+    return try held.value(key.rawValue, of: store.binding, read)
+  }
+
+  /// Holds a value that was written.
+  private func hold(_ value: some Sendable, _ key: Key) {
+    held?.hold(value, key.rawValue, of: store.binding)
   }
 
   private func value<Value: Decodable>(_ key: Key) throws -> Value? {

@@ -8,13 +8,15 @@ import SyncStore
 /// The properties are current: during an operation the store may become another
 /// client, or move to another generation.
 protocol StoreSteps {
-  var files: SharedFiles { get }
-  var store: LocalStore { get }
+  /// The store, the directory, and the report.
+  var session: SyncSession { get }
 }
 
 extension StoreSteps {
+  var files: SharedFiles { session.files }
+  var store: LocalStore { session.store }
   var context: OperationContext { files.context }
-  var records: StoreRecords { StoreRecords(store, markers: files.readMarkers) }
+  var records: StoreRecords { StoreRecords(store, held: session.held) }
   var binding: StoreBinding { store.binding }
   var client: ClientIdentifier { store.binding.client }
   /// The folders of the generation that the store is in.

@@ -5,14 +5,14 @@ import Foundation
 ///
 /// Kept in memory. The first turn is drawn at random, so that a program that
 /// synchronizes once and ends reaches every folder in time as well.
-public final class SyncTurns: Sendable {
+package final class SyncTurns: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var next: UInt64
   nonisolated(unsafe) private var nextFile: Int
   nonisolated(unsafe) private var hasPublished = false
 
   /// Draws the first turn.
-  public init(environment: SyncEnvironment) {
+  package init(environment: SyncEnvironment) {
     next = environment.random()
     nextFile = Int(next >> 33)
   }

@@ -85,6 +85,6 @@ struct ClearingLimits {
             + "contains less", word.member)
       }
     }
-    if !isOne { limit.lower(to: 0, "there is no whole store that a member has found whole", nil) }
+    if !isOne { limit.lower(to: 0, "no member has checked a whole store yet", nil) }
   }
 }

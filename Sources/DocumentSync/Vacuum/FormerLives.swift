@@ -5,8 +5,7 @@ import SyncStore
 /// The files that a store has left in its former generations: each client
 /// vacuums its own, once every member has moved to the later generation.
 struct FormerLives: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   // MARK: Leaving one
 
@@ -15,8 +14,8 @@ struct FormerLives: StoreSteps {
   func noteLeaving() throws {
     let binding = store.binding
     let seen = try records.seenMarkers()
-    let state = try CommandSteps(files: files, store: store).state()
-    let members = try MemberSteps(files: files, store: store).members(
+    let state = try CommandSteps(session: session).state()
+    let members = try MemberSteps(session: session).members(
       seen, try records.readMarkers(), state, needs: [])
     let life = StoreRecords.FormerLife(
       document: binding.document, generation: binding.generation, client: binding.client,
@@ -169,7 +168,7 @@ struct FormerLives: StoreSteps {
     ]
   }
 
-  private static let reason = "all members have moved to the generation that took its place"
+  private static let reason = "all devices have moved to the new generation of the document"
 
   /// Removes the folders that are empty by now, and forgets the generation if
   /// nothing of this client is left in it.
@@ -199,7 +198,7 @@ extension Housekeeping {
   /// Collects what this store has left in its former generations and that may
   /// go.
   func clearFormerLives(_ findings: inout Findings) throws {
-    let lives = FormerLives(files: files, store: store)
+    let lives = FormerLives(session: session)
     let current = Set(listing.newest.keys).union(members.retirements.keys).union([client])
     for leftovers in try lives.leftovers(current) {
       guard let missing = leftovers.missing else {
@@ -211,7 +210,7 @@ extension Housekeeping {
       }
       for (files, _) in leftovers.files {
         var kept = files
-        kept.reason = "it has not gone over to the generation that took the place of theirs"
+        kept.reason = "it has not moved to the new generation of the document"
         kept.member = missing
         findings.report.kept.append(kept)
       }

@@ -148,7 +148,7 @@ extension Housekeeping {
       guard let known = sealed[number],
         let bytes = try bytes(of: known, reader, existing)
       else {
-        context.environment.logger.notice("no segment: change set \(number) is not to be had")
+        context.environment.logger.notice("no segment: change set \(number) is missing")
         return nil
       }
       segment.parts.append(Segment.Part(hash: known.hash, bytes: bytes))
@@ -219,7 +219,7 @@ extension Housekeeping {
       gone.append(name)
     }
     addRemovals(
-      gone, by: client, reason: "they are in a segment that was found whole",
+      gone, by: client, reason: "they are in a segment that another member has checked",
       byteCounts: sealed.mapValues(\.byteCount), to: &findings)
     let names = Set(gone)
     let segments = try records.segments()
@@ -233,7 +233,7 @@ extension Housekeeping {
             segment.first <= name.numbers.lowerBound && name.numbers.upperBound <= segment.last
               && name != .segment(segment.name)
           }.count,
-          reason: "they are in a segment that no other member has verified yet"))
+          reason: "they are in a segment that no other member has checked yet"))
     }
     findings.report.kept.removeAll { $0.count == 0 }
   }

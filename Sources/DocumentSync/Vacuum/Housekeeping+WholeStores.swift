@@ -59,7 +59,7 @@ extension Housekeeping {
     guard try kept.changeSets > 1 || kept.commands > 1 || !records.retiredKept().isEmpty else {
       return false
     }
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     let cleared = try clearedAway(known)
     guard !cleared.isContained(in: VersionVector(), commands: VersionVector()) else {
       return false
@@ -84,7 +84,7 @@ extension Housekeeping {
     }
     let best = try listed(findings).max { rank($0) < rank($1) }
     var vector = try store.appliedVector()
-    vector[client] = try store.head()
+    vector[client] = head
     let rank = members.all.sorted().firstIndex(of: client) ?? 0
     var isWorthIt = try WholeStoreDecision(
       best: best.map { ($0.vector, $0.byteCount) }, vector: vector, rank: rank,
@@ -94,9 +94,10 @@ extension Housekeeping {
       isWorthIt = cleared.isContained(in: vector, commands: commands.commands)
     }
     guard isWorthIt else { return }
-    guard try WholeStoreSteps(files).uploadIfPossible(store, &findings.warnings) != nil else {
-      return
+    let uploaded = try WholeStoreSteps(files).uploadIfPossible(store) {
+      findings.warnings.append($0)
     }
+    guard uploaded != nil else { return }
     findings.report.uploadedWholeStore = true
     findings.wholeStores[client] = try files.listIfPresent(
       layout.wholeStores(of: client), as: WholeStoreName.self)
@@ -143,14 +144,14 @@ extension Housekeeping {
         findings.report.kept.append(
           VacuumReport.Files(
             kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
-            reason: "no other whole store that was found whole contains all that it does"))
+            reason: "no other checked copy of the database contains everything in it"))
         continue
       }
       findings.removals.append(
         Removal(
           files: VacuumReport.Files(
             kind: .wholeStores, client: owner, first: name.number, last: name.number, count: 1,
-            reason: "another whole store contains all that it does"),
+            reason: "another checked copy of the database contains everything in it"),
           paths: [layout.path(of: name, by: owner)],
           byteCounts: own.map { [layout.path(of: name, by: owner): $0.byteCount] } ?? [:]))
     }

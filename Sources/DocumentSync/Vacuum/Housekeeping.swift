@@ -9,31 +9,30 @@ import SyncStore
 /// name alone. Its own marker shows what it is about to remove before the files
 /// go.
 struct Housekeeping: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
   let listing: MarkerSteps.Listing
   let members: Members
   let commands: CommandState
+  /// The last change set of this client.
+  let head: VersionVector.Entry?
   /// Publishes a marker, if it would contain something new.
   let tell: () throws -> Bool
 
   /// Whether enough has come together since the last time. The first call for a
   /// store only records where it stands.
-  static func isDue(
-    _ store: LocalStore, _ thresholds: SyncThresholds = SyncThresholds()
-  ) throws -> Bool {
-    let now = try standing(store)
-    guard let last = try StoreRecords(store).housekeeping() else {
-      try StoreRecords(store).keep(now)
+  func isDue(_ thresholds: SyncThresholds) throws -> Bool {
+    let now = try standing()
+    guard let last = try records.housekeeping() else {
+      try records.keep(now)
       return false
     }
     return now.head >= last.head + thresholds.ownInterval
       || now.applied >= last.applied + thresholds.appliedInterval
   }
 
-  private static func standing(_ store: LocalStore) throws -> StoreRecords.Vacuumed {
+  private func standing() throws -> StoreRecords.Vacuumed {
     StoreRecords.Vacuumed(
-      head: try store.head()?.number ?? 0,
+      head: head?.number ?? 0,
       applied: try store.appliedVector().entries.values.reduce(0) { $0 &+ $1.number })
   }
 
@@ -65,9 +64,9 @@ struct Housekeeping: StoreSteps {
   ///
   /// - Parameter isThorough: Whether to check every segment of others that no
   ///   member has verified, rather than the own share of them.
-  func run(isThorough: Bool = false, _ warnings: inout [SyncWarning]) throws -> VacuumReport {
+  func run(isThorough: Bool = false) throws -> VacuumReport {
     context.begin(.listing)
-    let known = try KnownMarkers(files: files, store: store).update(listing)
+    let known = try KnownMarkers(session: session).update(listing)
     var findings = Findings(
       known: known, limits: try limits(known), wholeStores: try listWholeStores(),
       own: try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self))
@@ -82,9 +81,9 @@ struct Housekeeping: StoreSteps {
     try clearFormerLives(&findings)
     _ = try tell()
     try remove(&findings)
-    try records.keep(Self.standing(store))
+    try records.keep(standing())
     if !findings.report.removed.isEmpty { context.send(.vacuumed(findings.report)) }
-    warnings += findings.warnings
+    session.report.warnings += findings.warnings
     return findings.report
   }
 
@@ -243,7 +242,7 @@ struct Housekeeping: StoreSteps {
       if removed.count > 0 { findings.report.removed.append(removed) }
     }
     for leftovers in findings.formerLives {
-      try FormerLives(files: files, store: store).finish(leftovers)
+      try FormerLives(session: session).finish(leftovers)
     }
   }
 }

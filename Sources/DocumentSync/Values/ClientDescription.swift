@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A client as it describes itself in a shared directory, and as it is known
@@ -28,16 +29,20 @@ public struct ClientDescription: Hashable, Sendable {
   /// The client whose state it continued, if it was not the first.
   public var ancestor: ClientIdentifier?
   /// When it registered, by its own clock, in milliseconds since 1970.
-  public var registeredMilliseconds: Int64?
+  package var registeredMilliseconds: Int64?
+  /// When it registered, by its own clock.
+  public var registrationDate: Date? { registeredMilliseconds.map { Date(milliseconds: $0) } }
   /// The document of its store; `nil` if its description names none.
-  public var document: DocumentName?
+  package var document: DocumentName?
   /// How it stands with its document.
   public var status = Status.neverSynced
   /// When it left, by its own clock, in milliseconds since 1970.
-  public var leftMilliseconds: Int64?
+  package var leftMilliseconds: Int64?
+  /// When it left, by its own clock.
+  public var leavingDate: Date? { leftMilliseconds.map { Date(milliseconds: $0) } }
   /// The client that removed it, and when; `nil` if it was not removed, or
   /// while that cannot be read.
-  public var removal: DocumentDeletion?
+  public var removal: DocumentDescription.Deletion?
   /// What it has published and applied of one document; `nil` where none was
   /// asked for, or if it has published no RecentSync.
   public var state: State?
@@ -50,16 +55,18 @@ public struct ClientDescription: Hashable, Sendable {
     public var changeHead: UInt64
     /// What it has applied of the others; `nil` if the RecentSync could not
     /// be read.
-    public var applied: VersionVector?
+    package var applied: VersionVector?
     /// When it wrote that, by its own clock, in milliseconds since 1970:
     /// when it was seen last.
-    public var milliseconds: Int64?
+    package var milliseconds: Int64?
+    /// When it wrote that, by its own clock: when it was seen last.
+    public var date: Date? { milliseconds.map { Date(milliseconds: $0) } }
     /// Change sets of others that were announced and that it has not applied,
     /// as far as its RecentSync shows; `nil` where `applied` is.
     public var lacking: [Lack]?
 
     /// Creates a state from its parts.
-    public init(
+    package init(
       revision: UInt64, changeHead: UInt64, applied: VersionVector?, milliseconds: Int64?
     ) {
       self.revision = revision
@@ -82,7 +89,7 @@ public struct ClientDescription: Hashable, Sendable {
     public var count: UInt64 { last - first + 1 }
 
     /// Creates an entry from its parts.
-    public init(client: ClientIdentifier, first: UInt64, last: UInt64) {
+    package init(client: ClientIdentifier, first: UInt64, last: UInt64) {
       self.client = client
       self.first = first
       self.last = last
@@ -94,7 +101,7 @@ public struct ClientDescription: Hashable, Sendable {
   public var lag: UInt64? { state?.lacking?.reduce(0) { $0 + $1.count } }
 
   /// Creates a description from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, description: String = "", platform: String = "",
     ancestor: ClientIdentifier? = nil, registeredMilliseconds: Int64? = nil, state: State? = nil
   ) {

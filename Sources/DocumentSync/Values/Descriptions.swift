@@ -10,14 +10,14 @@ public struct WholeStoreDescription: Hashable, Sendable, Codable {
   /// The hash of its file.
   public var hash: ContentHash
   /// The change sets that it contains.
-  public var vector: VersionVector
+  package var vector: VersionVector
   /// The length of its file in bytes.
   public var byteCount: Int
   /// The length of the database in bytes.
   public var storeByteCount: Int
 
   /// Creates a description from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, vector: VersionVector,
     byteCount: Int, storeByteCount: Int
   ) {
@@ -33,7 +33,7 @@ public struct WholeStoreDescription: Hashable, Sendable, Codable {
 /// The result of registering a client with an application.
 public struct ApplicationRegistration: Hashable, Sendable {
   /// The identifier of the shared directory.
-  public var root: RootIdentifier
+  package var root: RootIdentifier
   /// The application's identifier.
   public var application: String
   /// The client that was registered.
@@ -42,7 +42,7 @@ public struct ApplicationRegistration: Hashable, Sendable {
   public var created: Bool
 
   /// Creates a registration from its parts.
-  public init(
+  package init(
     root: RootIdentifier, application: String, client: ClientIdentifier, created: Bool
   ) {
     self.root = root
@@ -62,7 +62,7 @@ public enum ExistingFile: Hashable, Sendable {
   case replaceKeepingBackup
   /// The same, and take its rows into the document, as edits of this device:
   /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``.
-  case merge(prefer: MergePreference)
+  case merge(prefer: MergedRows.Preference)
 }
 
 /// A store under sync that joining has replaced.

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A document as it is found in a shared directory.
@@ -5,9 +6,9 @@ public struct DocumentDescription: Hashable, Sendable {
   /// The identifier that its user chose.
   public var identifier: String
   /// The opaque name of its folder.
-  public var name: DocumentName
+  package var name: DocumentName
   /// The generation that counts.
-  public var generation: IntegrityKey
+  package var generation: IntegrityKey
   /// The ordinal of that generation, from 1.
   public var ordinal: UInt64
   /// What its creator called it.
@@ -17,11 +18,13 @@ public struct DocumentDescription: Hashable, Sendable {
   /// The client that began the generation.
   public var creator: ClientIdentifier
   /// When, by that client's clock, in milliseconds since 1970.
-  public var createdMilliseconds: Int64
+  package var createdMilliseconds: Int64
+  /// When, by that client's clock.
+  public var creationDate: Date { Date(milliseconds: createdMilliseconds) }
   /// Whether it was deleted.
   public var isDeleted: Bool
   /// The client that deleted it, and when; `nil` if it was not deleted.
-  public var deletion: DocumentDeletion?
+  public var deletion: Deletion?
   /// What its folder holds; `nil` where it was not looked up.
   public var contents: Contents?
 
@@ -35,16 +38,19 @@ public struct DocumentDescription: Hashable, Sendable {
     public var clients: [ClientIdentifier] = []
     /// When one of them wrote a marker last, by its own clock, in
     /// milliseconds since 1970; `nil` if none can be read.
-    public var lastSyncMilliseconds: Int64?
+    package var lastSyncMilliseconds: Int64?
+    /// When one of them wrote a marker last, by its own clock; `nil` if none can
+    /// be read.
+    public var lastSyncDate: Date? { lastSyncMilliseconds.map { Date(milliseconds: $0) } }
     /// Files that do not belong to DocumentSync, by their paths below the root.
     public var foreign: [String] = []
 
     /// Creates the contents of an empty folder.
-    public init() {}
+    package init() {}
   }
 
   /// Creates a description from its parts.
-  public init(
+  package init(
     identifier: String, name: DocumentName, generation: IntegrityKey, ordinal: UInt64,
     description: String, creator: ClientIdentifier, createdMilliseconds: Int64, isDeleted: Bool
   ) {

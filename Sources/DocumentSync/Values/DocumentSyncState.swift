@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// Where a document on this device stands with its shared directory.
@@ -11,7 +12,7 @@ public enum DocumentSyncState: Hashable, Sendable {
   /// The delegate was asked, and has not answered yet.
   case waitingForDecision(SyncQuestion)
   /// The document was deleted. The store is as it was.
-  case deleted(DocumentDeletion)
+  case deleted(DocumentDescription.Deletion)
   /// The document was deleted, and another device has created it again. The
   /// store is as it was.
   case replaced
@@ -21,22 +22,26 @@ public enum DocumentSyncState: Hashable, Sendable {
   case left
 }
 
-/// The client that deleted a document or removed a client, and when.
-public struct DocumentDeletion: Hashable, Sendable {
-  /// The client that did so.
-  public var client: ClientIdentifier
-  /// The name of that client; `nil` if it is not known.
-  public var clientDescription: String?
-  /// When, by its clock, in milliseconds since 1970; `nil` as long as the
-  /// tombstone cannot be read.
-  public var milliseconds: Int64?
+extension DocumentDescription {
+  /// The client that deleted a document or removed a client, and when.
+  public struct Deletion: Hashable, Sendable {
+    /// The client that did so.
+    public var client: ClientIdentifier
+    /// The name of that client; `nil` if it is not known.
+    public var clientDescription: String?
+    /// When, by its clock, in milliseconds since 1970; `nil` as long as the
+    /// tombstone cannot be read.
+    package var milliseconds: Int64?
+    /// When, by its clock; `nil` as long as the tombstone cannot be read.
+    public var date: Date? { milliseconds.map { Date(milliseconds: $0) } }
 
-  /// Creates a deletion from its parts.
-  public init(
-    client: ClientIdentifier, clientDescription: String? = nil, milliseconds: Int64? = nil
-  ) {
-    self.client = client
-    self.clientDescription = clientDescription
-    self.milliseconds = milliseconds
+    /// Creates a deletion from its parts.
+    package init(
+      client: ClientIdentifier, clientDescription: String? = nil, milliseconds: Int64? = nil
+    ) {
+      self.client = client
+      self.clientDescription = clientDescription
+      self.milliseconds = milliseconds
+    }
   }
 }

@@ -13,7 +13,7 @@ public struct LeaveReport: Hashable, Sendable {
   public var hasToldOthers: Bool
 
   /// Creates a report from its parts.
-  public init(
+  package init(
     binding: StoreBinding, synchronization: SyncReport?, loss: RemovalLoss, hasToldOthers: Bool
   ) {
     self.binding = binding

@@ -17,5 +17,5 @@ public struct RemovalReport: Hashable, Sendable {
   public var isPreview: Bool
 
   /// Creates an empty report.
-  public init(isPreview: Bool) { self.isPreview = isPreview }
+  package init(isPreview: Bool) { self.isPreview = isPreview }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import SyncDirectory
+import SyncModel
 import SyncStore
 
 /// What operations need from the world: time, random numbers, bounds.
@@ -9,7 +10,12 @@ import SyncStore
 /// process from one seed.
 public struct SyncEnvironment: Sendable {
   /// Milliseconds since 1970.
-  public var now: @Sendable () -> Int64
+  package var now: @Sendable () -> Int64
+  /// The present time, to the millisecond.
+  public var clock: @Sendable () -> Date {
+    get { { [now] in Date(milliseconds: now()) } }
+    set { now = { newValue().milliseconds } }
+  }
   /// Random words, from which identifiers and turns are drawn.
   public var random: @Sendable () -> UInt64
   /// Diagnostics. Quiet unless set: reports and errors contain what users
@@ -19,7 +25,13 @@ public struct SyncEnvironment: Sendable {
   public var platform: String
   /// How stores are opened. Its clock and its generator are replaced by ``now``
   /// and ``random``. Its `places` detect copies and older states of stores.
-  public var store: StoreOptions
+  package var store: StoreOptions
+  /// How long a call on the store waits for other programs that write to it
+  /// (`storeBusy`).
+  public var storeTimeLimit: Duration {
+    get { .seconds(store.busyTimeout) }
+    set { store.busyTimeout = Double(newValue.milliseconds) / 1000 }
+  }
   /// How many files are read at a time.
   public var parallelReads = 4
   /// About how many bytes of change sets are read before they are applied,
@@ -31,11 +43,11 @@ public struct SyncEnvironment: Sendable {
   /// The counts and sizes from which on files are handled in portions, joined,
   /// and cleared away.
   package var thresholds = SyncThresholds()
-  /// For how many milliseconds a member may be absent before it is retired:
-  /// counted by the clock of this device, over its synchronizations, each for a
-  /// day at most; `nil` for ever. A member that returns becomes a new client,
+  /// For how long a member may be absent before it is retired: counted by the
+  /// clock of this device, over its synchronizations, each for a day at most;
+  /// `nil` for ever. A member that returns becomes a new client,
   /// and loses nothing.
-  public var retireAfter: Int64?
+  public var retireAfter: Duration?
   /// How long a synchronization waits for answers about conflicts, in all;
   /// `nil` for as long as it takes. Afterwards the later change is shown for
   /// the time being, and the questions stay open.
@@ -55,7 +67,7 @@ public struct SyncEnvironment: Sendable {
   /// Creates an environment with the system's clock and generator, and the
   /// usual bounds.
   public init() {
-    now = { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
+    now = { Date().milliseconds }
     random = {
       var generator = SystemRandomNumberGenerator()
       return generator.next()

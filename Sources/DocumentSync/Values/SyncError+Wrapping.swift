@@ -26,7 +26,7 @@ extension SyncError {
     default:
       SyncError(
         .internalFault, operation: operation, path: path,
-        message: "Something failed that this program does not know.",
+        message: "An unexpected error occurred.",
         remedy: "Report this as a fault of the program.", detail: "\(error)", underlying: error)
     }
   }
@@ -59,9 +59,9 @@ extension SyncError {
 
   private init(_ error: DirectoryError, operation: String) {
     let codes: [DirectoryError.Code: (Code, String)] = [
-      .away: (.directoryAway, "The shared directory is not there."),
+      .away: (.directoryAway, "The shared directory does not exist."),
       .noAnswer: (.directoryAway, "The shared directory does not answer."),
-      .notADirectory: (.notADirectory, "What should be a folder is none."),
+      .notADirectory: (.notADirectory, "This path should be a folder."),
       .notReadable: (.directoryNotReadable, "The shared directory may not be read."),
       .notWritable: (.directoryNotWritable, "The shared directory may not be written to."),
       .noSpace: (.noSharedSpace, "The shared directory has no space left."),

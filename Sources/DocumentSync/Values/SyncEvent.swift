@@ -5,10 +5,10 @@ import Synchronization
 /// Something that happened to a document or an application.
 public enum SyncEvent: Sendable {
   /// An operation has begun.
-  case activityBegan(SyncActivity)
+  case activityBegan(Activity)
   /// An operation has ended; `error` is why it failed, if it did. It is sent
   /// exactly once for each activity that began.
-  case activityEnded(SyncActivity, error: SyncError?)
+  case activityEnded(Activity, error: SyncError?)
   /// The document's state has changed.
   case stateChanged(DocumentSyncState)
   /// A store was put under sync, or was under sync already.
@@ -18,9 +18,9 @@ public enum SyncEvent: Sendable {
   /// The store's content was exchanged for that of a whole store.
   case rebootstrapped(SyncReport.Rebootstrap)
   /// A command retires a client: it is no member of the document any more.
-  case retired(ClientIdentifier, reason: RetirementReason)
+  case retired(ClientIdentifier, reason: RetirementSelection.Reason)
   /// The document was deleted.
-  case documentDeleted(identifier: String, DocumentDeletion)
+  case documentDeleted(identifier: String, DocumentDescription.Deletion)
   /// A command for the application has arrived. It waits in
   /// ``DocumentSyncManager/pendingCommands()`` until it is acknowledged.
   case commandReceived(CommandEvent)
@@ -30,21 +30,23 @@ public enum SyncEvent: Sendable {
   case vacuumed(VacuumReport)
 }
 
-/// One run of an operation.
-public struct SyncActivity: Hashable, Sendable, Identifiable {
-  /// Different for every run in this process.
-  public let id: UInt64
-  /// What it does: a verb phrase, such as “synchronize”.
-  public let verb: String
+extension SyncEvent {
+  /// One run of an operation.
+  public struct Activity: Hashable, Sendable, Identifiable {
+    /// Different for every run in this process.
+    public let id: UInt64
+    /// What it does: a verb phrase, such as “synchronize”.
+    public let verb: String
 
-  private static let last = Mutex<UInt64>(0)
+    private static let last = Mutex<UInt64>(0)
 
-  /// Creates the next activity.
-  init(verb: String) {
-    id = Self.last.withLock { last in
-      last += 1
-      return last
+    /// Creates the next activity.
+    init(verb: String) {
+      id = Self.last.withLock { last in
+        last += 1
+        return last
+      }
+      self.verb = verb
     }
-    self.verb = verb
   }
 }

@@ -46,7 +46,7 @@ public struct SyncProgress: Hashable, Sendable {
   public var totalBytes = 0
 
   /// Creates the progress of an operation that has done nothing yet.
-  public init() {}
+  package init() {}
 
   /// The part that is done, from 0 to 1; `nil` while the total is unknown.
   public var fraction: Double? {
@@ -56,6 +56,8 @@ public struct SyncProgress: Hashable, Sendable {
   }
 }
 
-/// Called whenever an operation makes progress, on the operation's thread, one
-/// call at a time: it should return soon.
-public typealias SyncProgressHandler = @Sendable (SyncProgress) -> Void
+extension SyncProgress {
+  /// Called whenever an operation makes progress, on the operation's thread, one
+  /// call at a time: it should return soon.
+  public typealias Handler = @Sendable (SyncProgress) -> Void
+}

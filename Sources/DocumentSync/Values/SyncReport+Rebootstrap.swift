@@ -45,7 +45,7 @@ extension SyncReport {
     public var warnings: [SyncWarning]
 
     /// Creates a re-bootstrap from its parts.
-    public init(
+    package init(
       reason: Reason, backup: String, wholeStore: WholeStoreDescription,
       reappliedChangeSets: Int = 0, returningChangeSets: Int = 0, changedSchema: Bool = false,
       conflicts: Int = 0, merged: MergedRows? = nil, warnings: [SyncWarning] = []

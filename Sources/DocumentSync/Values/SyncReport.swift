@@ -17,7 +17,7 @@ public struct SyncReport: Hashable, Sendable {
     public var byteCount: Int?
 
     /// Creates an entry from its parts.
-    public init(
+    package init(
       client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
       byteCount: Int? = nil
     ) {
@@ -52,7 +52,7 @@ public struct SyncReport: Hashable, Sendable {
   public var damagedFiles: [String] = []
   /// What cannot be applied yet, and why. If it is empty, this store has
   /// everything that it knows of.
-  public var waiting: [SyncWait] = []
+  public var waiting: [SyncReport.Wait] = []
 
   /// Commands of this client that were published.
   public var sentCommands = 0
@@ -105,7 +105,7 @@ public struct SyncReport: Hashable, Sendable {
   public var publishedMarker = false
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 
   /// Whether nothing was sent, received or put back.
   public var isIdle: Bool {
@@ -116,69 +116,71 @@ public struct SyncReport: Hashable, Sendable {
   }
 }
 
-/// Something that a store knows of and cannot apply yet.
-public struct SyncWait: Hashable, Sendable, Codable, CustomStringConvertible {
-  /// Why something waits. Open: later versions may add their own.
-  public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
-    /// The reason's name.
-    public let rawValue: String
-    /// A reason of the given name.
-    public init(rawValue: String) { self.rawValue = rawValue }
+extension SyncReport {
+  /// Something that a store knows of and cannot apply yet.
+  public struct Wait: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// Why something waits. Open: later versions may add their own.
+    public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
+      /// The reason's name.
+      public let rawValue: String
+      /// A reason of the given name.
+      public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// It was announced, and its file is not there.
-    public static let notArrived = Reason(rawValue: "notArrived")
-    /// Its file could not be read.
-    public static let unreadable = Reason(rawValue: "unreadable")
-    /// Its file is damaged or short.
-    public static let damaged = Reason(rawValue: "damaged")
-    /// Its file belongs elsewhere: another document, client or number.
-    public static let misplaced = Reason(rawValue: "misplaced")
-    /// Its file does not continue the one before it.
-    public static let brokenChain = Reason(rawValue: "brokenChain")
-    /// Two files claim its number.
-    public static let fork = Reason(rawValue: "fork")
-    /// Its file needs a newer version of this software.
-    public static let newerFormat = Reason(rawValue: "newerFormat")
-    /// The store refused it.
-    public static let refused = Reason(rawValue: "refused")
-    /// Other change sets have to be applied before it.
-    public static let dependencies = Reason(rawValue: "dependencies")
-    /// It was cleared away, and this store does not have it.
-    public static let clearedAway = Reason(rawValue: "clearedAway")
-    /// Its author is being retired, and not every member has announced how far
-    /// it has applied that author's change sets.
-    public static let retiring = Reason(rawValue: "retiring")
-  }
+      /// It was announced, and its file is not there.
+      public static let notArrived = Reason(rawValue: "notArrived")
+      /// Its file could not be read.
+      public static let unreadable = Reason(rawValue: "unreadable")
+      /// Its file is damaged or short.
+      public static let damaged = Reason(rawValue: "damaged")
+      /// Its file belongs elsewhere: another document, client or number.
+      public static let misplaced = Reason(rawValue: "misplaced")
+      /// Its file does not continue the one before it.
+      public static let brokenChain = Reason(rawValue: "brokenChain")
+      /// Two files claim its number.
+      public static let fork = Reason(rawValue: "fork")
+      /// Its file needs a newer version of this software.
+      public static let newerFormat = Reason(rawValue: "newerFormat")
+      /// The store refused it.
+      public static let refused = Reason(rawValue: "refused")
+      /// Other change sets have to be applied before it.
+      public static let dependencies = Reason(rawValue: "dependencies")
+      /// It was cleared away, and this store does not have it.
+      public static let clearedAway = Reason(rawValue: "clearedAway")
+      /// Its author is being retired, and not every member has announced how far
+      /// it has applied that author's change sets.
+      public static let retiring = Reason(rawValue: "retiring")
+    }
 
-  /// The author.
-  public var client: ClientIdentifier
-  /// The first number that waits; that client's later ones wait for it.
-  public var number: UInt64
-  /// Whether it is the number of a command, rather than of a change set.
-  public var isCommand: Bool
-  /// Why.
-  public var reason: Reason
-  /// The reason as a sentence for the user.
-  public var message: String
-  /// The file that it is about, below the root of the directory.
-  public var path: String?
+    /// The author.
+    public var client: ClientIdentifier
+    /// The first number that waits; that client's later ones wait for it.
+    public var number: UInt64
+    /// Whether it is the number of a command, rather than of a change set.
+    public var isCommand: Bool
+    /// Why.
+    public var reason: Reason
+    /// The reason as a sentence for the user.
+    public var message: String
+    /// The file that it is about, below the root of the directory.
+    public var path: String?
 
-  /// Creates an entry from its parts.
-  public init(
-    client: ClientIdentifier, number: UInt64, reason: Reason, message: String,
-    path: String? = nil, isCommand: Bool = false
-  ) {
-    self.client = client
-    self.number = number
-    self.isCommand = isCommand
-    self.reason = reason
-    self.message = message
-    self.path = path
-  }
+    /// Creates an entry from its parts.
+    package init(
+      client: ClientIdentifier, number: UInt64, reason: Reason, message: String,
+      path: String? = nil, isCommand: Bool = false
+    ) {
+      self.client = client
+      self.number = number
+      self.isCommand = isCommand
+      self.reason = reason
+      self.message = message
+      self.path = path
+    }
 
-  /// What waits, the sentence and the path.
-  public var description: String {
-    "\(isCommand ? "command" : "change set") \(number) of \(client): \(message)"
-      + (path.map { " (\($0))" } ?? "")
+    /// What waits, the sentence and the path.
+    public var description: String {
+      "\(isCommand ? "command" : "change set") \(number) of \(client): \(message)"
+        + (path.map { " (\($0))" } ?? "")
+    }
   }
 }

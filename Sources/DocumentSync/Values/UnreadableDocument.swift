@@ -4,7 +4,7 @@ import SyncModel
 /// is damaged, or missing, or has not arrived completely.
 public struct UnreadableDocument: Hashable, Sendable {
   /// The opaque name of its folder.
-  public var name: DocumentName
+  package var name: DocumentName
   /// The file, below the root of the directory; the document's folder if the
   /// file is missing.
   public var path: String
@@ -26,7 +26,7 @@ public struct UnreadableDocument: Hashable, Sendable {
   }
 
   /// Creates a description from its parts.
-  public init(
+  package init(
     name: DocumentName, path: String, isMissing: Bool, isDeleted: Bool, detail: String
   ) {
     self.name = name

@@ -34,7 +34,7 @@ public struct VacuumReport: Hashable, Sendable {
     public var member: ClientIdentifier?
 
     /// Creates an entry from its parts.
-    public init(
+    package init(
       kind: Kind, client: ClientIdentifier, first: UInt64, last: UInt64, count: Int,
       reason: String, member: ClientIdentifier? = nil
     ) {
@@ -60,7 +60,7 @@ public struct VacuumReport: Hashable, Sendable {
   public var uploadedWholeStore = false
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 
   /// The number of files that were removed.
   public var removedCount: Int { removed.reduce(0) { $0 + $1.count } }

@@ -18,10 +18,10 @@ struct DamageRemedies {
     case wholeStore(IntegrityKey)
   }
 
-  private static let damage: Set<VerifyFinding.Kind> = [
+  private static let damage: Set<VerifyReport.Finding.Kind> = [
     .damaged, .misnamed, .truncated, .wrongType, .misplaced, .malformed,
   ]
-  private static let missing: Set<VerifyFinding.Kind> = [
+  private static let missing: Set<VerifyReport.Finding.Kind> = [
     .changeSetMissing, .commandMissing, .markerAhead, .markerWithoutFiles,
   ]
 
@@ -29,7 +29,7 @@ struct DamageRemedies {
   let generations: [IntegrityKey: GenerationFacts]
 
   /// The findings, with better remedies.
-  func amended(_ findings: [VerifyFinding]) -> [VerifyFinding] {
+  func amended(_ findings: [VerifyReport.Finding]) -> [VerifyReport.Finding] {
     guard findings.contains(where: { isConcerned($0.kind) }) else { return findings }
     let places = self.places()
     return findings.map { finding in
@@ -50,7 +50,7 @@ struct DamageRemedies {
     }
   }
 
-  private func isConcerned(_ kind: VerifyFinding.Kind) -> Bool {
+  private func isConcerned(_ kind: VerifyReport.Finding.Kind) -> Bool {
     Self.damage.contains(kind) || Self.missing.contains(kind)
   }
 
@@ -112,7 +112,7 @@ struct DamageRemedies {
     "\(isGone): restore the file from another device's copy of the directory, or run \(.reset) "
     + "on a device that has everything."
 
-  private func amend(_ finding: inout VerifyFinding, at place: Place, _ path: String) {
+  private func amend(_ finding: inout VerifyReport.Finding, at place: Place, _ path: String) {
     switch place {
     case .application, .generation:
       if finding.kind == .wrongType || finding.kind == .misplaced {
@@ -165,13 +165,14 @@ struct DamageRemedies {
   }
 
   /// Sets the remedy for a damaged file that has only the usual one.
-  private func mend(_ finding: inout VerifyFinding, by remedy: Remedy) {
+  private func mend(_ finding: inout VerifyReport.Finding, by remedy: Remedy) {
     guard finding.remedy == finding.kind.remedy else { return }
     finding.remedy = "To mend it, \(remedy)."
   }
 
   private func amend(
-    _ finding: inout VerifyFinding, of client: ClientIdentifier, _ numbers: ClosedRange<UInt64>,
+    _ finding: inout VerifyReport.Finding, of client: ClientIdentifier,
+    _ numbers: ClosedRange<UInt64>,
     _ key: IntegrityKey, _ path: String
   ) {
     guard let facts = generations[key] else { return }
@@ -192,7 +193,7 @@ struct DamageRemedies {
   /// - Parameters:
   ///   - isLacking: Whether a member does not have what was in the file.
   ///   - isContained: Whether a whole store has it.
-  private func amend(_ finding: inout VerifyFinding, isLacking: Bool, isContained: Bool) {
+  private func amend(_ finding: inout VerifyReport.Finding, isLacking: Bool, isContained: Bool) {
     if isLacking {
       finding.remedy = Self.byReset
     } else if isContained {
@@ -205,7 +206,7 @@ struct DamageRemedies {
   }
 
   /// Makes a finding a note: no device needs the file.
-  private func setHarmless(_ finding: inout VerifyFinding, _ remedy: Remedy) {
+  private func setHarmless(_ finding: inout VerifyReport.Finding, _ remedy: Remedy) {
     finding.severity = .note
     finding.remedy = remedy
   }
@@ -215,7 +216,7 @@ struct DamageRemedies {
   }
 
   /// Whether a generation does not count any more; then the finding is a note.
-  private func isFormer(_ key: IntegrityKey, _ finding: inout VerifyFinding) -> Bool {
+  private func isFormer(_ key: IntegrityKey, _ finding: inout VerifyReport.Finding) -> Bool {
     let document = inventory.documents.values.first { $0.lives[key] != nil }
     guard let document, document.isDeleted(key) || (document.counting?.key ?? key) != key else {
       return false
@@ -250,7 +251,7 @@ struct DamageRemedies {
   }
 
   private func amendMissing(
-    _ finding: inout VerifyFinding, of client: ClientIdentifier, _ key: IntegrityKey
+    _ finding: inout VerifyReport.Finding, of client: ClientIdentifier, _ key: IntegrityKey
   ) {
     guard let facts = generations[key], isGone(client, in: key) else { return }
     let head = min(facts.head(of: client), cut(of: client, facts) ?? .max)

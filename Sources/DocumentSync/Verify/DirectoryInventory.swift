@@ -67,7 +67,7 @@ struct DirectoryInventory: Hashable {
   var removed: Set<ClientIdentifier> { Set(clientRemovals.map(\.client)) }
   var documents: [DocumentName: Document] = [:]
   /// What is wrong with names, and folders that cannot be listed.
-  var findings: Set<VerifyFinding> = []
+  var findings: Set<VerifyReport.Finding> = []
 
   /// How many files there are to read.
   var fileCount: Int {
@@ -180,7 +180,7 @@ struct DirectoryLister {
       let folder = DirectoryLayout.temporary(of: client)
       for entry in try entries(folder, &inventory) {
         inventory.findings.insert(
-          VerifyFinding(
+          VerifyReport.Finding(
             .leftover, path: Self.path(folder, entry.name),
             "The client \(client) has not published a file: it is doing so, or the call was ended.",
             detail: "of client \(client)"))
@@ -214,7 +214,7 @@ struct DirectoryLister {
         )
       default:
         inventory.findings.insert(
-          VerifyFinding(
+          VerifyReport.Finding(
             .unreadable, path: folder.description, "The folder cannot be listed.",
             detail: "\(error)"))
       }
@@ -226,7 +226,7 @@ struct DirectoryLister {
     _ foreign: ForeignName, in folder: RelativePath, _ inventory: inout DirectoryInventory
   ) {
     inventory.findings.insert(
-      VerifyFinding(
+      VerifyReport.Finding(
         foreign.reason.kind, path: Self.path(folder, foreign.name), foreign.reason.sentence))
   }
 
@@ -237,7 +237,7 @@ struct DirectoryLister {
 
 extension ForeignName.Reason {
   /// The kind of finding for a name with this reason.
-  var kind: VerifyFinding.Kind {
+  var kind: VerifyReport.Finding.Kind {
     switch self {
     case .conflictedCopy: .conflictedCopy
     case .temporary: .temporaryFile
@@ -256,10 +256,10 @@ extension ForeignName.Reason {
     case .temporary: "Another program has left an unfinished file."
     case .placeholder: "The file is in the cloud and not on this device."
     case .backup: "A program has left a backup."
-    case .hidden: "A hidden file is none of ours."
+    case .hidden: "A hidden file of another program."
     case .system: "An operating system keeps a file here."
-    case .wrongKind: "A link, a folder or a device stands where a file or a folder of ours belongs."
-    case .unknown: "The name is none of ours."
+    case .wrongKind: "A link, a folder or a device is in the place of a docsync file or folder."
+    case .unknown: "Not a docsync file. docsync ignores it."
     }
   }
 }

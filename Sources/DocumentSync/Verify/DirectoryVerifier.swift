@@ -35,8 +35,8 @@ struct DirectoryVerifier {
       guard now != inventory else { return result }
       if attempt == Self.attempts {
         result.report.leftOut.append(
-          "The directory was written to meanwhile: what is found may be on its way. Verify again "
-            + "when no device synchronizes.")
+          "Another device wrote to the directory during the check, so some findings may be temporary. Verify "
+            + "again when no device synchronizes.")
         return result
       }
       inventory = now
@@ -120,7 +120,7 @@ struct DirectoryVerifier {
     }
     guard isEmpty, missing.isEmpty else { return }
     files.note(
-      VerifyFinding(
+      VerifyReport.Finding(
         .applicationMissing, path: "application.….json",
         "There is no application file: nothing can be synchronized here."))
   }
@@ -131,7 +131,7 @@ struct DirectoryVerifier {
       let whole = try files.json(path, name.hash, as: ClientRemovalFile.self, .clientDevice)
       guard let file = whole?.content, file.client != name.client else { continue }
       files.note(
-        .misplaced, path, "The word that a client was removed is about another client.",
+        .misplaced, path, "The note of a removal names another client.",
         detail: "client \(file.client)")
     }
   }
@@ -143,7 +143,7 @@ struct DirectoryVerifier {
         file.client != name.client
       else { continue }
       files.note(
-        .misplaced, path, "The description is that of another client.",
+        .misplaced, path, "The description belongs to another client.",
         detail: "client \(file.client)")
     }
     let described = Set(inventory.clientDevices.map(\.client))
@@ -153,7 +153,7 @@ struct DirectoryVerifier {
       files.note(
         .clientUndescribed,
         DirectoryLayout.path(of: ClientDeviceName(client: client, revision: 1)),
-        "A device has files here and has not said what it is.")
+        "A device has files here and no description.")
     }
   }
 
@@ -166,7 +166,7 @@ struct DirectoryVerifier {
     let layout = DirectoryLayout.Document(name)
     if document.generations.isEmpty, document.deleted.isEmpty, document.lives.isEmpty {
       files.note(
-        .documentEmpty, layout.folder, "The document's folder holds nothing of ours.")
+        .documentEmpty, layout.folder, "The document's folder has no docsync file.")
     }
     var roots: [IntegrityKey: RootIdentifier] = [:]
     for generation in document.generations.sorted() {
@@ -228,7 +228,7 @@ struct DirectoryVerifier {
     {
       files.note(
         .generationPreviousMissing, path,
-        "The generation takes the place of another, whose file is not there.",
+        "The generation replaces another one, whose file is missing.",
         detail: "generation \(previous)")
     }
     return file.root
@@ -255,7 +255,7 @@ struct DirectoryVerifier {
         path: path.description)
     } catch {
       files.note(
-        .newerVersion, path, "The file says that it needs a newer version of DocumentSync.",
+        .newerVersion, path, "The file needs a newer version of DocumentSync.",
         detail: error.detail)
     }
   }

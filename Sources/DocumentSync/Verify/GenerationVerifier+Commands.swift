@@ -34,11 +34,11 @@ extension GenerationVerifier {
     }
     if command.command.isUnknown {
       files.note(
-        .newerVersion, path, "The command is of a kind that this version does not know.",
+        .newerVersion, path, "This version does not know the kind of the command.",
         detail: command.command.kind)
     } else if !command.command.isWellFormed {
       files.note(
-        .malformed, path, "The command does not have what its kind needs.",
+        .malformed, path, "The command lacks a field that its kind needs.",
         detail: command.command.kind)
     }
     return NumberedFacts.Claim(path: path, hash: whole.hash, previous: command.previous)

@@ -120,7 +120,7 @@ extension GenerationVerifier {
   /// reached those members.
   private func checkIsThere(
     _ head: UInt64, _ found: NumberedFacts, lowestKept: UInt64, _ noun: String,
-    _ marker: GenerationFacts.Marker, none: VerifyFinding.Kind
+    _ marker: GenerationFacts.Marker, none: VerifyReport.Finding.Kind
   ) {
     guard head > found.greatest, head >= lowestKept,
       !found.inMissingSegments.contains(where: { $0.contains(head) })
@@ -128,7 +128,7 @@ extension GenerationVerifier {
     if found.claims.isEmpty {
       files.note(
         none, marker.path,
-        "The marker announces \(noun)s up to \(head), and none of its client is there.")
+        "The marker announces \(noun)s up to \(head), and its client has none here.")
     } else {
       files.note(
         .markerAhead, marker.path,

@@ -100,7 +100,7 @@ extension GenerationVerifier {
         if name.numbers.upperBound < lowest {
           files.note(
             .changeSetNotCleared, path,
-            "A segment is still there, and all of it was given up.",
+            "A segment is still there, although all of its change sets were given up.",
             detail: "the least that is kept is \(lowest)")
         }
         // One is enough; if many lie one over the other, it is near.
@@ -111,7 +111,7 @@ extension GenerationVerifier {
         }
         guard let other else { continue }
         files.note(
-          .segmentOverlap, path, "Two segments hold some of the same change sets.",
+          .segmentOverlap, path, "Two segments overlap.",
           detail: other.description)
       }
     }

@@ -59,7 +59,7 @@ extension GenerationVerifier {
     guard !isPossible else { return }
     files.note(
       .joinImpossible, facts.layout.wholeStores,
-      "No device can join: there is no whole store that is whole and contains what was cleared away.",
+      "New devices cannot join: the directory has no usable copy of the whole database.",
       detail: cleared.isEmpty
         ? nil
         : cleared.sorted { $0.key < $1.key }.map { "up to \($0.value) of \($0.key)" }
@@ -84,9 +84,9 @@ extension GenerationVerifier {
     } catch let error as DirectoryError where error.code != .localFile {
       try files.note(error, path)
     } catch let error as DirectoryError {
-      files.leaveOut("\(path) was not looked at: \(error)")
+      files.leaveOut("\(path) was not checked: \(error)")
     } catch let error as SyncError where [.noLocalSpace, .localFile].contains(error.code) {
-      files.leaveOut("\(path) was not looked at: \(error)")
+      files.leaveOut("\(path) was not checked: \(error)")
     }
     return nil
   }
@@ -108,7 +108,7 @@ extension GenerationVerifier {
     files.count(bytes: checked.byteCount)
     guard name.hash.matches(checked.hash) else {
       files.note(
-        .misnamed, path, "The file is whole and is not the one that its name means.",
+        .misnamed, path, "The file is intact, and its content is not the one in its name.",
         detail: "its hash begins with \(checked.hash.nameFragment)")
       return nil
     }

@@ -117,7 +117,7 @@ struct GenerationVerifier {
         for claim in found.claims[number] ?? [] where !claim.isInSegment {
           files.note(
             .changeSetNotCleared, claim.path,
-            "Change set \(number) is still there, and was given up.",
+            "Change set \(number) is still there, although it was given up.",
             detail: "the least that is kept is \(found.lowestKept)")
         }
       }
@@ -141,7 +141,7 @@ struct GenerationVerifier {
       return
     }
     files.note(
-      .dependencyMissing, path, "It builds on \(what), which is nowhere.",
+      .dependencyMissing, path, "It builds on \(what), which is missing.",
       detail: "the last one known is \(facts.head(of: dependency.client))")
   }
 }

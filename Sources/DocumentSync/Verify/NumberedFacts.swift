@@ -58,9 +58,9 @@ struct NumberedRules {
   /// What the rules are about.
   struct Kinds {
     var noun: String
-    var missing: VerifyFinding.Kind
-    var claimedTwice: VerifyFinding.Kind
-    var chainBroken: VerifyFinding.Kind
+    var missing: VerifyReport.Finding.Kind
+    var claimedTwice: VerifyReport.Finding.Kind
+    var chainBroken: VerifyReport.Finding.Kind
 
     static let changeSets = Kinds(
       noun: "change set", missing: .changeSetMissing, claimedTwice: .changeSetClaimedTwice,

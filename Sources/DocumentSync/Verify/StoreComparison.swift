@@ -13,7 +13,7 @@ struct StoreComparison {
   }
 
   /// What differs.
-  func run() -> [VerifyFinding] {
+  func run() -> [VerifyReport.Finding] {
     guard let facts = directory.generations[binding.generation], bindingFinding == nil else {
       return [bindingFinding].compactMap(\.self)
     }
@@ -24,13 +24,13 @@ struct StoreComparison {
   }
 
   /// The change sets that the store could not apply and that are still there.
-  private func refusedFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+  private func refusedFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
     StoreRecords.refused(in: store.records).filter { wait in
       facts.changes[wait.client]?.claims[wait.number]?.contains {
         wait.path == nil || $0.path.description == wait.path || $0.isInSegment
       } ?? false
     }.map { wait in
-      VerifyFinding(
+      VerifyReport.Finding(
         .changeSetRefused, path: wait.path,
         "Change set \(wait.number) of \(wait.client) cannot be applied, and its author's later ones "
           + "wait for it.", detail: wait.message)
@@ -41,7 +41,7 @@ struct StoreComparison {
 
   /// The finding that this client is retired, by the store or by the directory;
   /// then no device keeps its files, and none is missed.
-  private func retirementFinding(_ facts: GenerationFacts) -> VerifyFinding? {
+  private func retirementFinding(_ facts: GenerationFacts) -> VerifyReport.Finding? {
     let client = binding.client
     let known = ownRetirements(facts)
     let isRetired =
@@ -51,12 +51,12 @@ struct StoreComparison {
     // The file of a removal is for lists only: the command counts.
     let isRemoved =
       known.map { $0.first?.reason == .removed } ?? directory.inventory.removed.contains(client)
-    return VerifyFinding(
+    return VerifyReport.Finding(
       .storeRetired, path: layout.recentSyncs.description,
       isRemoved
         ? "This store's device was removed from the document."
-        : "The others do not wait for this store's device any more: it is retired, or another state "
-          + "of the store has taken its place.",
+        : "The other devices do not wait for this device any more: it is retired, or another copy "
+          + "of the store has replaced it.",
       detail: "client \(client)",
       remedy: isRemoved
         ? "Go on as a new device with \(.synchronizeRejoining), or take the store out of sync with "
@@ -96,11 +96,11 @@ struct StoreComparison {
   // MARK: - The binding
 
   /// What is wrong with the store's binding.
-  private var bindingFinding: VerifyFinding? {
+  private var bindingFinding: VerifyReport.Finding? {
     func missing(
       _ message: String, _ path: RelativePath, remedy: Remedy? = nil
-    ) -> VerifyFinding {
-      VerifyFinding(
+    ) -> VerifyReport.Finding {
+      VerifyReport.Finding(
         .bindingMissing, path: path.description, message,
         detail: "root \(binding.root), generation \(binding.generationOrdinal) "
           + "\(binding.generation)",
@@ -135,18 +135,18 @@ struct StoreComparison {
 
   // MARK: - Own files
 
-  private func ownFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+  private func ownFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
     let client = binding.client
     let found = facts.changes[client] ?? NumberedFacts()
     let lowest = lowestKept(facts).changeSets
-    var findings: [VerifyFinding] = []
+    var findings: [VerifyReport.Finding] = []
     for sealed in store.sealed
     where sealed.client == client && sealed.isPublished && sealed.number >= lowest {
       let path = layout.path(
         of: ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash)), by: client)
       if found.claims[sealed.number] == nil {
         findings.append(
-          VerifyFinding(
+          VerifyReport.Finding(
             .ownFileMissing, path: path.description,
             "Change set \(sealed.number) of this store was published and is not there.",
             remedy: sealed.isKept
@@ -162,7 +162,7 @@ struct StoreComparison {
     for number in found.numbers where number > head {
       for claim in found.claims[number] ?? [] where claim.hash != nil {
         findings.append(
-          VerifyFinding(
+          VerifyReport.Finding(
             .storeBehind, path: claim.path.description,
             "Change set \(number) is this store's, which has made \(head) only.",
             detail: "client \(client)"))
@@ -171,7 +171,7 @@ struct StoreComparison {
     return findings
   }
 
-  private func commandFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+  private func commandFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
     let found = facts.commands[binding.client] ?? NumberedFacts()
     let lowest = lowestKept(facts).commands
     return store.commands.compactMap { command in
@@ -181,22 +181,22 @@ struct StoreComparison {
       let path = layout.path(
         of: CommandName(number: sealed.number, hash: HashFragment(sealed.hash)),
         by: binding.client)
-      return VerifyFinding(
+      return VerifyReport.Finding(
         .ownFileMissing, path: path.description,
         "Command \(sealed.number) of this store was published and is not there.")
     }
   }
 
-  private func markerFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
+  private func markerFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
     let own = StoreRecords.ownMarker(in: store.records)
     let life = directory.inventory.documents[binding.document]?.lives[binding.generation]
     let listed = life?.markers.filter { $0.client == binding.client } ?? []
-    var findings: [VerifyFinding] = []
+    var findings: [VerifyReport.Finding] = []
     let revision = own?.content.revision ?? 0
     for name in listed
     where name.revision > revision || (name.revision == revision && name.description != own?.name) {
       findings.append(
-        VerifyFinding(
+        VerifyReport.Finding(
           .storeBehind, path: layout.path(of: name).description,
           "A marker is this store's, which has not made it.",
           detail: "the store knows revision \(revision)"))
@@ -206,7 +206,7 @@ struct StoreComparison {
     let isReplaced = listed.contains { $0.revision > revision }
     if let own, let name = MarkerName(own.name), !listed.contains(name), !isReplaced {
       findings.append(
-        VerifyFinding(
+        VerifyReport.Finding(
           .ownFileMissing, path: layout.path(of: name).description,
           "This store's last marker was published and is not there."))
     }
@@ -215,8 +215,8 @@ struct StoreComparison {
 
   // MARK: - What was applied
 
-  private func appliedFindings(_ facts: GenerationFacts) -> [VerifyFinding] {
-    var findings: [VerifyFinding] = []
+  private func appliedFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
+    var findings: [VerifyReport.Finding] = []
     for (client, entry) in store.vector?.sorted ?? [] where client != binding.client {
       if facts.changes[client]?.differs(entry.number, from: entry.hash) ?? false {
         findings.append(differing(entry.number, of: client, entry.hash))
@@ -224,7 +224,7 @@ struct StoreComparison {
       let head = facts.head(of: client)
       guard entry.number > head else { continue }
       findings.append(
-        VerifyFinding(
+        VerifyReport.Finding(
           .directoryBehind, path: layout.syncChanges(of: client).description,
           "The store has applied change set \(entry.number) of a device that has published "
             + "\(head) here.", detail: "client \(client)"))
@@ -234,10 +234,10 @@ struct StoreComparison {
 
   private func differing(
     _ number: UInt64, of client: ClientIdentifier, _ hash: ContentHash
-  ) -> VerifyFinding {
+  ) -> VerifyReport.Finding {
     let path = directory.generations[binding.generation]?.changes[client]?.claims[number]?.first?
       .path
-    return VerifyFinding(
+    return VerifyReport.Finding(
       .appliedDiffers, path: (path ?? layout.syncChanges(of: client)).description,
       "The store has another content of change set \(number) than is there.",
       detail: "client \(client); the store has \(hash.nameFragment)")

@@ -14,13 +14,14 @@ final class VerifiedFiles {
   }
 
   /// Notes a finding.
-  func note(_ finding: VerifyFinding) { report.findings.append(finding) }
+  func note(_ finding: VerifyReport.Finding) { report.findings.append(finding) }
 
   /// Notes a finding about a path.
   func note(
-    _ kind: VerifyFinding.Kind, _ path: RelativePath, _ message: String, detail: String? = nil
+    _ kind: VerifyReport.Finding.Kind, _ path: RelativePath, _ message: String,
+    detail: String? = nil
   ) {
-    note(VerifyFinding(kind, path: path.description, message, detail: detail))
+    note(VerifyReport.Finding(kind, path: path.description, message, detail: detail))
   }
 
   /// Notes something that was not looked at.
@@ -43,7 +44,7 @@ final class VerifiedFiles {
   ///     format does not allow its content.
   func read<Content>(
     _ path: RelativePath, _ fragment: HashFragment? = nil, limits: CodecLimits,
-    malformed: VerifyFinding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
+    malformed: VerifyReport.Finding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
   ) throws -> Whole<Content>? {
     defer { context.report { $0.completedCount += 1 } }
     guard let bytes = try bytes(path, limit: limits.fileBytes) else { return nil }
@@ -52,7 +53,7 @@ final class VerifiedFiles {
       let content = try decode(bytes)
       if let fragment, !fragment.matches(hash) {
         note(
-          .misnamed, path, "The file is whole and is not the one that its name means.",
+          .misnamed, path, "The file is intact, and its content is not the one in its name.",
           detail: "its hash begins with \(hash.nameFragment)")
         return nil
       }
@@ -60,7 +61,7 @@ final class VerifiedFiles {
     } catch let error as CodecError {
       var found = finding(error, path, isAsWritten: isAsWritten(bytes, hash, fragment, limits))
       if found.kind == .malformed, malformed != .malformed {
-        found = VerifyFinding(
+        found = VerifyReport.Finding(
           malformed, path: found.path, found.message, detail: found.detail)
       }
       note(found)
@@ -84,20 +85,20 @@ final class VerifiedFiles {
   ///   written.
   func finding(
     _ error: CodecError, _ path: RelativePath, isAsWritten: Bool
-  ) -> VerifyFinding {
-    let (kind, message): (VerifyFinding.Kind, String) =
+  ) -> VerifyReport.Finding {
+    let (kind, message): (VerifyReport.Finding.Kind, String) =
       switch error.code {
       case .unsupportedVersion, .unknownCriticalField:
         (.newerVersion, "The file was written by a newer version of DocumentSync.")
-      case .badMagic: (.wrongType, "This is no file of DocumentSync.")
+      case .badMagic: (.wrongType, "This is not a file of DocumentSync.")
       case .wrongType:
-        (.wrongType, "The file is of another type than its place says.")
+        (.wrongType, "The file has another type than its place suggests.")
       case .truncated where !isAsWritten: (.truncated, "The file ends too early.")
       case _ where isAsWritten:
-        (.malformed, "The file is whole and says something that its format does not allow.")
+        (.malformed, "The file is intact, and its content breaks the rules of its format.")
       default: (.damaged, "The file is damaged.")
       }
-    return VerifyFinding(
+    return VerifyReport.Finding(
       kind, path: path.description, message,
       detail: error.what + (error.offset.map { " at byte \($0)" } ?? ""))
   }
@@ -122,10 +123,10 @@ final class VerifiedFiles {
     switch error.code {
     case .away, .noAnswer, .localFile: throw error
     case .tooLarge:
-      note(.malformed, path, "The file is larger than what is permitted.", detail: error.detail)
+      note(.malformed, path, "The file is larger than permitted.", detail: error.detail)
     case .notRegularFile, .notADirectory:
       note(
-        .wrongKind, path, "A link, a folder or a device stands where a file of ours belongs.",
+        .wrongKind, path, "A link, a folder or a device is in the place of a docsync file.",
         detail: "\(error)")
     case .notFound where try !isListed(path): break
     default: note(.unreadable, path, "The file cannot be read.", detail: "\(error)")

@@ -9,8 +9,7 @@ import SyncStore
 /// store may; if a file is missing or damaged by then, the author publishes a
 /// newer whole store, which contains it.
 struct AcknowledgedChangeSets: StoreSteps {
-  let files: SharedFiles
-  let store: LocalStore
+  let session: SyncSession
 
   /// Drops the bytes of change sets that every member has applied, once there
   /// are so many that it is worth reading the markers.
@@ -25,7 +24,7 @@ struct AcknowledgedChangeSets: StoreSteps {
     }
     let members = try Set(listing.newest.keys).union(records.seenMarkers().keys)
     guard !members.isEmpty else { return }
-    let said = try KnownMarkers(files: files, store: store).update(listing)
+    let said = try KnownMarkers(session: session).update(listing)
     let client = client
     let hashes = Dictionary(
       sealed.map { ($0.number, $0.hash) }, uniquingKeysWith: { first, _ in first })
@@ -43,7 +42,7 @@ struct AcknowledgedChangeSets: StoreSteps {
   /// Uploads the whole store if change sets cannot be put back, unless a whole
   /// store that is there and was found whole contains them. They count as
   /// vacuumed then: a device that waits for one of them takes the whole store.
-  func replace(_ lost: [SealedChangeSet], _ report: inout SyncReport) throws {
+  func replace(_ lost: [SealedChangeSet]) throws {
     guard let last = lost.map(\.number).max() else { return }
     let client = client
     let isThere = try records.wholeStores().contains { made in
@@ -54,10 +53,7 @@ struct AcknowledgedChangeSets: StoreSteps {
     if !isThere {
       context.environment.logger.notice(
         "change set \(last) cannot be put back: uploading the store")
-      guard try WholeStoreSteps(files).uploadIfPossible(store, &report.warnings) != nil else {
-        return
-      }
-      report.uploadedWholeStore = true
+      guard try WholeStoreSteps(files).uploadIfPossible(in: session) != nil else { return }
     }
     for sealed in lost {
       let name = ChangeSetName(number: sealed.number, hash: HashFragment(sealed.hash))

@@ -9,7 +9,7 @@ import SyncStore
 struct WholeStoreExamination {
   /// Something that is wrong.
   struct Fault: Hashable {
-    var kind: VerifyFinding.Kind
+    var kind: VerifyReport.Finding.Kind
     /// A sentence for the user.
     var message: String
     /// For the developer.
@@ -37,7 +37,8 @@ struct WholeStoreExamination {
     }
     for content in found.privateContent {
       note(
-        .wholeStorePrivate, "The whole store holds what belongs to one device alone.", content,
+        .wholeStorePrivate, "The whole store contains data that belongs to one device alone.",
+        content,
         isGrave: found.hasDeviceState)
     }
     if let schema = found.schema, schema != header.schema {
@@ -48,7 +49,7 @@ struct WholeStoreExamination {
     guard let vector = found.vector else { return }
     if vector != header.vector {
       note(
-        .wholeStoreVector, "The whole store contains other change sets than it says.",
+        .wholeStoreVector, "The change sets in the whole store are not those in its header.",
         Self.text(vector) + "; named are " + Self.text(header.vector))
     }
     compare(found.commandState, header)
@@ -62,17 +63,18 @@ struct WholeStoreExamination {
       let found = state?.generation == header.generation ? state?.commands : nil
       guard found ?? VersionVector() != header.commands else { return }
       note(
-        .wholeStoreVector, "The whole store has processed other commands than it says.",
+        .wholeStoreVector, "The commands in the whole store are not those in its header.",
         Self.text(found ?? VersionVector()) + "; named are " + Self.text(header.commands))
     } catch {
       note(
-        .wholeStoreDamaged, "What commands have come to in the whole store cannot be read.",
+        .wholeStoreDamaged, "The results of commands in the whole store cannot be read.",
         "\(error)")
     }
   }
 
   private mutating func note(
-    _ kind: VerifyFinding.Kind, _ message: String, _ detail: String? = nil, isGrave: Bool = true
+    _ kind: VerifyReport.Finding.Kind, _ message: String, _ detail: String? = nil,
+    isGrave: Bool = true
   ) {
     faults.append(Fault(kind: kind, message: message, detail: detail, isGrave: isGrave))
   }

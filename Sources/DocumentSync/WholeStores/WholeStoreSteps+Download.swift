@@ -88,7 +88,7 @@ extension WholeStoreSteps {
           guard isWanted(listed.described(candidate, by: checked.header)) else {
             throw SyncError(
               .malformedFile, operation: context.verb, path: files.userPath(path),
-              message: "The whole store contains other change sets than markers say.",
+              message: "The change sets in the whole store are not those in the markers.",
               remedy: "Upload the whole store on a device that has the document.")
           }
           return checked
@@ -181,7 +181,7 @@ struct WholeStoreFailures {
     guard let first = failures.first else {
       return files.context.error(
         .wholeStoreMissing, path: files.userPath(layout.wholeStores),
-        "The document's whole store is not in the shared directory.",
+        "The copy of the database is not in the shared directory yet. The first upload may still be running.",
         remedy: "\(wait), or \(upload).")
     }
     let reasons = failures.prefix(Self.greatestCount).map { Self.reason($0.error) }
@@ -225,7 +225,7 @@ struct WholeStoreFailures {
       )
     case let error as CodecError: return (error.sentence, "\(error)")
     case let error as DirectoryError where error.code == .notFound:
-      return ("The file is not there, though it was listed.", "\(error)")
+      return ("The file was listed, and is not there.", "\(error)")
     case let error as DirectoryError: return ("The file cannot be read.", "\(error)")
     case let error as SyncError: return (error.message, "\(error)")
     default: return ("The file cannot be used.", "\(error)")

@@ -115,9 +115,9 @@ struct WholeStoreSteps {
   /// Uploads the whole store along with something else, which goes on if the
   /// upload is not possible; returns `nil` then.
   ///
-  /// - Parameter warnings: Gets one if no device could join from it.
+  /// - Parameter warn: Called with a warning if no device could join from it.
   func uploadIfPossible(
-    _ store: LocalStore, _ warnings: inout [SyncWarning]
+    _ store: LocalStore, warn: (SyncWarning) -> Void
   ) throws -> WholeStoreDescription? {
     do {
       return try upload(store)
@@ -125,10 +125,16 @@ struct WholeStoreSteps {
       // Edited meanwhile: the next time tries again.
       context.environment.logger.notice("\(error)")
     } catch let error as SyncError where error.code == .storeDamaged {
-      warnings.append(
-        SyncWarning(.wholeStoreRefused, message: error.message))
+      warn(SyncWarning(.wholeStoreRefused, message: error.message))
     }
     return nil
+  }
+
+  /// The same for the store of a session, which reports it.
+  func uploadIfPossible(in session: SyncSession) throws -> WholeStoreDescription? {
+    let uploaded = try uploadIfPossible(session.store) { session.report.warnings.append($0) }
+    if uploaded != nil { session.report.uploadedWholeStore = true }
+    return uploaded
   }
 
   /// Throws if no device could join from a snapshot: others would rely on it,

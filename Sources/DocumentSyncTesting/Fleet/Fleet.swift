@@ -5,47 +5,47 @@
 /// separately from the product's merging.
 ///
 /// `Documentation/Reliability.md` describes the simulation and its checks.
-public enum Fleet {
+package enum Fleet {
   /// The options that many histories share.
-  public struct Options: Hashable, Sendable {
+  package struct Options: Hashable, Sendable {
     /// The features that schemas and histories may contain.
-    public var features = FleetFeatures.all
+    package var features = FleetFeatures.all
     /// The number of devices; `nil` draws between 2 and 5.
-    public var devices: Int?
+    package var devices: Int?
     /// Whether devices synchronize through managers, as apps do, or seal and
     /// apply directly, which is faster and has more orders of delivery;
     /// `nil` draws managers for one history in five.
-    public var usesManagers: Bool?
+    package var usesManagers: Bool?
     /// The approximate number of steps of a history.
-    public var steps = 60
+    package var steps = 60
 
     /// The usual options.
-    public init() {}
+    package init() {}
   }
 
   /// The outcome of one history.
-  public struct Report: Sendable {
+  package struct Report: Sendable {
     /// The seed that repeats it.
-    public var seed: UInt64
+    package var seed: UInt64
     /// The violation; `nil` if there was none.
-    public var failure: FleetFailure?
+    package var failure: FleetFailure?
     /// Statements that the schema accepted.
-    public var acceptedStatements: Int
+    package var acceptedStatements: Int
     /// Statements that the schema refused.
-    public var refusedStatements: Int
+    package var refusedStatements: Int
     /// The number of synchronizations before everything arrived.
-    public var syncs: Int
+    package var syncs: Int
     /// The number of rounds until no device had anything to do.
-    public var rounds: Int
+    package var rounds: Int
     /// Rows that existed and were not shown in the end.
-    public var hiddenRows: Int
+    package var hiddenRows: Int
     /// The rows shown in the end, in a form that tells histories apart; empty
     /// if the history failed.
-    public var result: String
+    package var result: String
   }
 
   /// Simulates one history.
-  public static func run(seed: UInt64, options: Options = Options()) async throws -> Report {
+  package static func run(seed: UInt64, options: Options = Options()) async throws -> Report {
     var plans = RandomPlan(seed: seed, options: options)
     let outcome = try await FleetRun.carryOut(plans.draw())
     return Report(
@@ -59,7 +59,7 @@ public enum Fleet {
   /// the seed does not fail.
   ///
   /// - Parameter attempts: The most shorter histories that are tried.
-  public static func shrunkScript(
+  package static func shrunkScript(
     seed: UInt64, options: Options = Options(), attempts: Int = 800
   ) async throws -> String? {
     var plans = RandomPlan(seed: seed, options: options)

@@ -6,25 +6,25 @@
 /// compared with the edits. Beside them most histories have random tables, drawn
 /// as in ``Fleet``. All devices have to show the rows of these tables that the
 /// oracle computes.
-public enum Life {
+package enum Life {
   /// The outcome of one history.
-  public struct Report: Sendable {
+  package struct Report: Sendable {
     /// The seed that repeats it.
-    public var seed: UInt64
+    package var seed: UInt64
     /// The violation; `nil` if there was none.
-    public var failure: FleetFailure?
+    package var failure: FleetFailure?
     /// The number of edits.
-    public var edits: Int
+    package var edits: Int
     /// The number of synchronizations.
-    public var syncs: Int
+    package var syncs: Int
     /// The number of rounds until no device had anything to do.
-    public var rounds: Int
+    package var rounds: Int
     /// The number of steps that failed since files that they need had not arrived.
-    public var passedOver: Int
+    package var passedOver: Int
   }
 
   /// Simulates one history.
-  public static func run(
+  package static func run(
     seed: UInt64, features: LifeFeatures = .all, steps: Int = 60
   ) async throws -> Report {
     let outcome = try await LifeRun.carryOut(
@@ -38,7 +38,7 @@ public enum Life {
   /// step; `nil` if the seed does not fail.
   ///
   /// - Parameter attempts: The most shorter histories that are tried.
-  public static func shrunkScript(
+  package static func shrunkScript(
     seed: UInt64, features: LifeFeatures = .all, steps: Int = 60, attempts: Int = 400
   ) async throws -> String? {
     var plan = LifePlan.random(seed: seed, features: features, steps: steps)

@@ -97,35 +97,35 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The kinds of steps that histories may have.
-public struct LifeFeatures: OptionSet, Hashable, Sendable {
+package struct LifeFeatures: OptionSet, Hashable, Sendable {
   /// One bit for each kind.
-  public let rawValue: Int
+  package let rawValue: Int
   /// Wraps bits.
-  public init(rawValue: Int) { self.rawValue = rawValue }
+  package init(rawValue: Int) { self.rawValue = rawValue }
 
   /// Devices come and go.
-  public static let joins = Self(rawValue: 1 << 0)
+  package static let joins = Self(rawValue: 1 << 0)
   /// Stores are copied and moved.
-  public static let copies = Self(rawValue: 1 << 1)
+  package static let copies = Self(rawValue: 1 << 1)
   /// Stores and whole machines are restored from backups.
-  public static let restores = Self(rawValue: 1 << 2)
+  package static let restores = Self(rawValue: 1 << 2)
   /// Whole stores are uploaded, and files are removed, at any time.
-  public static let housekeeping = Self(rawValue: 1 << 3)
+  package static let housekeeping = Self(rawValue: 1 << 3)
   /// Devices are retired.
-  public static let retirement = Self(rawValue: 1 << 4)
+  package static let retirement = Self(rawValue: 1 << 4)
   /// The document is reset.
-  public static let resets = Self(rawValue: 1 << 5)
+  package static let resets = Self(rawValue: 1 << 5)
   /// Clocks go wrong.
-  public static let clocks = Self(rawValue: 1 << 6)
+  package static let clocks = Self(rawValue: 1 << 6)
   /// Devices with rows join.
-  public static let merges = Self(rawValue: 1 << 7)
+  package static let merges = Self(rawValue: 1 << 7)
   /// Histories have random tables beside the fixed ones.
-  public static let schemas = Self(rawValue: 1 << 8)
+  package static let schemas = Self(rawValue: 1 << 8)
 
   /// All kinds.
-  public static let all = Self(rawValue: 1 << 9 - 1)
+  package static let all = Self(rawValue: 1 << 9 - 1)
   /// Each kind by its name on the command line.
-  public static let names: [(name: String, feature: Self)] = [
+  package static let names: [(name: String, feature: Self)] = [
     ("joins", .joins), ("copies", .copies), ("restores", .restores),
     ("housekeeping", .housekeeping), ("retirement", .retirement), ("resets", .resets),
     ("clocks", .clocks), ("merges", .merges), ("schemas", .schemas),

@@ -101,8 +101,9 @@ final class LifeWorld {
 
   private func reopen(_ device: LifeDevice) async throws {
     device.manager = try await DocumentSyncManager.open(
-      storeAt: device.path, directory: device.directory, delegate: Returning(),
-      environment: environment(device.number, machine: device.machine))
+      storeAt: device.path, directory: device.directory,
+      options: .init(
+        delegate: Returning(), environment: environment(device.number, machine: device.machine)))
     for (name, resolver) in RandomMerging.resolvers {
       device.manager.store.setResolver(name, resolver)
     }
@@ -212,16 +213,17 @@ final class LifeWorld {
     if devices.isEmpty, memory.items.isEmpty {
       _ = try makeStore(path, filledBy: plan.start)
       manager = try await DocumentSyncManager.create(
-        storeAt: path, directory: directory, document: "life", client: "device \(number)",
-        configuration: LifeDevice.configuration(plan.schema), delegate: Returning(),
-        environment: environment)
+        storeAt: path, directory: directory, document: "life",
+        options: .init(
+          client: "device \(number)", configuration: LifeDevice.configuration(plan.schema),
+          delegate: Returning(), environment: environment))
       if !plan.schema.tables.isEmpty {
         oracle = try LifeOracle(schema: plan.schema, beginningWith: path)
       }
     } else {
       manager = try await DocumentSyncManager.join(
-        storeAt: path, directory: directory, client: "device \(number)", delegate: Returning(),
-        environment: environment)
+        storeAt: path, directory: directory,
+        options: .init(client: "device \(number)", delegate: Returning(), environment: environment))
     }
     let device = LifeDevice(
       number: number, directory: directory, path: path, machine: machines, manager: manager)
@@ -255,9 +257,11 @@ final class LifeWorld {
     }
     try program.run("INSERT INTO local VALUES ('local \(number)')")
     let manager = try await DocumentSyncManager.join(
-      storeAt: path, directory: directory, client: "device \(number)",
+      storeAt: path, directory: directory,
       existing: .merge(prefer: prefersDocument ? .document : .local),
-      delegate: Returning(), environment: environment(number, machine: machines))
+      options: .init(
+        client: "device \(number)", delegate: Returning(),
+        environment: environment(number, machine: machines)))
     let device = LifeDevice(
       number: number, directory: directory, path: path, machine: machines, manager: manager)
     device.log = log
@@ -281,8 +285,8 @@ final class LifeWorld {
     let copy = LifeDevice(
       number: number, directory: directory, path: path, machine: machine,
       manager: try await DocumentSyncManager.open(
-        storeAt: path, directory: directory, delegate: Returning(),
-        environment: environment(number, machine: machine)))
+        storeAt: path, directory: directory,
+        options: .init(delegate: Returning(), environment: environment(number, machine: machine))))
     device.copied = device.log.count
     copy.log = device.log
     copy.sealed = device.sealed
@@ -377,7 +381,7 @@ final class LifeWorld {
     }
     guard retires else { return }
     let edits = device.log
-    let retired = try await device.manager.retire(.notSeen(milliseconds: 2 * Self.day))
+    let retired = try await device.manager.retire(.notSeen(for: .milliseconds(2 * Self.day)))
     removed.formUnion(retired)
     takenForAbsent.formUnion(retired)
     notePublished(edits, by: device)
@@ -403,7 +407,7 @@ final class LifeWorld {
 
 /// Rejoins if the device was removed.
 private struct Returning: SyncDelegate {
-  func decide(_ question: SyncQuestion) async -> SyncDecision {
+  func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     question.possibleDecisions.contains(.rejoin) ? .rejoin : .stop
   }
 }

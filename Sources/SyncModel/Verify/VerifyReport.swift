@@ -1,7 +1,7 @@
 /// The result of verifying: the extent of the check, and its findings.
 public struct VerifyReport: Hashable, Sendable {
   /// The findings, the gravest first, then in order of path or table.
-  public var findings: [VerifyFinding] = []
+  public var findings: [Finding] = []
   /// How many files of a shared directory were read.
   public var fileCount = 0
   /// How many bytes they have.
@@ -12,10 +12,10 @@ public struct VerifyReport: Hashable, Sendable {
   public var leftOut: [String] = []
 
   /// A report of nothing.
-  public init() {}
+  package init() {}
 
   /// The gravest severity; `nil` if nothing was found.
-  public var severity: VerifyFinding.Severity? { findings.map(\.severity).max() }
+  public var severity: Finding.Severity? { findings.map(\.severity).max() }
 
   /// Adds the results of another part of the work.
   public mutating func add(_ other: VerifyReport) {

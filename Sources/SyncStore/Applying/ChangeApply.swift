@@ -56,10 +56,11 @@ final class ChangeApply {
         ?? Concurrency(author: author, dependencies: changeSet.dependencies, session: session))
     let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
     try session.clients.advance(changeSet.header.client, to: entry)
-    try session.recordHistory(
-      client: author, entry: entry, rowCount: changeSet.rowCount, byteCount: byteCount)
+    try session.history.add(
+      client: author, entry: entry, rowCount: changeSet.rowCount, byteCount: byteCount,
+      at: session.now)
     let range = changeSet.timeRange
-    try session.recordRange(
+    try session.ranges.record(
       client: author, number: entry.number, range, isMixed: changeSet.hasStampsOfOthers)
     warnOfClock(changeSet.header.client, range)
     let applied = AppliedChangeSet(
@@ -91,7 +92,7 @@ final class ChangeApply {
         report.unknownNames.formUnion(
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
-      let hasEarly = try !table.counters.isEmpty && session.hasEarlyAdditions()
+      let hasEarly = try !table.counters.isEmpty && session.early.exist()
       // Moves are kept even if nothing refers to the moved rows here yet.
       if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows
         || !changes.moves.isEmpty
@@ -149,7 +150,7 @@ final class ChangeApply {
     let ahead = greatest - session.now
     guard ahead > clockTolerance else { return }
     var warning = SyncWarning(
-      .clockAhead, message: "the clock of a device is far ahead of the one here")
+      .clockAhead, message: "the clock of another device is far ahead of this device's clock")
     warning.client = client
     warning.milliseconds = ahead
     session.conflicts.warn(warning)

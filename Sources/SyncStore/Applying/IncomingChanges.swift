@@ -134,7 +134,7 @@ final class IncomingChanges {
     return WorkingSet.Change(
       action: action, stamp: rowStamp,
       cells: values,
-      keyHint: table.identity == .surrogate ? StoreSession.key(changes.keys[1][row]) : nil,
+      keyHint: table.identity == .surrogate ? Value.key(changes.keys[1][row]) : nil,
       movedTo: destination(of: row), replaces: action == .update ? said : nil,
       silence: action == .erase ? rowStamp : nil, concurrency: concurrency)
   }

@@ -126,7 +126,7 @@ final class TableApply {
       existence: .inserted, existenceStamp: batch.stamp(row), cellStamp: batch.stamp(row))
     if table.identity == .surrogate {
       let key = try access.assignKey(
-        to: batch.identity(row), preferring: StoreSession.key(batch.changes.keys[1][row]))
+        to: batch.identity(row), preferring: Value.key(batch.changes.keys[1][row]))
       new.localKey = key
       shape.statement.bind(key, at: position)
     } else {

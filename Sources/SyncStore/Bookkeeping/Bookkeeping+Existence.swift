@@ -4,11 +4,12 @@ import SyncModel
 extension Bookkeeping {
   /// Whether a database is under sync.
   static func exists(in database: Database) throws -> Bool {
-    if try database.tableExists("docsync_meta") { return true }
+    if try MetaTable.exists(in: database) { return true }
     // A table of the application may have one of these names, hardly two.
-    let left = try ["docsync_table", "docsync_column", "docsync_client", "docsync_record"].filter {
-      try database.tableExists($0)
-    }
+    let left = try [
+      TableRegistry.tables, TableRegistry.columns, ClientRegistry.definition,
+      DeviceRecords.definition,
+    ].filter { try database.tableExists($0.name) }
     guard left.count > 1 else { return false }
     throw StoreError(
       .damaged, path: "",

@@ -1,6 +1,6 @@
 import GRDB
-import Synchronization
 import SyncModel
+import Synchronization
 
 /// Compares the tables and indexes that every store has with those that are
 /// made for its version of the layout.

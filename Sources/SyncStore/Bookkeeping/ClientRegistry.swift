@@ -5,6 +5,16 @@ import SyncModel
 /// The clients that a store knows, by short numbers, each with its last change
 /// set that was applied.
 final class ClientRegistry {
+  static let definition = TableDefinition(
+    "docsync_client", .document,
+    columns: [
+      .integer("id", "PRIMARY KEY"), .blob("client", "NOT NULL UNIQUE"),
+      .integer("number", "NOT NULL DEFAULT 0", .number), .blob("hash", isOptional: true),
+    ],
+    damage: [
+      "number > 0 AND hash IS NULL", "id NOT BETWEEN 1 AND \(Int32.max)", "length(client) <> 16",
+    ])
+
   private let database: Database
   private var numbers: [ClientIdentifier: Int32] = [:]
   private var clients: [Int32: ClientIdentifier] = [:]
@@ -63,12 +73,31 @@ final class ClientRegistry {
       guard let bits = Bits128(bytes: try row["client"] as Data),
         let hash = ContentHash(bytes: try row["hash"] as Data)
       else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
+        throw Self.damage
       }
       vector[ClientIdentifier(bits: bits)] = VersionVector.Entry(
         number: try row["number"], hash: hash)
     }
     return vector
+  }
+
+  func isKnown(_ client: ClientIdentifier) -> Bool { numbers[client] != nil }
+
+  /// The clients of which change sets are applied, and one more, with the numbers of their last ones.
+  func lastNumbers(and client: Int32) throws -> [(client: Int32, number: Int64)] {
+    let statement = try SQLStatement(
+      "SELECT id, number FROM docsync_client WHERE number > 0 OR id = ?", on: database)
+    statement.bind(Int64(client), at: 1)
+    var found: [(client: Int32, number: Int64)] = []
+    while try statement.step() {
+      found.append((Int32(truncatingIfNeeded: statement.integer(at: 0)), statement.integer(at: 1)))
+    }
+    return found
+  }
+
+  /// Records that no change set counts as applied.
+  func takeBackAll() throws {
+    try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
   }
 
   /// Records that a client's change sets after `entry` count as not applied;

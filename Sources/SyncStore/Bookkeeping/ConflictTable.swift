@@ -1,18 +1,108 @@
-/// The table of the conflict journal.
+import Foundation
+import GRDB
+import SyncModel
+
+/// The table of the conflict journal (`docsync_conflict`).
 enum ConflictTable {
-  /// Statements that create it.
-  static let creation = [
-    """
-    CREATE TABLE docsync_conflict (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, \
-    size INTEGER NOT NULL, status TEXT NOT NULL, kind TEXT NOT NULL, tbl INTEGER NOT NULL, \
-    identity BLOB NOT NULL, col INTEGER, rule TEXT NOT NULL, outcome TEXT NOT NULL, \
-    local_time INTEGER, local_client INTEGER, remote_time INTEGER, remote_client INTEGER, \
-    message TEXT, key BLOB, base BLOB, local BLOB, remote BLOB)
-    """,
-    "CREATE INDEX docsync_conflict_row ON docsync_conflict (tbl, identity)",
-    "CREATE INDEX docsync_conflict_open ON docsync_conflict (status) WHERE status = 'open'",
-  ]
+  static let definition = TableDefinition(
+    "docsync_conflict", .device(.store),
+    columns: [
+      .integer("number", "PRIMARY KEY"), .integer("at", "NOT NULL"), .integer("size", "NOT NULL"),
+      .text("status", "NOT NULL"), .text("kind", "NOT NULL"),
+      .integer("tbl", "NOT NULL", .journalTable), .blob("identity", "NOT NULL"),
+      .integer("col", "", .column, isOptional: true), .text("rule", "NOT NULL"),
+      .text("outcome", "NOT NULL"), .integer("local_time", isOptional: true),
+      .integer("local_client", "", .client, isOptional: true),
+      .integer("remote_time", isOptional: true),
+      .integer("remote_client", "", .client, isOptional: true), .text("message", isOptional: true),
+      .blob("key", "", .cells, isOptional: true), .blob("base", "", .cells, isOptional: true),
+      .blob("local", "", .cells, isOptional: true), .blob("remote", "", .cells, isOptional: true),
+    ],
+    indexes: [
+      TableDefinition.Index(name: "docsync_conflict_row", columns: "tbl, identity"),
+      TableDefinition.Index(
+        name: "docsync_conflict_open", columns: "status", condition: "status = 'open'"),
+    ])
 
   /// Stands for the local key, which is no synchronized column, in the key of an entry.
   static let localKeyPosition = 1 << 20
+
+  static func count(_ database: Database) throws -> Int {
+    try Int.fetchOne(database, sql: "SELECT count(*) FROM docsync_conflict") ?? 0
+  }
+
+  static func openCount(_ database: Database) throws -> Int {
+    try Int.fetchOne(
+      database, sql: "SELECT count(*) FROM docsync_conflict WHERE status = 'open'") ?? 0
+  }
+
+  /// The numbers of the entries, in order.
+  static func numbers(_ database: Database) throws -> [Int64] {
+    try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict ORDER BY number")
+  }
+
+  /// The tables that entries name.
+  static func tables(_ database: Database) throws -> [Int] {
+    try Int.fetchAll(database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")
+  }
+
+  static func names(_ table: Int, _ database: Database) throws -> Bool {
+    try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_conflict WHERE tbl = ?)",
+      arguments: [table]) ?? false
+  }
+
+  /// Replaces the number of a table that is gone: a question about such a table cannot be answered.
+  static func rename(_ table: Int, toGone number: Int, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        UPDATE docsync_conflict SET tbl = ?, \
+        status = CASE status WHEN 'open' THEN 'settled' ELSE status END WHERE tbl = ?
+        """, arguments: [number, table])
+  }
+
+  /// Gives the columns of a table other positions in its entries. A question about a column that is
+  /// gone cannot be answered.
+  ///
+  /// - Returns: Whether there are entries.
+  static func moveColumns(
+    of table: Int, _ database: Database, isGone: (Int) -> Bool, to moved: (Int) -> Int
+  ) throws -> Bool {
+    let rows = try StoredRow.fetchAll(
+      database,
+      sql: "SELECT number, col, key, base, local, remote FROM docsync_conflict "
+        + "WHERE tbl = ?", arguments: [table])
+    for row in rows {
+      let column = try row["col"] as Int?
+      let cells = try ["key", "base", "local", "remote"].map { name in
+        try (row[name] as Data?).map { bytes in
+          Data(
+            KeptCells.encode(
+              try KeptCells.decode(Array(bytes)).map { (moved($0.column), $0.value) }))
+        }
+      }
+      try database.execute(
+        sql: """
+          UPDATE docsync_conflict SET col = ?, key = ?, base = ?, local = ?, remote = ?, \
+          status = CASE WHEN status = 'open' AND ? THEN 'settled' ELSE status END WHERE number = ?
+          """,
+        arguments: StatementArguments([column.map(moved)]) + StatementArguments(cells)
+          + [column.map(isGone) ?? false, row["number"] as Int64])
+    }
+    return !rows.isEmpty
+  }
+
+  /// Removes entries, made after a number, that repeat an earlier entry.
+  static func removeRepeated(after last: Int64, _ database: Database) throws {
+    let same = [
+      "tbl", "identity", "col", "kind", "local_time", "local_client", "remote_time",
+      "remote_client",
+    ]
+    try database.execute(
+      sql: """
+        DELETE FROM docsync_conflict AS c WHERE number > ?1 AND status <> 'open' AND EXISTS \
+        (SELECT 1 FROM docsync_conflict AS o WHERE o.number <= ?1 AND \
+        \(same.map { "o.\($0) IS c.\($0)" }.joined(separator: " AND ")))
+        """, arguments: [last])
+  }
 }

@@ -10,11 +10,8 @@ struct ExcludedNames: Codable, Equatable {
   /// By the name of their table in change sets.
   var columns: [SQLName: [SQLName]] = [:]
 
-  /// The key of these names in `docsync_meta`.
-  static let key = "excludedNames"
-
   static func read(_ database: Database) throws -> ExcludedNames {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return ExcludedNames() }
+    guard let bytes = try MetaTable.read(.excludedNames, database) else { return ExcludedNames() }
     return try JSONDecoder().decode(ExcludedNames.self, from: Data(bytes))
   }
 
@@ -24,10 +21,9 @@ struct ExcludedNames: Codable, Equatable {
     guard known.columns[table] ?? [] != names else { return }
     known.columns[table] = names.isEmpty ? nil : names
     guard !known.columns.isEmpty else {
-      return try database.execute(
-        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [key])
+      return try MetaTable.remove(.excludedNames, database)
     }
-    try Bookkeeping.setMeta(key, to: Array(JSONEncoder().encode(known)), database)
+    try MetaTable.write(.excludedNames, to: Array(JSONEncoder().encode(known)), database)
   }
 }
 

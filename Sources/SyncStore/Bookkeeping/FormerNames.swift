@@ -55,19 +55,15 @@ struct FormerNames: Codable {
     return number
   }
 
-  /// The key of these names in `docsync_meta`.
-  static let key = "formerNames"
-
   static func read(_ database: Database) throws -> FormerNames {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return FormerNames() }
+    guard let bytes = try MetaTable.read(.formerNames, database) else { return FormerNames() }
     return try JSONDecoder().decode(FormerNames.self, from: Data(bytes))
   }
 
   func write(_ database: Database) throws {
     guard !tables.isEmpty || !columns.isEmpty else {
-      return try database.execute(
-        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
+      return try MetaTable.remove(.formerNames, database)
     }
-    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+    try MetaTable.write(.formerNames, to: Array(JSONEncoder().encode(self)), database)
   }
 }

@@ -11,25 +11,21 @@ struct OriginalKeys: Codable, Equatable {
   /// In ascending order, by the names of tables in change sets.
   private var ranges: [SQLName: [ClosedRange<Int64>]] = [:]
 
-  /// Their key in `docsync_meta`. Stores of earlier builds do not have it.
-  static let key = "originalKeys"
-
   /// If there are more gaps than this, the last ranges are stored as one.
   static let greatestCount = 1_000
 
   /// Reads the numbers. If they are absent, nothing is known of any table.
   static func read(_ database: Database) throws -> OriginalKeys {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return OriginalKeys() }
+    guard let bytes = try MetaTable.read(.originalKeys, database) else { return OriginalKeys() }
     do {
       return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
     } catch let error as DecodingError {
-      throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged: \(key): \(error)")
+      throw MetaTable.damage("\(MetaTable.Key.originalKeys): \(error)")
     }
   }
 
   func write(_ database: Database) throws {
-    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+    try MetaTable.write(.originalKeys, to: Array(JSONEncoder().encode(self)), database)
   }
 
   /// Notes the rows that a table has.

@@ -32,24 +32,33 @@ struct RemadeTables: Codable, Equatable {
   /// Keys that lead to the rows that had them until the tables are compared. Absent in stores of
   /// earlier builds.
   var heldKeys: [HeldKey]?
+  /// A cell that was sealed as a reference to a row of such a table.
+  struct Reference: Codable, Hashable {
+    var table: Int
+    var identity: [UInt8]
+    /// The name of the cell's column in change sets.
+    var column: String
+    /// The identity of the row that it refers to.
+    var parent: [UInt8]
+  }
+
+  /// Cells that were sealed as references to rows that are sealed when the tables are compared, if
+  /// other cells may have their keys as plain values. Absent in stores of earlier builds.
+  var references: Set<Reference>?
   /// Whether tables were compared, and it has not been decided since which rows are shown. Absent
   /// in stores of earlier builds.
   var isSettlingDue: Bool?
 
-  /// Their key in `docsync_meta`.
-  static let key = "remade"
-
   static func read(_ database: Database) throws -> RemadeTables {
-    guard let bytes = try Bookkeeping.meta(key, database) else { return RemadeTables() }
+    guard let bytes = try MetaTable.read(.remade, database) else { return RemadeTables() }
     return try JSONDecoder().decode(RemadeTables.self, from: Data(bytes))
   }
 
   func write(_ database: Database) throws {
     guard self != RemadeTables() else {
-      return try database.execute(
-        sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [Self.key])
+      return try MetaTable.remove(.remade, database)
     }
-    try Bookkeeping.setMeta(Self.key, to: Array(JSONEncoder().encode(self)), database)
+    try MetaTable.write(.remade, to: Array(JSONEncoder().encode(self)), database)
   }
 
   /// Makes the next sealing decide again which rows are shown.

@@ -4,16 +4,16 @@ import SyncModel
 /// The place of a store's file, which tells a store from a copy of it.
 ///
 /// The number of the disk is not part of it: on many systems it changes with the next start.
-public struct StorePlace: Hashable, Sendable, Codable {
+package struct StorePlace: Hashable, Sendable, Codable {
   /// The machine, as `StorePlaces` names it.
-  public var machine: String
+  package var machine: String
   /// The file's inode.
-  public var inode: UInt64
+  package var inode: UInt64
   /// The absolute path.
-  public var path: String
+  package var path: String
 
   /// Creates a place from its parts.
-  public init(machine: String, inode: UInt64, path: String) {
+  package init(machine: String, inode: UInt64, path: String) {
     self.machine = machine
     self.inode = inode
     self.path = path
@@ -68,15 +68,15 @@ struct PlaceRecord: Hashable, Codable {
 }
 
 /// Tells where stores are, and keeps their tokens outside of them.
-public struct StorePlaces: Sendable {
+package struct StorePlaces: Sendable {
   /// An identifier of the machine, which a copied store does not bring along.
-  public var machine: String
+  package var machine: String
   /// The folder of the tokens' files, which is made when it is needed; `nil`
   /// keeps none.
-  public var folder: String?
+  package var folder: String?
 
   /// Names the machine and the folder.
-  public init(machine: String, folder: String?) {
+  package init(machine: String, folder: String?) {
     self.machine = machine
     self.folder = folder
   }
@@ -86,7 +86,7 @@ public struct StorePlaces: Sendable {
   /// systems in Application Support.
   ///
   /// <https://specifications.freedesktop.org/basedir-spec/latest/>
-  public static var system: StorePlaces {
+  package static var system: StorePlaces {
     StorePlaces(machine: systemMachine, folder: systemFolder)
   }
 
@@ -123,7 +123,7 @@ public struct StorePlaces: Sendable {
         atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
     } catch {
       throw StoreError(
-        .missing, path: path, message: "The store's file cannot be looked at.",
+        .missing, path: path, message: "The database file cannot be inspected.",
         remedy: "Check the path and the permissions of its folder.", detail: "\(error)")
     }
     let inode = (attributes[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0
@@ -206,7 +206,7 @@ public struct StorePlaces: Sendable {
   private func failure(_ client: String, _ folder: String, _ error: any Error) -> StoreError {
     StoreError(
       .notWritable, path: file(client, in: folder),
-      message: "The file by which a restored store is told from the present one cannot be used.",
+      message: "The token file, which detects restored copies of the database, cannot be used.",
       remedy: "Check the permissions of that folder and the space on its disk.",
       detail: "\(error)")
   }

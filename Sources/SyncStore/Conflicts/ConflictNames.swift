@@ -47,14 +47,9 @@ final class ConflictNames {
   private func table(_ id: Int) throws -> (name: SQLName, columns: [SQLName]) {
     if let known = tables[id] { return known }
     if let gone = try formerNames().tables[id] { return (gone.name, []) }
-    let name =
-      try SQLName.fetchOne(
-        session.database, sql: "SELECT name FROM docsync_table WHERE id = ?", arguments: [id])
-      ?? "table \(id)"
-    let columns = try SQLName.fetchAll(
-      session.database, sql: "SELECT name FROM docsync_column WHERE tbl = ? ORDER BY bit",
-      arguments: [id])
-    tables[id] = (name, columns)
-    return (name, columns)
+    let recorded = try TableRegistry.names(of: id, session.database)
+    let names = (recorded.table ?? "table \(id)", recorded.columns)
+    tables[id] = names
+    return names
   }
 }

@@ -11,7 +11,7 @@ import SyncModel
 final class DatabaseMerge {
   let session: StoreSession
   private let former: FormerDatabase
-  private let prefer: MergePreference
+  private let prefer: MergedRows.Preference
   private let random: () -> UInt64
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
@@ -34,7 +34,7 @@ final class DatabaseMerge {
   private static let interval = 1_000
 
   init(
-    session: StoreSession, former: FormerDatabase, prefer: MergePreference,
+    session: StoreSession, former: FormerDatabase, prefer: MergedRows.Preference,
     random: @escaping () -> UInt64, work: WorkCount,
     checkCancellation: @escaping () throws -> Void
   ) throws {
@@ -100,7 +100,7 @@ final class DatabaseMerge {
         for (column, value) in zip(reference.columns, new) { values[column] = value }
       case .nowhere:
         try keys.note(.nowhere, of: formerKey, in: table)
-        return try refuse(values, row, table, .reference, "a row that it refers to is not there")
+        return try refuse(values, row, table, .reference, "the row that it refers to is not there")
       case .same: break
       case nil:
         if circular.contains(reference.parent) { open.append(reference) }
@@ -113,7 +113,7 @@ final class DatabaseMerge {
     }
     if try isDeleted(row, values, table) {
       try keys.note(.nowhere, of: formerKey, in: table)
-      return try refuse(values, row, table, .existence, "it was deleted there since")
+      return try refuse(values, row, table, .existence, "it was deleted in the document")
     }
     do {
       let key = try insert(values, row, table)
@@ -315,7 +315,7 @@ final class DatabaseMerge {
   ) throws -> [Value] {
     let access = try session.access(table.id)
     let identity = try identity(of: row, values, table)
-    let hint = try freeKey(row.localKey.flatMap(StoreSession.key), table)
+    let hint = try freeKey(row.localKey.flatMap(Value.key), table)
     if table.identity != .surrogate, let hint { access.formerKeys[identity] = hint }
     defer { access.formerKeys[identity] = nil }
     return try LocalEdits(session: session).insert(

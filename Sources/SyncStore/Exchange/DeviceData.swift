@@ -10,15 +10,9 @@ import SyncModel
 /// columns that are gone are kept for the conflict journal (``FormerNames``),
 /// so that all of it stays readable.
 struct DeviceData {
-  private struct Base {
-    var row: RowKey
-    var column: Int
-    var cell: [UInt8]
-  }
-
   private var tables: [Int: FormerNames.Table] = [:]
   private let clients: ClientRegistry
-  private let bases: [Base]
+  private let bases: [BaseValues.Base]
 
   /// Reads the bookkeeping of a session.
   init(_ session: StoreSession) throws {
@@ -35,17 +29,11 @@ struct DeviceData {
     }
     tables.merge(former.tables) { here, _ in here }
     // The application may have dropped some tables before.
-    for id in try Int.fetchAll(session.database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")
-    where tables[id] == nil {
+    for id in try ConflictTable.tables(session.database) where tables[id] == nil {
       tables[id] = FormerNames.Table(
         name: "table \(id)", wireName: "", identity: SQLText(""), columns: [:])
     }
-    bases = try StoredRow.fetchAll(session.database, sql: "SELECT * FROM docsync_base").map { row in
-      Base(
-        row: RowKey(
-          table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data))),
-        column: try row["col"], cell: Array(try row["value"] as Data))
-    }
+    bases = try session.bases.all()
   }
 
   /// Writes it in the terms of another session's schema and clients.
@@ -53,7 +41,9 @@ struct DeviceData {
     let places = Places(tables: tables, schema: session.schema)
     try writeConflicts(session, places)
     try writeBases(session, places)
-    for table in ["docsync_history", "docsync_outbox"] { try writeAuthors(table, session) }
+    for table in Bookkeeping.tables where table.isDeviceOwn && !table.has(.journalTable) {
+      for column in table.columns(.client) { try writeClients(table.name, column, session) }
+    }
     try places.former.write(session.database)
   }
 
@@ -67,9 +57,7 @@ struct DeviceData {
 
   private func writeConflicts(_ session: StoreSession, _ places: Places) throws {
     let journal = session.conflicts.journal
-    for number in try Int64.fetchAll(
-      session.database, sql: "SELECT number FROM docsync_conflict ORDER BY number")
-    {
+    for number in try ConflictTable.numbers(session.database) {
       guard var entry = try journal.entry(number) else { continue }
       let former = entry.row.table
       func moved(_ cells: [ConflictJournal.Entry.Cell]) -> [ConflictJournal.Entry.Cell] {
@@ -91,31 +79,31 @@ struct DeviceData {
   }
 
   private func writeBases(_ session: StoreSession, _ places: Places) throws {
-    try session.database.execute(sql: "DELETE FROM docsync_base")
+    try session.bases.removeAll()
     for base in bases where !places.isGone(base.row.table) {
       let column = places.column(base.column, of: base.row.table)
       let table = places.table(base.row.table)
       guard column < session.schema[table].columns.count,
         let value = try KeptCells.decode(base.cell).first?.value
       else { continue }
-      try session.database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_base (tbl, identity, col, value) VALUES (?, ?, ?, ?)",
-        arguments: [
-          table, Data(base.row.identity.bytes), column, Data(KeptCells.encode([(column, value)])),
-        ])
+      try session.bases.store(
+        value, of: column, RowKey(table: table, identity: base.row.identity))
     }
   }
 
-  private func writeAuthors(_ table: String, _ session: StoreSession) throws {
+  private func writeClients(
+    _ table: String, _ column: String, _ session: StoreSession
+  ) throws {
     let database = session.database
-    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT client FROM \(table)")
+    let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT \(column) FROM \(table)")
     // Negative numbers are used in between, since two clients may swap theirs.
     for number in numbers {
       try database.execute(
-        sql: "UPDATE \(table) SET client = ? WHERE client = ?",
+        sql: "UPDATE \(table) SET \(column) = ? WHERE \(column) = ?",
         arguments: [-Int64(try client(number, session)) - 1, number])
     }
-    try database.execute(sql: "UPDATE \(table) SET client = -client - 1 WHERE client < 0")
+    try database.execute(
+      sql: "UPDATE \(table) SET \(column) = -\(column) - 1 WHERE \(column) < 0")
   }
 
   /// The new numbers of tables and columns.

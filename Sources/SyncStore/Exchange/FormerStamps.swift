@@ -12,8 +12,8 @@ struct FormerStamps {
   /// `nil` if the store's document and that of `other` are unrelated.
   init?(_ former: StoreSession, other: Database) throws {
     guard
-      let key = try Bookkeeping.meta("fingerprintKey", former.database),
-      try Bookkeeping.meta("fingerprintKey", other) == key
+      let key = try MetaTable.read(.fingerprintKey, former.database),
+      try MetaTable.read(.fingerprintKey, other) == key
     else { return nil }
     session = former
   }

@@ -21,17 +21,17 @@ struct LocalTables {
         if former.virtualTables.contains(name)
           || former.entries.contains(where: { $0.type == "view" && $0.name.folded == name })
         {
-          differences.append("\(table.name) is no ordinary table here")
+          differences.append("\(table.name) is not an ordinary table here")
         }
         continue
       }
       let wanted = table.columns.map(\.name) + [table.localKey].compactMap(\.self)
       for column in wanted where here.column(column) == nil {
-        differences.append("\(table.name).\(column) is only in the document")
+        differences.append("\(table.name).\(column) exists only in the document")
       }
       let known = Set((wanted + table.excludedColumns).map { $0.folded })
       for column in here.columns where !known.contains(column.folded) {
-        differences.append("\(here.name).\(column) is only in the database")
+        differences.append("\(here.name).\(column) exists only in the database")
       }
     }
     guard !differences.isEmpty else { return }

@@ -31,7 +31,7 @@ extension Replacing {
     guard !shared.isEmpty else { return }
     throw StoreError(
       .schemasDiffer, path: path,
-      message: "What stays on this device would be shared in the other document: "
+      message: "These columns stay on this device, and would be shared in the other document: "
         + shared.sorted().joined(separator: ", ") + ".",
       remedy: "Have this store leave its document, and join the other one from it once what is "
         + "to stay here is elsewhere.")
@@ -40,10 +40,10 @@ extension Replacing {
   /// Enters parked rows in the journal: no table has them, so they are not among the rows that are
   /// merged.
   func enterParked(_ session: StoreSession) throws {
-    for parked in try session.parkedRows() where parked.reason != .deleted {
+    for parked in try session.keptRows.parked() where parked.reason != .deleted {
       guard let table = session.schema.table(named: parked.table) else { continue }
       let row = RowKey(table: table.id, identity: parked.identity)
-      guard let kept = try session.kept(row) else { continue }
+      guard let kept = try session.keptRows.row(row) else { continue }
       let (kind, rule): (Conflict.Kind, Conflict.Rule) =
         switch parked.reason {
         case .uniqueValueTaken: (.uniqueValue, .uniqueValue)
@@ -61,9 +61,7 @@ extension Replacing {
   /// Merges the rows, as edits of a new client.
   func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
     // They belong to a document that the store has left.
-    for table in ["outbox", "inbox", "base"] {
-      try database.execute(sql: "DELETE FROM docsync_\(table)")
-    }
+    try Bookkeeping.clear([.changeSets], database)
     let options = store.options
     let began = try LocalStore.begin(
       ClientRegistry(database), binding, .begunAgain, isAncestorGone: false,

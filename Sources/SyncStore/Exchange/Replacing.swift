@@ -32,7 +32,7 @@ struct Replacing {
   private struct Former {
     var device: DeviceData
     /// The times of the own change sets, by number.
-    var ranges: [StoredRow]
+    var ranges: [StampRanges.Range]
     var lastConflict: Int64
     var lastHistory: Int64
   }
@@ -46,7 +46,7 @@ struct Replacing {
     let former = try Former(
       device: DeviceData(session), ranges: ownRanges(session),
       lastConflict: session.conflicts.journal.summary().last,
-      lastHistory: Int64.fetchOne(database, sql: "SELECT max(seq) FROM docsync_history") ?? 0)
+      lastHistory: session.history.end())
 
     try checkCancellation()
     let schema = try newSchema(database)
@@ -143,14 +143,10 @@ struct Replacing {
     }
   }
 
-  private func ownRanges(_ session: StoreSession) throws -> [StoredRow] {
-    try StoredRow.fetchAll(
-      session.database,
-      sql: "SELECT last, first, least, greatest, mixed FROM docsync_range "
-        + "WHERE client = ? AND last > ?",
-      arguments: [
-        session.own, Int64(clamping: snapshot.vector.number(of: session.ownClient)),
-      ])
+  private func ownRanges(_ session: StoreSession) throws -> [StampRanges.Range] {
+    try session.ranges.all(
+      of: session.own,
+      after: Int64(clamping: snapshot.vector.number(of: session.ownClient)))
   }
 
   // MARK: - Rows
@@ -187,33 +183,26 @@ struct Replacing {
   private func exchangeBookkeeping(_ session: StoreSession, _ mapping: KeyMapping) throws {
     let database = session.database
     for table in mapping.old.tables { try removeBookkeeping(of: table, mapping.new, database) }
-    for name in Bookkeeping.documentTables { try copy("docsync_\(name)", database) }
-    if try !database.tableExists("docsync_plain", in: KeyMapping.attached) {
-      try database.execute(
-        sql: "DELETE FROM main.docsync_meta WHERE key = ?", arguments: [StoreSession.plainValuesKey]
-      )
+    for table in Bookkeeping.tables where table.scope == .document {
+      try copy(table.name, database)
+    }
+    if try !database.tableExists(PlainKeys.definition.name, in: KeyMapping.attached) {
+      try MetaTable.remove(.plainValues, database)
     }
     if try Bookkeeping.format(of: database, in: KeyMapping.attached) ?? 0 < Bookkeeping.fourthFormat
     {
       try RemadeTables.noteSettlingDue(database)
     }
-    for key in Bookkeeping.documentMeta {
-      try database.execute(
-        sql: """
-          DELETE FROM main.docsync_meta WHERE key = ?1;
-          INSERT INTO main.docsync_meta (key, value) \
-          SELECT key, value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?1
-          """, arguments: [key, key])
+    for key in MetaTable.Key.allCases where key.scope == .document {
+      try MetaTable.copy(key, from: KeyMapping.attached, database)
     }
-    let whole = try Data.fetchOne(
-      database, sql: "SELECT value FROM \(KeyMapping.attached).docsync_meta WHERE key = ?",
-      arguments: [CommandTables.stateKey])
-    let own = try Bookkeeping.meta(CommandTables.stateKey, database)
-    if let state = try commandState(own, whole.map(Array.init)) {
-      try Bookkeeping.setMeta(CommandTables.stateKey, to: state, database)
+    let whole = try MetaTable.read(.commandState, database, in: KeyMapping.attached)
+    let own = try MetaTable.read(.commandState, database)
+    if let state = try commandState(own, whole) {
+      try MetaTable.write(.commandState, to: state, database)
     }
     try LocalStore.queue(events, database)
-    try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
+    try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), database)
     for table in mapping.new.tables {
       if try !database.tableExists(table.stampsName, in: "main") {
         for statement in Bookkeeping.creation(for: table) { try database.execute(sql: statement) }
@@ -239,7 +228,7 @@ struct Replacing {
     {
       return
     }
-    try Bookkeeping.remove(table.id, database)
+    try TableRegistry.remove(table.id, database)
   }
 
   /// Replaces the rows of a bookkeeping table, in the columns that both sides have: one of them may
@@ -324,18 +313,11 @@ struct Replacing {
 
   /// Writes the device's own data.
   private func writeOwn(_ former: Former, _ session: StoreSession) throws {
-    let database = session.database
     try former.device.write(to: session)
     for row in former.ranges where isSameGeneration {
-      try database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_range (client, last, first, least, greatest, mixed) "
-          + "VALUES (?, ?, ?, ?, ?, ?)",
-        arguments: [
-          session.own, row["last"] as Int64, row["first"] as Int64, row["least"] as Int64,
-          row["greatest"] as Int64, row["mixed"] as Int64,
-        ])
+      try session.ranges.store(row, of: session.own)
     }
-    try LocalStore.set(records, database)
+    try session.records.write(records)
   }
 
   // MARK: - Own change sets
@@ -369,13 +351,9 @@ struct Replacing {
     }
     try apply.finish()
     try session.conflicts.journal.finish()
-    try session.withdrawRepeated(after: former.lastConflict)
+    try ConflictTable.removeRepeated(after: former.lastConflict, session.database)
     try store.decide(session, checkCancellation: checkCancellation)
-    try database.execute(
-      sql: "DELETE FROM docsync_history WHERE seq > ? AND EXISTS (SELECT 1 FROM docsync_history "
-        + "AS h WHERE h.seq <= ?1 AND h.client = docsync_history.client "
-        + "AND h.number = docsync_history.number)",
-      arguments: [former.lastHistory])
+    try session.history.removeRepeated(after: former.lastHistory)
     result.waiting = try store.waiting(session)
     result.conflicts = session.conflicts.count
   }

@@ -231,10 +231,9 @@ struct RowExchange {
 
   private func keep(_ table: TableSchema, where condition: String) throws {
     for (index, column) in excludedColumns(table).enumerated() {
-      try database.execute(
-        sql: "INSERT OR REPLACE INTO main.docsync_aside (wire, identity, col, value) "
-          + "SELECT ?, o.identity, ?, o.x\(index) FROM \(aside(table)) AS o WHERE \(condition)",
-        arguments: [table.wireName, column])
+      try AsideValues.store(
+        column, in: table.wireName, identity: "o.identity", value: "o.x\(index)",
+        from: "\(aside(table)) AS o WHERE \(condition)", database)
     }
   }
 
@@ -312,7 +311,7 @@ struct RowExchange {
       try putBackPlainValues(of: table, session)
       for column in table.keyedPositions {
         guard case .key(let id) = table.columns[column].domain else { continue }
-        for key in try session.plainKeys(of: id).sorted()
+        for key in try session.plainKeys.keys(of: id).sorted()
         where try session.access(id).hasRow(localKey: key) {
           try set.setPlain(try plainCells(table, column, holding: key, session.schema[id]))
         }
@@ -325,14 +324,14 @@ struct RowExchange {
   /// key here.
   private func putBackPlainValues(of table: TableSchema, _ session: StoreSession) throws {
     let access = try session.access(table.id)
-    for (identity, cells) in try session.keptPlainValues(of: table) {
+    for (identity, cells) in try session.keptRows.plainValues(of: table) {
       guard let key = try access.key(of: identity), let row = try access.row(key) else { continue }
       for (column, value) in cells.sorted(by: { $0.key < $1.key }) {
         guard case .key(let id) = table.columns[column].domain,
-          mapping.isMapped(session.schema[id]), let plain = StoreSession.key(value),
+          mapping.isMapped(session.schema[id]), let plain = Value.key(value),
           let moved = try Int64.fetchOne(
             database, sql: "SELECT new FROM \(KeyMapping.keys(id)) WHERE old = ?",
-            arguments: [plain]), StoreSession.key(row.values[column]) == moved
+            arguments: [plain]), Value.key(row.values[column]) == moved
         else { continue }
         let statement = try access.update([column])
         for (index, value) in ([value] + key).enumerated() { statement.bind(value, at: index + 1) }

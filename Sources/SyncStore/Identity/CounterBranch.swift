@@ -103,7 +103,7 @@ final class CounterBranch {
   func settle() throws {
     let rounded = WorkingSet(session: session)
     for (place, branch) in branches {
-      guard var kept = try session.kept(place.row),
+      guard var kept = try session.keptRows.row(place.row),
         let position = kept.cells.firstIndex(where: { $0.column == place.column }),
         case .counter(var counter) = CounterValue(kept.cells[position].value),
         counter.sums[former] == branch.former
@@ -112,7 +112,7 @@ final class CounterBranch {
       counter.sums[former] = branch.common
       counter.sums[new] = branch.added
       kept.cells[position].value = CounterValue.counter(counter).encoded
-      try session.replaceCells(of: place.row, with: kept.cells)
+      try session.keptRows.replaceCells(of: place.row, with: kept.cells)
       // The sum of reals may differ in the last bit. The edits in the log count
       // from the value that is shown.
       if counter.total != total, try !isEdited(place.row.table) { try rounded.row(place.row) }

@@ -45,9 +45,11 @@ struct IncarnationBranch {
         number: moved.header.number, hash: ContentHash(of: bytes))
       try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, author, session)
       try session.clients.advance(new.client, to: entry)
-      try session.recordRange(client: author, number: entry.number, moved.timeRange, isMixed: true)
-      try session.recordHistory(
-        client: author, entry: entry, rowCount: moved.rowCount, byteCount: bytes.count)
+      try session.ranges.record(
+        client: author, number: entry.number, moved.timeRange, isMixed: true)
+      try session.history.add(
+        client: author, entry: entry, rowCount: moved.rowCount, byteCount: bytes.count,
+        at: session.now)
       previous = entry.hash
     }
     try counters.settle()
@@ -58,12 +60,10 @@ struct IncarnationBranch {
     let author = try session.clients.number(of: former.client)
     let last = Int64(common?.number ?? 0)
     try session.clients.takeBack(former.client, to: common)
-    for table in ["docsync_outbox", "docsync_history"] {
-      try session.database.execute(
-        sql: "DELETE FROM \(table) WHERE client = ? AND number > ?", arguments: [author, last])
-    }
     try session.database.execute(
-      sql: "DELETE FROM docsync_range WHERE client = ? AND last > ?", arguments: [author, last])
+      sql: "DELETE FROM docsync_outbox WHERE client = ? AND number > ?", arguments: [author, last])
+    try session.history.remove(of: author, after: last)
+    try session.ranges.remove(of: author, after: last)
   }
 
 }

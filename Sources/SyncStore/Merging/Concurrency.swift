@@ -33,16 +33,10 @@ struct Concurrency {
   ) throws {
     var unseen: [Int32: [ClosedRange<UInt64>]] = [:]
     let ownHead = try session.ownHead()?.number ?? 0
-    let statement = try SQLStatement(
-      "SELECT id, number FROM docsync_client WHERE number > 0 OR id = ?", on: session.database)
-    statement.bind(Int64(session.own), at: 1)
     var ahead: [(client: Int32, seen: Int64, number: Int64)] = []
-    while try statement.step() {
-      let client = Int32(truncatingIfNeeded: statement.integer(at: 0))
+    for (client, applied) in try session.clients.lastNumbers(and: session.own) {
       // Sealed edits are shown even if they do not count as applied yet.
-      let number =
-        client == session.own
-        ? Int64(clamping: ownHead) : statement.integer(at: 1)
+      let number = client == session.own ? Int64(clamping: ownHead) : applied
       let seen = Int64(
         clamping: dependencies.number(of: session.clients.client(client)))
       guard countsOwn || client != session.own else { continue }
@@ -50,8 +44,8 @@ struct Concurrency {
     }
     var mixed: [ClosedRange<UInt64>] = []
     for (client, seen, number) in ahead {
-      unseen[client] = try session.timeRanges(of: client, after: seen, through: number)
-      mixed += try session.mixedTimeRanges(of: client, after: seen, through: number)
+      unseen[client] = try session.ranges.times(of: client, after: seen, through: number)
+      mixed += try session.ranges.mixedTimes(of: client, after: seen, through: number)
     }
     self.unseen = unseen
     self.mixed = mixed

@@ -136,7 +136,7 @@ extension ExistenceRule {
   private func defaultValue(of column: Int, _ table: TableSchema) throws -> Value {
     let value = try set.absentValues.values(of: table)[column]
     guard case .key(let parent) = table.columns[column].domain,
-      let key = StoreSession.key(value)
+      let key = Value.key(value)
     else { return value }
     return .identity(
       RowIdentity(

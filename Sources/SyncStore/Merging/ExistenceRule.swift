@@ -44,7 +44,7 @@ final class ExistenceRule {
   /// gone or refers elsewhere. It may have held them through living rows that bookkeeping does not
   /// keep, so that following references does not find them.
   private func loadUndead() throws {
-    let undead = try session.undeadRows()
+    let undead = try session.keptRows.undead()
     guard !undead.isEmpty else { return }
     let letGo = set.rows.filter { row in
       row.wasLiving
@@ -222,7 +222,7 @@ final class ExistenceRule {
       for values in shown == own ? [own] : [own, shown] where !values.contains(.null) {
         let reference = ReferenceKey(
           parent: table.id, columns: key.columnsName, key: table.referenceKey(values, key))
-        for waiter in try session.keptRows(referringBy: reference) { try set.row(waiter) }
+        for waiter in try session.keptRows.rows(referringBy: reference) { try set.row(waiter) }
       }
     }
   }
@@ -274,7 +274,7 @@ final class ExistenceRule {
   private func look(at key: RowKey) throws -> OutsideRow {
     if let known = outside[key] { return known }
     let status =
-      try session.undeadRows().contains(key) ? .kept : session.outsideRow(key)
+      try session.keptRows.undead().contains(key) ? .kept : session.outsideRow(key)
     outside[key] = status
     return status
   }
@@ -289,9 +289,9 @@ final class ExistenceRule {
       row.borrower = nil
       row.isElsewhere = false
       row.overlays = [:]
-      row.isRescued = false
+      row.isRescued = try awaitsComparison(row)
       row.isKilled = false
-      row.exists = row.isLiving
+      row.exists = row.isLiving || row.isRescued
       row.links = try session.schema[row.key.table].foreignKeys.compactMap {
         try link(of: row, $0)
       }
@@ -301,6 +301,13 @@ final class ExistenceRule {
       if row.exists { try lay(over: row, keepsIdentity: true) }
       row.ownOverlays = row.overlays
     }
+  }
+
+  /// Whether a row is shown although it is deleted, and a program has remade its table: until the
+  /// comparison nothing tells whether the program has edited the row. The row stays until then.
+  private func awaitsComparison(_ row: WorkingRow) throws -> Bool {
+    guard row.isDead, row.wasDead, row.shown != nil, !row.wasBorrowed else { return false }
+    return try session.tablesToCompare().contains(row.key.table)
   }
 
   /// Repeats three decisions while rows come back: which rows go with deleted

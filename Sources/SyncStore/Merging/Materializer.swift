@@ -121,13 +121,7 @@ final class Materializer {
 
   func loadClaimants(_ claim: ClaimKey) throws {
     let access = try session.access(claim.table)
-    let parked = try access.statement(
-      "SELECT identity FROM docsync_claim WHERE tbl = ? AND ix = ? AND key = ?")
-    parked.bind(Int64(claim.table), at: 1)
-    parked.bind(Int64(claim.index), at: 2)
-    parked.bind(blob: claim.key.bytes, at: 3)
-    var found: [RowIdentity] = []
-    while try parked.step() { found.append(RowIdentity(bytes: parked.bytes(at: 0))) }
+    var found = try session.keptRows.claimants(of: claim)
     if claim.index == ClaimKey.identityIndex {
       let isClaimed = !found.isEmpty || claimants[claim] != nil
       if isClaimed { found.append(claim.key) }

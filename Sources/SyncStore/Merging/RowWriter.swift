@@ -197,7 +197,7 @@ final class RowWriter {
     for row in set.rows {
       let table = session.schema[row.key.table]
       for (position, column) in table.columns.enumerated() where column.domain != .plain {
-        if let value = row.shownValue(position) { try session.notePlain(value, in: column) }
+        if let value = row.shownValue(position) { try session.plainKeys.note(value, in: column) }
       }
     }
   }
@@ -212,7 +212,7 @@ final class RowWriter {
         changes[table.id, default: []].append((row.fingerprint, row.state))
         continue
       }
-      if row.wasKept { try session.forgetKept(row.key) }
+      if row.wasKept { try session.keptRows.remove(row.key) }
       if row.isVisible, row.shown == nil, !row.isUnseen, !table.excludedColumns.isEmpty {
         let key =
           try row.localKey.map { [.integer($0)] }
@@ -223,11 +223,11 @@ final class RowWriter {
       let kept = try kept(row, table)
       row.state.isKept = kept != nil
       if let kept {
-        try session.keep(
+        try session.keptRows.store(
           kept, of: row.key, references: try references(of: row, table),
           claims: claimsToFind(row))
       }
-      try session.conflicts.settled(row, kept)
+      try set.conflicts.settled(row, kept)
       if table.identity == .surrogate {
         // Kept while it is parked too: it may have the key again.
         row.state.localKey = row.localKey ?? row.state.localKey
@@ -242,9 +242,11 @@ final class RowWriter {
   /// Leaves what bookkeeping stores about a row that went unseen as it was when the row was shown:
   /// its table no longer has its cells, and the comparison has to find that it was shown.
   private func writeUnseen(_ row: WorkingRow, _ table: TableSchema) throws {
-    let kept = row.wasKept ? try session.kept(row.key) : nil
-    if kept != nil { try session.noteReferences(try references(of: row, table), of: row.key) }
-    try session.conflicts.settled(row, kept)
+    let kept = row.wasKept ? try session.keptRows.row(row.key) : nil
+    if kept != nil {
+      try session.keptRows.noteReferences(try references(of: row, table), of: row.key)
+    }
+    try set.conflicts.settled(row, kept)
   }
 
   /// The claims by which a kept row is to be found: its table gives the claims of what it shows.

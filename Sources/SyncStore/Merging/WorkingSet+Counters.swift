@@ -22,7 +22,7 @@ extension WorkingSet {
     let said = Counter.Sum(sum, at: HybridTime(rawValue: cell.stamp.time))
     let known = row.state.stamp(of: cell.column)
     if session.clients.precedes(known, since) {
-      try session.keepEarly(
+      try session.early.store(
         said, of: cell.stamp.client, since: since, cell.column, row.key)
     } else if since == known {
       merge([cell.stamp.client: said], into: cell.column, of: row)
@@ -58,7 +58,7 @@ extension WorkingSet {
   /// Adds the early additions to a counter that was set.
   func addEarly(to column: Int, of row: WorkingRow) throws {
     merge(
-      try session.takeEarlySums(since: row.state.stamp(of: column), column, row.key),
+      try session.early.take(since: row.state.stamp(of: column), column, row.key),
       into: column, of: row)
   }
 

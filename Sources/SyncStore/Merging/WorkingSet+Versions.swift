@@ -128,7 +128,8 @@ struct CopiedVersions {
     let position = table.identityPositions[0]
     guard case .text(let original) = try IdentityEncoding.decode(key.identity, count: 1)[0] else {
       throw LocalEdits.Refusal(
-        message: "A row of \(quoted(table.name)) has a key that is no text: a copy gets none.")
+        message:
+          "A row of \(quoted(table.name)) has a key that is not text, so it cannot be copied.")
     }
     let value = Value.text(original + Array(" (\(hash.description.prefix(8)))".utf8))
     let column = table.columns[position]

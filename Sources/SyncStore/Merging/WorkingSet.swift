@@ -11,10 +11,12 @@ final class WorkingSet {
 
   /// The values of cells that no change has set.
   let absentValues: AbsentValues
+  let conflicts: MergedConflicts
 
   init(session: StoreSession) {
     self.session = session
-    absentValues = AbsentValues(session)
+    absentValues = AbsentValues(session.database)
+    conflicts = MergedConflicts(session)
   }
 
   var count: Int { rows.count }
@@ -67,7 +69,7 @@ final class WorkingSet {
       }
     }
     let tableValues = values
-    let kept = state?.isKept == true ? try session.kept(key) : nil
+    let kept = state?.isKept == true ? try session.keptRows.row(key) : nil
     if kept?.reason == .borrowed { values = try keyValues(of: key, table) }
     for cell in kept?.cells ?? [] where cell.column < values.count {
       values[cell.column] = cell.value
@@ -81,7 +83,7 @@ final class WorkingSet {
       key: key, fingerprint: fingerprint, state: state, values: values, shown: shown,
       localKey: localKey, movedTo: state?.existence == .deleted ? kept?.movedTo : nil,
       keptAs: kept?.reason)
-    let keptClaims = kept == nil ? [] : try session.keptClaims(of: key)
+    let keptClaims = kept == nil ? [] : try session.keptRows.claims(of: key)
     row.isUnseen = try shown == nil && session.wentUnseen(key, state)
     row.oldClaims = shown == nil ? keptClaims : try claims(in: table, tableValues)
     row.oldFormerClaims = shown == nil ? [] : keptClaims
@@ -125,7 +127,7 @@ final class WorkingSet {
 
   /// Merges a change, after its conflicts were noted.
   func merge(_ change: Change, into row: WorkingRow) throws {
-    try session.conflicts.note(change, on: row)
+    try conflicts.note(change, on: row)
     let table = session.schema[row.key.table]
     if table.mergeType == .keepBoth { noteVersions(change, of: row) }
     switch change.action {

@@ -30,9 +30,9 @@ extension StoreError {
   init(_ ended: TransactionEnded, path: String) {
     self.init(ended.cause, path: path)
     if code == .sqlite {
-      message = "SQLite has ended the transaction by itself: \(ended.cause.message ?? "no detail")."
+      message = "SQLite has rolled back the transaction: \(ended.cause.message ?? "no detail")."
       remedy =
-        "See what in the application’s schema says ROLLBACK, or check the database with "
+        "Look for ROLLBACK in the application’s schema, or check the database with "
         + "“PRAGMA integrity_check”, and try again."
     }
     detail = [detail, "The transaction is rolled back: the store is as it was."]
@@ -44,8 +44,8 @@ extension StoreError {
     switch error.resultCode {
     case .SQLITE_BUSY, .SQLITE_LOCKED:
       self.init(
-        .busy, path: path, message: "Another program keeps the database locked.",
-        remedy: "Finish or close what it is doing there, and try again.", detail: detail)
+        .busy, path: path, message: "The database is locked by another program.",
+        remedy: "Close that program or wait until it has finished, then try again.", detail: detail)
     case .SQLITE_NOTADB:
       self.init(
         .notADatabase, path: path, message: "The file is not an SQLite database.",
@@ -92,11 +92,11 @@ extension StoreError {
     self.init(
       isFull ? .noSpace : .notReadable, path: path,
       message: isFull
-        ? "There is no space left to look at a copy of the database."
+        ? "There is no space left for a temporary copy of the database."
         : "The database cannot be read.",
       remedy: isFull
         ? "Free some space where temporary files are, and try again."
-        : "Check that this user may read the file, and what lies beside it under its name.",
+        : "Check that this user may read the file and the files beside it with the same name (-wal, -journal).",
       detail: error.localizedDescription)
   }
 }

@@ -49,8 +49,9 @@ package struct StoreFileMode: Hashable, Sendable {
       let reason = errno
       throw StoreError(
         reason == ENOSPC || reason == EDQUOT ? .noSpace : .notWritable, path: path,
-        message: "A file beside the store could not be made.",
-        remedy: "Make room beside the store, and see that its folder can be written to.",
+        message: "A file beside the database could not be created.",
+        remedy:
+          "Free some space on the disk of the database, and check that its folder may be written to.",
         detail: String(cString: strerror(reason)))
     }
     close(descriptor)

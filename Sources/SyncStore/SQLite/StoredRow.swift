@@ -31,7 +31,7 @@ struct StoredRow {
     _ stored: DatabaseValue, _ column: String
   ) throws -> Value {
     guard let value = Value.fromDatabaseValue(stored) else {
-      throw StoreError(damagedIn: sql, "\(column) holds \(stored), which is no \(Value.self)")
+      throw StoreError(damagedIn: sql, "\(column) holds \(stored), which is not a \(Value.self)")
     }
     return value
   }
@@ -79,7 +79,7 @@ extension StoreError {
   package init(damagedTable table: String, path: String = "", _ detail: String) {
     self.init(
       .damaged, path: path,
-      message: "The store's bookkeeping is damaged: the table “\(table)” holds what it should not.",
+      message: "The store's bookkeeping is damaged: the table “\(table)” holds an invalid value.",
       remedy: "See what is wrong with \(.verify). Restore the file from a backup, or fetch "
         + "the document again with \(.joinReplacing), which keeps this file beside it, and "
         + "copy over what was edited here.", detail: detail)

@@ -105,7 +105,7 @@ extension SchemaReader {
       throw StoreError(
         .unsupportedSchema, path: path,
         message: "The key \(quoted(table.name)).\(quoted(key)) is read by a CHECK, a generated "
-          + "column or an index expression, but it is another number on every device.",
+          + "column or an index expression, but the key is another number on every device.",
         remedy: referring == nil
           ? "Use \(.identifyByPrimaryKey("\(table.name)")) if the keys are unique across devices, "
             + "or leave the table out with \(.exclude("\(table.name)"))."

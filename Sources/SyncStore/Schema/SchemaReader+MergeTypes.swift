@@ -52,8 +52,8 @@ extension SchemaReader {
     }
     throw StoreError(
       .badConfiguration, path: path,
-      message: "The rows of \(quoted(table.name)) cannot be kept twice.",
-      remedy: "keepBoth needs an INTEGER PRIMARY KEY or a single TEXT key, of which a copy gets "
-        + "one of its own.")
+      message: "“keepBoth” is not possible for \(quoted(table.name)).",
+      remedy: "It needs an INTEGER PRIMARY KEY or a single TEXT key, so that a copy can "
+        + "get a new key.")
   }
 }

@@ -295,9 +295,9 @@ struct SchemaReader {
         throw StoreError(
           .badConfiguration, path: path,
           message:
-            "The key of the table \(quoted(name)) refers to \(quoted(keyParent)), so that its "
-            + "rows cannot have identities of their own.",
-          remedy: "Leave out \(.identify("\(name)")): a row is known by the one that it refers to.")
+            "The key of the table \(quoted(name)) refers to \(quoted(keyParent)): each row is "
+            + "identified by the row that it refers to.",
+          remedy: "Leave out \(.identify("\(name)")).")
       }
       return wanted ?? .surrogate
     case .primaryKey:
@@ -342,7 +342,8 @@ struct SchemaReader {
       guard let expression = Self.expression(ofGenerated: name, in: sql) else {
         throw StoreError(
           .unsupportedSchema, path: path,
-          message: "How \(quoted(table)).\(quoted(name)) is generated cannot be read.",
+          message:
+            "The expression of the generated column \(quoted(table)).\(quoted(name)) cannot be read.",
           remedy: "Leave the table out with \(.exclude("\(table)")).")
       }
       return GeneratedColumn(
@@ -389,7 +390,7 @@ struct SchemaReader {
       throw StoreError(
         .unsupportedSchema, path: path,
         message: "The column \(quoted(table)).\(quoted(column)) has the collation \(name), which "
-          + "only its own program knows.",
+          + "only its own program defines.",
         remedy: "Use BINARY, NOCASE or RTRIM, or leave the column out with "
           + "\(.exclude("\(table).\(column)")).")
     }

@@ -82,7 +82,7 @@ struct SetUpChecks {
     guard count > 0 else { return }
     throw StoreError(
       .foreignKeysBroken, path: path,
-      message: "\(count) rows refer to rows that are not there: "
+      message: "\(count) \(count == 1 ? "row refers" : "rows refer") to missing rows: "
         + broken.joined(separator: ", ") + ".",
       remedy: "List them with “PRAGMA foreign_key_check”, then mend or delete them.")
   }

@@ -27,3 +27,12 @@ extension TableSchema {
     return SQLText("\(identity.kind) \(keys.joined(separator: " "))")
   }
 }
+
+extension TableSchema {
+  /// Positions of the cells that stand for keys.
+  var keyedPositions: [Int] {
+    columns.indices.filter {
+      if case .key = columns[$0].domain { !columns[$0].isIdentity } else { false }
+    }
+  }
+}

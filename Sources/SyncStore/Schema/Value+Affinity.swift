@@ -2,6 +2,17 @@ import Foundation
 import SyncModel
 
 extension Value {
+  /// The integer key in a value. A reference may be stored as text or as a double if its column
+  /// has another affinity.
+  static func key(_ value: Value) -> Int64? {
+    switch value {
+    case .integer(let key): key
+    case .real(let real): Int64(exactly: real)
+    case .text(let text): Int64(String(decoding: text, as: UTF8.self))
+    case .null, .blob, .identity: nil
+    }
+  }
+
   /// The value as a column with an affinity compares it: a reference is
   /// compared by the affinity of the column that it refers to.
   ///

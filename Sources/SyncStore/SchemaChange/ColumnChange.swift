@@ -38,15 +38,19 @@ struct ColumnChange {
   /// must have been removed.
   func run(_ database: Database) throws {
     for column in gone.values.sorted(by: { $0.wireName < $1.wireName }) {
-      try database.execute(
-        sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, ?)",
-        arguments: [table.wireName, column.wireName])
+      try LostNames.note(column.wireName, of: table.wireName, database)
     }
     try rewriteStamps(database)
     guard !gone.isEmpty else { return }
-    try rewriteKeptCells(database)
-    try rewriteCells(of: "docsync_base", "value", database)
-    try rewriteCells(of: "docsync_early", "sum", database)
+    for table in Bookkeeping.tables where table.has(.table) {
+      for cells in table.columns(.cells) {
+        if table.has(.column) {
+          try rewriteCells(of: table.name, cells, database)
+        } else {
+          try rewriteAllCells(of: table.name, cells, database)
+        }
+      }
+    }
     try rewriteConflicts(database)
     try rewriteLog(database)
   }
@@ -71,16 +75,17 @@ struct ColumnChange {
     column < places.count ? places[column] : nil
   }
 
-  private func rewriteKeptCells(_ database: Database) throws {
+  /// Rewrites a bookkeeping table of rows, each with all its cells in one value.
+  private func rewriteAllCells(of name: String, _ column: String, _ database: Database) throws {
     for row in try StoredRow.fetchAll(
-      database, sql: "SELECT identity, cells FROM docsync_kept WHERE tbl = ?",
+      database, sql: "SELECT identity, \(column) AS cells FROM \(name) WHERE tbl = ?",
       arguments: [table.id])
     {
       let cells = try KeptCells.decode(Array(row["cells"] as Data)).compactMap { cell in
         place(of: cell.column).map { (column: $0, value: cell.value) }
       }
       try database.execute(
-        sql: "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?",
+        sql: "UPDATE \(name) SET \(column) = ? WHERE tbl = ? AND identity = ?",
         arguments: [
           Data(KeptCells.encode(cells.sorted { $0.column < $1.column })), table.id,
           row["identity"] as Data,
@@ -113,32 +118,10 @@ struct ColumnChange {
   private func rewriteConflicts(_ database: Database) throws {
     var former = try FormerNames.read(database)
     let numbers = former.note(gone, of: table.id)
-    func moved(_ column: Int) -> Int {
-      place(of: column) ?? numbers[column] ?? column
-    }
-    let rows = try StoredRow.fetchAll(
-      database,
-      sql: "SELECT number, col, key, base, local, remote FROM docsync_conflict "
-        + "WHERE tbl = ?", arguments: [table.id])
-    guard !rows.isEmpty else { return }
-    for row in rows {
-      let column = try row["col"] as Int?
-      let cells = try ["key", "base", "local", "remote"].map { name in
-        try (row[name] as Data?).map { bytes in
-          Data(
-            KeptCells.encode(
-              try KeptCells.decode(Array(bytes)).map { (moved($0.column), $0.value) }))
-        }
-      }
-      try database.execute(
-        sql: """
-          UPDATE docsync_conflict SET col = ?, key = ?, base = ?, local = ?, remote = ?, \
-          status = CASE WHEN status = 'open' AND ? THEN 'settled' ELSE status END WHERE number = ?
-          """,
-        arguments: StatementArguments([column.map(moved)]) + StatementArguments(cells)
-          + [column.map { gone[$0] != nil } ?? false, row["number"] as Int64])
-    }
-    try former.write(database)
+    let hasEntries = try ConflictTable.moveColumns(
+      of: table.id, database, isGone: { gone[$0] != nil },
+      to: { place(of: $0) ?? numbers[$0] ?? $0 })
+    if hasEntries { try former.write(database) }
   }
 
   /// Edits that wait to be sealed use the former positions.

@@ -2,34 +2,31 @@ import GRDB
 import SyncModel
 
 /// Plain values in stores of earlier builds.
-extension StoreSession {
-  /// The key in `docsync_meta` that records by which rules plain values are noted.
-  static let plainValuesKey = "plainValues"
-  /// Its value. Builds that noted 1 took a plain value and a reference with one number for the same
-  /// value of an index with a condition or expressions.
-  static let plainValuesVersion: [UInt8] = [2]
+struct EarlierPlainValues {
+  let session: StoreSession
+
+  /// The rules by which plain values are noted. Builds that noted 1 took a plain value and a
+  /// reference with one number for the same value of an index with a condition or expressions.
+  static let version: [UInt8] = [2]
 
   /// Notes, once, plain values that earlier versions did not note, and shows rows that they hid.
-  func settleEarlierPlainValues() throws {
-    let version = try Bookkeeping.meta(Self.plainValuesKey, database)
-    guard version != Self.plainValuesVersion else { return }
-    if version == nil { try showRowsHiddenByPlainValues() }
-    if schema.tables.contains(where: \.hasEvaluatedReferences) {
-      try RemadeTables.noteSettlingDue(database)
+  func settle() throws {
+    let known = try MetaTable.read(.plainValues, session.database)
+    guard known != Self.version else { return }
+    if known == nil { try showRowsHiddenByPlainValues() }
+    if session.schema.tables.contains(where: \.hasEvaluatedReferences) {
+      try RemadeTables.noteSettlingDue(session.database)
     }
-    try Bookkeeping.setMeta(Self.plainValuesKey, to: Self.plainValuesVersion, database)
+    try MetaTable.write(.plainValues, to: Self.version, session.database)
   }
 
   private func showRowsHiddenByPlainValues() throws {
-    try notePlainBeginning()
-    let set = WorkingSet(session: self)
-    for table in schema.tables where table.foreignKeys.contains(where: { !$0.isEnforced }) {
-      let reading = try SQLStatement(
-        "SELECT identity FROM docsync_kept WHERE tbl = ?", on: database)
-      reading.bind(Int64(table.id), at: 1)
-      var found: [RowIdentity] = []
-      while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
-      for identity in found { try set.row(RowKey(table: table.id, identity: identity)) }
+    try session.plainKeys.noteBeginning(session.schema)
+    let set = WorkingSet(session: session)
+    for table in session.schema.tables where table.foreignKeys.contains(where: { !$0.isEnforced }) {
+      for identity in try session.keptRows.identities(in: table.id) {
+        try set.row(RowKey(table: table.id, identity: identity))
+      }
     }
     _ = try Materializer(set: set).run()
   }

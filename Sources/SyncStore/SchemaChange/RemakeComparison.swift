@@ -41,7 +41,7 @@ struct RemakeComparison {
     self.former = former
     self.isExact = isExact
     self.checkCancellation = checkCancellation
-    absentValues = AbsentValues(session)
+    absentValues = AbsentValues(session.database)
     access = try session.access(table.id)
     formerAccess = try former.access(there.id)
     log = try RemakeLog(table, session: session, noticed: noticed)
@@ -78,7 +78,7 @@ struct RemakeComparison {
     try compareDeleted()
     try findDeleted()
     try findDeletedEdits()
-    if !isExact { try findDeletedByOthers() }
+    try findDeletedOfHidden()
     try logUnknown()
   }
 
@@ -197,8 +197,8 @@ struct RemakeComparison {
   private func differences(
     _ values: [Value?], from before: [Value], of row: Known, but columns: ColumnSet
   ) throws -> (changed: [(column: Int, before: Value)], lacking: [Int]) {
-    let kept = row.here?.isKept == true ? try session.kept(key(row)) : nil
-    let keptThere = row.there?.isKept == true ? try former.kept(keyThere(row)) : nil
+    let kept = row.here?.isKept == true ? try session.keptRows.row(key(row)) : nil
+    let keptThere = row.there?.isKept == true ? try former.keptRows.row(keyThere(row)) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
     for (here, there) in cells where !columns.contains(here) {
@@ -230,11 +230,11 @@ struct RemakeComparison {
     return (changed, lacking)
   }
 
-  /// What the other store keeps of a row that was shown here and that it does not show, since it
-  /// knows changes of other devices that this one does not.
+  /// What the other store keeps of a row that was shown here and that it does not show, for the
+  /// reasons that ``findDeletedOfHidden()`` names.
   private func keptOfHidden(_ row: Known) throws -> KeptRow? {
-    guard !isExact, row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
-      try wasHere(row), let kept = try former.kept(keyThere(row)),
+    guard row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
+      try wasHere(row), let kept = try former.keptRows.row(keyThere(row)),
       kept.reason != .parked(.rowMissing)
     else { return nil }
     return kept
@@ -248,7 +248,7 @@ struct RemakeComparison {
   private func logEdits(
     _ values: [Value], key: [Value], of row: Known, but columns: ColumnSet, keptThere: KeptRow
   ) throws {
-    let kept = row.here?.isKept == true ? try session.kept(self.key(row)) : nil
+    let kept = row.here?.isKept == true ? try session.keptRows.row(self.key(row)) : nil
     var changed: [(column: Int, before: Value)] = []
     var lacking: [Int] = []
     for (here, there) in cells where !columns.contains(here) {
@@ -263,7 +263,7 @@ struct RemakeComparison {
       let local = try exported(values[here], column, nil, session)
       guard local != was, local != was.applying(column.affinity) else { continue }
       if knownThere < known {
-        lacking.append(here)
+        if !isExact { lacking.append(here) }
       } else {
         changed.append((here, try session.imported(was, column) ?? .null))
       }
@@ -277,7 +277,7 @@ struct RemakeComparison {
   private func exported(
     _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
   ) throws -> Value {
-    if let kept, kept == value, StoreSession.key(kept) != nil { return value }
+    if let kept, kept == value, Value.key(kept) != nil { return value }
     return try session.exported(value, column)
   }
 
@@ -294,7 +294,7 @@ struct RemakeComparison {
     guard table.identity == .surrogate else { return try log.addInsertion(key: key, nil) }
     // Rows that a migration makes alike on every device are one row. Rows that refer to them may be
     // sealed already.
-    let named = try StoreSession.key(key[0]).flatMap(access.explicitIdentity)
+    let named = try Value.key(key[0]).flatMap(access.explicitIdentity)
     // A row from before syncing began, which another device has replaced: under another identity it
     // would be another row.
     if named == nil, row.here == nil, row.there != nil { return }
@@ -329,7 +329,7 @@ struct RemakeComparison {
       guard table.identity == .surrogate else {
         return try log.addInsertion(key: deletion.key, nil)
       }
-      guard let key = StoreSession.key(deletion.key[0]),
+      guard let key = Value.key(deletion.key[0]),
         let identity = try access.explicitIdentity(of: key)
       else { return }
       return try log.addInsertion(key: deletion.key, identity)
@@ -367,17 +367,14 @@ struct RemakeComparison {
     try flush()
   }
 
-  /// Finds rows that are gone here and that the other store does not show, since it knows changes
-  /// of other devices that this one does not. It keeps their former values.
-  private func findDeletedByOthers() throws {
-    let reading = try SQLStatement(
-      "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: former.database)
-    reading.bind(Int64(formerAccess.table.id), at: 1)
-    var found: [RowIdentity] = []
-    while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+  /// Finds rows that are gone here and that the other store does not show: it knows changes of
+  /// other devices that this one does not, or a deletion that this store sealed before the table
+  /// was remade once more, and that hides them there. It keeps their former values.
+  private func findDeletedOfHidden() throws {
+    let found = try former.keptRows.identities(in: formerAccess.table.id)
     for row in try states(found) {
       try checkCancellation()
-      guard let kept = try former.kept(keyThere(row)), !kept.reason.isShown,
+      guard let kept = try former.keptRows.row(keyThere(row)), !kept.reason.isShown,
         let key = try keyIfGone(row)
       else { continue }
       try logDeletion(of: row, key: key) { position in
@@ -392,7 +389,12 @@ struct RemakeComparison {
 
   /// The key of a row that was here and was deleted unseen; `nil` if it is here, or was not.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
-    guard let key = try access.key(of: row.identity), try access.row(key) == nil,
+    let known = try access.key(of: row.identity)
+    if known == nil, table.identity == .surrogate, try wasHere(row) {
+      // Another row has got its number, and was sealed since.
+      return [.integer(try access.assignLogKey(to: row.identity))]
+    }
+    guard let key = known, try access.row(key) == nil,
       log.entry(key)?.isDeleted != true, try wasHere(row)
     else { return nil }
     return key
@@ -436,17 +438,13 @@ struct RemakeComparison {
   /// Finds rows that were inserted unseen, whose edit was sealed before any comparison, and that
   /// were deleted unseen when the table was remade once more. The other store knows only that edit.
   private func findDeletedEdits() throws {
-    let reading = try SQLStatement(
-      "SELECT identity FROM docsync_kept WHERE tbl = ? AND reason = ?", on: former.database)
-    reading.bind(Int64(formerAccess.table.id), at: 1)
-    reading.bind(.text(Array(ParkedRow.Reason.rowMissing.rawValue.utf8)), at: 2)
-    var found: [RowIdentity] = []
-    while try reading.step() { found.append(RowIdentity(bytes: reading.bytes(at: 0))) }
+    let found = try former.keptRows.identities(
+      in: formerAccess.table.id, for: .parked(.rowMissing))
     for row in try states(found) {
       guard row.here?.existence == .unsaid, try wasShown(row),
         let key = try access.namingKey(of: row.identity), try access.row(key) == nil,
         log.entry(key)?.isDeleted != true,
-        let kept = try former.kept(keyThere(row))
+        let kept = try former.keptRows.row(keyThere(row))
       else { continue }
       let absent = try absentValues.values(of: table)
       let olds = try table.recordedColumns.map { position in
@@ -468,7 +466,7 @@ struct RemakeComparison {
   private func unknownValue(of position: Int, _ row: Known) throws -> Value {
     let column = table.columns[position]
     for foreign in try former.foreign.all()
-    where former.schema.table(for: foreign)?.id == formerAccess.table.id {
+    where foreign.table(in: former.schema)?.id == formerAccess.table.id {
       guard let number = foreign.columns.firstIndex(of: column.wireName),
         let kept = try former.foreign.row(row.identity, of: foreign.id),
         let cell = kept.cells.first(where: { $0.column == number })
@@ -483,6 +481,7 @@ struct RemakeComparison {
   private func logUnknown() throws {
     guard !unknown.isEmpty || !redirected.isEmpty else { return }
     let absent = try absentValues.values(of: table)
+    try compareDefaults(absent)
     for position in unknown + redirected {
       let name = quoted(table.columns[position].name)
       let keys = table.keyColumns.map(quoted).joined(separator: ", ")
@@ -497,5 +496,49 @@ struct RemakeComparison {
         try log.addUpdate(key: key, [(position, .null)], isOfUnknownTime: true)
       }
     }
+  }
+
+  /// Finds cells that have their default again, in columns that the other store does not have: it
+  /// keeps their former values.
+  private func compareDefaults(_ absent: [Value]) throws {
+    for foreign in try former.foreign.all()
+    where foreign.table(in: former.schema)?.id == formerAccess.table.id {
+      let places = unknown.compactMap { here in
+        foreign.columns.firstIndex(of: table.columns[here].wireName).map { (here: here, there: $0) }
+      }
+      guard !places.isEmpty else { continue }
+      var last: RowIdentity?
+      while true {
+        try checkCancellation()
+        let rows = try former.foreign.rows(of: foreign, after: last, limit: Self.rowsPerBatch)
+        guard let end = rows.last else { break }
+        for (row, known) in zip(rows, try states(rows.map(\.identity))) {
+          try compareDefaults(absent, known, row.row, places)
+        }
+        last = end.identity
+      }
+    }
+  }
+
+  private func compareDefaults(
+    _ absent: [Value], _ row: Known, _ foreign: ForeignRow, _ places: [(here: Int, there: Int)]
+  ) throws {
+    guard let key = try access.key(of: row.identity), let local = try access.row(key),
+      try row.here.map({ try session.wasShown(self.key(row), $0) }) ?? true
+    else { return }
+    let logged = log.entry(key)
+    guard logged?.isInserted != true else { return }
+    var changed: [(column: Int, before: Value)] = []
+    for (here, there) in places where logged?.columns.contains(here) != true {
+      let column = table.columns[here]
+      guard column.domain != .counter, local.values[here] == absent[here],
+        let cell = foreign.cells.first(where: { $0.column == there }),
+        stamp((row.here ?? .unstamped).stamp(of: here)) == formerStamp(cell.stamp)
+      else { continue }
+      let value = try session.exported(local.values[here], column)
+      guard value != cell.value, value != cell.value.applying(column.affinity) else { continue }
+      changed.append((here, try session.imported(cell.value, column) ?? .null))
+    }
+    if !changed.isEmpty { try log.addUpdate(key: key, changed) }
   }
 }

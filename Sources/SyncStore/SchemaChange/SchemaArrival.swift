@@ -62,9 +62,7 @@ struct SchemaArrival {
     var expected = 0
     try access.stamps.forEach { if $1.existence == .inserted, !$1.isKept { expected += 1 } }
     if seen < expected {
-      try session.database.execute(
-        sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, '')",
-        arguments: [table.wireName])
+      try LostNames.note(nil, of: table.wireName, session.database)
     }
   }
 
@@ -116,7 +114,7 @@ struct SchemaArrival {
       let next = begin(insert, key, at: identity == nil ? noticed : Self.unknownTime)
       if table.identity == .surrogate {
         let named =
-          try identity == nil ? nil : StoreSession.key(key[0]).flatMap(access.explicitIdentity)
+          try identity == nil ? nil : Value.key(key[0]).flatMap(access.explicitIdentity)
         let given = table.hasUnstampedRows ? identity : nil
         insert.bind(blob: try (named ?? given ?? newIdentity(key)).bytes, at: next)
       } else {
@@ -150,7 +148,7 @@ struct SchemaArrival {
   func bringIn() throws {
     let set = WorkingSet(session: session)
     for foreign in try session.foreign.all() {
-      guard let table = session.schema.table(for: foreign) else { continue }
+      guard let table = foreign.table(in: session.schema) else { continue }
       let places = foreign.columns.map { name in
         table.columns.firstIndex { $0.wireName == name }
       }
@@ -214,8 +212,7 @@ struct SchemaArrival {
   /// Forgets the claims of rows that are not shown: indexes may have other numbers by now.
   /// ``settle()`` notes the claims again.
   func forgetClaims() throws {
-    try session.database.execute(
-      sql: "DELETE FROM docsync_claim WHERE ix <> \(ClaimKey.identityIndex)")
+    try session.keptRows.forgetClaims()
   }
 
   /// Forgets the claims and references of rows that are not shown, and the identities under which
@@ -223,8 +220,7 @@ struct SchemaArrival {
   ///
   /// Until the earlier edits are sealed, this tells which of these rows go with deleted rows.
   func forgetClaimsAndReferences() throws {
-    try session.database.execute(
-      sql: "DELETE FROM docsync_claim; DELETE FROM docsync_kept_reference")
+    try session.keptRows.forgetClaimsAndReferences()
   }
 
   /// Settles all rows that are not shown.
@@ -233,17 +229,14 @@ struct SchemaArrival {
   /// otherwise increments made without triggers would be overwritten.
   func settle() throws {
     let remade = Set(try session.remadeTables().map(\.table.id))
-    let rows = try StoredRow.fetchAll(
-      session.database, sql: "SELECT tbl, identity FROM docsync_kept")
+    let rows = try session.keptRows.all()
     let set = WorkingSet(session: session)
     let unsettled = WorkingSet(session: session)
-    for row in rows {
-      let bytes: Data = try row["identity"]
-      let key = RowKey(table: try row["tbl"], identity: RowIdentity(bytes: Array(bytes)))
+    for key in rows {
       if remade.contains(key.table), try keepsOnlyCounters(key) {
         let references = try RowWriter(set: unsettled).references(
           of: try unsettled.row(key), session.schema[key.table])
-        try session.noteReferences(references, of: key)
+        try session.keptRows.noteReferences(references, of: key)
         unsettled.removeAll()
         continue
       }
@@ -255,7 +248,7 @@ struct SchemaArrival {
 
   /// Whether a row is shown as it is, and only the sums of its counters are kept.
   private func keepsOnlyCounters(_ key: RowKey) throws -> Bool {
-    guard let kept = try session.kept(key), kept.reason == .overlaid else { return false }
+    guard let kept = try session.keptRows.row(key), kept.reason == .overlaid else { return false }
     let columns = session.schema[key.table].columns
     return kept.cells.allSatisfy { columns[$0.column].domain == .counter }
   }

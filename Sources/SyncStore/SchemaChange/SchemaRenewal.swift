@@ -13,7 +13,7 @@ struct SchemaRenewal {
   /// Whether there is anything to do. Asked first, so that opening a store
   /// writes nothing.
   func isNeeded(_ database: Database) throws -> Bool {
-    let registered = try Bookkeeping.registered(database)
+    let registered = try TableRegistry.registered(database)
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id,
         known.storedName == table.name, known.storedColumns == table.columns.map(\.name),
@@ -23,7 +23,7 @@ struct SchemaRenewal {
           == Set(CaptureTriggers(table: table).triggers.map(SQLText.init))
       else { return true }
     }
-    return try Bookkeeping.registeredIDs(database) != Set(schema.tables.map(\.id))
+    return try TableRegistry.registeredIDs(database) != Set(schema.tables.map(\.id))
       || hasFormerReferences(database)
   }
 
@@ -32,11 +32,8 @@ struct SchemaRenewal {
   private func hasFormerReferences(_ database: Database) throws -> Bool {
     let keys = schema.tables.flatMap(\.foreignKeys)
     let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
-    return try StoredRow.fetchAll(
-      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
-    ).contains { row in
-      let (parent, columns): (Int, String) = try (row["parent"], row["columns"])
-      return !present.contains([columns, "\(parent)"])
+    return try KeptRows.referenceNames(database).contains { parent, columns in
+      !present.contains([columns, "\(parent)"])
     }
   }
 
@@ -51,14 +48,14 @@ struct SchemaRenewal {
   /// Registers new tables and columns, forgets dropped ones, and makes missing or outdated
   /// triggers again. Idempotent.
   func run(_ database: Database) throws -> Concerned {
-    let registered = try Bookkeeping.registered(database)
-    let gone = try Bookkeeping.registeredIDs(database).subtracting(schema.tables.map(\.id))
-    for id in gone.sorted() { try Bookkeeping.forget(id, database) }
+    let registered = try TableRegistry.registered(database)
+    let gone = try TableRegistry.registeredIDs(database).subtracting(schema.tables.map(\.id))
+    for id in gone.sorted() { try TableRegistry.forget(id, database) }
     var concerned = Concerned()
     for table in schema.tables {
       guard let known = registered[table.name], known.id == table.id else {
         try SetUpChecks(table: table, path: path).run(database)
-        try Bookkeeping.register(table, database)
+        try TableRegistry.register(table, database)
         try logRows(of: table, database)
         continue
       }
@@ -68,7 +65,7 @@ struct SchemaRenewal {
         try dropTriggers(of: table, database)
         try columns.run(database)
       }
-      try Bookkeeping.record(table, database)
+      try TableRegistry.record(table, database)
       // A comparison tells which rows of a table that was made again are not new.
       if known.isWatched {
         try logValues(of: columns.added, table, database)
@@ -146,11 +143,8 @@ struct SchemaRenewal {
 
   /// Forgets values set aside for columns that were dropped or are shared by now.
   private func forgetAside(of table: TableSchema, _ database: Database) throws {
-    let excluded = table.excludedColumns.sorted()
-    try database.execute(
-      sql: "DELETE FROM docsync_aside WHERE wire = ? AND col NOT IN "
-        + "(\(excluded.map { _ in "?" }.joined(separator: ", ")))",
-      arguments: StatementArguments([table.wireName] + excluded))
+    try AsideValues.removeAll(
+      in: table.wireName, except: table.excludedColumns.sorted(), database)
   }
 
   // MARK: - What was written before there were triggers

@@ -7,7 +7,7 @@ extension ChangeExport {
   /// Logs the insertion of rows that are shown and do not exist, where an edit
   /// refers to them: the author of the edit counts on them.
   func logRebirths() throws {
-    for row in try session.undeadRows() {
+    for row in try session.keptRows.undead() {
       let access = try session.access(row.table)
       guard let key = try access.key(of: row.identity), let found = try access.row(key) else {
         continue
@@ -62,7 +62,8 @@ extension ChangeExport {
 
   /// Logs the deletion of rows that are not shown and refer to a deleted row, directly or through
   /// other rows: they would bring it back, or never be shown again. The same goes for rows that are
-  /// shown as the deleted row, or would be.
+  /// shown as the deleted row, or would be. Rows that are shown with a stand-in in place of such a
+  /// row refer to the stand-in from then on.
   ///
   /// Rows that refer to a row that lives on under another key stay, and follow it.
   func logHiddenDeletions() throws {
@@ -72,7 +73,7 @@ extension ChangeExport {
     for (row, move) in moved { parents[row] = move.time }
     while let (parent, time) = parents.popFirst() {
       let table = session.schema[parent.table]
-      let shown = table.isKnownByReferences ? try session.rows(shownAs: parent) : []
+      let shown = table.isKnownByReferences ? try session.keptRows.rows(shownAs: parent) : []
       for row in shown where done.insert(row).inserted {
         try logHiddenDeletion(of: row, at: time)
         parents[row] = time
@@ -85,15 +86,16 @@ extension ChangeExport {
           key: table.referenceKey(
             try table.referredValues(of: parent.identity, by: reference), reference))
         // Rows of other tables may refer by the same column of the parent.
-        for child in try session.keptRows(referringBy: key)
+        for child in try session.keptRows.rows(referringBy: key)
         where child.table == reference.child && !done.contains(child) {
-          let kept = try session.kept(child)
+          let kept = try session.keptRows.row(child)
           switch kept?.reason {
           case .parked:
             // A stand-in is no parent: without it the reference leads elsewhere.
             guard let kept, try leads(kept, child, by: reference, to: parent) else { continue }
             done.insert(child)
             try logHiddenDeletion(of: child, at: time)
+            try logStandIn(for: child, at: time)
           // It is deleted, and another row that is not shown holds it.
           case .tombstone: done.insert(child)
           case .rescued, .overlaid, .elsewhere, .borrowed, nil: continue
@@ -106,7 +108,7 @@ extension ChangeExport {
 
   /// Whether a reference of a row that is not shown leads to another row, or to
   /// a row that lives on as that row.
-  private func leads(
+  func leads(
     _ kept: KeptRow, _ child: RowKey, by reference: ForeignKey, to parent: RowKey
   ) throws -> Bool {
     let table = session.schema[child.table]
@@ -122,7 +124,7 @@ extension ChangeExport {
     var seen: Set<RowIdentity> = []
     while let row = next, seen.insert(row).inserted {
       if row == parent.identity { return true }
-      next = try session.kept(RowKey(table: parent.table, identity: row))?.movedTo
+      next = try session.keptRows.row(RowKey(table: parent.table, identity: row))?.movedTo
     }
     return false
   }
@@ -134,10 +136,7 @@ extension ChangeExport {
   ) {
     var deleted: [RowKey: Double] = [:]
     var moved: [RowKey: (destination: RowIdentity, time: Double)] = [:]
-    let referred = try Int.fetchAll(
-      session.database,
-      sql: "SELECT DISTINCT parent FROM docsync_kept_reference UNION "
-        + "SELECT DISTINCT tbl FROM docsync_claim WHERE ix = \(ClaimKey.identityIndex)")
+    let referred = try session.keptRows.referredTables()
     for table in session.schema.tables where referred.contains(table.id) {
       let access = try session.access(table.id)
       let canMove = TableExport.canMove(table, in: session.schema)
@@ -215,7 +214,8 @@ extension ChangeExport {
       return
     }
     let key = try access.namingKey(of: row.identity) ?? logKey(of: row)
-    guard let key else {
+    // By a key that has come to stand for the row the log names the row for which it stood before.
+    guard let key, try access.earlierIdentity(ofKey: key) == row.identity else {
       hidden?.addDeletion(of: row, at: time)
       return
     }

@@ -5,7 +5,7 @@ extension ChangeExport {
   func plainCells() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
-      let plain = try session.plainKeys(of: parent.id)
+      let plain = try session.plainKeys.keys(of: parent.id)
       guard !plain.isEmpty else { continue }
       for key in try givenKeys(parent, among: plain).sorted() {
         for child in session.schema.tables {
@@ -16,7 +16,7 @@ extension ChangeExport {
         }
       }
     }
-    return found
+    return try session.withoutNotedReferences(found)
   }
 
   /// The plain values that the edits in the log made keys of rows.

@@ -10,6 +10,9 @@ final class ChangeExport {
   let session: StoreSession
   private let builder: ChangeSetBuilder
   private let options: StoreOptions
+  /// The tables whose log lacks the cells of deleted rows, since these were not kept yet when it
+  /// was written: such rows are erased.
+  private let lackingDeletedCells: Set<Int>
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
@@ -43,8 +46,9 @@ final class ChangeExport {
   /// - Parameter checkCancellation: Called before each batch of rows.
   init(
     session: StoreSession, builder: ChangeSetBuilder, options: StoreOptions,
-    work: WorkCount, checkCancellation: @escaping () throws -> Void
+    lackingDeletedCells: Set<Int>, work: WorkCount, checkCancellation: @escaping () throws -> Void
   ) {
+    self.lackingDeletedCells = lackingDeletedCells
     self.work = work
     self.checkCancellation = checkCancellation
     self.session = session
@@ -92,7 +96,9 @@ final class ChangeExport {
   }
 
   private func export(_ table: TableSchema) throws {
-    let exporter = try TableExport(session: session, table: table)
+    let exporter = try TableExport(
+      session: session, table: table,
+      keepsDeleted: table.keepsDeleted && !lackingDeletedCells.contains(table.id))
     var log = try EditLog(table: table, session: session)
     while true {
       try checkCancellation()

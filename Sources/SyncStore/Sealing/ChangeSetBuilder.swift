@@ -9,6 +9,7 @@ final class ChangeSetBuilder {
   private let binding: StoreBinding
   private let greatestRowCount: Int
   private let greatestByteCount: Int
+  private let hash: @Sendable ([UInt8]) -> ContentHash
   private let dependencies: VersionVector
   private let schema: ContentHash
   private var head: VersionVector.Entry?
@@ -18,12 +19,16 @@ final class ChangeSetBuilder {
 
   /// The change sets sealed so far.
   private(set) var sealed: [SealedChangeSet] = []
+  /// The files of the first of them, by their numbers.
+  private(set) var files: [UInt64: [UInt8]] = [:]
+  private var fileBytes = 0
 
   init(session: StoreSession, binding: StoreBinding, options: StoreOptions) throws {
     self.session = session
     self.binding = binding
     greatestRowCount = min(options.rowsPerChangeSet, CodecLimits.default.rows)
     greatestByteCount = min(options.bytesPerChangeSet, Self.readableByteCount)
+    hash = options.hash
     var vector = try session.clients.vector()
     head = try session.ownHead()
     vector[binding.client] = nil
@@ -34,6 +39,9 @@ final class ChangeSetBuilder {
   /// The most bytes of changes: each value counts as nine at least, so that there are never more
   /// values than readers take (``CodecLimits/leastValues``), not even in the widest tables.
   private static let readableByteCount = 6 << 20
+
+  /// The most bytes of sealed files that are handed on.
+  private static let greatestFileBytes = 4 << 20
 
   /// The rows for which the change set that is being made has room.
   var remainingRows: Int { greatestRowCount - rowCount }
@@ -68,16 +76,19 @@ final class ChangeSetBuilder {
     let set = SyncChangeSet(
       header: header, dependencies: dependencies, schema: schema, tables: tables)
     let bytes = try encode(set)
-    let entry = VersionVector.Entry(number: header.number, hash: ContentHash(of: bytes))
+    let entry = VersionVector.Entry(number: header.number, hash: hash(bytes))
     try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
     if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
-    try session.recordHistory(
-      client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count)
+    try session.history.add(
+      client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count, at: session.now
+    )
     sealed.append(
       SealedChangeSet(
         client: binding.client, number: entry.number, hash: entry.hash, byteCount: bytes.count,
         rowCount: rowCount, isPublished: false))
-    try session.recordRange(client: session.own, number: entry.number, set.timeRange)
+    fileBytes += bytes.count
+    if fileBytes <= Self.greatestFileBytes { files[entry.number] = bytes }
+    try session.ranges.record(client: session.own, number: entry.number, set.timeRange)
     head = entry
     tables = []
     rowCount = 0
@@ -94,7 +105,7 @@ final class ChangeSetBuilder {
       throw StoreError(
         .editRefused, path: "",
         message:
-          "A row of the table “\(longest?.table.text ?? "")” is too long to be synchronized.",
+          "A row of the table “\(longest?.table.text ?? "")” is too large to be synchronized.",
         remedy: "Shorten its values to less than 60 MB in all, then sync again.",
         detail: "\(error)")
     }

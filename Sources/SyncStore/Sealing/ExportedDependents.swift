@@ -35,13 +35,7 @@ struct ExportedDependents {
       inbound.flatMap(\.parentColumns).compactMap { name in
         table.columns.firstIndex { $0.name.folded == name.folded }
       })
-    hasKeptDependents =
-      try Bool.fetchOne(
-        session.database,
-        sql: """
-          SELECT EXISTS (SELECT 1 FROM docsync_kept_reference WHERE parent = \(table.id)) \
-          OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table.id))
-          """) ?? false
+    hasKeptDependents = try session.keptRows.hasDependents(of: table.id)
   }
 
   /// Notes them after an edit of a row was exported.
@@ -52,7 +46,7 @@ struct ExportedDependents {
     if action == .delete {
       if isReferredTo || hasKeptDependents { suspects.diminished.insert(table.id) }
       if hasKeptDependents { suspects.changed.append((table.id, identities.identity(row))) }
-      if table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]) {
+      if table.identity == .surrogate, let key = Value.key(batch.keys[0][row]) {
         suspects.freedKeys.append((table.id, key, identities.identity(row)))
       }
       return
@@ -101,7 +95,7 @@ struct ExportedDependents {
   private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     try zip(values, key.columns).contains { value, column in
       guard case .key(let parent) = table.columns[column].domain,
-        let number = StoreSession.key(value)
+        let number = Value.key(value)
       else { return false }
       return try !session.access(parent).hasRow(localKey: number)
     }

@@ -39,7 +39,7 @@ struct ExportedRows {
       changes.cells[index].append(values, at: row)
     } else {
       let value = try session.exported(values[row], column)
-      try session.notePlain(value, in: column)
+      try session.plainKeys.note(value, in: column)
       changes.cells[index].append(value)
     }
   }

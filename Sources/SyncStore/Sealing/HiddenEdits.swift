@@ -22,6 +22,9 @@ struct HiddenEdits {
     var state: RowState
     /// When the edit that it follows was made.
     var time: HybridTime
+    /// Whether it is deleted: rows that refer to it by their own keys hold it and what it refers to,
+    /// so that they move, and nothing is said of the row itself.
+    var isDeleted: Bool
   }
 
   /// Finds the rows that move; the edits are not exported yet.
@@ -36,13 +39,13 @@ struct HiddenEdits {
         rows.append(
           HiddenRow(
             key: child.key, values: child.values.map { $0 ?? .null }, state: child.state,
-            time: time))
+            time: time, isDeleted: child.isDead))
         parents.append((child.key, time))
       }
     }
   }
 
-  /// The hidden rows that exist and refer to a row by their own key.
+  /// The hidden rows that exist, or did, and refer to a row by their own key.
   private func children(of parent: RowKey) throws -> [WorkingRow] {
     let table = session.schema[parent.table]
     let set = WorkingSet(session: session)
@@ -53,11 +56,14 @@ struct HiddenEdits {
         parent: table.id, columns: reference.columnsName,
         key: table.referenceKey(
           try table.referredValues(of: parent.identity, by: reference), reference))
-      return try session.keptRows(referringBy: key).filter { $0.table == child.id }.map(set.row)
-        .filter { row in
-          // A stand-in is no parent.
-          row.shown == nil && row.isLiving && self.parent(of: row.values, by: reference) == parent
-        }
+      return try session.keptRows.rows(referringBy: key).filter { $0.table == child.id }.map(
+        set.row
+      )
+      .filter { row in
+        // A stand-in is no parent.
+        row.shown == nil && (row.isLiving || row.isDead)
+          && self.parent(of: row.values, by: reference) == parent
+      }
     }
   }
 
@@ -113,7 +119,7 @@ struct HiddenEdits {
         return (row.key, destination)
       })
     var arriving: [RowKey: HiddenRow] = [:]
-    for row in rows {
+    for row in rows where !row.isDeleted {
       guard let destination = moving[row.key] else { continue }
       let key = RowKey(table: row.key.table, identity: destination)
       // Two rows may have become one: the other is as the program has left it.
@@ -123,7 +129,8 @@ struct HiddenEdits {
     }
     for table in session.schema.inDependencyOrder(session.schema.tables) {
       var exported = ExportedRows(of: table, session: session)
-      for (count, row) in rows.filter({ $0.key.table == table.id }).enumerated() {
+      let living = rows.filter { $0.key.table == table.id && !$0.isDeleted }
+      for (count, row) in living.enumerated() {
         guard let destination = moving[row.key] else { continue }
         if arriving[row.key] == nil {
           try delete(row.key, row.time, movedTo: destination, &exported, set)

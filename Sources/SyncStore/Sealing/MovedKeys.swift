@@ -62,11 +62,11 @@ struct MovedKeys {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
       "SELECT DISTINCT identity FROM \(table.logName) WHERE identity IS NOT NULL", on: database)
+    let moves = try KeyMoves(access: access)
     var found: [(old: Int64, new: Int64, isGone: Bool)] = []
     while try statement.step() {
       let old = statement.integer(at: 0)
-      guard try !access.hasRow(localKey: old),
-        let new = try access.localKey(of: try access.earlierIdentity(ofLocalKey: old)), new != old
+      guard try !access.hasRow(localKey: old), let new = try laterKey(of: old, access, moves)
       else { continue }
       found.append((old, new, try !access.hasRow(localKey: new)))
     }
@@ -79,7 +79,7 @@ struct MovedKeys {
         sql: "INSERT INTO temp.docsync_followed (old, new, gone) VALUES (?, ?, ?)",
         arguments: [old, new, isGone])
     }
-    let plain = try session.plainKeys(of: table.id)
+    let plain = try session.plainKeys.keys(of: table.id)
     let former = found.map(\.old).filter(plain.contains)
     let given = try found.filter { try plain.contains($0.new) && access.isGiven($0.new) }
     var followed = Followed()
@@ -101,6 +101,20 @@ struct MovedKeys {
     }
     try database.execute(sql: "DROP TABLE temp.docsync_followed")
     return followed
+  }
+
+  /// The local key that the row has now, or is looked for by, that had a key first; `nil` if it has
+  /// no other.
+  private func laterKey(of key: Int64, _ access: TableAccess, _ moves: KeyMoves) throws -> Int64? {
+    let known = try access.localKey(of: try access.earlierIdentity(ofLocalKey: key))
+    if let known, known != key { return known }
+    // The row was inserted by the edits in the log, and its declared columns were edited before it
+    // got another key: other devices only know it as it is now.
+    guard try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
+      let first = try access.firstEntry(ofLocalKey: key),
+      let identity = try moves.destination(of: values, after: first - 1)
+    else { return nil }
+    return try access.localKey(of: identity)
   }
 
   /// The cells of a column that held keys of a table as plain values before the edits in the log.
@@ -140,12 +154,18 @@ struct MovedKeys {
       )
     }
     if let index {
-      // The log entries of such a row get its new key.
+      // The log entries of such a row get its new key. Where another row has that key, the entries
+      // say nothing of what that row was.
       let (value, condition) = terms("k\(index)")
-      let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = k\($0)" }
+      func row(_ key: (Int) -> String) -> String {
+        let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = \(key($0))" }
+        return "EXISTS (SELECT 1 FROM \(table.quotedName) AS c "
+          + "WHERE \(match.joined(separator: " AND ")))"
+      }
+      let new = "(SELECT new FROM temp.docsync_followed WHERE old = k\(index))"
       try database.execute(
-        sql: "UPDATE \(table.logName) SET \(value) WHERE \(condition) AND EXISTS "
-          + "(SELECT 1 FROM \(table.quotedName) AS c WHERE \(match.joined(separator: " AND ")))")
+        sql: "UPDATE \(table.logName) SET \(value) WHERE \(condition) AND \(row { "k\($0)" }) "
+          + "AND NOT \(row { $0 == index ? new : "k\($0)" })")
     }
     let (value, condition) = terms(quoted(table.columns[position].name))
     try database.execute(
@@ -221,7 +241,7 @@ struct MovedKeys {
     let isEmpty = try Bool.fetchOne(
       database, sql: "SELECT NOT EXISTS (SELECT 1 FROM \(Self.name(parent)))")
     guard isEmpty == false else { return }
-    let plain = try session.plainKeys(of: parent.id)
+    let plain = try session.plainKeys.keys(of: parent.id)
     let keys = try plain.isEmpty ? [] : movedKeys(of: parent).filter(plain.contains)
     for table in session.schema.tables {
       let names = table.keyColumns.indices.map { "k\($0)" }

@@ -6,23 +6,20 @@ import GRDB
 /// A row that was inserted and deleted before sealing is not sent. If the log is shared, the other
 /// store may seal the insertion, so the deletion has to be sent.
 enum SharedLog {
-  /// The key under which bookkeeping keeps the note.
-  static let key = "sharedLog"
-
   /// Notes that the log may be shared, if it has edits.
   static func note(_ database: Database) throws {
-    let hasEdits = try Bookkeeping.registeredIDs(database).contains { id in
+    let hasEdits = try TableRegistry.registeredIDs(database).contains { id in
       try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_log_\(id))") ?? false
     }
-    if hasEdits { try Bookkeeping.setMeta(key, to: [1], database) }
+    if hasEdits { try MetaTable.write(.sharedLog, to: [1], database) }
   }
 
   static func isNoted(_ database: Database) throws -> Bool {
-    try Bookkeeping.meta(key, database) != nil
+    try MetaTable.read(.sharedLog, database) != nil
   }
 
   /// Removes the note, once the log is sealed.
   static func forget(_ database: Database) throws {
-    try database.execute(sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [key])
+    try MetaTable.remove(.sharedLog, database)
   }
 }

@@ -29,7 +29,7 @@ extension TableExport {
       for row in 0..<count {
         let start = bytes.count
         if table.identity == .surrogate {
-          bytes += try access.identity(ofLocalKey: StoreSession.key(batch.keys[0][row]) ?? 0).bytes
+          bytes += try access.identity(ofLocalKey: Value.key(batch.keys[0][row]) ?? 0).bytes
         } else {
           for index in keys.indices {
             keys[index].appendKey(at: row, collation: collations[index], to: &bytes)
@@ -55,7 +55,7 @@ extension TableExport {
         var logical = ValueColumn()
         for row in 0..<key.count {
           if case .key(let table) = column.domain, !batch.rows[row].isPresent,
-            let local = StoreSession.key(key[row])
+            let local = Value.key(key[row])
           {
             let access = try session.access(table)
             logical.append(
@@ -63,7 +63,7 @@ extension TableExport {
                 ? key[row] : .identity(access.earlierIdentity(ofLocalKey: local)))
           } else {
             let value = try session.exported(key[row], column)
-            try session.notePlain(value, in: column)
+            try session.plainKeys.note(value, in: column)
             logical.append(value)
           }
         }

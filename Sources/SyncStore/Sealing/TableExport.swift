@@ -25,6 +25,8 @@ final class TableExport {
   /// The counters of the current row to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
+  /// The cells in which the current row, which was shown as another one, differs from what is shown.
+  private var cellsToKeep: [(column: Int, value: Value)] = []
   /// The rows whose insertion was exported, if a later batch may contain additions to their
   /// counters: the insertion includes these, since it has the values of the table.
   private var inserted: Set<RowFingerprint> = []
@@ -34,12 +36,13 @@ final class TableExport {
   /// The positions of the current row's values, by column.
   private var cellRows: [Int]
 
-  init(session: StoreSession, table: TableSchema) throws {
+  /// - Parameter keepsDeleted: Whether the cells of deleted rows are kept, and the log has them.
+  init(session: StoreSession, table: TableSchema, keepsDeleted: Bool) throws {
     self.session = session
     self.table = table
     access = try session.access(table.id)
     canMove = Self.canMove(table, in: session.schema)
-    keepsDeleted = table.keepsDeleted && !session.lackingDeletedCells.contains(table.id)
+    self.keepsDeleted = keepsDeleted
     remakeNoticed = try session.remadeTables().first { $0.table.id == table.id }?.noticed
     isLogShared = try SharedLog.isNoted(session.database)
     cellPositions = table.cellPositions
@@ -80,7 +83,7 @@ final class TableExport {
       let key =
         states[row]?.isKept == true
         ? RowKey(table: table.id, identity: identities.identity(row)) : nil
-      let kept = try key.flatMap { try session.kept($0) }
+      let kept = try key.flatMap { try session.keptRows.row($0) }
       let wasKnown = states[row] != nil
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
@@ -100,6 +103,11 @@ final class TableExport {
         suspects.changed.append((key.table, key.identity))
       }
       if outcome == .delete, batch.rows[row].first == .insert { try access.readKeysInLog() }
+      if hasReferences, outcome == .insert || outcome == .update {
+        try session.noteReferencesToUncompared(
+          from: RowKey(table: table.id, identity: identities.identity(row)),
+          key: batch.keys.map { $0[row] })
+      }
       if let outcome {
         try dependents.note(outcome, row, batch, identities, &suspects)
         try rows.finishIfFull(builder, afterRow: count)
@@ -115,7 +123,7 @@ final class TableExport {
     _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
     _ suspects: inout ChangeExport.Suspects
   ) throws {
-    guard table.identity == .surrogate, let key = StoreSession.key(batch.keys[0][row]),
+    guard table.identity == .surrogate, let key = Value.key(batch.keys[0][row]),
       try access.row([.integer(key)]) == nil
     else { return }
     suspects.freedKeys.append((table.id, key, identities.identity(row)))
@@ -128,9 +136,9 @@ final class TableExport {
     of kept: KeptRow?, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
     _ state: inout RowState?
   ) throws {
-    try session.forgetKept(key)
+    try session.keptRows.remove(key)
     let isBorrowed = kept?.reason == .borrowed
-    var rest = (isBorrowed ? [] : kept?.cells ?? []).filter { cell in
+    var rest = (isBorrowed ? cellsToKeep : kept?.cells ?? []).filter { cell in
       // An insertion sets the counters.
       if action == .insert, table.columns[cell.column].domain == .counter { return false }
       return editTime(of: cell.column, log) == nil
@@ -140,7 +148,7 @@ final class TableExport {
     // An insertion by the application contains the whole row.
     state?.isKept = log.insertTime == nil && !rest.isEmpty
     if state?.isKept == true {
-      try session.keep(KeptRow(reason: .overlaid, cells: rest), of: key)
+      try session.keptRows.store(KeptRow(reason: .overlaid, cells: rest), of: key)
     }
   }
 
@@ -157,6 +165,7 @@ final class TableExport {
       existed(log, state)
       && !(log.first == .insert && updated.contains(identities.fingerprints[row]))
     countersToKeep.removeAll()
+    cellsToKeep.removeAll()
     guard log.isPresent else {
       // The comparison finds out what the row was when it went unseen.
       if remakeNoticed != nil, !log.mayBeGone { return nil }
@@ -184,6 +193,9 @@ final class TableExport {
         && !table.columns[cell.column].isIdentity
       {
         beneath[cell.column] = cell.value
+        guard kept?.reason == .borrowed else { continue }
+        let shown = try session.exported(values[cell.column], table.columns[cell.column])
+        if shown != cell.value { cellsToKeep.append(cell) }
       }
       let cells = values.map { value in
         var column = ValueColumn()
@@ -204,7 +216,7 @@ final class TableExport {
     _ kept: KeptRow?, _ row: RowKey
   ) throws -> [(column: Int, value: Value)] {
     guard kept?.reason == .borrowed else { return kept?.cells ?? [] }
-    return try session.borrower(of: row)?.cells ?? []
+    return try session.keptRows.borrower(of: row)?.cells ?? []
   }
 
   /// Whether the row was in the document before the edits.
@@ -269,15 +281,15 @@ final class TableExport {
       row, of: batch, identities, action: keepsDeleted ? .delete : .erase, time: time,
       cells: shape)
     let key = RowKey(table: table.id, identity: identities.identity(row))
-    if kept != nil { try session.forgetKept(key) }
+    if kept != nil { try session.keptRows.remove(key) }
     if keepsDeleted || destination != nil {
       new.isKept = true
-      try session.keep(
+      try session.keptRows.store(
         KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)
     }
     // Rows that still refer to it have to be found by its key until sealing
     // is done with them and frees it.
-    if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
+    if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     state = new
   }
 
@@ -322,7 +334,7 @@ final class TableExport {
     var new = RowState(
       existence: .inserted, existenceStamp: stamp, cellStamp: stamp,
       silence: state?.silence ?? .zero)
-    new.localKey = table.identity == .surrogate ? StoreSession.key(batch.keys[0][row]) : nil
+    new.localKey = table.identity == .surrogate ? Value.key(batch.keys[0][row]) : nil
     try rows.appendCells(of: cellPositions, cells, at: cellRows, beneath: beneath)
     for (index, position) in cellPositions.enumerated() where !log.updates.isEmpty {
       guard let edited = editTime(of: position, log), edited > time else { continue }
@@ -342,7 +354,7 @@ final class TableExport {
     let old = state ?? .unstamped
     var new = old
     let floor = table.mergeType == .editWins ? HybridTime.zero.raised(aboveAllOf: old).next : .zero
-    if table.identity == .surrogate { new.localKey = StoreSession.key(batch.keys[0][row]) }
+    if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     var rowTime: HybridTime?
     var shape: [Int] = []
     if table.mergeType == .keepBoth, let first = cellPositions.first {

@@ -73,8 +73,8 @@ struct LikelyReferences {
   }
 
   /// All likely references, in order of table and column.
-  func found() throws -> [LikelyReference] {
-    var result: [LikelyReference] = []
+  func found() throws -> [StorePlan.LikelyReference] {
+    var result: [StorePlan.LikelyReference] = []
     guard !targets.isEmpty else { return result }
     for table in schema.tables {
       let leading = try leadingColumns(of: table)
@@ -99,12 +99,12 @@ struct LikelyReferences {
 
   private func reference(
     from column: ColumnSchema, of table: TableSchema, isLeading: Bool
-  ) throws -> LikelyReference? {
+  ) throws -> StorePlan.LikelyReference? {
     let words = IdentifierWords(column.name)
     let sample = try sample(column, of: table)
     guard sample.isWhole else { return nil }
-    func made(_ target: Target, _ matches: Int) -> LikelyReference {
-      LikelyReference(
+    func made(_ target: Target, _ matches: Int) -> StorePlan.LikelyReference {
+      StorePlan.LikelyReference(
         table: table.name, column: column.name, parent: target.table.name,
         valueCount: sample.values.count, matchCount: matches)
     }
@@ -225,14 +225,14 @@ struct LikelyReferences {
   // MARK: - Hints
 
   /// Finds keys that devices draw for themselves, and columns that count keys.
-  func hints() throws -> [SchemaHint] {
-    var result: [SchemaHint] = []
+  func hints() throws -> [StorePlan.Hint] {
+    var result: [StorePlan.Hint] = []
     for table in schema.tables {
       if case .primaryKey(let positions) = table.identity, positions.count == 1 {
         let column = table.columns[positions[0]]
         if column.affinity == .integer, isOpen(positions[0], table) {
           result.append(
-            SchemaHint(kind: .integerIdentity, table: table.name, column: column.name))
+            StorePlan.Hint(kind: .integerIdentity, table: table.name, column: column.name))
         }
       }
       for (position, column) in table.columns.enumerated()
@@ -243,7 +243,7 @@ struct LikelyReferences {
         }
         if let counted {
           result.append(
-            SchemaHint(
+            StorePlan.Hint(
               kind: .keyCounter, table: table.name, column: column.name,
               counted: counted.table.name))
         }

@@ -53,13 +53,7 @@ extension LocalStore {
           if isDone { report.waiting = try keep(pending, session) }
           report.add(session.conflicts)
           report.openConflicts = try session.conflicts.journal.openCount
-          report.parkedRows =
-            try Int.fetchOne(
-              session.database,
-              sql: """
-                SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)
-                """
-            ) ?? 0
+          report.parkedRows = try session.keptRows.parkedCount()
           return isDone
         }
       } catch let fault as ChangeSetFault {
@@ -118,7 +112,8 @@ extension LocalStore {
     }
     if !apply.report.unknownNames.isEmpty {
       var warning = SyncWarning(
-        .schemaAhead, message: "another device has tables or columns that are not here yet")
+        .schemaAhead,
+        message: "another device has tables or columns that this device does not have yet")
       warning.names = apply.report.unknownNames.sorted()
       session.conflicts.warn(warning)
     }
@@ -136,7 +131,7 @@ extension LocalStore {
   }
 
   private func keep(_ pending: PendingChangeSets, _ session: StoreSession) throws
-    -> [WaitingChangeSet]
+    -> [StoreStatus.WaitingChangeSet]
   {
     try pending.rest.map { item in
       if let bytes = item.received?.bytes {
@@ -149,7 +144,7 @@ extension LocalStore {
         statement.bind(blob: bytes, at: 4)
         try statement.run()
       }
-      return WaitingChangeSet(
+      return StoreStatus.WaitingChangeSet(
         client: item.header.client, number: item.header.number, hash: item.hash,
         missing: try item.missing(session, binding))
     }
@@ -158,18 +153,26 @@ extension LocalStore {
   /// The change sets that wait, without their changes.
   private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
     let statement = try SQLStatement(
-      "SELECT hash, bytes FROM docsync_inbox ORDER BY client, number", on: session.database)
-    var found: [PendingChangeSets.Item] = []
+      "SELECT hash, rowid FROM docsync_inbox ORDER BY client, number", on: session.database)
+    var hashes: [(hash: ContentHash, row: Int64)] = []
     while try statement.step() {
       guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
-      let bytes = statement.bytes(at: 1)
-      let summary = try ChangeSetCodec.summary(bytes)
-      found.append(
-        PendingChangeSets.Item(
-          header: summary.header, hash: hash, dependencies: summary.dependencies, received: nil,
-          byteCount: bytes.count, rowCount: summary.rowCount))
+      hashes.append((hash, statement.integer(at: 1)))
     }
-    return found
+    return try waitingItems.items(hashes.map(\.hash)) { index in
+      let statement = try SQLStatement(
+        "SELECT bytes FROM docsync_inbox WHERE rowid = ?", on: session.database)
+      statement.bind(hashes[index].row, at: 1)
+      guard try statement.step() else {
+        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_inbox is damaged")
+      }
+      defer { statement.reset() }
+      let bytes = statement.bytes(at: 0)
+      let summary = try ChangeSetCodec.summary(bytes)
+      return PendingChangeSets.Item(
+        header: summary.header, hash: hashes[index].hash, dependencies: summary.dependencies,
+        received: nil, byteCount: bytes.count, rowCount: summary.rowCount)
+    }
   }
 
   /// The change sets of other clients that have been applied.
@@ -192,13 +195,7 @@ extension LocalStore {
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
     try read { session in
-      let rows = try StoredRow.fetchAll(
-        session.database,
-        sql: "SELECT number, hash FROM docsync_history WHERE client = ? AND number >= ? "
-          + "ORDER BY seq",
-        arguments: [session.clients.number(of: client), Int64(first)])
-      var hashes: [UInt64: ContentHash] = [:]
-      for row in rows { hashes[try row[0]] = try Self.hash(row[1]) }
+      var hashes = try session.history.hashes(of: session.clients.number(of: client), from: first)
       if let last = try session.clients.vector()[client], last.number >= first {
         hashes[last.number] = last.hash
       }
@@ -224,16 +221,16 @@ extension LocalStore {
 
   /// Change sets that were received and wait. Own ones are among them after
   /// the store's content was exchanged.
-  package func waiting() throws -> [WaitingChangeSet] {
+  package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
     try read { try waiting($0) }
   }
 
   /// The same within a transaction.
-  func waiting(_ session: StoreSession) throws -> [WaitingChangeSet] {
+  func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
     let kept = try waitingSets(session)
     guard !kept.isEmpty else { return [] }
     return try PendingChangeSets([], kept: kept).rest.map { item in
-      WaitingChangeSet(
+      StoreStatus.WaitingChangeSet(
         client: item.header.client, number: item.header.number, hash: item.hash,
         missing: try item.missing(session, binding))
     }

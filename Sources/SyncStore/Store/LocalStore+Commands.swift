@@ -44,7 +44,7 @@ extension LocalStore {
       try session.database.execute(
         sql: "UPDATE docsync_command SET number = ?, hash = ?, bytes = ? WHERE seq = ?",
         arguments: [Int64(entry.number), Data(entry.hash.bytes), Data(bytes), sequence])
-      try Bookkeeping.setMeta(CommandTables.stateKey, to: state, session.database)
+      try MetaTable.write(.commandState, to: state, session.database)
     }
   }
 
@@ -67,7 +67,7 @@ extension LocalStore {
   /// command state that results, in one transaction.
   package func markCommandPublished(_ number: UInt64, state: [UInt8]) throws {
     try write { session in
-      try Bookkeeping.setMeta(CommandTables.stateKey, to: state, session.database)
+      try MetaTable.write(.commandState, to: state, session.database)
       try session.database.execute(
         sql: "UPDATE docsync_command SET published = 1 WHERE number = ?",
         arguments: [Int64(number)])
@@ -95,7 +95,7 @@ extension LocalStore {
 
   /// The result of all commands that were processed; `nil` before the first.
   package func commandState() throws -> [UInt8]? {
-    try read { try Bookkeeping.meta(CommandTables.stateKey, $0.database) }
+    try read { try MetaTable.read(.commandState, $0.database) }
   }
 
   /// Stores the new command state and queues events for the application, in one transaction. Skips
@@ -107,7 +107,7 @@ extension LocalStore {
     state: [UInt8], events: [CommandEvent] = [], limits: [ClientIdentifier: UInt64] = [:]
   ) throws {
     try write { session in
-      try Bookkeeping.setMeta(CommandTables.stateKey, to: state, session.database)
+      try MetaTable.write(.commandState, to: state, session.database)
       try Self.queue(events, session.database)
       for (client, number) in limits {
         try session.database.execute(

@@ -31,7 +31,7 @@ extension LocalStore {
   }
 
   /// The conflicts that the journal has dropped to stay within its bound.
-  package func droppedConflicts() throws -> DroppedConflicts {
+  package func droppedConflicts() throws -> Conflict.Dropped {
     try read { try $0.conflicts.journal.summary().dropped }
   }
 
@@ -56,9 +56,7 @@ extension LocalStore {
       for table in policies.tables.keys { try checkName(table, nil, session) }
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      try session.database.execute(
-        sql: "INSERT OR REPLACE INTO docsync_record (key, value) VALUES (?, ?)",
-        arguments: [SyncPolicies.record, try encoder.encode(policies)])
+      try session.records.write(SyncPolicies.record, to: Array(try encoder.encode(policies)))
     }
     forgetSchema()
     // Renews the triggers: policies determine what they log.
@@ -91,13 +89,13 @@ extension LocalStore {
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
   /// nothing changed, if a constraint refuses the edit.
-  package func resolveConflict(_ number: Int64, by answer: ConflictAnswer) throws {
+  package func resolveConflict(_ number: Int64, by answer: Conflict.Answer) throws {
     try write { session in
       let entry = try entry(number, session)
       guard entry.status == .open else {
         throw StoreError(
           .conflictNotOpen, path: path,
-          message: "Conflict \(number) is no open question: it is \(entry.status.rawValue).",
+          message: "Conflict \(number) is already decided: it is \(entry.status.rawValue).",
           remedy: "Put back what lost with \(.restoreConflict(number)).")
       }
       switch answer {
@@ -107,11 +105,11 @@ extension LocalStore {
         try refusing(number) {
           guard let column = entry.column else {
             throw LocalEdits.Refusal(
-              message: "The conflict is about a whole row, which no value can answer.")
+              message: "The conflict is about a whole row; a single value cannot decide it.")
           }
           guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }),
             column < table.columns.count
-          else { throw LocalEdits.Refusal(message: "Its column is not there.") }
+          else { throw LocalEdits.Refusal(message: "Its column does not exist any more.") }
           try LocalEdits(session: session).set([(column, value)], of: entry.row)
         }
         var entry = entry
@@ -146,7 +144,8 @@ extension LocalStore {
       }
       if side == nil, entry.outcome == .other {
         throw refused(
-          number, LocalEdits.Refusal(message: "Neither side stands; say which one to put back."))
+          number,
+          LocalEdits.Refusal(message: "Neither side is shown now: name the side to restore."))
       }
       try put(
         side ?? (entry.outcome == .local ? .remote : .local), of: entry, as: .restored, session)
@@ -168,10 +167,10 @@ extension LocalStore {
     let entries = try register(of: entry, session)
     try refusing(entry.number) {
       guard let table = session.schema.tables.first(where: { $0.id == entry.row.table }) else {
-        throw LocalEdits.Refusal(message: "Its table is not there.")
+        throw LocalEdits.Refusal(message: "Its table does not exist any more.")
       }
       guard entries.allSatisfy({ ($0.column ?? 0) < table.columns.count }) else {
-        throw LocalEdits.Refusal(message: "Its column is not there.")
+        throw LocalEdits.Refusal(message: "Its column does not exist any more.")
       }
       let edits = LocalEdits(session: session)
       let cells = entries.map { side == .local ? $0.local : $0.remote }
@@ -185,7 +184,7 @@ extension LocalStore {
         try edits.insert(cells, as: entry.row)
       } else if isShown || status == .restored {
         throw LocalEdits.Refusal(
-          message: "That side is the deletion of the row; delete the row itself.")
+          message: "That side deleted the row: delete the row itself.")
       }
     }
     for var entry in entries {
@@ -225,7 +224,7 @@ extension LocalStore {
   private func refused(_ number: Int64, _ refusal: LocalEdits.Refusal) -> StoreError {
     StoreError(
       .editRefused, path: path,
-      message: "Conflict \(number) cannot be decided like that. \(refusal.message)",
+      message: "Conflict \(number) cannot be decided that way. \(refusal.message)",
       remedy: "Change what is in the way, or choose another value.", detail: refusal.detail)
   }
 }

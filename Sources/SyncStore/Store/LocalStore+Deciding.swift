@@ -98,7 +98,7 @@ extension LocalStore {
           wanted == decision.local
             ? (.local, nil)
             : wanted == decision.remote.value
-              ? (.remote, nil) : (.other, "The function made a value of its own."))
+              ? (.remote, nil) : (.other, "The function chose another value."))
       }
       try edits.set(cells, of: row)
       for (decision, cell) in zip(group, cells) {
@@ -122,22 +122,24 @@ extension LocalStore {
     switch decision.policy {
     case .localWins: return decision.local
     case .resolve(let name):
-      guard let resolver = session.policyCache.resolvers[name] else {
-        throw LocalEdits.Refusal(
-          message: "No function “\(name)” is registered in the program that synchronized.")
-      }
       guard let entry = try session.conflicts.journal.entry(decision.number) else {
         return current.value
       }
       let conflict = try ConflictNames(session: session).conflict(entry)
+      let values = Conflict.Values(
+        table: conflict.table, column: conflict.column ?? "", key: conflict.key,
+        base: decision.base, local: decision.local, remote: decision.remote.value)
+      let resolved: Value?
       do {
-        return try resolver(
-          ConflictingValues(
-            table: conflict.table, column: conflict.column ?? "", key: conflict.key,
-            base: decision.base, local: decision.local, remote: decision.remote.value))
+        resolved = try session.policyCache.resolve(values, by: name)
       } catch {
         throw LocalEdits.Refusal(message: "The function “\(name)” failed: \(error)")
       }
+      guard let resolved else {
+        throw LocalEdits.Refusal(
+          message: "No function “\(name)” is registered in the program that synchronized.")
+      }
+      return resolved
     default:
       // If a change from another device has won already, it stays: the stamps decided which one.
       return current.stamp.client == session.own ? decision.remote.value : current.value
@@ -158,7 +160,7 @@ extension LocalStore {
     let isAltered = stored != value && !(stored.isNumber && value.isNumber)
     if isForeign || isAltered {
       throw LocalEdits.Refusal(
-        message: "The function gave a value of the wrong type for \(quoted(column.name)).")
+        message: "The function returned a value of the wrong type for \(quoted(column.name)).")
     }
   }
 
@@ -233,7 +235,7 @@ extension StoreSession {
     }
     let state = try access.stamps.state(of: access.fingerprint(cell.row.identity))
     // A row may be shown with another reference than its own.
-    let kept = state?.isKept == true ? try kept(cell.row) : nil
+    let kept = state?.isKept == true ? try keptRows.row(cell.row) : nil
     return (
       try kept?.cells.first { $0.column == cell.column }?.value
         ?? exported(row.values[cell.column], access.table.columns[cell.column]),

@@ -43,7 +43,8 @@ extension LocalStore {
       do {
         return try Self.reading(backup, options) { copy in
           try checkCancellation()
-          let schema = try StoreSchema.read(from: copy, configuration: configuration, path: backup)
+          let schema = try RecordedSchema.read(
+            from: copy, configuration: configuration, path: backup)
           let former = try StoreSession(
             database: copy, schema: schema, client: self.binding.client, now: 0)
           return try goOver(
@@ -56,7 +57,7 @@ extension LocalStore {
         guard attempt < Self.copyAttempts else {
           throw StoreError(
             .busy, path: self.path,
-            message: "Other programs write to the database all the time.",
+            message: "Other programs keep writing to the database.",
             remedy: "Close the programs that use it, then try again.")
         }
         attempt += 1

@@ -82,7 +82,7 @@ extension LocalStore {
     try write { session in
       let count = try rewrite(
         changeSets, isOwn: false, session, checkCancellation: checkCancellation)
-      try Self.set(records, session.database)
+      try session.records.write(records)
       return count
     }
   }
@@ -115,7 +115,7 @@ extension LocalStore {
           author: author, dependencies: former.dependencies, session: session, countsOwn: false)
         conflicts.formerSelf = author
       }
-      guard try !session.contains(changeSet) else {
+      guard try !ChangeContainment(session: session).contains(changeSet) else {
         // Values that have lost are entered in the journal.
         guard let concurrency else { continue }
         let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
@@ -135,7 +135,7 @@ extension LocalStore {
       count += 1
     }
     try conflicts.journal.finish()
-    try session.withdrawRepeated(after: lastConflict)
+    try ConflictTable.removeRepeated(after: lastConflict, session.database)
     return count
   }
 
@@ -153,10 +153,10 @@ extension LocalStore {
       ancestor: binding.client, client: after.client, reason: reason,
       isAncestorGone: isAncestorGone, milliseconds: options.now())
     let encoder = JSONEncoder()
-    try Bookkeeping.setMeta("binding", to: Array(encoder.encode(after)), database)
+    try MetaTable.write(.binding, to: Array(encoder.encode(after)), database)
     var unannounced = try incarnations(database)
     unannounced.append(incarnation)
-    try Bookkeeping.setMeta("incarnations", to: Array(encoder.encode(unannounced)), database)
+    try MetaTable.write(.incarnations, to: Array(encoder.encode(unannounced)), database)
     _ = try clients.number(of: after.client)
     try SharedLog.note(database)
     // If no store is the ancestor any more, this store brings its change sets along into another
@@ -164,12 +164,11 @@ extension LocalStore {
     if !isAncestorGone {
       try database.execute(sql: "DELETE FROM docsync_outbox WHERE published = 1")
     }
+    let records = DeviceRecords(database: database)
     if !isAncestorGone, reason == .copied || reason == .forked {
-      try database.execute(
-        sql: "UPDATE OR REPLACE docsync_record SET key = ? WHERE key = ?",
-        arguments: ["former.marker", "client.marker"])
+      try records.rename("client.marker", to: "former.marker")
     }
-    try database.execute(sql: "DELETE FROM docsync_record WHERE key GLOB 'client.*'")
+    try records.removeAll(startingWith: "client.")
     try unsealCommands(database)
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)
@@ -207,11 +206,11 @@ extension LocalStore {
 
   /// Notes that all incarnations so far were announced.
   package func noteIncarnationsAnnounced() throws {
-    try write { try Bookkeeping.setMeta("incarnations", to: Array("[]".utf8), $0.database) }
+    try write { try MetaTable.write(.incarnations, to: Array("[]".utf8), $0.database) }
   }
 
   private static func incarnations(_ database: Database) throws -> [Incarnation] {
-    guard let stored = try Bookkeeping.meta("incarnations", database) else { return [] }
+    guard let stored = try MetaTable.read(.incarnations, database) else { return [] }
     return try JSONDecoder().decode([Incarnation].self, from: Data(stored))
   }
 
@@ -297,7 +296,7 @@ extension LocalStore {
     var record = former?.moved(to: place) ?? PlaceRecord(place: place)
     // If no token can be stored, the former ones stay valid.
     if isKept, let folder = places.folder { record.note(token, in: folder, held: held) }
-    try Bookkeeping.setMeta("place", to: Array(JSONEncoder().encode(record)), database)
+    try MetaTable.write(.place, to: Array(JSONEncoder().encode(record)), database)
     return isKept ? token : nil
   }
 
@@ -307,7 +306,7 @@ extension LocalStore {
   }
 
   private static func record(_ database: Database) throws -> PlaceRecord? {
-    try Bookkeeping.meta("place", database).map {
+    try MetaTable.read(.place, database).map {
       try JSONDecoder().decode(PlaceRecord.self, from: Data($0))
     }
   }

@@ -26,7 +26,7 @@ extension LocalStore {
   ///     rows are compared with the document as it is now.
   package static func adopt(
     snapshotAt path: String, mergingDatabaseAt other: String,
-    prefer: MergePreference = .document, binding: StoreBinding,
+    prefer: MergedRows.Preference = .document, binding: StoreBinding,
     options: StoreOptions = StoreOptions(),
     checkCancellation: @escaping () throws -> Void = {},
     onProgress: @escaping WorkProgress = { _, _ in },
@@ -79,7 +79,7 @@ extension LocalStore {
   }
 
   private func merge(
-    _ former: FormerDatabase, path other: String, prefer: MergePreference, _ work: WorkCount,
+    _ former: FormerDatabase, path other: String, prefer: MergedRows.Preference, _ work: WorkCount,
     _ checkCancellation: @escaping () throws -> Void
   ) throws -> MergedRows {
     do {
@@ -101,7 +101,7 @@ extension LocalStore {
   /// - Parameter isInPlace: Whether the database is a copy of the store as it was before it took
   ///   over the document, so that the data that stays on the device is here.
   func merge(
-    _ former: FormerDatabase, path other: String, prefer: MergePreference, isInPlace: Bool,
+    _ former: FormerDatabase, path other: String, prefer: MergedRows.Preference, isInPlace: Bool,
     _ session: StoreSession, _ work: WorkCount,
     _ checkCancellation: @escaping () throws -> Void
   ) throws -> MergedRows {

@@ -36,7 +36,8 @@ extension LocalStore {
   ) throws -> LocalStore {
     try StoreError.checkFile(path)
     return try StoreError.mapping(path) {
-      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      let connection = try StoreConnection(
+        path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
       do {
         try connection.queue.writeWithoutTransaction { database in
           try database.inTransaction(.immediate) {
@@ -61,8 +62,8 @@ extension LocalStore {
     let schema = try checkedSchema(database, configuration: configuration, path: path)
     for statement in Bookkeeping.creation() { try database.execute(sql: statement) }
     try Bookkeeping.setFormat(database)
-    try Bookkeeping.setMeta(
-      "fingerprintKey", to: Bits128(high: random(), low: random()).bytes, database)
+    try MetaTable.write(
+      .fingerprintKey, to: Bits128(high: random(), low: random()).bytes, database)
     try setMeta(binding, configuration, database)
     if let place = try options.places.map({ try $0.place(of: path) }) {
       _ = try settle(place, of: binding.client, former: nil, options, database)
@@ -76,25 +77,25 @@ extension LocalStore {
         try Bool.fetchOne(
           database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.quotedName))") ?? false
       if table.hasUnstampedRows { try originalKeys.note(table, database) }
-      try Bookkeeping.register(table, database)
+      try TableRegistry.register(table, database)
     }
     try originalKeys.write(database)
     let registered = try SchemaReader(
       database: database, configuration: configuration, path: path
-    ).read(registered: try Bookkeeping.registered(database))
+    ).read(registered: try TableRegistry.registered(database))
     try StoreSession(
       database: database, schema: registered, client: binding.client, now: options.now()
-    ).notePlainBeginning()
-    try Bookkeeping.setMeta(
-      StoreSession.plainValuesKey, to: StoreSession.plainValuesVersion, database)
+    ).plainKeys.noteBeginning(registered)
+    try MetaTable.write(
+      .plainValues, to: EarlierPlainValues.version, database)
   }
 
   static func setMeta(
     _ binding: StoreBinding, _ configuration: StoreConfiguration, _ database: Database
   ) throws {
-    try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), database)
-    try Bookkeeping.setMeta(
-      "configuration", to: Array(JSONEncoder().encode(configuration)), database)
+    try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), database)
+    try MetaTable.write(
+      .configuration, to: Array(JSONEncoder().encode(configuration)), database)
   }
 
   /// Opens a store that is under sync. If the application changed its schema,
@@ -112,7 +113,8 @@ extension LocalStore {
           + "\(.join).")
     }
     return try StoreError.mapping(path) {
-      let connection = try StoreConnection(path: path, busyTimeout: options.busyTimeout)
+      let connection = try StoreConnection(
+        path: path, busyTimeout: options.busyTimeout, onStatement: options.onStatement)
       do {
         let (stored, configuration) = try connection.queue.read { database in
           try meta(database, path)
@@ -129,8 +131,8 @@ extension LocalStore {
           configuration: configuration)
         let isUpgraded = try connection.queue.read { database in
           try Bookkeeping.format(of: database) == Bookkeeping.format
-            && Bookkeeping.meta(StoreSession.plainValuesKey, database)
-              != StoreSession.plainValuesVersion
+            && MetaTable.read(.plainValues, database)
+              != EarlierPlainValues.version
         }
         if isUpgraded { try store.write { _ in } } else { try store.read { _ in } }
         return store
@@ -173,8 +175,8 @@ extension LocalStore {
         message: "The store was put under sync by a newer version (format \(format)).",
         remedy: "Update DocumentSync on this device.")
     }
-    guard let binding = try Bookkeeping.meta("binding", database),
-      let configuration = try Bookkeeping.meta("configuration", database)
+    guard let binding = try MetaTable.read(.binding, database),
+      let configuration = try MetaTable.read(.configuration, database)
     else { throw damaged(path) }
     do {
       let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(binding))
@@ -190,8 +192,8 @@ extension LocalStore {
   private static func damaged(_ path: String) -> StoreError {
     StoreError(
       .damaged, path: path,
-      message: "The store's bookkeeping is damaged: the table “docsync_meta” holds what it should "
-        + "not.",
+      message:
+        "The store's bookkeeping is damaged: the table “docsync_meta” holds an invalid value.",
       remedy: "Restore the file from a backup, or fetch the document again with \(.join).")
   }
 

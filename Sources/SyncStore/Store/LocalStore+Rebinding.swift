@@ -26,17 +26,15 @@ extension LocalStore {
       let database = session.database
       _ = try seal(session, checkCancellation: {})
       let session = try identifyByKeys(session)
-      for table in ["outbox", "inbox", "history", "base", "command"] {
-        try database.execute(sql: "DELETE FROM docsync_\(table)")
-      }
+      try Bookkeeping.clear([.changeSets, .generation], database)
       if !keepsNumbers {
-        try database.execute(sql: "DELETE FROM docsync_range")
-        try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
+        try session.ranges.removeAll()
+        try session.clients.takeBackAll()
       }
       // Commands that were not sent are sent by the new client.
       try Self.unsealCommands(database)
       for key in records {
-        try database.execute(sql: "DELETE FROM docsync_record WHERE key = ?", arguments: [key])
+        try session.records.write(key, to: nil)
       }
       try Self.setMeta(binding, configuration, database)
       _ = try session.clients.number(of: binding.client)
@@ -54,9 +52,8 @@ extension LocalStore {
     let tables = session.schema.tables.filter { $0.misidentifiedParent != nil }
     guard !tables.isEmpty else { return session }
     for table in tables {
-      try Bookkeeping.forget(table.id, session.database)
-      try session.database.execute(
-        sql: "DELETE FROM docsync_lost WHERE wire = ?", arguments: [table.wireName])
+      try TableRegistry.forget(table.id, session.database)
+      try LostNames.forget(table.wireName, session.database)
     }
     return try renewedSession(session.database)
   }

@@ -13,7 +13,9 @@ extension LocalStore {
   }
 
   /// Logs all rows of ``remadeTables()`` as of 1970: their former state is unknown.
-  package func logRemadeTables() throws { try write { try $0.logRemadeTables() } }
+  package func logRemadeTables() throws {
+    try write { try UnseenRows(session: $0).logRemadeTables() }
+  }
 
   /// Compares the rows of remade tables with those of another store of the document, and logs the
   /// differences, as edits at the time when the remake was noticed. The next sealing seals them.

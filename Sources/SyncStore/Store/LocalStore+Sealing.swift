@@ -11,11 +11,15 @@ extension LocalStore {
   ///   - checkCancellation: Called between batches of rows. If it throws, nothing is sealed and the
   ///     error is passed on.
   ///   - onProgress: Called with the number of entries of the log that were read.
+  ///   - prepare: Called before anything is written, if there are edits. If it throws, nothing is
+  ///     sealed and the error is passed on.
   package func seal(
     checkCancellation: @escaping () throws -> Void = {},
-    onProgress: @escaping WorkProgress = { _, _ in }
+    onProgress: @escaping WorkProgress = { _, _ in },
+    prepare: () throws -> Void = {}
   ) throws -> SealReport {
     guard try hasUnsealedEdits() else { return SealReport() }
+    try prepare()
     return try passingOverTriggers {
       try write {
         try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
@@ -23,8 +27,8 @@ extension LocalStore {
     }
   }
 
-  /// Whether there are edits that ``seal(checkCancellation:onProgress:)`` would seal.
-  package func hasUnsealedEdits() throws -> Bool {
+  /// Whether there are edits to seal.
+  private func hasUnsealedEdits() throws -> Bool {
     try read {
       try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
     }
@@ -34,13 +38,15 @@ extension LocalStore {
   ///
   /// - Parameter comparesRemade: Whether to log remade tables that were not compared
   ///   (``compare(_:with:checkCancellation:)``): the next step must not overwrite their rows.
+  /// - Parameter lackingDeletedCells: The tables whose log lacks the cells of deleted rows.
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
-    comparesRemade: Bool = true, checkCancellation: @escaping () throws -> Void
+    comparesRemade: Bool = true, lackingDeletedCells: Set<Int> = [],
+    checkCancellation: @escaping () throws -> Void
   ) throws -> SealReport {
     try session.restoreKeys()
     try session.warnOfRowsWithoutKey()
-    if comparesRemade { try session.logRemadeTables() }
+    if comparesRemade { try UnseenRows(session: session).logRemadeTables() }
     let followed = try MovedKeys(session: session).log()
     var report = SealReport()
     report.warnings = session.conflicts.warnings.all
@@ -52,15 +58,15 @@ extension LocalStore {
     try session.setCache(.sealing)
     let builder = try ChangeSetBuilder(session: session, binding: binding, options: options)
     let export = ChangeExport(
-      session: session, builder: builder, options: options, work: work,
-      checkCancellation: checkCancellation)
+      session: session, builder: builder, options: options,
+      lackingDeletedCells: lackingDeletedCells, work: work, checkCancellation: checkCancellation)
     try export.run()
     var suspects = export.suspects
     suspects.followed = followed
     if isSettlingDue { suspects.diminished.formUnion(session.schema.tables.map(\.id)) }
     let set = WorkingSet(session: session)
     try export.hidden?.export(to: builder, into: set)
-    report.changeSets = builder.sealed
+    (report.changeSets, report.files) = (builder.sealed, builder.files)
     report.parkedRows = try settle(suspects, set)
     if isSettlingDue {
       try SchemaArrival(session: session).settle()
@@ -101,7 +107,7 @@ extension LocalStore {
     let touched = Set(suspects.changed.map(\.table)).union(suspects.diminished)
     for table in touched.sorted() { try loadClaimants(in: table, into: set) }
     // Rows that nothing refers to any more are removed.
-    for row in try session.undeadRows() { try set.row(row) }
+    for row in try session.keptRows.undead() { try set.row(row) }
     return try Materializer(set: set).run().deleted
   }
 
@@ -135,18 +141,29 @@ extension LocalStore {
 
   /// Parked rows that claim unique values of a table.
   private func loadClaimants(in table: Int, into set: WorkingSet) throws {
-    let statement = try SQLStatement(
-      "SELECT DISTINCT identity FROM docsync_claim WHERE tbl = ?", on: set.session.database)
-    statement.bind(Int64(table), at: 1)
-    var found: [RowIdentity] = []
-    while try statement.step() { found.append(RowIdentity(bytes: statement.bytes(at: 0))) }
-    for identity in found { try set.row(RowKey(table: table, identity: identity)) }
+    for identity in try set.session.keptRows.claimants(in: table) {
+      try set.row(RowKey(table: table, identity: identity))
+    }
   }
 
   // MARK: - The outbox
 
-  /// The change sets that this store made as its present client, in order. For those that every
-  /// member has, the store may have no more than this.
+  /// The change sets that this store has sealed.
+  package func outbox() throws -> SealedChangeSets {
+    try read { session in
+      let all = try Self.outbox(session, where: "client = \(session.own) OR published = 0")
+      let own = all.filter { $0.client == session.ownClient }
+      let applied = try session.clients.vector()[session.ownClient]
+      var head = applied
+      if let last = own.last, last.number > applied?.number ?? 0 {
+        head = VersionVector.Entry(number: last.number, hash: last.hash)
+      }
+      return SealedChangeSets(
+        own: own, ancestral: all.filter { $0.client != session.ownClient }, head: head)
+    }
+  }
+
+  /// The change sets that this store made as its present client, in order.
   package func sealedChangeSets() throws -> [SealedChangeSet] {
     try read { try Self.outbox($0, where: "client = \($0.own)") }
   }
@@ -197,7 +214,8 @@ extension LocalStore {
       statement.bind(Int64(number), at: 2)
       guard try statement.step() else {
         throw StoreError(
-          .missing, path: path, message: "The store no longer keeps its change set \(number).",
+          .missing, path: path,
+          message: "The database does not keep its change set \(number) any more.",
           remedy: "Ask for one that \(.listChangeSets) lists as its own.")
       }
       defer { statement.reset() }

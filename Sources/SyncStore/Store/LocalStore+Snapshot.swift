@@ -86,8 +86,8 @@ extension LocalStore {
     try database.inTransaction(.immediate) {
       let read = try SchemaReader(
         database: database, configuration: configuration, path: destination
-      ).read(registered: try Bookkeeping.registered(database))
-      let schema = try read.addingPolicies(database)
+      ).read(registered: try TableRegistry.registered(database))
+      let schema = try RecordedSchema.addPolicies(to: read, database)
       let session = try StoreSession(
         database: database, schema: schema, client: binding.client, now: options.now())
       try checkNothingUnpublished(session)
@@ -98,7 +98,7 @@ extension LocalStore {
         }
       }
       try PrivateData(schema: schema, database: database).remove()
-      try Bookkeeping.setMeta("journalMode", to: Array(journalMode.utf8), database)
+      try MetaTable.write(.journalMode, to: Array(journalMode.utf8), database)
       snapshot = StoreSnapshot(
         path: destination, vector: try session.clients.vector(), schema: schema.fingerprint)
       return .commit
@@ -175,7 +175,7 @@ extension LocalStore {
       }
       let schema = try SchemaReader(
         database: database, configuration: configuration, path: path
-      ).read(registered: try Bookkeeping.registered(database))
+      ).read(registered: try TableRegistry.registered(database))
       _ = try StoreSession(
         database: database, schema: schema, client: binding.client, now: 0)
       for table in schema.tables {
@@ -183,7 +183,7 @@ extension LocalStore {
       }
       return .commit
     }
-    if let mode = try Bookkeeping.meta("journalMode", database), mode == Array("wal".utf8) {
+    if let mode = try MetaTable.read(.journalMode, database), mode == Array("wal".utf8) {
       try database.execute(sql: "PRAGMA main.journal_mode = WAL")
     }
     return configuration

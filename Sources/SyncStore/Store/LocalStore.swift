@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Synchronization
 import SyncModel
+import Synchronization
 
 /// One database that is under sync: the entry to this module.
 ///
@@ -9,9 +9,11 @@ import SyncModel
 /// is atomic with the data. Other programs may read and write the file at any time; waiting for
 /// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread, and
 /// run one at a time. All throw ``StoreError``.
-public final class LocalStore: Sendable {
+package final class LocalStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
+  /// The headers of the change sets that wait.
+  let waitingItems = WaitingItems()
   private let state: Mutex<State>
 
   private struct State {
@@ -23,6 +25,8 @@ public final class LocalStore: Sendable {
     var triggersVersion: Int?
     /// The functions for policies, by name.
     var resolvers: [String: ConflictResolver] = [:]
+    /// The function for all other names.
+    var resolver: NamedConflictResolver?
   }
 
   init(
@@ -37,6 +41,9 @@ public final class LocalStore: Sendable {
   /// The path of the store.
   package var path: String { connection.path }
 
+  /// The hash of a change set's file, computed as ``StoreOptions/hash`` says.
+  package func hash(of bytes: [UInt8]) -> ContentHash { options.hash(bytes) }
+
   /// What the store is bound to.
   package var binding: StoreBinding { state.withLock { $0.binding } }
 
@@ -49,7 +56,7 @@ public final class LocalStore: Sendable {
     guard binding.directory != directory else { return }
     binding.directory = directory
     try write { session in
-      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+      try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), session.database)
     }
     state.withLock { [binding] in $0.binding = binding }
   }
@@ -72,7 +79,7 @@ public final class LocalStore: Sendable {
     guard binding.clientDescription != description else { return }
     binding.clientDescription = description
     try write { session in
-      try Bookkeeping.setMeta("binding", to: Array(JSONEncoder().encode(binding)), session.database)
+      try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), session.database)
     }
     adopt(binding)
   }
@@ -81,6 +88,12 @@ public final class LocalStore: Sendable {
   /// object lives; `nil` removes it.
   package func setResolver(_ name: String, _ resolver: ConflictResolver?) {
     state.withLock { $0.resolvers[name] = resolver }
+  }
+
+  /// Registers one function for the policies `resolve:NAME` of all names that
+  /// have none of their own.
+  package func setResolver(_ resolver: NamedConflictResolver?) {
+    state.withLock { $0.resolver = resolver }
   }
 
   /// Closes the database. Further calls throw.
@@ -101,7 +114,7 @@ public final class LocalStore: Sendable {
             let renewed = try renewedSchema(database)
             let session = try session(database, renewed.schema)
             if let concerned = renewed.concerned { try arrive(session, concerned) }
-            try session.settleEarlierPlainValues()
+            try EarlierPlainValues(session: session).settle()
             result = try body(session)
             try session.conflicts.journal.finish()
             try TransactionEnded.check(database)
@@ -180,14 +193,15 @@ public final class LocalStore: Sendable {
   }
 
   private func session(_ database: Database, _ schema: StoreSchema) throws -> StoreSession {
-    let session = try StoreSession(
+    try StoreSession(
       database: database, schema: schema, client: binding.client, now: options.now(),
-      appTriggers: connection.appTriggers)
-    session.stampBlockBytes = options.stampBlockBytes
-    session.policyCache.resolvers = state.withLock { $0.resolvers }
-    session.conflicts.journal.bound = ConflictJournal.Bound(
-      entries: options.conflictEntries, bytes: options.conflictBytes)
-    return session
+      appTriggers: connection.appTriggers,
+      settings: StoreSession.Settings(
+        stampBlockBytes: options.stampBlockBytes,
+        journal: ConflictJournal.Bound(
+          entries: options.conflictEntries, bytes: options.conflictBytes),
+        resolvers: state.withLock { PolicyCache.Resolvers(named: $0.resolvers, other: $0.resolver) }
+      ))
   }
 
   private func version(_ database: Database) throws -> Int {
@@ -197,8 +211,8 @@ public final class LocalStore: Sendable {
   /// Reads the binding and the configuration: whenever the schema may have changed, another process
   /// may have changed these too.
   private func readIdentity(_ database: Database) throws {
-    guard let binding = try Bookkeeping.meta("binding", database),
-      let configuration = try Bookkeeping.meta("configuration", database)
+    guard let binding = try MetaTable.read(.binding, database),
+      let configuration = try MetaTable.read(.configuration, database)
     else { return }
     let decoder = JSONDecoder()
     let found = (
@@ -209,7 +223,7 @@ public final class LocalStore: Sendable {
   }
 
   private func readSchema(_ database: Database) throws -> StoreSchema {
-    try StoreSchema.read(from: database, configuration: configuration, path: path)
+    try RecordedSchema.read(from: database, configuration: configuration, path: path)
   }
 
   /// Makes the next transaction read the schema again, with what depends on policies in it.
@@ -252,12 +266,13 @@ public final class LocalStore: Sendable {
     let arrival = SchemaArrival(session: session)
     try arrival.forgetClaims()
     // Edits that triggers have seen are sealed; the others have to be found.
-    try RemadeTables.note(concerned.remade, session)
-    for table in concerned.remade { try session.nameUnseenRows(of: table) }
+    try session.noteRemade(concerned.remade)
+    let unseen = UnseenRows(session: session)
+    for table in concerned.remade { try unseen.name(in: table) }
     for table in try session.tablesToCompare() { try session.findUnseenRows(of: table) }
-    session.lackingDeletedCells = concerned.lackingDeletedCells
-    _ = try seal(session, comparesRemade: false, checkCancellation: {})
-    session.lackingDeletedCells = []
+    _ = try seal(
+      session, comparesRemade: false, lackingDeletedCells: concerned.lackingDeletedCells,
+      checkCancellation: {})
     try arrival.bringIn()
     try arrival.settle()
   }

@@ -7,33 +7,17 @@ extension StoreSession {
   func removalLoss() throws -> RemovalLoss {
     func count(_ sql: String) throws -> Int { try Int.fetchOne(database, sql: sql) ?? 0 }
     var loss = RemovalLoss()
-    loss.parked = try parkedRows()
+    loss.parked = try keptRows.parked()
     for table in try foreign.all() { try foreign.count(table, schema, into: &loss.unknownRows) }
     loss.waitingChangeSets = try count("SELECT count(*) FROM docsync_inbox")
-    loss.conflicts = try count("SELECT count(*) FROM docsync_conflict")
-    loss.openConflicts = try count("SELECT count(*) FROM docsync_conflict WHERE status = 'open'")
+    loss.conflicts = try ConflictTable.count(database)
+    loss.openConflicts = try ConflictTable.openCount(database)
     loss.unsealedEdits = try schema.tables.reduce(0) {
       $0 + (try count("SELECT count(*) FROM \($1.logName)"))
     }
     loss.unpublishedChangeSets = try count(
       "SELECT count(*) FROM docsync_outbox WHERE published = 0")
     return loss
-  }
-
-  /// The rows that are not shown, for a reason that users are told.
-  func parkedRows() throws -> [ParkedRow] {
-    let rows = try StoredRow.fetchAll(
-      database,
-      sql: "SELECT tbl, identity, reason FROM docsync_kept "
-        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)")
-    return try rows.map { row in
-      guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
-      }
-      return ParkedRow(
-        table: schema[try row["tbl"]].name,
-        identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
-    }
   }
 }
 
@@ -43,7 +27,7 @@ extension ForeignRows {
   fileprivate func count(
     _ table: Table, _ schema: StoreSchema, into counts: inout [SQLName: Int]
   ) throws {
-    let here = schema.table(for: table)
+    let here = table.table(in: schema)
     var last: RowIdentity?
     while true {
       let batch = try rows(of: table, after: last, limit: 1_000)

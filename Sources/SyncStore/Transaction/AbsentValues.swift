@@ -7,15 +7,15 @@ import SyncModel
 /// A default that is not the same everywhere and always, such as the current
 /// time, counts as NULL: every device has to show the same.
 final class AbsentValues {
-  private unowned let session: StoreSession
+  private let database: Database
   private var known: [Int: [Value]] = [:]
 
-  init(_ session: StoreSession) { self.session = session }
+  init(_ database: Database) { self.database = database }
 
   /// The values of a table's columns, by position.
   func values(of table: TableSchema) throws -> [Value] {
     if let known = known[table.id] { return known }
-    let values = try Self.read(table, session.database)
+    let values = try Self.read(table, database)
     known[table.id] = values
     return values
   }

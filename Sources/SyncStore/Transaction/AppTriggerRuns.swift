@@ -163,8 +163,8 @@ extension StoreSession {
     let trigger = failure.trigger
     var warning = SyncWarning(
       .triggerFailed, table: trigger.table,
-      message: "the trigger \(trigger.name) of \(trigger.table) failed for changes that came, "
-        + "which were made without it: \(failure.message)")
+      message: "the trigger \(trigger.name) of \(trigger.table) failed while changes of other "
+        + "devices were applied. They were applied without it: \(failure.message)")
     warning.names = [trigger.name]
     conflicts.warn(warning)
   }

@@ -4,7 +4,10 @@ import SyncModel
 /// Notices the conflicts of one transaction while changes are merged, writes
 /// them into the journal, and gathers those that policies decide afterwards.
 final class ConflictRecorder {
-  unowned let session: StoreSession
+  /// This client's short number.
+  private let own: Int32
+  /// Milliseconds since 1970 when the transaction began.
+  private let now: Int64
   let journal: ConflictJournal
   /// The number of the last entry before the transaction.
   var lastBefore: Int64 = .max
@@ -45,9 +48,10 @@ final class ConflictRecorder {
     var cells: [(column: Int, value: Value, stamp: LocalStamp)]
   }
 
-  init(session: StoreSession) {
-    self.session = session
-    journal = ConflictJournal(session: session)
+  init(journal: ConflictJournal, own: Int32, now: Int64) {
+    self.journal = journal
+    self.own = own
+    self.now = now
   }
 
   /// Forgets what was gathered for the decisions that have been made.
@@ -80,7 +84,7 @@ final class ConflictRecorder {
   }
 
   func isOwn(_ client: Int32?) -> Bool {
-    client.map { $0 == session.own || $0 == formerSelf } ?? false
+    client.map { $0 == own || $0 == formerSelf } ?? false
   }
 
   /// Whether a question is open for the cell or the row: then the question
@@ -101,7 +105,7 @@ final class ConflictRecorder {
     open.remote = entry.remote
     open.remoteStamp = entry.remoteStamp
     open.outcome = entry.outcome
-    open.at = session.now
+    open.at = now
     try journal.write(open)
     questions.insert(open.number)
     return true

@@ -309,7 +309,7 @@ extension CaptureTriggers.Entry {
   fileprivate init(reading number: Int64, from table: @autoclosure () -> String) throws {
     guard let kind = Self(rawValue: number) else {
       throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "\(table()) has an unknown kind of entry")
+        resultCode: .SQLITE_CORRUPT, message: "\(table()) has an entry of an unknown kind")
     }
     self = kind
   }

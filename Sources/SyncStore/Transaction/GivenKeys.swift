@@ -113,7 +113,7 @@ extension TableAccess {
 
   /// Whether a row with declared columns had a local key before the edits in the log: the row has
   /// lost the key by them, or has been looked at, and none of them inserted it first.
-  private func wasTakenBefore(_ key: Int64) throws -> Bool {
+  func wasTakenBefore(_ key: Int64) throws -> Bool {
     let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
     let taken = try statement(
       "SELECT 1 FROM \(table.logName) AS l WHERE l.identity = ? AND NOT EXISTS "

@@ -45,11 +45,14 @@ struct KeyMoves {
 
   /// The new identity of the row that had a key first, which is the key that other devices know;
   /// `nil` if the row did not move or is gone.
-  func destination(of key: [Value]) throws -> RowIdentity? {
+  ///
+  /// - Parameter last: The number of an entry in the log: only later changes count, if another row
+  ///   had the key before.
+  func destination(of key: [Value], after last: Int64 = .min) throws -> RowIdentity? {
     guard !destinations.isEmpty else { return nil }
     var next = canonical(key)
     var found: [Value]?
-    var sequence = Int64.min
+    var sequence = last
     // A key can pass to another row, whose key is then changed as well.
     while let change = destinations[next]?.first(where: { $0.sequence > sequence }) {
       found = change.key

@@ -24,7 +24,7 @@ struct LocalEdits {
   func set(_ cells: [Cell], of row: RowKey) throws {
     let access = try session.access(row.table)
     guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
-      throw Refusal(message: "The row is not there.")
+      throw Refusal(message: "The row does not exist.")
     }
     let local = try cells.map { (column: $0.column, value: try localValue($0, access.table)) }
       .filter { $0.value != shown.values[$0.column] }
@@ -36,7 +36,7 @@ struct LocalEdits {
       }
       try session.write(statement)
       guard let after = try access.row(try access.key(of: row.identity) ?? key) else {
-        throw Refusal(message: "The row would no longer be there.")
+        throw Refusal(message: "The row would be gone.")
       }
       try checkReferences(of: after.values, access.table, concerning: Set(local.map(\.column)))
       var columns = ColumnSet()
@@ -56,7 +56,7 @@ struct LocalEdits {
     let access = try session.access(row.table)
     let table = access.table
     if let key = try access.key(of: row.identity), try access.row(key) != nil {
-      throw Refusal(message: "The row is there again.")
+      throw Refusal(message: "The row exists again.")
     }
     var values: [Int: Value] = [:]
     for cell in cells where cell.column < table.columns.count {
@@ -92,7 +92,7 @@ struct LocalEdits {
         table.identity == .surrogate
         ? localKey.map { [.integer($0)] } : try access.key(of: row.identity)
       guard let key, let after = try access.row(key) else {
-        throw Refusal(message: "The row would be another one.")
+        throw Refusal(message: "The edit would change another row.")
       }
       try session.putBackAside(into: row, key: key)
       try checkReferences(
@@ -108,7 +108,7 @@ struct LocalEdits {
     let access = try session.access(row.table)
     let table = access.table
     guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
-      throw Refusal(message: "The row is not there.")
+      throw Refusal(message: "The row does not exist.")
     }
     for child in session.schema.tables {
       for reference in child.foreignKeys where reference.parent == table.id {
@@ -158,7 +158,7 @@ struct LocalEdits {
         table.identity == .surrogate
         ? localKey.map { [.integer($0)] } ?? [] : table.identityPositions.map { values[$0] }
       guard let after = try access.row(key) else {
-        throw Refusal(message: "The row would be another one.")
+        throw Refusal(message: "The edit would change another row.")
       }
       try log(
         .insert, key: try self.localKey(of: after, table), mask: nil, table,
@@ -180,10 +180,10 @@ struct LocalEdits {
   private func localValue(_ cell: Cell, _ table: TableSchema) throws -> Value {
     let column = table.columns[cell.column]
     guard let value = try session.imported(cell.value, column) else {
-      throw Refusal(message: "The row that \(quoted(column.name)) refers to is not there.")
+      throw Refusal(message: "The row that \(quoted(column.name)) refers to does not exist.")
     }
     guard value.kind != .identity else {
-      throw Refusal(message: "\(quoted(column.name)) is no reference to another row.")
+      throw Refusal(message: "\(quoted(column.name)) is not a reference to another row.")
     }
     return value
   }
@@ -202,7 +202,7 @@ struct LocalEdits {
         on: session.database)
       for (index, value) in referring.enumerated() { statement.bind(value, at: index + 1) }
       guard try statement.step() else {
-        throw Refusal(message: "The row of \(parent.name) that it refers to is not there.")
+        throw Refusal(message: "The row of \(parent.name) that it refers to does not exist.")
       }
     }
   }
@@ -239,7 +239,7 @@ struct LocalEdits {
         throw error
       }
       throw Refusal(
-        message: "A constraint refuses it: \(failure.message ?? "no detail").",
+        message: "A constraint refuses the edit: \(failure.message ?? "no detail").",
         detail: failure.description)
     }
   }

@@ -25,7 +25,11 @@ final class StoreConnection: Sendable {
   /// an index or a generated column, and `quick_check` with them, since they count these functions
   /// as unsafe (`pragma_function_list`). No view is read and no trigger fires here, so only
   /// deterministic functions are called.
-  init(path: String, busyTimeout: Double) throws {
+  ///
+  /// - Parameter onStatement: Called with every statement that runs, its values included.
+  init(
+    path: String, busyTimeout: Double, onStatement: (@Sendable (String) -> Void)? = nil
+  ) throws {
     self.path = path
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
@@ -40,6 +44,11 @@ final class StoreConnection: Sendable {
           """)
       if let connection = database.sqliteConnection {
         csqlite_set_triggers_enabled(connection, 0)
+      }
+      if let onStatement {
+        database.trace(options: .statement) { event in
+          if case .statement(let statement) = event { onStatement(statement.expandedSQL) }
+        }
       }
     }
     queue = try DatabaseQueue(path: path, configuration: configuration)

@@ -14,22 +14,10 @@ extension StoreSession {
     let access = try access(row.table)
     let table = access.table
     guard !table.excludedColumns.isEmpty else { return }
-    let reading = try access.statement(
-      "SELECT col, value FROM docsync_aside WHERE wire = ? AND identity = ?")
-    reading.bind(.text(table.wireName.text), at: 1)
-    reading.bind(blob: row.identity.bytes, at: 2)
-    var waiting: [(column: SQLName, value: Value)] = []
-    while try reading.step() {
-      waiting.append((SQLName(reading.text(at: 0)), reading.value(at: 1)))
-    }
-    for (column, value) in waiting where table.excludedColumns.contains(column) {
+    for (column, value) in try aside.values(of: row.identity, in: table.wireName)
+    where table.excludedColumns.contains(column) {
       guard try putBack(value, column, key, access) else { continue }
-      let removal = try access.statement(
-        "DELETE FROM docsync_aside WHERE wire = ? AND identity = ? AND col = ?")
-      removal.bind(.text(table.wireName.text), at: 1)
-      removal.bind(blob: row.identity.bytes, at: 2)
-      removal.bind(.text(column.text), at: 3)
-      try removal.run()
+      try aside.remove(column, of: row.identity, in: table.wireName)
     }
   }
 
@@ -58,7 +46,7 @@ extension StoreSession {
     var warning = SyncWarning(
       .localValueRefused, table: table.name,
       message: "\(columns.joined(separator: ", ")) of \(table.name), which stays on this device, "
-        + "could not be put back into rows that have come back: "
+        + "could not be restored in rows that exist again: "
         + (error.message ?? error.description))
     warning.names = columns
     conflicts.warn(warning)

@@ -3,7 +3,7 @@ import SyncModel
 extension StoreSession {
   /// The value that a change set had for a value of a column before the edits in the log.
   func earlierExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
-    guard case .key(let table) = column.domain, let key = Self.key(value),
+    guard case .key(let table) = column.domain, let key = Value.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity) != nil
     else {
       return try exported(value, column)
@@ -17,18 +17,20 @@ extension StoreSession {
   /// - Parameter isEdited: Whether the edits in the log have set the value. Otherwise a row that
   ///   has got the key since is not the one that is meant.
   func lastExported(_ value: Value, _ column: ColumnSchema, isEdited: Bool) throws -> Value {
-    guard case .key(let table) = column.domain, let key = Self.key(value) else {
+    guard case .key(let table) = column.domain, let key = Value.key(value) else {
       return try earlierExported(value, column)
     }
     let access = try access(table)
     if try access.identity(ofKeyInUse: key) == nil {
       // A table that was made again is compared when what else went is sealed.
-      guard !isEdited, try !plainKeys(of: table).contains(key),
+      guard !isEdited, try !plainKeys.keys(of: table).contains(key),
         try originalKeys().contains(key, of: schema[table])
       else { return value }
       return .identity(try access.originalIdentity(of: key))
     }
-    if !isEdited, try plainKeys(of: table).contains(key), try access.isGiven(key) { return value }
+    if !isEdited, try plainKeys.keys(of: table).contains(key), try access.isGiven(key) {
+      return value
+    }
     return try earlierExported(value, column)
   }
 }

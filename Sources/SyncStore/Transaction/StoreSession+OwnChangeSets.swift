@@ -94,20 +94,6 @@ extension StoreSession {
       ])
   }
 
-  /// Removes entries of the journal, made after a number, that repeat an earlier entry.
-  func withdrawRepeated(after last: Int64) throws {
-    let same = [
-      "tbl", "identity", "col", "kind", "local_time", "local_client", "remote_time",
-      "remote_client",
-    ]
-    try database.execute(
-      sql: """
-        DELETE FROM docsync_conflict AS c WHERE number > ?1 AND status <> 'open' AND EXISTS \
-        (SELECT 1 FROM docsync_conflict AS o WHERE o.number <= ?1 AND \
-        \(same.map { "o.\($0) IS c.\($0)" }.joined(separator: " AND ")))
-        """, arguments: [last])
-  }
-
   // MARK: - Another generation
 
   private static let returningKeys = "returning/"
@@ -124,29 +110,18 @@ extension StoreSession {
 
   /// Keeps files of change sets that are to be written again, after those that are kept already.
   func keepReturning(_ changeSets: [[UInt8]]) throws {
-    var count =
-      try Int.fetchOne(
-        database, sql: "SELECT count(*) FROM docsync_record WHERE key GLOB ?",
-        arguments: [Self.returningKeys + "*"]) ?? 0
+    var count = try records.count(startingWith: Self.returningKeys)
     for bytes in changeSets {
       let digits = String(count)
       count += 1
-      try database.execute(
-        sql: "INSERT INTO docsync_record (key, value) VALUES (?, ?)",
-        arguments: [
-          Self.returningKeys + String(repeating: "0", count: 20 - digits.count) + digits,
-          Data(bytes),
-        ])
+      try records.write(
+        Self.returningKeys + String(repeating: "0", count: 20 - digits.count) + digits, to: bytes)
     }
   }
 
   /// The own change sets that are to be written again, in order.
   func returning() throws -> [ContentReplacement.OwnChangeSet] {
-    let rows = try StoredRow.fetchAll(
-      database, sql: "SELECT value FROM docsync_record WHERE key GLOB ? ORDER BY key",
-      arguments: [Self.returningKeys + "*"])
-    return try rows.map { row in
-      let bytes = Array(try row["value"] as Data)
+    try records.values(startingWith: Self.returningKeys).map { bytes in
       let header: SyncChangeSet.Header
       do {
         header = try ChangeSetCodec.decode(bytes).header
@@ -161,7 +136,6 @@ extension StoreSession {
   }
 
   func forgetReturning() throws {
-    try database.execute(
-      sql: "DELETE FROM docsync_record WHERE key GLOB ?", arguments: [Self.returningKeys + "*"])
+    try records.removeAll(startingWith: Self.returningKeys)
   }
 }

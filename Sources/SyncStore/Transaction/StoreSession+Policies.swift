@@ -15,14 +15,15 @@ extension SyncPolicies {
 
   /// The policies of the store.
   static func read(_ database: Database) throws -> SyncPolicies {
-    let stored = try Data.fetchOne(
-      database, sql: "SELECT value FROM docsync_record WHERE key = ?", arguments: [record])
-    guard let stored else { return SyncPolicies() }
+    guard let stored = try DeviceRecords(database: database).read(record) else {
+      return SyncPolicies()
+    }
     do {
-      return try JSONDecoder().decode(SyncPolicies.self, from: stored)
+      return try JSONDecoder().decode(SyncPolicies.self, from: Data(stored))
     } catch is DecodingError {
       throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "docsync_meta: the policies are damaged")
+        resultCode: .SQLITE_CORRUPT,
+        message: "\(DeviceRecords.definition.name): the policies are damaged")
     }
   }
 
@@ -47,7 +48,23 @@ final class PolicyCache {
   fileprivate var tables: [Int: TablePolicies] = [:]
   fileprivate var unpublished: [ClosedRange<UInt64>]?
   /// The functions that the application registered, by name.
-  var resolvers: [String: ConflictResolver] = [:]
+  let resolvers: Resolvers
+
+  init(resolvers: Resolvers) { self.resolvers = resolvers }
+
+  /// The functions of the application that decide conflicts.
+  struct Resolvers {
+    /// Those that the application registered, by name.
+    var named: [String: ConflictResolver] = [:]
+    /// The application's function for all other names.
+    var other: NamedConflictResolver?
+  }
+
+  /// The value of the function of that name; `nil` if there is none.
+  func resolve(_ values: Conflict.Values, by name: String) throws -> Value? {
+    if let own = resolvers.named[name] { return try own(values) }
+    return try resolvers.other?(name, values)
+  }
 }
 
 extension StoreSession {
@@ -77,19 +94,13 @@ extension StoreSession {
   func keepBase(_ local: Value, of column: Int, _ row: RowKey) throws {
     let access = try access(row.table)
     let value = try exported(local, access.table.columns[column])
-    let statement = try access.statement(
-      "INSERT OR IGNORE INTO docsync_base (tbl, identity, col, value) VALUES (?, ?, ?, ?)")
-    statement.bind(Int64(row.table), at: 1)
-    statement.bind(blob: row.identity.bytes, at: 2)
-    statement.bind(Int64(column), at: 3)
-    statement.bind(blob: KeptCells.encode([(column, value)]), at: 4)
-    try statement.run()
+    try bases.store(value, of: column, row)
   }
 
   /// Forgets the earlier values of cells, once everything is published.
   func forgetBases() throws {
-    try database.execute(
-      sql: "DELETE FROM docsync_base WHERE NOT EXISTS "
-        + "(SELECT 1 FROM docsync_outbox WHERE published = 0)")
+    let isWaiting = try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_outbox WHERE published = 0)")
+    if isWaiting != true { try bases.removeAll() }
   }
 }

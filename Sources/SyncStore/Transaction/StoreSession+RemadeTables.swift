@@ -1,23 +1,21 @@
 import GRDB
 import SyncModel
 
-extension RemadeTables {
+extension StoreSession {
   /// Notes tables that were remade.
-  static func note(_ tables: [Int], _ session: StoreSession) throws {
+  func noteRemade(_ tables: [Int]) throws {
     guard !tables.isEmpty else { return }
-    var remade = try read(session.database)
-    let sealed = Sealed(
-      client: session.ownClient, number: try session.clients.vector().number(of: session.ownClient))
+    var remade = try RemadeTables.read(database)
+    let sealed = RemadeTables.Sealed(
+      client: ownClient, number: try clients.vector().number(of: ownClient))
     for table in tables {
-      remade.noticed[table] = session.now
+      remade.noticed[table] = now
       remade.sealed = (remade.sealed ?? [:]).merging([table: sealed]) { $1 }
     }
-    try remade.write(session.database)
-    session.uncomparedTables = nil
+    try remade.write(database)
+    uncomparedTables = nil
   }
-}
 
-extension StoreSession {
   /// The remade tables that still exist, and when the remake was noticed.
   func remadeTables() throws -> [(table: TableSchema, noticed: Int64)] {
     let remade = try RemadeTables.read(database).noticed
@@ -47,7 +45,7 @@ extension StoreSession {
     uncomparedTables = nil
   }
 
-  /// Makes the rows that ``nameUnseenRows(of:)`` has named findable by their identities: they have
+  /// Makes the rows that ``UnseenRows/name(in:)`` has named findable by their identities: they have
   /// no state, and rows that refer to them are looked at before they are sealed.
   func findUnseenRows(of id: Int) throws {
     let table = schema[id]
@@ -114,7 +112,7 @@ extension StoreSession {
   /// Whether a row was shown after the last decision about it.
   func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
     if state.isKept {
-      if let kept = try kept(row) { return kept.reason.isShown }
+      if let kept = try keptRows.row(row) { return kept.reason.isShown }
     }
     return state.existence != .deleted || isRevived(state, schema[row.table])
   }
@@ -136,7 +134,7 @@ extension StoreSession {
     _ key: Int64, of identity: RowIdentity, _ access: TableAccess
   ) throws -> Bool {
     guard try !tablesToCompare().isEmpty,
-      try kept(RowKey(table: access.table.id, identity: identity))?.reason == .tombstone,
+      try keptRows.row(RowKey(table: access.table.id, identity: identity))?.reason == .tombstone,
       try access.explicitIdentity(of: key) ?? identity == identity
     else { return false }
     try access.setIdentity(identity, of: key)
@@ -148,7 +146,6 @@ extension StoreSession {
   ///
   /// - Parameter onlyTaken: Whether to free only keys that a program has given to other rows.
   func freeKeysOfHiddenRows(onlyTaken: Bool) throws {
-    let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }
     for table in schema.tables where table.identity == .surrogate {
       let taken =
         onlyTaken
@@ -156,8 +153,7 @@ extension StoreSession {
       try database.execute(
         sql: """
           DELETE FROM \(table.identityName) WHERE identity IN \
-          (SELECT identity FROM docsync_kept WHERE tbl = \(table.id) \
-          AND reason NOT IN (\(shown.joined(separator: ", "))))\(taken)
+          (\(KeptRows.hiddenRows(of: table.id)))\(taken)
           """)
     }
     for held in try RemadeTables.read(database).heldKeys ?? [] {

@@ -13,47 +13,69 @@ final class StoreSession {
   let now: Int64
 
   /// The most bytes of one block of rows' states.
-  var stampBlockBytes = StampBlocks.standardCapacity
-  /// See ``hasEarlyAdditions()``; `nil` until it is first asked for.
-  var knowsEarlyAdditions: Bool?
+  let stampBlockBytes: Int
   /// Notices conflicts and keeps the journal.
-  private(set) lazy var conflicts = ConflictRecorder(session: self)
-  let policyCache = PolicyCache()
+  let conflicts: ConflictRecorder
+  let policyCache: PolicyCache
   /// The versions that merging found in tables that keep both.
   var losingVersions = LosingVersions()
   /// See ``originalKeys()``.
   var knownOriginalKeys: OriginalKeys?
   /// See ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?
-  /// The tables whose log lacks the cells of deleted rows, since these were not kept yet when it
-  /// was written: such rows are erased.
-  var lackingDeletedCells: Set<Int> = []
-  /// See ``plainKeys(of:)``, by table.
-  var plainKeys: [Int: Set<Int64>] = [:]
+  private let statements: StatementCache
+  let keptRows: KeptRows
+  let early: EarlyAdditions
+  let aside: AsideValues
+  let plainKeys: PlainKeys
+  let bases: BaseValues
+  let ranges: StampRanges
+  let history: History
+  let records: DeviceRecords
 
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
-  /// The rows that are shown although they do not exist, once asked for.
-  var undead: Set<RowKey>?
-  private(set) lazy var foreign = ForeignRows(database)
+  let foreign: ForeignRows
 
   /// Runs what the application's triggers do along with changes.
   let appTriggers: AppTriggerRuns
 
+  /// What a transaction takes from the store's options.
+  struct Settings {
+    var stampBlockBytes = StampBlocks.standardCapacity
+    var journal = ConflictJournal.Bound()
+    /// The functions for policies, by name.
+    var resolvers = PolicyCache.Resolvers()
+  }
+
   init(
     database: Database, schema: StoreSchema, client: ClientIdentifier, now: Int64,
-    appTriggers: AppTriggerRuns = AppTriggerRuns()
+    appTriggers: AppTriggerRuns = AppTriggerRuns(), settings: Settings = Settings()
   ) throws {
+    stampBlockBytes = settings.stampBlockBytes
+    policyCache = PolicyCache(resolvers: settings.resolvers)
     self.appTriggers = appTriggers
     self.database = database
     self.schema = schema
     self.now = now
     clients = try ClientRegistry(database)
+    foreign = ForeignRows(database)
+    statements = StatementCache(database)
+    keptRows = KeptRows(statements, schema)
+    early = EarlyAdditions(statements, clients)
+    aside = AsideValues(statements: statements)
+    plainKeys = PlainKeys(database)
+    bases = BaseValues(statements: statements)
+    ranges = StampRanges(database: database)
+    history = History(database: database)
+    records = DeviceRecords(database: database)
     own = try clients.number(of: client)
     ownClient = client
-    guard let key = try Bookkeeping.meta("fingerprintKey", database), let hash = SipHash(key: key)
+    conflicts = ConflictRecorder(
+      journal: ConflictJournal(database, bound: settings.journal, now: now), own: own, now: now)
+    guard let key = try MetaTable.read(.fingerprintKey, database), let hash = SipHash(key: key)
     else {
-      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_meta is damaged")
+      throw MetaTable.damage()
     }
     sipHash = hash
   }
@@ -62,7 +84,7 @@ final class StoreSession {
     if let access = accesses[id] { return access }
     // Ids are read from the tables of bookkeeping, too.
     guard schema.contains(id) else {
-      throw StoreError(damagedTable: "docsync_table", "no table has the id \(id)")
+      throw StoreError(damagedTable: TableRegistry.tables.name, "no table has the id \(id)")
     }
     let access = try TableAccess(table: schema[id], session: self)
     accesses[id] = access
@@ -72,7 +94,7 @@ final class StoreSession {
   /// Forgets what is remembered of keys outside the tables, after a rollback, so that it is read
   /// again.
   func forgetKeyMemory() {
-    plainKeys = [:]
+    plainKeys.forgetMemory()
     for access in accesses.values { access.forgetKeyMemory() }
   }
 
@@ -132,7 +154,7 @@ final class StoreSession {
     case .plain: return value
     case .counter: return CounterValue.plain(value).encoded
     case .key(let table):
-      guard let key = Self.key(value) else { return value }
+      guard let key = Value.key(value) else { return value }
       let row = try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity)
       return row.map { .identity($0) } ?? value
     }
@@ -153,22 +175,11 @@ final class StoreSession {
   /// Likewise, for a column of an identity: `nil` also for a plain value that is the key of a row
   /// here. The row with that value in its key is another row.
   func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
-    if case .key(let table) = column.domain, let key = Self.key(value),
+    if case .key(let table) = column.domain, let key = Value.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil
     {
       return nil
     }
     return try imported(value, column)
-  }
-
-  /// The integer key in a value. A reference may be stored as text or as a double if its column
-  /// has another affinity.
-  static func key(_ value: Value) -> Int64? {
-    switch value {
-    case .integer(let key): key
-    case .real(let real): Int64(exactly: real)
-    case .text(let text): Int64(String(decoding: text, as: UTF8.self))
-    case .null, .blob, .identity: nil
-    }
   }
 }

@@ -67,4 +67,14 @@ extension TableAccess {
     defer { statement.reset() }
     return keys.indices.map { statement.value(at: $0) }
   }
+
+  /// The number of the first entry in the log for a row that had a local key before it.
+  func firstEntry(ofLocalKey key: Int64) throws -> Int64? {
+    let statement = try statement(
+      "SELECT seq FROM \(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1")
+    statement.bind(key, at: 1)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return statement.integer(at: 0)
+  }
 }

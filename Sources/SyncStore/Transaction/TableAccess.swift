@@ -235,13 +235,14 @@ final class TableAccess {
   /// author's device, if that is free here, or else the next one.
   func assignKey(to identity: RowIdentity, preferring hint: Int64?) throws -> Int64 {
     guard table.identity == .surrogate else {
-      let plain = try session.plainKeys(of: table.id)
+      let plain = try session.plainKeys.keys(of: table.id)
       for former in [formerKeys[identity], try localKey(of: identity)].compactMap({ $0 })
       where try !plain.contains(former) && !isTaken(former) {
         return former
       }
       var key = try nextKey()
-      while try plain.contains(key) || isTaken(key) {
+      // Others may refer to a row that went by the edits in the log, by the key that it had.
+      while try plain.contains(key) || isTaken(key) || loggedKey(key) != nil {
         key = key == .max ? Self.randomKey() : key + 1
       }
       greatestKey = key
@@ -273,7 +274,7 @@ final class TableAccess {
   }
 
   private func isFree(_ key: Int64) throws -> Bool {
-    if try session.plainKeys(of: table.id).contains(key) { return false }
+    if try session.plainKeys.keys(of: table.id).contains(key) { return false }
     if try explicitIdentity(of: key) != nil { return false }
     return try !isTaken(key)
   }
@@ -367,7 +368,7 @@ final class TableAccess {
   /// The identity for the local values of the key columns.
   func identity(ofKey key: [Value]) throws -> RowIdentity {
     guard table.identity != .surrogate else {
-      return try identity(ofLocalKey: StoreSession.key(key[0]) ?? 0)
+      return try identity(ofLocalKey: Value.key(key[0]) ?? 0)
     }
     return identity(
       of: try zip(key, table.identityPositions).map { value, position in

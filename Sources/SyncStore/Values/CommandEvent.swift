@@ -12,7 +12,7 @@ public struct CommandEvent: Hashable, Sendable {
   public var payload: [UInt8]
 
   /// Creates an event from its parts.
-  public init(client: ClientIdentifier, number: UInt64, name: String, payload: [UInt8]) {
+  package init(client: ClientIdentifier, number: UInt64, name: String, payload: [UInt8]) {
     self.client = client
     self.number = number
     self.name = name

@@ -34,7 +34,7 @@ package struct ContentReplacement: Hashable, Sendable {
   /// The own change sets that were applied again.
   package var reapplied: [AppliedChangeSet] = []
   /// The own change sets that wait for others on which they depend.
-  package var waiting: [WaitingChangeSet] = []
+  package var waiting: [StoreStatus.WaitingChangeSet] = []
   /// With another binding: the own change sets that have to be written again. The store keeps them
   /// until ``LocalStore/rewriteReturning(checkCancellation:)``.
   package var pendingOwn: [OwnChangeSet] = []

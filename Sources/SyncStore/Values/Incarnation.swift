@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// How a store came to be a new client.
@@ -36,10 +37,12 @@ public struct Incarnation: Hashable, Sendable, Codable {
   /// its place is empty now.
   public var isAncestorGone: Bool
   /// The time by the store's own clock, in milliseconds since 1970.
-  public var milliseconds: Int64
+  package var milliseconds: Int64
+  /// The time by the store's own clock.
+  public var date: Date { Date(milliseconds: milliseconds) }
 
   /// Creates an incarnation from its parts.
-  public init(
+  package init(
     ancestor: ClientIdentifier, client: ClientIdentifier, reason: Reason, isAncestorGone: Bool,
     milliseconds: Int64
   ) {

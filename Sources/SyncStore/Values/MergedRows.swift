@@ -1,11 +1,13 @@
 import SyncModel
 
-/// Which values are shown when a database with rows joins a document.
-public enum MergePreference: String, Hashable, Sendable, Codable, CaseIterable {
-  /// The values of the document; the others go to the conflict journal.
-  case document
-  /// The values of the database, as edits of now; the document's go to the journal.
-  case local
+extension MergedRows {
+  /// Which values are shown when a database with rows joins a document.
+  public enum Preference: String, Hashable, Sendable, Codable, CaseIterable {
+    /// The values of the document; the others go to the conflict journal.
+    case document
+    /// The values of the database, as edits of now; the document's go to the journal.
+    case local
+  }
 }
 
 /// The result of merging the rows of a database into a document.
@@ -29,5 +31,5 @@ public struct MergedRows: Hashable, Sendable, Codable {
   public var localTables: [SQLName] = []
 
   /// Creates an empty report.
-  public init() {}
+  package init() {}
 }

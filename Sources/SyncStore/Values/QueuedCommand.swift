@@ -2,18 +2,18 @@ import SyncModel
 
 /// A command of this client, from when it was asked for until it is cleared
 /// away.
-public struct QueuedCommand: Hashable, Sendable {
+package struct QueuedCommand: Hashable, Sendable {
   /// The order in which commands were asked for.
-  public var sequence: Int64
+  package var sequence: Int64
   /// Its content, from which the layer above makes a file.
-  public var content: [UInt8]
+  package var content: [UInt8]
   /// Its number and the hash of its file, once it is sealed.
-  public var sealed: VersionVector.Entry?
+  package var sealed: VersionVector.Entry?
   /// Whether it is known to be in the shared directory.
-  public var isPublished: Bool
+  package var isPublished: Bool
 
   /// Creates a queued command from its parts.
-  public init(
+  package init(
     sequence: Int64, content: [UInt8], sealed: VersionVector.Entry?, isPublished: Bool
   ) {
     self.sequence = sequence

@@ -21,7 +21,7 @@ public struct RemovalLoss: Hashable, Sendable {
   public var unpublishedChangeSets = 0
 
   /// Creates a report of no loss.
-  public init() {}
+  package init() {}
 
   /// Whether there is anything that the user should confirm: rows that no table of this store
   /// shows, or a question. Parked rows that were deleted do not count.

@@ -6,15 +6,15 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   /// The application's identifier, as its developer chose it.
   public var application: String
   /// The shared directory that the application was created in.
-  public var root: RootIdentifier
+  package var root: RootIdentifier
   /// Where the directory was when it was last used: a hint, not an identity.
   public var directory: String
   /// The document's identifier, as its user chose it.
   public var documentIdentifier: String
   /// The document's opaque name in the directory.
-  public var document: DocumentName
+  package var document: DocumentName
   /// The generation of the document.
-  public var generation: IntegrityKey
+  package var generation: IntegrityKey
   /// The ordinal of that generation, from 1.
   public var generationOrdinal: Int
   /// The client that this store is.
@@ -25,7 +25,7 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   public var ancestor: ClientIdentifier?
 
   /// Creates a binding from its parts.
-  public init(
+  package init(
     application: String, root: RootIdentifier, directory: String, documentIdentifier: String,
     document: DocumentName, generation: IntegrityKey, generationOrdinal: Int,
     client: ClientIdentifier, clientDescription: String, ancestor: ClientIdentifier? = nil

@@ -11,12 +11,12 @@ public struct StorePlan: Hashable, Sendable {
   public var likelyReferences: [LikelyReference]
   /// Parts of the schema that cannot be synchronized as the application means them, although
   /// nothing is refused.
-  public var hints: [SchemaHint]
+  public var hints: [Hint]
 
   /// Creates a plan from its parts.
-  public init(
+  package init(
     tables: [StoreStatus.TableStatus], leftOut: [SQLName: String],
-    likelyReferences: [LikelyReference], hints: [SchemaHint] = []
+    likelyReferences: [LikelyReference], hints: [Hint] = []
   ) {
     self.tables = tables
     self.leftOut = leftOut
@@ -25,60 +25,65 @@ public struct StorePlan: Hashable, Sendable {
   }
 }
 
-/// A column that seems to refer to rows of a table without a declared foreign
-/// key.
-///
-/// A row has another integer key on every device, so an undeclared reference would lead to other
-/// rows there. Declare it with ``StoreConfiguration/references``.
-public struct LikelyReference: Hashable, Sendable {
-  /// The table that has the column.
-  public var table: SQLName
-  /// The column that is not declared as a reference.
-  public var column: SQLName
-  /// The table that it seems to refer to.
-  public var parent: SQLName
-  /// How many different values were looked at, of those that can be keys.
-  public var valueCount: Int
-  /// How many of them are keys of `parent`.
-  public var matchCount: Int
+extension StorePlan {
+  /// A column that seems to refer to rows of a table without a declared foreign
+  /// key.
+  ///
+  /// A row has another integer key on every device, so an undeclared reference would lead to other
+  /// rows there. Declare it with ``StoreConfiguration/references``.
+  public struct LikelyReference: Hashable, Sendable {
+    /// The table that has the column.
+    public var table: SQLName
+    /// The column that is not declared as a reference.
+    public var column: SQLName
+    /// The table that it seems to refer to.
+    public var parent: SQLName
+    /// How many different values were looked at, of those that can be keys.
+    public var valueCount: Int
+    /// How many of them are keys of `parent`.
+    public var matchCount: Int
 
-  /// Creates a likely reference from its parts.
-  public init(table: SQLName, column: SQLName, parent: SQLName, valueCount: Int, matchCount: Int) {
-    self.table = table
-    self.column = column
-    self.parent = parent
-    self.valueCount = valueCount
-    self.matchCount = matchCount
+    /// Creates a likely reference from its parts.
+    package init(table: SQLName, column: SQLName, parent: SQLName, valueCount: Int, matchCount: Int)
+    {
+      self.table = table
+      self.column = column
+      self.parent = parent
+      self.valueCount = valueCount
+      self.matchCount = matchCount
+    }
   }
 }
 
-/// A part of a schema that works on one device, and may not mean the same on
-/// several.
-public struct SchemaHint: Hashable, Sendable {
-  /// The kind of a hint.
-  public enum Kind: String, Hashable, Sendable {
-    /// The integers in `column` identify the rows of `table`, and SQLite does not draw them: two
-    /// devices that draw the next number make one row of two.
-    case integerIdentity
-    /// `column` holds the greatest key of another table, by which the
-    /// application draws the next one.
-    case keyCounter
-  }
+extension StorePlan {
+  /// A part of a schema that works on one device, and may not mean the same on
+  /// several.
+  public struct Hint: Hashable, Sendable {
+    /// The kind of a hint.
+    public enum Kind: String, Hashable, Sendable {
+      /// The integers in `column` identify the rows of `table`, and SQLite does not draw them: two
+      /// devices that draw the next number make one row of two.
+      case integerIdentity
+      /// `column` holds the greatest key of another table, by which the
+      /// application draws the next one.
+      case keyCounter
+    }
 
-  /// The kind of the hint.
-  public var kind: Kind
-  /// The table that has the column.
-  public var table: SQLName
-  /// The column that the hint is about.
-  public var column: SQLName
-  /// The table whose greatest key `column` holds.
-  public var counted: SQLName?
+    /// The kind of the hint.
+    public var kind: Kind
+    /// The table that has the column.
+    public var table: SQLName
+    /// The column that the hint is about.
+    public var column: SQLName
+    /// The table whose greatest key `column` holds.
+    public var counted: SQLName?
 
-  /// Creates a hint from its parts.
-  public init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
-    self.kind = kind
-    self.table = table
-    self.column = column
-    self.counted = counted
+    /// Creates a hint from its parts.
+    package init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
+      self.kind = kind
+      self.table = table
+      self.column = column
+      self.counted = counted
+    }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import SyncModel
 
 /// A change set that this store made.
@@ -49,27 +50,41 @@ package struct ReceivedChangeSet: Sendable {
   }
 }
 
-/// A change set that was received and cannot be applied yet.
-public struct WaitingChangeSet: Hashable, Sendable {
-  /// Its author.
-  public var client: ClientIdentifier
-  /// Its place among the change sets of its author, from 1 on.
-  public var number: UInt64
-  /// The hash of its file.
-  public var hash: ContentHash
-  /// The change sets that have to be applied before it.
-  public var missing: [ClientIdentifier: UInt64]
+extension StoreStatus {
+  /// A change set that was received and cannot be applied yet.
+  public struct WaitingChangeSet: Hashable, Sendable {
+    /// Its author.
+    public var client: ClientIdentifier
+    /// Its place among the change sets of its author, from 1 on.
+    public var number: UInt64
+    /// The hash of its file.
+    public var hash: ContentHash
+    /// The change sets that have to be applied before it.
+    public var missing: [ClientIdentifier: UInt64]
 
-  /// Creates a waiting change set from its parts.
-  public init(
-    client: ClientIdentifier, number: UInt64, hash: ContentHash,
-    missing: [ClientIdentifier: UInt64]
-  ) {
-    self.client = client
-    self.number = number
-    self.hash = hash
-    self.missing = missing
+    /// Creates a waiting change set from its parts.
+    package init(
+      client: ClientIdentifier, number: UInt64, hash: ContentHash,
+      missing: [ClientIdentifier: UInt64]
+    ) {
+      self.client = client
+      self.number = number
+      self.hash = hash
+      self.missing = missing
+    }
   }
+}
+
+/// The change sets that a store has sealed, as one transaction sees them.
+package struct SealedChangeSets: Hashable, Sendable {
+  /// Those that it made as its present client, in order. For those that every member has, the
+  /// store may have no more than this.
+  package var own: [SealedChangeSet]
+  /// Those that this store, or the store that it is a copy of, has sealed as another client and
+  /// that are not known to be published, in order.
+  package var ancestral: [SealedChangeSet]
+  /// The last number that the present client has given out; `nil` for none.
+  package var head: VersionVector.Entry?
 }
 
 /// The result of sealing.
@@ -81,6 +96,9 @@ package struct SealReport: Hashable, Sendable {
   package var parkedRows = 0
   /// Warnings about the edits.
   package var warnings: [SyncWarning] = []
+  /// The files of the first change sets by their numbers, as long as they are few bytes: publishing
+  /// need not read them again, nor compute their hashes.
+  package var files: [UInt64: [UInt8]] = [:]
 
   /// Creates an empty report.
   package init() {}
@@ -91,7 +109,7 @@ package struct ApplyReport: Hashable, Sendable {
   /// The change sets applied, in order.
   package var applied: [AppliedChangeSet] = []
   /// The change sets that wait, and for what.
-  package var waiting: [WaitingChangeSet] = []
+  package var waiting: [StoreStatus.WaitingChangeSet] = []
   /// The change sets that cannot be applied, and why. No part of them was applied, nor any later
   /// change set of their authors.
   package var refused: [RefusedChangeSet] = []
@@ -121,9 +139,9 @@ package struct ApplyReport: Hashable, Sendable {
 }
 
 /// A change set that cannot be applied.
-public struct RefusedChangeSet: Hashable, Sendable {
+package struct RefusedChangeSet: Hashable, Sendable {
   /// The reason why a change set is refused.
-  public enum Reason: Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
     /// It belongs to another document, or generation.
     case foreign
     /// It does not follow the one that was applied before it.
@@ -133,15 +151,15 @@ public struct RefusedChangeSet: Hashable, Sendable {
   }
 
   /// Its author.
-  public var client: ClientIdentifier
+  package var client: ClientIdentifier
   /// Its place among the change sets of its author, from 1 on.
-  public var number: UInt64
+  package var number: UInt64
   /// The hash of its file.
-  public var hash: ContentHash
+  package var hash: ContentHash
   /// Why it is refused.
-  public var reason: Reason
+  package var reason: Reason
   /// The reason in words.
-  public var message: String
+  package var message: String
 }
 
 /// One change set in a store's history.
@@ -155,10 +173,12 @@ public struct AppliedChangeSet: Hashable, Sendable {
   /// The number of rows that it changes.
   public var rowCount: Int
   /// When it was sealed or applied here, in milliseconds since 1970.
-  public var milliseconds: Int64
+  package var milliseconds: Int64
+  /// When it was sealed or applied here.
+  public var date: Date { Date(milliseconds: milliseconds) }
 
   /// Creates an entry of the history from its parts.
-  public init(
+  package init(
     client: ClientIdentifier, number: UInt64, hash: ContentHash, rowCount: Int,
     milliseconds: Int64
   ) {
@@ -181,7 +201,7 @@ public struct StoreDigest: Hashable, Sendable {
   public var rowCount: Int
 
   /// Creates a digest from its parts.
-  public init(visible: ContentHash, logical: ContentHash, rowCount: Int) {
+  package init(visible: ContentHash, logical: ContentHash, rowCount: Int) {
     self.visible = visible
     self.logical = logical
     self.rowCount = rowCount
@@ -197,7 +217,7 @@ public struct StoreStatus: Hashable, Sendable {
   /// The number of the last change set of its own; 0 for none.
   public var head: UInt64
   /// The change sets of other clients that have been applied.
-  public var vector: VersionVector
+  package var vector: VersionVector
   /// Change sets that wait, and for what.
   public var waiting: [WaitingChangeSet]
   /// The parked rows.
@@ -225,7 +245,7 @@ public struct StoreStatus: Hashable, Sendable {
     public var excludedColumns: [SQLName]
 
     /// Creates a table's status from its parts.
-    public init(
+    package init(
       name: SQLName, identity: StoreConfiguration.Identity, excludedColumns: [SQLName]
     ) {
       self.name = name
@@ -235,7 +255,7 @@ public struct StoreStatus: Hashable, Sendable {
   }
 
   /// Creates a status from its parts.
-  public init(
+  package init(
     unsealedEdits: Int, unpublishedChangeSets: Int, head: UInt64, vector: VersionVector,
     waiting: [WaitingChangeSet], parked: [ParkedRow], tables: [TableStatus],
     leftOut: [SQLName: String]
@@ -279,7 +299,7 @@ public struct ParkedRow: Hashable, Sendable {
   public var reason: Reason
 
   /// Creates a parked row from its parts.
-  public init(table: SQLName, identity: RowIdentity, reason: Reason) {
+  package init(table: SQLName, identity: RowIdentity, reason: Reason) {
     self.table = table
     self.identity = identity
     self.reason = reason

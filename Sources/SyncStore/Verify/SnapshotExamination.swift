@@ -54,7 +54,7 @@ package struct SnapshotExamination: Sendable {
       return
     }
     guard let format = try Bookkeeping.format(of: database) else {
-      damage.append("docsync_meta does not say which format it has.")
+      damage.append("docsync_meta has no format number.")
       return
     }
     guard format <= Bookkeeping.format else {
@@ -71,7 +71,7 @@ package struct SnapshotExamination: Sendable {
   }
 
   private mutating func readContent(_ database: Database, _ path: String) throws {
-    guard let stored = try Bookkeeping.meta("configuration", database) else {
+    guard let stored = try MetaTable.read(.configuration, database) else {
       damage.append("its configuration is missing")
       return
     }
@@ -80,10 +80,10 @@ package struct SnapshotExamination: Sendable {
         StoreConfiguration.self, from: Data(stored))
       let schema = try SchemaReader(
         database: database, configuration: configuration, path: path
-      ).read(registered: try Bookkeeping.registered(database))
+      ).read(registered: try TableRegistry.registered(database))
       self.schema = schema.fingerprint
       vector = try ClientRegistry(database).vector()
-      commandState = try Bookkeeping.meta(CommandTables.stateKey, database)
+      commandState = try MetaTable.read(.commandState, database)
       try CheckedSnapshot.checkForStrangers(database, path)
       try checkTables(of: schema, database)
       try findPrivateContent(schema, database)
@@ -109,7 +109,7 @@ package struct SnapshotExamination: Sendable {
   private mutating func findPrivateContent(
     _ schema: StoreSchema, _ database: Database
   ) throws {
-    for key in PrivateData.metaKeys where try Bookkeeping.meta(key, database) != nil {
+    for key in MetaTable.Key.deviceOwn where try MetaTable.read(key, database) != nil {
       privateContent.append("docsync_meta has \(key)")
     }
     let logs = schema.tables.map(\.logName)

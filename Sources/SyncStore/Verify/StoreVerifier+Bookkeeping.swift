@@ -7,7 +7,7 @@ extension StoreVerifier {
   /// Returns whether these can be done.
   func checkBookkeeping() throws -> Bool {
     guard let format = try Bookkeeping.format(of: database) else {
-      note(.bookkeepingDamaged, "docsync_meta", "It does not say which format the store has.")
+      note(.bookkeepingDamaged, "docsync_meta", "The format number is missing.")
       return false
     }
     guard format <= Bookkeeping.format else {
@@ -27,9 +27,7 @@ extension StoreVerifier {
   }
 
   private func readRecords() throws {
-    for row in try StoredRow.fetchAll(database, sql: "SELECT key, value FROM docsync_record") {
-      result.records[try row["key"]] = Array(try row["value"] as Data)
-    }
+    for (key, value) in try DeviceRecords(database: database).all() { result.records[key] = value }
     _ = try SyncPolicies.read(database)
   }
 
@@ -37,26 +35,24 @@ extension StoreVerifier {
   func session() throws -> StoreSession? {
     var session: StoreSession?
     try guarded("docsync_meta") {
-      guard let stored = try Bookkeeping.meta("binding", database),
-        let configuration = try Bookkeeping.meta("configuration", database)
+      guard let stored = try MetaTable.read(.binding, database),
+        let configuration = try MetaTable.read(.configuration, database)
       else {
         note(
           .bookkeepingDamaged, "docsync_meta",
-          "What the store is bound to, or what is synchronized, is missing.")
+          "The name of the document, or the list of synchronized tables, is missing.")
         return
       }
       let binding = try JSONDecoder().decode(StoreBinding.self, from: Data(stored))
       result.binding = binding
-      result.vector = try ClientRegistry(database).vector()
-      let isKnown = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_client WHERE client = ?)",
-        arguments: [Data(binding.client.bits.bytes)])
-      guard isKnown ?? false else {
-        note(.bookkeepingDamaged, "docsync_client", "The store's own client is missing.")
+      let clients = try ClientRegistry(database)
+      result.vector = try clients.vector()
+      guard clients.isKnown(binding.client) else {
+        note(.bookkeepingDamaged, "docsync_client", "The identifier of this device is missing.")
         return
       }
       do {
-        let schema = try StoreSchema.read(
+        let schema = try RecordedSchema.read(
           from: database,
           configuration: try JSONDecoder().decode(
             StoreConfiguration.self, from: Data(configuration)),

@@ -15,7 +15,7 @@ extension StoreVerifier {
       let number = UInt64(bitPattern: reading.integer(at: 1))
       let client = session.clients.client(Int32(truncatingIfNeeded: reading.integer(at: 0)))
       guard let hash = ContentHash(bytes: reading.content(at: 2)) else {
-        note(.outboxDamaged, "docsync_outbox", "The hash of change set \(number) is none.")
+        note(.outboxDamaged, "docsync_outbox", "The hash of change set \(number) is invalid.")
         continue
       }
       let bytes = reading.bytes(at: 6)
@@ -48,7 +48,7 @@ extension StoreVerifier {
         .outboxDamaged, "docsync_outbox", "Change set \(sealed.number) \(what).", detail: detail)
     }
     guard ContentHash(of: bytes) == sealed.hash, bytes.count == sealed.byteCount else {
-      return damaged("is not as it was sealed")
+      return damaged("has changed since it was sealed")
     }
     do {
       let changeSet = try ChangeSetCodec.decode(bytes)
@@ -84,7 +84,7 @@ extension StoreVerifier {
 
   /// Checks the commands that this store made: their bytes and their numbers.
   func checkCommands() throws {
-    result.commandState = try Bookkeeping.meta(CommandTables.stateKey, database)
+    result.commandState = try MetaTable.read(.commandState, database)
     let reading = try SQLStatement(
       "SELECT seq, number, hash, bytes, published FROM docsync_command WHERE number IS NOT NULL "
         + "ORDER BY number", on: database)
@@ -94,7 +94,8 @@ extension StoreVerifier {
       guard let hash = ContentHash(bytes: reading.content(at: 2)),
         ContentHash(of: reading.content(at: 3)) == hash
       else {
-        note(.outboxDamaged, "docsync_command", "Command \(number) is not as it was sealed.")
+        note(
+          .outboxDamaged, "docsync_command", "Command \(number) has changed since it was sealed.")
         continue
       }
       if let last, number != last &+ 1 {
@@ -121,7 +122,7 @@ extension StoreVerifier {
       let bytes = reading.bytes(at: 3)
       func damaged(_ detail: String) {
         note(
-          .inboxDamaged, "docsync_inbox", "A change set that waits is not as it came.",
+          .inboxDamaged, "docsync_inbox", "A waiting change set has changed since it arrived.",
           detail: "number \(number): \(detail)")
       }
       guard let hash = ContentHash(bytes: reading.content(at: 2)), ContentHash(of: bytes) == hash
@@ -142,7 +143,7 @@ extension StoreVerifier {
   /// Checks the entries of the conflict journal.
   func checkJournal(_ session: StoreSession) throws {
     let journal = session.conflicts.journal
-    for number in try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict") {
+    for number in try ConflictTable.numbers(database) {
       // Each entry is read alone, so that a damaged one does not hide the others.
       try guarded("docsync_conflict", .journalDamaged) { _ = try journal.entry(number) }
     }

@@ -18,16 +18,13 @@ extension StoreVerifier {
     let edited = try session.tablesWithEdits().map(\.name)
     if !edited.isEmpty {
       leaveOut(
-        "What follows from what is known was not compared with what is shown, since there are edits "
-          + "that are not sealed. Verify again after the next synchronization.")
+        "the rows, since some edits are not sent yet. Verify again after the next synchronization.")
     } else if try isToBeDecidedAgain(session) {
       leaveOut(
-        "What follows from what is known was not compared with what is shown, since the next "
-          + "synchronization decides it again. Verify again after the next synchronization.")
+        "the rows, since the next synchronization decides again which are shown. Verify again after it."
+      )
     } else if result.report.findings.count > before {
-      leaveOut(
-        "What follows from what is known was not compared with what is shown, since the bookkeeping "
-          + "is damaged.")
+      leaveOut("the rows, since the bookkeeping is damaged.")
     } else {
       try guarded("docsync_kept", .keptRowDamaged) { try checkShown(session) }
     }
@@ -54,8 +51,7 @@ extension StoreVerifier {
   private func checkKeptRows(_ session: StoreSession) throws {
     let columns = Dictionary(
       uniqueKeysWithValues: session.schema.tables.map { ($0.id, $0.columns.count) })
-    let reading = try SQLStatement(
-      "SELECT tbl, reason, cells, identity FROM docsync_kept", on: database)
+    let reading = try KeptRows.reading(database)
     while try reading.step() {
       try checkCancellation()
       let identity = RowIdentity(bytes: reading.bytes(at: 3))
@@ -65,30 +61,26 @@ extension StoreVerifier {
           detail: "row \(identity.hexadecimal)" + (detail.map { ": \($0)" } ?? ""))
       }
       guard let count = columns[Int(reading.integer(at: 0))] else {
-        damaged("A row is kept of a table that is not there.")
+        damaged("A hidden row belongs to a table that does not exist.")
         continue
       }
       if KeptRow.Reason(rawValue: reading.text(at: 1)) == nil {
-        damaged("It is not known why a row is kept.", reading.text(at: 1))
+        damaged("A hidden row has no reason.", reading.text(at: 1))
       }
       do {
         let cells = try KeptCells.decode(reading.bytes(at: 2))
         if cells.contains(where: { $0.column >= count }) {
-          damaged("A row is kept with columns that are not there.")
+          damaged("A hidden row has cells of columns that do not exist.")
         }
       } catch let error as DatabaseError {
-        damaged("The cells of a row that is kept cannot be read.", error.message)
+        damaged("The cells of a hidden row cannot be read.", error.message)
       }
     }
-    for table in ["docsync_claim", "docsync_kept_reference"] as [SQLName] {
-      let count =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(table) AS c WHERE NOT EXISTS (SELECT 1 FROM docsync_kept "
-            + "AS k WHERE k.tbl = c.tbl AND k.identity = c.identity)") ?? 0
+    for table in [KeptRows.claims, KeptRows.references] {
+      let count = try KeptRows.strayCount(in: table, database)
       guard count > 0 else { continue }
       note(
-        .keptRowInconsistent, table, "\(count) entries are about rows that are not kept.")
+        .keptRowInconsistent, SQLName(table.name), "\(count) entries belong to no hidden row.")
     }
   }
 
@@ -117,7 +109,7 @@ extension StoreVerifier {
         sql: "SELECT count(*) FROM \(name) WHERE typeof(identity) <> 'blob' "
           + "OR length(identity) <> 16") ?? 0
     if wrong > 0 {
-      note(.identityAmbiguous, table.name, "\(wrong) identities of rows are none.")
+      note(.identityAmbiguous, table.name, "\(wrong) identities of rows are invalid.")
     }
     let twice = try SQLStatement(
       "SELECT identity, count(*) FROM \(name) GROUP BY identity HAVING count(*) > 1", on: database)
@@ -138,7 +130,7 @@ extension StoreVerifier {
       let state = try access.stamps.state(of: access.fingerprint(identity))
       guard state?.isKept != true else { continue }
       note(
-        .identityOrphaned, table.name, "An identity is kept for a row that is nowhere.",
+        .identityOrphaned, table.name, "An identity belongs to a row that does not exist.",
         detail: "key \(alone.integer(at: 0)), row \(identity.hexadecimal)")
     }
   }
@@ -147,7 +139,11 @@ extension StoreVerifier {
 /// Compares the rows that a table shows with those that bookkeeping knows:
 /// both in order of fingerprint, so that memory does not grow with them.
 private struct RowComparison {
-  private enum Place: Int64 { case shown = 0, kept = 1, pending = 2 }
+  private enum Place: Int64 {
+    case shown = 0
+    case kept = 1
+    case pending = 2
+  }
 
   /// Everything that was found of one row.
   private struct Found {
@@ -198,7 +194,7 @@ private struct RowComparison {
         next = try following()
       } else if state.existence == .inserted {
         verifier.note(
-          .rowMissing, table.name, "A row that was inserted is not in its table.",
+          .rowMissing, table.name, "A row was inserted, and is not in its table.",
           detail: state.localKey.map { "key \($0)" })
       }
     }
@@ -211,28 +207,30 @@ private struct RowComparison {
   private func judge(_ found: Found, _ state: RowState?) {
     verifier.result.report.rowCount += found.shown
     guard !found.isPending else { return }
-    func note(_ kind: VerifyFinding.Kind, _ message: String) {
+    func note(_ kind: VerifyReport.Finding.Kind, _ message: String) {
       verifier.note(kind, table.name, message, detail: "row \(found.identity.hexadecimal)")
     }
     if found.shown > 1 { note(.identityAmbiguous, "Two rows have one identity.") }
     if (state?.isKept ?? false) != (found.kept != nil) {
-      note(.keptRowInconsistent, "What is kept of a row is missing, or is not known to be kept.")
+      note(
+        .keptRowInconsistent,
+        "The stored cells of a hidden row are missing, or belong to no hidden row.")
       return
     }
     switch found.kept?.isShown {
     case true?:
-      if found.shown == 0 { note(.rowMissing, "A row that is to be shown is not in its table.") }
+      if found.shown == 0 { note(.rowMissing, "A row should be shown, and is not in its table.") }
     case false?:
-      if found.shown > 0 { note(.rowDeleted, "A row that is not to be shown is in its table.") }
+      if found.shown > 0 { note(.rowDeleted, "A row should be hidden, and is in its table.") }
     case nil:
       guard let state else {
         if !table.hasUnstampedRows {
-          note(.rowUnknown, "A row was written that was not captured.")
+          note(.rowUnknown, "A row was written and not captured.")
         }
         return
       }
       if found.shown > 0, state.existence == .deleted, !session.isRevived(state, table) {
-        note(.rowDeleted, "A row that was deleted is in its table.")
+        note(.rowDeleted, "A row was deleted, and is in its table.")
       }
     }
   }
@@ -254,12 +252,10 @@ private struct RowComparison {
   }
 
   private func collectKept() throws {
-    let reading = try SQLStatement(
-      "SELECT identity, reason FROM docsync_kept WHERE tbl = ?", on: session.database)
-    reading.bind(Int64(table.id), at: 1)
+    let reading = try KeptRows.reading(of: table.id, session.database)
     let adding = try self.adding()
     while try reading.step() {
-      try add(RowIdentity(bytes: reading.bytes(at: 0)), .kept, reading.text(at: 1), adding)
+      try add(RowIdentity(bytes: reading.bytes(at: 0)), .kept, reading.text(at: 3), adding)
     }
   }
 

@@ -16,9 +16,9 @@ extension StoreVerifier {
     }
     expect(steps: materialized.count + 1)
     let comparison = ShownComparison(self, session)
-    let kept = try SQLStatement("SELECT tbl, identity FROM docsync_kept", on: database)
+    let kept = try KeptRows.reading(database)
     while try kept.step() {
-      let identity = RowIdentity(bytes: kept.bytes(at: 1))
+      let identity = RowIdentity(bytes: kept.bytes(at: 3))
       try comparison.add(RowKey(table: Int(kept.integer(at: 0)), identity: identity))
       if comparison.count >= Self.rowsPerBatch { try comparison.run() }
     }
@@ -90,7 +90,7 @@ private final class ShownComparison {
 
   private func compare(_ row: WorkingRow) throws {
     let table = session.schema[row.key.table]
-    func note(_ kind: VerifyFinding.Kind, _ message: String, _ detail: String = "") {
+    func note(_ kind: VerifyReport.Finding.Kind, _ message: String, _ detail: String = "") {
       verifier.note(
         kind, table.name, message, detail: "row \(row.key.identity.hexadecimal)" + detail)
     }
@@ -100,7 +100,7 @@ private final class ShownComparison {
       return note(
         .shownDiffers,
         row.isVisible
-          ? "A row is not shown that should be." : "A row is shown that should not be.")
+          ? "A row should be shown, and is hidden." : "A row should be hidden, and is shown.")
     }
     if let shown = row.shown {
       for (position, column) in table.columns.enumerated() {
@@ -108,46 +108,31 @@ private final class ShownComparison {
           try set.local(value, column).stored(with: column.affinity) != shown.values[position]
         else { continue }
         note(
-          .shownDiffers, "A row shows another value than it should.", ", column \(column.name)")
+          .shownDiffers, "A row shows a wrong value.", ", column \(column.name)")
       }
     }
     let kept = try writer.kept(row, table)
     guard (kept != nil) == row.wasKept else {
-      return note(.keptRowInconsistent, "What should be kept of a row is not what is.")
+      return note(.keptRowInconsistent, "The stored cells of a hidden row are wrong.")
     }
     guard kept != nil else { return }
     let references = try writer.references(of: row, table)
-    if !references.isSubset(of: try self.references(of: row.key)) {
-      note(.keptRowInconsistent, "A row that is kept is not found by what it refers to.")
+    if !references.isSubset(of: try session.keptRows.references(of: row.key)) {
+      note(.keptRowInconsistent, "A hidden row is missing in the index of references.")
     }
     // The value of an expression over a key depends on whether the key's row has one.
     let claims = writer.claimsToFind(row).filter {
       $0.index == ClaimKey.identityIndex || table.uniqueIndexes[$0.index].isPlain
     }
-    if !Set(claims).isSubset(of: try session.keptClaims(of: row.key)) {
-      note(.keptRowInconsistent, "A row that is kept is not found by the values that it claims.")
+    if !Set(claims).isSubset(of: try session.keptRows.claims(of: row.key)) {
+      note(.keptRowInconsistent, "A hidden row is missing in the index of unique values.")
     }
   }
 
   private func isRefusedForItself(_ row: WorkingRow) throws -> Bool {
-    switch try session.kept(row.key)?.reason {
+    switch try session.keptRows.row(row.key)?.reason {
     case .parked(.check)?, .parked(.notNull)?: true
     default: false
     }
-  }
-
-  private func references(of row: RowKey) throws -> Set<ReferenceKey> {
-    let statement = try session.access(row.table).statement(
-      "SELECT parent, columns, key FROM docsync_kept_reference WHERE tbl = ? AND identity = ?")
-    statement.bind(Int64(row.table), at: 1)
-    statement.bind(blob: row.identity.bytes, at: 2)
-    var found: Set<ReferenceKey> = []
-    while try statement.step() {
-      found.insert(
-        ReferenceKey(
-          parent: Int(statement.integer(at: 0)), columns: statement.text(at: 1),
-          key: RowIdentity(bytes: statement.bytes(at: 2))))
-    }
-    return found
   }
 }

@@ -40,11 +40,11 @@ final class StoreVerifier {
     try checkForeignKeys()
     try step()
     guard isSound else {
-      leaveOut("The bookkeeping was not looked at, since the database is damaged.")
+      leaveOut("the bookkeeping, since the database is damaged.")
       return finished()
     }
     guard try checkBookkeeping(), let session = try session() else {
-      leaveOut("Rows were not compared with the bookkeeping, since that is damaged.")
+      leaveOut("the rows, since the bookkeeping is damaged.")
       return finished()
     }
     try step()
@@ -57,7 +57,7 @@ final class StoreVerifier {
     try step()
     try checkPlace()
     guard try checkTriggers(session.schema) else {
-      leaveOut("Rows were not compared with the bookkeeping, since its triggers are out of date.")
+      leaveOut("the rows, since the triggers are out of date.")
       return finished()
     }
     try checkRows(session)
@@ -73,11 +73,11 @@ final class StoreVerifier {
   // MARK: - Helpers
 
   func note(
-    _ kind: VerifyFinding.Kind, _ table: SQLName? = nil, _ message: String, detail: String? = nil,
-    remedy: Remedy? = nil
+    _ kind: VerifyReport.Finding.Kind, _ table: SQLName? = nil, _ message: String,
+    detail: String? = nil, remedy: Remedy? = nil
   ) {
     result.report.findings.append(
-      VerifyFinding(kind, table: table, message, detail: detail, remedy: remedy))
+      VerifyReport.Finding(kind, table: table, message, detail: detail, remedy: remedy))
   }
 
   func leaveOut(_ sentence: String) { result.report.leftOut.append(sentence) }
@@ -94,7 +94,8 @@ final class StoreVerifier {
 
   /// Runs a check; errors of SQLite and of decoding become findings.
   func guarded(
-    _ table: SQLName, _ kind: VerifyFinding.Kind = .bookkeepingDamaged, _ body: () throws -> Void
+    _ table: SQLName, _ kind: VerifyReport.Finding.Kind = .bookkeepingDamaged,
+    _ body: () throws -> Void
   ) throws {
     do {
       try body()
@@ -178,7 +179,7 @@ final class StoreVerifier {
   private func checkPlace() throws {
     guard let places = options.places, let client = result.binding?.client else { return }
     try guarded("docsync_meta") {
-      guard let stored = try Bookkeeping.meta("place", database) else { return }
+      guard let stored = try MetaTable.read(.place, database) else { return }
       let recorded = try JSONDecoder().decode(PlaceRecord.self, from: Data(stored))
       let place = try places.place(of: path)
       let tokens = try places.tokens(of: client.description)

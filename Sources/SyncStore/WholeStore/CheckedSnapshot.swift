@@ -45,7 +45,7 @@ struct CheckedSnapshot {
     configuration = try Self.check(database, path)
     schema = try SchemaReader(
       database: database, configuration: configuration, path: path
-    ).read(registered: try Bookkeeping.registered(database))
+    ).read(registered: try TableRegistry.registered(database))
     vector = try ClientRegistry(database).vector()
     userVersion = try Int.fetchOne(database, sql: "PRAGMA main.user_version") ?? 0
     encoding = try String.fetchOne(database, sql: "PRAGMA main.encoding") ?? "UTF-8"
@@ -56,8 +56,8 @@ struct CheckedSnapshot {
   static func check(_ database: Database, _ path: String) throws -> StoreConfiguration {
     let broken = try brokenPages(database)
     guard broken.isEmpty, try database.tableExists("docsync_meta"),
-      try Bookkeeping.meta("binding", database) == nil,
-      let stored = try Bookkeeping.meta("configuration", database),
+      try MetaTable.read(.binding, database) == nil,
+      let stored = try MetaTable.read(.configuration, database),
       let format = try Bookkeeping.format(of: database)
     else { throw damaged(path, broken.first) }
     guard format <= Bookkeeping.format else {
@@ -115,7 +115,7 @@ struct CheckedSnapshot {
 
   private static func damaged(_ path: String, _ detail: String?) -> StoreError {
     StoreError(
-      .damaged, path: path, message: "The file is not a whole store that can be adopted.",
+      .damaged, path: path, message: "The file is not a usable copy of the document's database.",
       remedy: "Fetch it again with \(.join).", detail: detail)
   }
 }

@@ -10,25 +10,12 @@ struct PrivateData {
   let schema: StoreSchema
   let database: Database
 
-  /// The tables of bookkeeping that are a device's own.
-  static let tables = [
-    "docsync_outbox", "docsync_inbox", "docsync_history", "docsync_record", "docsync_conflict",
-    "docsync_base", "docsync_command", "docsync_event", "docsync_aside",
-  ]
-
-  /// The keys of `docsync_meta` that are a device's own.
-  static let metaKeys = [
-    "binding", "conflictJournal", "place", "incarnations", FormerNames.key, ExcludedNames.key,
-    RemadeTables.key, SharedLog.key,
-  ]
+  /// The names of the tables of bookkeeping that are a device's own.
+  static var tables: [String] { Bookkeeping.tables.filter(\.isDeviceOwn).map(\.name) }
 
   func remove() throws {
-    for table in Self.tables {
-      try database.execute(sql: "DELETE FROM \(table)")
-    }
-    for key in Self.metaKeys {
-      try database.execute(sql: "DELETE FROM docsync_meta WHERE key = ?", arguments: [key])
-    }
+    for table in Self.tables { try database.execute(sql: "DELETE FROM \(table)") }
+    for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
     try removeStatistics()

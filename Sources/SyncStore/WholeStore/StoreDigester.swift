@@ -48,7 +48,7 @@ struct StoreDigester {
     let names = table.keyColumns.map(quoted) + columns.map { quoted($0.element.name) }
     let reading = try SQLStatement(
       "SELECT \(names.joined(separator: ", ")) FROM \(table.quotedName)", on: session.database)
-    let plain = try session.keptPlainValues(of: table)
+    let plain = try session.keptRows.plainValues(of: table)
     var count = 0
     while try reading.step() {
       let key = table.keyColumns.indices.map { reading.value(at: $0) }
@@ -119,10 +119,7 @@ struct StoreDigester {
       for column in columns { append(state.stamp(of: column), to: &bytes) }
       hash.update(data: bytes)
     }
-    let parked = try SQLStatement(
-      "SELECT identity, cells, moved, reason FROM docsync_kept WHERE tbl = ? ORDER BY identity",
-      on: session.database)
-    parked.bind(Int64(table.id), at: 1)
+    let parked = try KeptRows.reading(of: table.id, session.database)
     let defaults = try AbsentValues.read(table, session.database)
     while try parked.step() {
       var bytes = parked.bytes(at: 0)
@@ -133,7 +130,7 @@ struct StoreDigester {
       }.filter { cell in
         // The plain values that a device keeps depend on the keys of its rows.
         guard case .key = table.columns[cell.column].domain else { return true }
-        return !isShown || StoreSession.key(cell.value) == nil
+        return !isShown || Value.key(cell.value) == nil
       }
       if reason == .overlaid, cells.isEmpty { continue }
       if reason == .tombstone,

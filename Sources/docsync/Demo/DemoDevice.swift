@@ -47,7 +47,7 @@ struct DemoDevice {
 
   /// The digest of the rows that it shows.
   func digest() async throws -> StoreDigest {
-    try await withManager(store, directory: nil) { try $0.store.digest() }
+    try await withManager(store, directory: nil) { try await $0.digest() }
   }
 
   private func withConnection<Result>(_ body: (DatabaseQueue) throws -> Result) throws -> Result {

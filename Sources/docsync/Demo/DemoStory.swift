@@ -71,7 +71,8 @@ struct DemoStory {
     try await introduce(
       laptop,
       try await DocumentSyncManager.create(
-        storeAt: laptop.store, directory: shared, document: "notes", client: laptop.name))
+        storeAt: laptop.store, directory: shared, document: "notes",
+        options: .init(client: laptop.name)))
     try showTree()
 
     say("The phone and the tablet join.")
@@ -80,7 +81,7 @@ struct DemoStory {
       try await introduce(
         device,
         try await DocumentSyncManager.join(
-          storeAt: device.store, directory: shared, client: device.name))
+          storeAt: device.store, directory: shared, options: .init(client: device.name)))
     }
     try show(devices)
     try showTree(onlyNew: true)
@@ -97,7 +98,7 @@ struct DemoStory {
     try show([laptop, phone])
     try showTree(onlyNew: true)
 
-    say("What lost is not gone: it can be put back from the journal of each.")
+    say("The earlier edit is not lost: each device can restore it from its journal.")
     try await showConflict(laptop)
   }
 
@@ -117,7 +118,7 @@ struct DemoStory {
       ])
     try show([phone, tablet])
 
-    say("They sync. Two notes they are, each with its own tag; no key changed.")
+    say("They sync. Both notes arrive, each with its own tag; no key changed.")
     try await sync([phone, tablet, laptop, phone])
     try show(devices)
   }
@@ -142,7 +143,7 @@ struct DemoStory {
     }
     try showTree()
 
-    say("Do all show the same? A hash over all rows, integer keys left aside:")
+    say("Do all show the same? A checksum of all rows, without integer keys:")
     var result: [Demo.Device] = []
     for device in devices {
       let digest = try await device.digest()
@@ -200,7 +201,7 @@ struct DemoStory {
 
   private func sync(_ devices: [DemoDevice]) async throws {
     for device in devices {
-      let lines = Sync.lines(try await device.synchronize())
+      let lines = Sync.lines(try await device.synchronize(), store: "\(device.name)/notes.db")
       command("sync \(device.name)/notes.db")
       for line in lines { console.say("       " + line) }
     }

@@ -83,10 +83,10 @@ struct ConflictJSON: Encodable, Sendable {
 
   private var outcomeText: String {
     switch outcome {
-    case "local": "local stands"
-    case "remote": "remote stands"
-    case "both": "both stand"
-    default: "another value stands"
+    case "local": "the local value is shown"
+    case "remote": "the remote value is shown"
+    case "both": "both are shown"
+    default: "another value is shown"
     }
   }
 

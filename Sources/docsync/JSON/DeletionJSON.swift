@@ -6,7 +6,7 @@ struct DeletionJSON: Encodable, Sendable {
   var clientName: String?
   var removedMilliseconds: Int64?
 
-  init(_ deletion: DocumentDeletion) {
+  init(_ deletion: DocumentDescription.Deletion) {
     client = deletion.client.description
     clientName = deletion.clientDescription
     removedMilliseconds = deletion.milliseconds

@@ -6,7 +6,7 @@ struct DroppedConflictsJSON: Encodable, Sendable {
   var firstMilliseconds: Int64?
   var lastMilliseconds: Int64?
 
-  init(_ dropped: DroppedConflicts) {
+  init(_ dropped: Conflict.Dropped) {
     count = dropped.count
     firstMilliseconds = dropped.firstMilliseconds
     lastMilliseconds = dropped.lastMilliseconds

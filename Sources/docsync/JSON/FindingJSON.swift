@@ -13,7 +13,7 @@ struct FindingJSON: Encodable, Sendable {
   var actions: [String]
   var detail: String?
 
-  init(_ finding: VerifyFinding) {
+  init(_ finding: VerifyReport.Finding) {
     kind = finding.kind.rawValue
     severity = finding.severity.rawValue
     path = finding.path

@@ -9,7 +9,7 @@ struct LikelyReferenceJSON: Encodable, Sendable {
   var valueCount: Int
   var matchCount: Int
 
-  init(_ reference: LikelyReference) {
+  init(_ reference: StorePlan.LikelyReference) {
     table = reference.table
     column = reference.column
     parent = reference.parent

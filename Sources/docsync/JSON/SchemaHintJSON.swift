@@ -9,7 +9,7 @@ struct SchemaHintJSON: Encodable, Sendable {
   var column: SQLName
   var counted: SQLName?
 
-  init(_ hint: SchemaHint) {
+  init(_ hint: StorePlan.Hint) {
     kind = hint.kind.rawValue
     table = hint.table
     column = hint.column
@@ -20,9 +20,9 @@ struct SchemaHintJSON: Encodable, Sendable {
   var sentence: String {
     let name = printable("\(table).\(column)")
     return switch kind {
-    case SchemaHint.Kind.integerIdentity.rawValue:
-      "\(name) identifies the rows by a number. If two devices use one number for different "
-        + "rows, these become one row."
+    case StorePlan.Hint.Kind.integerIdentity.rawValue:
+      "\(name) identifies the rows by a number. If two devices use the same number for "
+        + "different rows, the rows become one."
     default:
       "\(name) holds the greatest key of \(printable(counted ?? "another table")). Rows from other "
         + "devices do not raise it, so a program that draws keys from it can draw one that is "

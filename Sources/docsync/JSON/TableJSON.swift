@@ -23,7 +23,7 @@ struct TableJSON: Encodable, Sendable {
   /// The identity in words.
   var identityText: String {
     switch identity {
-    case "surrogate": "an identity beside the integer key"
+    case "surrogate": "random row identifiers (integer keys may differ between devices)"
     case "columns": "the columns " + identityColumns.joined(separator: ", ")
     default: "the primary key"
     }

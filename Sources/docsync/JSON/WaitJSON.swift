@@ -10,7 +10,7 @@ struct WaitJSON: Encodable, Sendable {
   var message: String
   var path: String?
 
-  init(_ wait: SyncWait) {
+  init(_ wait: SyncReport.Wait) {
     client = wait.client.description
     number = wait.number
     isCommand = wait.isCommand

@@ -12,7 +12,7 @@ import Synchronization
 
 /// The confirmation of commands that destroy something.
 struct ConfirmationOptions: ParsableArguments {
-  @Flag(help: "Do not ask. Needed where there is no terminal to ask on, and with --json.")
+  @Flag(help: "Do not ask. Needed without a terminal, and with --json.")
   var yes = false
 
   /// Returns once the user allows it; throws otherwise, and the caller changes nothing.
@@ -29,13 +29,13 @@ struct ConfirmationOptions: ParsableArguments {
     guard Self.canAsk(console) else {
       throw Failure(
         code: Self.code, message: text, path: path,
-        remedy: "Give --yes if that is what you want; nothing was changed.", status: .refused)
+        remedy: "Nothing was changed. To confirm, add --yes.", status: .refused)
     }
     console.ask(text + "\nType “yes” to go on: ")
     guard try await Self.line() == "yes" else {
       throw Failure(
         code: Self.code, message: "Nothing was changed.", path: path,
-        remedy: "Type “yes” in full to go on.", status: .refused)
+        remedy: "Type the whole word “yes” to confirm.", status: .refused)
     }
   }
 

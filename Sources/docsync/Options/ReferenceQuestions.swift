@@ -5,27 +5,29 @@ import SyncStore
 /// references and are not declared as such are references.
 struct ReferenceQuestions {
   let store: String
-  let references: [LikelyReference]
+  let references: [StorePlan.LikelyReference]
 
   /// Returns the columns that are references; the others contain plain numbers.
   ///
   /// Throws ``Failure``, with nothing changed, if there is no terminal to
   /// ask on or a question stays without an answer.
-  func ask(_ console: Console) async throws -> [LikelyReference] {
+  func ask(_ console: Console) async throws -> [StorePlan.LikelyReference] {
     guard !references.isEmpty else { return [] }
     guard ConfirmationOptions.canAsk(console) else { throw refusal }
     console.note(
       "\(counted(references.count, "column")) of \(printable(store)) may refer to rows of other "
-        + "tables. An integer key is another\non every device: a reference that is not declared "
-        + "would lead to another row there.")
-    var declared: [LikelyReference] = []
+        + "tables. Integer keys differ between\ndevices: a reference that is not declared leads to "
+        + "wrong rows on other devices.")
+    var declared: [StorePlan.LikelyReference] = []
     for reference in references {
       if try await isReference(reference, console) { declared.append(reference) }
     }
     return declared
   }
 
-  private func isReference(_ reference: LikelyReference, _ console: Console) async throws -> Bool {
+  private func isReference(_ reference: StorePlan.LikelyReference, _ console: Console) async throws
+    -> Bool
+  {
     let name = printable("\(reference.table).\(reference.column)")
     while true {
       console.ask(
@@ -47,16 +49,16 @@ struct ReferenceQuestions {
     }
     return Failure(
       code: "referencesUndeclared",
-      message: (["These columns look like references to rows and are not declared as such:"] + lines)
+      message: (["These columns look like references to rows, and are not declared:"] + lines)
         .joined(separator: "\n  "),
       path: store,
-      remedy: "Say of each what it is: \(options.joined(separator: " ")); or, where it holds plain "
-        + "numbers, --no-reference TABLE.COLUMN in its place. Nothing was changed.",
+      remedy: "Declare each of them: \(options.joined(separator: " ")); or, if it holds plain "
+        + "numbers, --no-reference TABLE.COLUMN instead. Nothing was changed.",
       status: .refused)
   }
 }
 
-extension LikelyReference {
+extension StorePlan.LikelyReference {
   /// The reason why the column looks like a reference.
   var evidence: String {
     valueCount == 0

@@ -15,7 +15,7 @@ struct RemovalOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "What to call this device to the others (default: its host name).", valueName: "NAME"))
+      "This device's name for the others (default: its host name).", valueName: "NAME"))
   var client: String?
 
   /// The manager of the directory.
@@ -32,7 +32,9 @@ extension RemovalReport {
   /// The files that stay, a line each, after a heading.
   var remainingLines: [String] {
     guard !remaining.isEmpty else { return [] }
-    return [isPreview ? "these files are none of ours and will stay:" : "These files stayed:"]
+    return [
+      isPreview ? "these files do not belong to DocumentSync and will stay:" : "These files stayed:"
+    ]
       + remaining.map { "  " + printable($0) }
   }
 }

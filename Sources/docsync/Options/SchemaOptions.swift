@@ -6,12 +6,12 @@ import SyncStore
 struct SchemaOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Leave a table, or a column of it, on this device.", valueName: "TABLE[.COLUMN]"))
+      "Do not synchronize a table, or a column of it.", valueName: "TABLE[.COLUMN]"))
   var exclude: [Exclusion] = []
 
   @Option(
     help: ArgumentHelp(
-      "How the rows of a table are told apart: primaryKey, surrogate, or columns.",
+      "How to match rows: primaryKey (same key, same row), surrogate (random row identifiers, the default for INTEGER PRIMARY KEY), or columns.",
       valueName: "TABLE=HOW"))
   var identity: [IdentityChoice] = []
 
@@ -23,8 +23,7 @@ struct SchemaOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A column, or all of a table, that holds plain numbers and no references, though it looks "
-        + "otherwise.",
+      "A column, or all columns of a table, with plain numbers that only look like references.",
       valueName: "TABLE[.COLUMN]"))
   var noReference: [Exclusion] = []
 
@@ -38,8 +37,8 @@ struct SchemaOptions: ParsableArguments {
   @Option(
     name: .customLong("no-stand-in"),
     help: ArgumentHelp(
-      "A table in which nothing stands in for a row that loses a unique value: what refers to "
-        + "such a row is parked with it.",
+      "If a row of this table loses a unique value, rows that refer to it are hidden with "
+        + "it, instead of being shown with the row that has the value.",
       valueName: "TABLE"))
   var noStandIn: [TableName] = []
 
@@ -134,7 +133,7 @@ struct SchemaOptions: ParsableArguments {
 
   /// The columns that look like references and that the options do not
   /// decide.
-  func undecided(_ likely: [LikelyReference]) -> [LikelyReference] {
+  func undecided(_ likely: [StorePlan.LikelyReference]) -> [StorePlan.LikelyReference] {
     likely.filter { reference in
       !noReference.contains {
         $0.name.table.isSame(as: reference.table)

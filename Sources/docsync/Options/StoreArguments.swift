@@ -23,7 +23,7 @@ struct MovedDirectory: ParsableArguments {
   @Option(
     name: .customLong("directory"),
     help: ArgumentHelp(
-      "Where the shared directory is, if it moved since the last time.", valueName: "DIR"),
+      "The present path of the shared directory, if it has moved.", valueName: "DIR"),
     completion: .directory)
   var path: String?
 

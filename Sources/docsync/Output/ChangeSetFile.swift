@@ -31,9 +31,9 @@ struct ChangeSetFile {
       throw Failure(
         code: "noSuchChangeSet",
         message: head == 0
-          ? "This store has not made a change set yet."
-          : "This store has no change set \(reference.number) of its own; the last is \(head).",
-        path: manager.store.path, remedy: "List what there is with “docsync log”.")
+          ? "This device has not made a change set yet."
+          : "This device has no change set \(reference.number). Its last one is \(head).",
+        path: manager.path, remedy: "List what there is with “docsync log”.")
     }
     guard sealed.isKept else { return try read(reference.number, by: own, of: manager) }
     return try ChangeSetFile(manager.store.sealedBytes(reference.number))
@@ -57,7 +57,7 @@ struct ChangeSetFile {
         message: matching.isEmpty
           ? "No device's identifier begins with “\(printable(prefix))”."
           : "The identifiers of \(matching.count) devices begin with “\(printable(prefix))”.",
-        path: manager.store.path, remedy: "List them with “docsync clients”.")
+        path: manager.path, remedy: "List them with “docsync clients”.")
     }
     return client
   }

@@ -49,7 +49,7 @@ struct ChangeSetText {
     var parts = ["  \(sign) \(key.joined(separator: ", "))"]
     if let identity = row.row { parts[0] += " [\(identity.prefix(8))]" }
     if !values.isEmpty { parts.append(values.joined(separator: ", ")) }
-    if let movedTo = row.movedTo { parts.append("its key is now another [\(movedTo.prefix(8))]") }
+    if let movedTo = row.movedTo { parts.append("its key is now [\(movedTo.prefix(8))]") }
     return parts.joined(separator: "  ")
   }
 }

@@ -8,7 +8,7 @@ extension MergedRows {
         + "other values."
     ]
     if movedRows > 0 { lines.append("\(counted(movedRows, "row")) got another key.") }
-    if refusedRows > 0 { lines.append("\(counted(refusedRows, "row")) could not be taken along.") }
+    if refusedRows > 0 { lines.append("\(counted(refusedRows, "row")) could not be merged.") }
     if !newTables.isEmpty {
       lines.append("New in the document: \(newTables.joined(separator: ", ")).")
     }

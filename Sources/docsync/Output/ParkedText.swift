@@ -5,13 +5,13 @@ extension ParkedRow.Reason {
   /// The reason in words.
   var text: String {
     switch self {
-    case .parentMissing: "a row that it refers to is not there"
-    case .parentDeleted: "a row that it belongs to was deleted"
-    case .uniqueValueTaken: "another row holds a value that must be unique"
+    case .parentMissing: "the row that it refers to is not there"
+    case .parentDeleted: "the row that it belongs to was deleted"
+    case .uniqueValueTaken: "another row has the same unique value"
     case .check: "a CHECK constraint refuses it"
-    case .notNull: "a column that must not be NULL would be"
-    case .deleted: "it is deleted, and was edited elsewhere"
-    case .rowMissing: "it was edited elsewhere, and has not been seen here"
+    case .notNull: "a NOT NULL constraint refuses it"
+    case .deleted: "it was deleted, and another device edited it"
+    case .rowMissing: "another device edited it, and its insertion is not here"
     }
   }
 

@@ -60,7 +60,7 @@ final class ProgressBar {
   deinit { timer?.cancel() }
 
   /// The handler to give to an operation; `nil` if no bar is drawn.
-  var handler: SyncProgressHandler? {
+  var handler: SyncProgress.Handler? {
     guard timer != nil else { return nil }
     return { [state] in state.note($0) }
   }

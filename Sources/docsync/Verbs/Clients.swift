@@ -9,12 +9,13 @@ struct Clients: Verb {
     abstract: "List the devices that share a document, or all of a shared directory.")
 
   @Argument(
-    help: "The database file, for the devices that share its document.", completion: .file())
+    help: "A database file, to list the devices that share its document.", completion: .file())
   var store: String?
 
   @Option(
     help: ArgumentHelp(
-      "The shared directory, for all devices; with STORE, where it is now.", valueName: "DIR"),
+      "The shared directory, to list all of its devices; with STORE, its present path.",
+      valueName: "DIR"),
     completion: .directory)
   var directory: String?
 

@@ -6,7 +6,7 @@ import SyncStore
 /// `docsync conflicts`
 struct Conflicts: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List what was edited on two devices at once, decide it, and put back what lost.",
+    abstract: "List conflicts, decide them, and restore values that lost.",
     discussion: """
       docsync conflicts STORE [list]
       docsync conflicts STORE show NUMBER
@@ -14,14 +14,14 @@ struct Conflicts: Verb {
       docsync conflicts STORE restore NUMBER [--local | --remote]
       docsync conflicts STORE policy [[TABLE[.COLUMN]=]POLICY]
 
-      “local” is what this device had, “remote” is what came. “resolve” answers an open \
-      question, “restore” puts back what lost; both are ordinary edits, which the next sync \
-      sends. They work while another process synchronizes.
+      “local” is the value of this device, “remote” the value of the other device. “resolve” \
+      decides an open question, “restore” writes the value that lost; both are ordinary edits, \
+      which the next sync sends. They work while another process synchronizes.
 
-      A policy is this device's own: latestWins, localWins, remoteWins, ask, resolve:NAME (a \
-      function of the application), or default, which removes it. It is applied to edits that \
-      have not been sent when another device's edit of the same arrives. The one for a column \
-      counts more than the one for its table, and that more than the one for the document.
+      A policy belongs to this device: latestWins, localWins, remoteWins, ask, resolve:NAME (a \
+      function of the application), or default, which removes the policy. It decides when \
+      another device's edit arrives and this device has not sent its own edit of the same value. \
+      A column's policy comes before its table's, and that before the document's.
 
       VALUE is written as in SQL: 42, 1.5, 'text', x'00ff', NULL; anything else is text. \
       A number below zero is given as --value=-5.
@@ -91,7 +91,7 @@ struct Conflicts: Verb {
     switch action {
     case .resolve:
       guard choices == 1 else {
-        throw ValidationError("Say one of --local, --remote and --value VALUE.")
+        throw ValidationError("Give one of --local, --remote and --value VALUE.")
       }
     case .restore:
       guard choices <= 1, value == nil else {
@@ -118,7 +118,7 @@ struct Conflicts: Verb {
       case .list: return try await list(manager)
       case .show: return try await show(try number(), manager)
       case .resolve:
-        let answer: ConflictAnswer =
+        let answer: Conflict.Answer =
           value.map { .value($0.value) } ?? (local ? .local : .remote)
         try await manager.resolveConflict(try number(), by: answer)
         return try await show(try number(), manager)
@@ -145,7 +145,7 @@ struct Conflicts: Verb {
     let dropped = try await manager.droppedConflicts()
     let names = conflicts.isEmpty ? ClientNames() : await ClientNames(manager)
     let result = List(
-      store: arguments.store, openConflicts: try manager.store.openConflictCount(),
+      store: arguments.store, openConflicts: try await manager.openConflictCount(),
       dropped: DroppedConflictsJSON(dropped),
       conflicts: conflicts.map { ConflictJSON($0, names: names) })
     var lines = alignedLines(result.conflicts.map(\.cells))
@@ -164,7 +164,7 @@ struct Conflicts: Verb {
   private func show(_ number: Int64, _ manager: DocumentSyncManager) async throws -> Outcome {
     let conflict = ConflictJSON(
       try await manager.conflict(number), names: await ClientNames(manager))
-    let open = try manager.store.openConflictCount()
+    let open = try await manager.openConflictCount()
     return Outcome(
       json: One(store: arguments.store, openConflicts: open, conflict: conflict),
       text: conflict.lines.joined(separator: "\n"), status: open > 0 ? .waiting : .done)

@@ -8,11 +8,11 @@ struct DeleteDocument: Verb {
     commandName: "delete-document",
     abstract: "Delete a document from a shared directory.",
     discussion: """
-      Removes its files, whichever device has written them, and leaves a note by which the \
-      devices that share it are told who deleted it and when. Their databases stay as they are, \
-      with all edits; each of them can create the document again, or leave.
+      Removes its files, of all devices, and leaves a note that tells the devices who deleted \
+      the document and when. Their databases stay as they are, with all edits; each of them can \
+      create the document again, or leave.
 
-      A run that was interrupted is completed by the same command.
+      If the command is interrupted, run it again to complete it.
       """)
 
   @Argument(help: "The document.")
@@ -55,7 +55,7 @@ struct DeleteDocument: Verb {
     var lines: [String] = []
     if let deletion = preview.documents.first?.deletion {
       let who = deletion.clientDescription.map { " on “\(printable($0))”" } ?? ""
-      lines.append("it was deleted before\(who); what is left of it goes")
+      lines.append("it was deleted before\(who); the rest of it will be removed")
     }
     lines.append("\(preview.sizeText) will be removed")
     let name = preview.documents.first?.name
@@ -66,7 +66,7 @@ struct DeleteDocument: Verb {
           sharing.filter { !$0.description.isEmpty }.map { ($0.client, $0.description) },
           uniquingKeysWith: { $1 }))
       lines.append(
-        "\(counted(sharing.count, "device")) will be told, and keep their databases: "
+        "\(counted(sharing.count, "device")) will be notified and keep their databases: "
           + sharing.map { names.label($0.client) }.joined(separator: ", "))
     }
     return lines + preview.remainingLines

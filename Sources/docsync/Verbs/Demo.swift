@@ -52,7 +52,7 @@ struct Demo: Verb {
     // If the devices differ, the files stay, so that a developer can examine them.
     let isKept = keep || !isConverged
     if !isKept { try FileManager.default.removeItem(atPath: folder) }
-    var text = isConverged ? "   Equal." : "   The digests differ: this is a fault of the program."
+    var text = isConverged ? "   Equal." : "   The digests differ: this is a defect of docsync."
     text += isKept ? "\n\nKept: \(folder)" : ""
     return Outcome(
       json: Result(

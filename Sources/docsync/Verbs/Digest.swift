@@ -5,12 +5,12 @@ import SyncStore
 /// `docsync digest`
 struct Digest: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Reduce what a database contains to two hashes.",
+    abstract: "Print two checksums, to compare the data of two devices.",
     discussion: """
-      The first is over the rows as they are shown, integer keys that may differ from device \
-      to device left aside: it is equal on two devices exactly if they show the same. The \
-      second is over what lies beneath: times of edits, deleted rows, rows that are kept and \
-      not shown. Edits that were not synchronized yet are in the first only.
+      “visible” covers the rows that programs see, without the integer keys that may differ \
+      from device to device: it is equal on two devices exactly if they show the same data. \
+      “logical” also covers times of edits, deleted rows and hidden rows. Only “visible” \
+      covers edits that are not synchronized yet.
       """)
 
   @OptionGroup var arguments: StoreArguments
@@ -26,7 +26,7 @@ struct Digest: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let digest = try manager.store.digest()
+      let digest = try await manager.digest()
       let result = Result(
         store: arguments.store, visible: digest.visible.description,
         logical: digest.logical.description, rowCount: digest.rowCount)

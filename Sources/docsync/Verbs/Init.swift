@@ -10,8 +10,7 @@ struct Init: Verb {
     abstract: "Put a database under sync as a new document.",
     discussion: """
       Adds bookkeeping tables (docsync_…) and triggers to the database, and uploads it to the \
-      shared directory, for other devices to join. Tables, columns and rows of yours stay as \
-      they are.
+      shared directory, for other devices to join. Your tables, columns and rows stay as they are.
 
       A name that holds a dot, a comma or an equals sign is put in double quotes, as in SQL: \
       --exclude '"odd.table"'.
@@ -25,7 +24,7 @@ struct Init: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "What to call the document (default: the file's name without its extension).",
+      "The document's name (default: the file's name without its extension).",
       valueName: "ID"))
   var document: String?
 
@@ -33,12 +32,12 @@ struct Init: Verb {
   var application = "docsync"
 
   @Option(
-    help: ArgumentHelp("What to call this device (default: its host name).", valueName: "NAME"))
+    help: ArgumentHelp("This device's name (default: its host name).", valueName: "NAME"))
   var client: String?
 
   @OptionGroup var schema: SchemaOptions
 
-  @Flag(help: "Only tell what would be synchronized; change nothing.")
+  @Flag(help: "Only show what would be synchronized; change nothing.")
   var dryRun = false
 
   @OptionGroup var output: OutputOptions
@@ -67,8 +66,8 @@ struct Init: Verb {
     var configuration = schema.configuration
     // After an interrupted set-up the store contains its plan already.
     let plan =
-      try LocalStore.isUnderSync(at: store) && !dryRun
-      ? nil : try LocalStore.plan(at: store, configuration: configuration)
+      try DocumentSyncManager.isUnderSync(storeAt: store) && !dryRun
+      ? nil : try DocumentSyncManager.plan(storeAt: store, configuration: configuration)
     let undecided = schema.undecided(plan?.likelyReferences ?? [])
     var result = Result(
       store: store, directory: directory, document: document, application: application,
@@ -90,12 +89,12 @@ struct Init: Verb {
     let bar = ProgressBar(on: console)
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.create(
-      storeAt: store, directory: FolderDirectory(root: directory), application: application,
-      document: document, client: client, configuration: configuration,
+      storeAt: store, directory: FolderDirectory(root: directory), document: document,
+      options: .init(application: application, client: client, configuration: configuration),
       onProgress: bar.handler)
     result.client = manager.binding.client.description
     if plan == nil {
-      let status = try manager.store.status()
+      let status = try await manager.status()
       (result.tables, result.leftOut) = (
         status.tables.map(TableJSON.init), NamedValues(status.leftOut)
       )
@@ -113,27 +112,27 @@ struct Init: Verb {
     lines += [
       "", "Next, on another device:",
       "  docsync join \(shellWord(result.document + ".db")) --directory DIR", "",
-      "And here, whenever something changed:", "  docsync sync \(shellWord(result.store))",
+      "And here, after every change:", "  docsync sync \(shellWord(result.store))",
     ]
     return lines.joined(separator: "\n")
   }
 
   private static func plan(_ result: Result) -> [String] {
-    var lines = ["", "Synchronized, and what tells the rows of a table apart:"]
+    var lines = ["", "Synchronized tables, and how their rows are matched between devices:"]
     lines += alignedLines(result.tables.map(\.cells), indent: 2)
-    if result.tables.isEmpty { lines.append("  nothing: no table is left") }
+    if result.tables.isEmpty { lines.append("  none") }
     if !result.leftOut.values.isEmpty {
-      lines += ["", "Left out, and stays on this device:"]
+      lines += ["", "Not synchronized; these stay on this device:"]
       lines += alignedLines(
         result.leftOut.values.map { [printable($0.key), printable($0.value)] },
         indent: 2)
     }
     if !result.likelyReferences.isEmpty {
-      lines += ["", "These look like references to rows and are not declared as such:"]
+      lines += ["", "These columns look like references to rows, and are not declared:"]
       lines += alignedLines(result.likelyReferences.map(\.cells), indent: 2)
       lines += [
-        "An integer key is another on every device. Declare those that are references with",
-        "--reference TABLE.COLUMN=TABLE, and say of the others --no-reference TABLE.COLUMN.",
+        "Integer keys differ between devices. Declare references with",
+        "--reference TABLE.COLUMN=TABLE, and plain numbers with --no-reference TABLE.COLUMN.",
       ]
     }
     if !result.hints.isEmpty {

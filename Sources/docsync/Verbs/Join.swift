@@ -6,23 +6,22 @@ import SyncStore
 /// `docsync join`
 struct Join: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Get a document that is in the directory as a database on this device.",
+    abstract: "Fetch a document from the directory, as a database on this device.",
     discussion: """
-      Downloads the whole database, puts it at STORE under sync, and synchronizes for the \
-      first time. A file that is at STORE already is left alone, unless --replace or --merge is \
-      given.
+      Downloads the whole database to STORE, puts it under sync, and synchronizes for the first \
+      time. If a file exists at STORE, the command fails, unless you give --replace or --merge.
 
-      --replace keeps the file beside the new one as a backup. If it is a store of the same \
-      document, what it had not sent is sent by the new one, which takes the place of its \
-      client. The tables that stay on the device are in the backup alone.
+      --replace keeps the existing file beside the new one as a backup. If it is a store of the \
+      same document, the new store sends its unsent edits and takes the place of its client. \
+      Tables that stay on the device are only in the backup.
 
-      --merge takes the rows of that file along, which must have the document's columns: rows \
-      that the document does not have are sent to all devices, those that it has with the same \
-      values are left alone, and where values differ the document's stand, or with --prefer local \
-      those of the file. What does not stand is listed by “docsync conflicts”, and can be put back.
+      --merge adds the rows of the existing file, which must have the document's columns. Rows \
+      that the document does not have are sent to all devices. Where values differ, the \
+      document's are kept, or with --prefer local those of the file. “docsync conflicts” lists \
+      the values that were not kept, and can restore them.
       """)
 
-  @Argument(help: "Where the database is to be.", completion: .file())
+  @Argument(help: "The path of the database to create.", completion: .file())
   var store: String
 
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
@@ -38,7 +37,7 @@ struct Join: Verb {
   var application: String?
 
   @Option(
-    help: ArgumentHelp("What to call this device (default: its host name).", valueName: "NAME"))
+    help: ArgumentHelp("This device's name (default: its host name).", valueName: "NAME"))
   var client: String?
 
   @Flag(help: "Replace the file that is at STORE, and keep it beside the new one as a backup.")
@@ -49,9 +48,9 @@ struct Join: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "With --merge, whose values stand where a row differs: document or local.",
+      "With --merge, whose values to keep where a row differs: document or local.",
       valueName: "SIDE"))
-  var prefer: MergePreference?
+  var prefer: MergedRows.Preference?
 
   @OptionGroup var output: OutputOptions
 
@@ -86,10 +85,10 @@ struct Join: Verb {
     defer { bar.clear() }
     let manager = try await DocumentSyncManager.join(
       storeAt: store, directory: FolderDirectory(root: directory), document: document,
-      application: application, client: client,
-      existing: existing, onProgress: bar.handler)
+      existing: existing, options: .init(application: application, client: client),
+      onProgress: bar.handler)
     let binding = manager.binding
-    let digest = try manager.store.digest()
+    let digest = try await manager.digest()
     try await manager.close()
     bar.clear()
     let result = Result(
@@ -102,15 +101,15 @@ struct Join: Verb {
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
     ]
-    if let backup = result.backup { lines.append("The file that was there is now \(backup).") }
+    if let backup = result.backup { lines.append("The former file is kept as \(backup).") }
     if let line = manager.replaced?.line { lines.append(line) }
     if let merged = manager.merged {
       lines += merged.lines
       if merged.refusedRows + merged.differingRows > 0 {
-        lines.append("What did not stand is listed by “docsync conflicts \(shellWord(store))”.")
+        lines.append("Values that were not kept: docsync conflicts \(shellWord(store))")
       }
     }
-    lines += ["", "Next, whenever something changed:", "  docsync sync \(shellWord(store))"]
+    lines += ["", "Next, after every change:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, text: lines.joined(separator: "\n"))
   }
 }
@@ -120,20 +119,20 @@ extension ReplacedStore {
   fileprivate var line: String? {
     if let unreadable {
       return
-        "It was under sync and could not be read: \(unreadable) What it had not sent is in that "
-        + "file alone; “docsync clients” tells which device to retire."
+        "That file was under sync and could not be read: \(unreadable) Edits that it had not sent are only "
+        + "in that file. List the devices to retire with “docsync clients”."
     }
     let unsent = counted(unsentChangeSets, "change set")
     guard !isSameDocument else {
-      return unsentChangeSets > 0 ? "What it had not sent was taken along: \(unsent)." : nil
+      return unsentChangeSets > 0 ? "Its edits that were not sent were added: \(unsent)." : nil
     }
     return
-      "It was a store of the document “\(printable(document ?? ""))” in \(directory ?? ""), whose "
-      + "devices go on waiting for it"
+      "That file belonged to the document “\(printable(document ?? ""))” in \(directory ?? ""), whose "
+      + "devices keep waiting for it"
       + (unsentChangeSets > 0 ? ", and had not sent \(unsent)" : "")
-      + ". It is whole: synchronize it under its new name, and take it out of sync with “docsync "
+      + ". It is unchanged: synchronize it under its new name, and take it out of sync with “docsync "
       + "leave” if you do not need it."
   }
 }
 
-extension MergePreference: ExpressibleByArgument {}
+extension MergedRows.Preference: ExpressibleByArgument {}

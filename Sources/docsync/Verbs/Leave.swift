@@ -7,12 +7,12 @@ struct Leave: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Take a database out of sync: it becomes an ordinary SQLite file again.",
     discussion: """
-      Sends what was not sent, tells the other devices that they need not wait for this one, \
+      Sends the edits that are not sent yet, tells the other devices not to wait for this one, \
       and removes all tables (docsync_…) and triggers of DocumentSync from the database. Your \
       tables and rows stay as they are; the space is given back by VACUUM.
 
-      Rows that are kept and not shown, what others have in tables that are not here, and the \
-      conflict journal go with the bookkeeping. It says what that is before it asks.
+      Hidden rows, rows of tables that only other devices have, and the conflict journal are \
+      removed with the bookkeeping. The command lists them before it asks.
       """)
 
   @OptionGroup var arguments: StoreArguments
@@ -58,14 +58,14 @@ struct Leave: Verb {
   }
 
   func perform(_ console: Console) async throws -> Outcome {
-    guard try LocalStore.isUnderSync(at: arguments.store) else {
+    guard try DocumentSyncManager.isUnderSync(storeAt: arguments.store) else {
       return Outcome(
         json: Result(store: arguments.store, hasLeft: false),
         text: "\(arguments.store) is not under sync.")
     }
     return try await arguments.withManager { manager in
       if !abandon { try await Self.checkStanding(manager) }
-      let loss = try manager.store.removalLoss()
+      let loss = try await manager.removalLoss()
       try await confirmation.ask(
         "This takes \(arguments.store) out of sync with the document "
           + "“\(printable(manager.binding.documentIdentifier))” in "
@@ -114,24 +114,25 @@ struct Leave: Verb {
             ? " will not be sent; the rows stay here" : " will be sent before"))
     }
     if !loss.parked.isEmpty {
-      lines.append("these rows, which are kept and not shown, will be gone:")
+      lines.append("these hidden rows will be removed:")
       lines += parkedLines(loss.parked, indent: 2)
     }
     for (name, count) in loss.unknownRows.sorted(by: { $0.key < $1.key }) {
       let noun = name.text.utf8.contains(UInt8(ascii: ".")) ? "value" : "row"
       lines.append(
-        "\(counted(count, noun)) of \(printable(name)), which is not here, will be gone")
+        "\(counted(count, noun)) of \(printable(name)), which only other devices have, will be removed"
+      )
     }
     if loss.waitingChangeSets > 0 {
       lines.append(
-        "\(counted(loss.waitingChangeSets, "change set")) of others that could not be applied "
-          + "yet will be gone")
+        "\(counted(loss.waitingChangeSets, "change set")) of other devices, not applied yet, "
+          + "will be removed")
     }
     if loss.conflicts > 0 {
       lines.append(
         "the journal with \(counted(loss.conflicts, "conflict")), \(loss.openConflicts) of them "
-          + "open, will be gone")
+          + "open, will be removed")
     }
-    return lines.isEmpty ? ["nothing that you entered will be gone"] : lines
+    return lines.isEmpty ? ["none of your data will be removed"] : lines
   }
 }

@@ -5,11 +5,11 @@ import SyncStore
 /// `docsync log`
 struct Log: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List the change sets that were made or applied here, the newest first.")
+    abstract: "List the change sets that this device made or applied, the newest first.")
 
   @OptionGroup var arguments: StoreArguments
 
-  @Option(help: ArgumentHelp("How many to list at most.", valueName: "COUNT"))
+  @Option(help: ArgumentHelp("The greatest number of change sets to list.", valueName: "COUNT"))
   var limit = 50
 
   @OptionGroup var output: OutputOptions
@@ -38,7 +38,7 @@ struct Log: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let history = try manager.store.history(limit: limit)
+      let history = try await manager.history(limit: limit)
       let names = await ClientNames(manager)
       let own = manager.binding.client
       let result = Result(

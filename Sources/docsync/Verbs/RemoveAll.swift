@@ -8,12 +8,12 @@ struct RemoveAll: Verb {
     commandName: "remove-all",
     abstract: "Remove everything that is synchronized through a directory.",
     discussion: """
-      Deletes every document as “docsync delete-document” does, then what the devices say of \
-      themselves, and last the file that makes the directory a shared one. Databases on the \
-      devices stay as they are. The notes by which the devices are told stay, and so do files \
-      that are not DocumentSync's, which are named.
+      Deletes every document as “docsync delete-document” does, then the descriptions of the \
+      devices, and last the file of the application. Databases on the devices stay as they are. \
+      The notes that tell the devices stay, and so do files that do not belong to DocumentSync; \
+      the command lists these.
 
-      A run that was interrupted is completed by the same command.
+      If the command is interrupted, run it again to complete it.
       """)
 
   @OptionGroup var options: RemovalOptions
@@ -61,7 +61,7 @@ struct RemoveAll: Verb {
     }
     if !preview.clients.isEmpty {
       lines.append(
-        "what \(counted(preview.clients.count, "device")) said of themselves: "
+        "the descriptions of \(counted(preview.clients.count, "device")): "
           + preview.clients.map { client in
             client.description.isEmpty
               ? ClientNames.short(client.client) : printable(client.description)

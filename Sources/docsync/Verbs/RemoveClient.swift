@@ -8,11 +8,10 @@ struct RemoveClient: Verb {
     commandName: "remove-client",
     abstract: "Remove another device from a document: the others stop waiting for it.",
     discussion: """
-      What the device has sent stays. Should it return, it is told, and goes on as a new \
-      device; what it had not sent arrives then.
+      The edits that the device has sent stay. If the device returns, it is told, and continues \
+      as a new device; its unsent edits arrive then.
 
-      CLIENT is an identifier from “docsync clients”, the beginning of one, or a name that only \
-      one device has.
+      CLIENT is an identifier from “docsync clients”, the beginning of one, or a unique name.
       """)
 
   @OptionGroup var arguments: StoreArguments
@@ -37,7 +36,7 @@ struct RemoveClient: Verb {
       guard client.client != manager.binding.client else {
         throw Failure(
           code: SyncError.Code.clientMissing.rawValue,
-          message: "This is the device of the database itself.", path: arguments.store,
+          message: "This is the device that you are using.", path: arguments.store,
           remedy: "Take it out of sync with “docsync leave \(shellWord(arguments.store))” instead.")
       }
       let name = client.description.isEmpty ? "the device" : "“\(printable(client.description))”"
@@ -62,14 +61,14 @@ struct RemoveClient: Verb {
     var lines: [String] = []
     if let state = client.state {
       lines.append("its \(counted(Int(state.changeHead), "change set")) stay")
-      if let time = state.milliseconds { lines.append("it synchronized last " + timeText(time)) }
+      if let time = state.milliseconds { lines.append("last synchronized " + timeText(time)) }
       if let lag = client.lag, lag > 0 {
         lines.append("it lacks \(counted(Int(lag), "change set"))")
       }
     } else {
       lines.append("it has never synchronized")
     }
-    lines.append("what it has not sent arrives if it returns, from a new device")
+    lines.append("if it returns, it sends its edits as a new device")
     return lines
   }
 
@@ -84,13 +83,14 @@ struct RemoveClient: Verb {
     guard let only = found.first else {
       throw Failure(
         code: "noSuchClient", message: "There is no device “\(printable(text))”.", path: store,
-        remedy: "See “docsync clients”, and name one of them.")
+        remedy: "Name a device that “docsync clients” lists.")
     }
     guard found.count == 1 else {
       throw Failure(
         code: "ambiguousClient",
         message: "“\(printable(text))” is the name or the beginning of several devices.",
-        path: store, remedy: "Give more of the identifier; “docsync clients” has them.")
+        path: store, remedy: "Give more characters of the identifier; “docsync clients” lists them."
+      )
     }
     return only
   }

@@ -8,9 +8,9 @@ struct Reset: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Start the document again from this database.",
     discussion: """
-      For a shared directory that is damaged beyond repair, or a history that is to go. All \
-      other devices take over what this database has; what was edited on them and is not in it \
-      comes along. It says which devices these are before it asks.
+      For a shared directory that is damaged beyond repair, or to delete the history. All other \
+      devices take over this database; their edits that it does not have are added. The command \
+      lists these devices before it asks.
       """)
 
   @OptionGroup var arguments: StoreArguments
@@ -40,10 +40,11 @@ struct Reset: Verb {
       let document = binding.documentIdentifier
       var text =
         "“\(printable(document))” begins again, as generation \(binding.generationOrdinal), "
-        + "with what \(arguments.store) has."
+        + "from \(arguments.store)."
       if !members.isEmpty {
         let count = counted(members.count, "device")
-        text += " \(count) \(members.count == 1 ? "takes" : "take") it over with the next sync."
+        text +=
+          " \(count) \(members.count == 1 ? "takes" : "take") over its database at the next sync."
       }
       return Outcome(
         json: Result(
@@ -83,12 +84,13 @@ struct Reset: Verb {
           + "\(members.count == 1 ? "brings" : "bring") along what was edited there:")
       lines += members.map { "  " + Self.line($0) }
     }
-    let status = try manager.store.status()
+    let status = try await manager.status()
     if status.unsealedEdits > 0 || status.unpublishedChangeSets > 0 {
-      lines.append("what was edited here and is not sent will be sent before")
+      lines.append("edits of this device that are not sent yet will be sent first")
     }
     let whole =
-      members.isEmpty ? "its history will go" : "its history will go, once all have done so"
+      members.isEmpty
+      ? "its history will be deleted" : "its history will be deleted, when all of them have"
     do {
       let documents = try await ApplicationSyncManager(
         directory: manager.directory, environment: manager.environment
@@ -99,7 +101,7 @@ struct Reset: Verb {
       }
     } catch let error as SyncError {
       // The directory may be damaged: a reset is for that, too.
-      lines.append("\(whole); how much that is cannot be told: \(error.message)")
+      lines.append("\(whole); its size is unknown: \(error.message)")
     }
     return lines + ["this device goes on as a new one; no row of this database changes"]
   }

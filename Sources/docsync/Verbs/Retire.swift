@@ -5,23 +5,23 @@ import SyncModel
 /// `docsync retire`
 struct Retire: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Stop waiting for devices that are not seen any more.",
+    abstract: "Stop waiting for inactive devices.",
     discussion: """
-      What every device has applied may be cleared away; a device that is never seen again \
-      holds that up for ever. A retired device that returns goes on, or becomes a new one; \
-      nothing that was edited on it is lost.
+      Files that all devices have applied are removed; a device that never returns prevents \
+      this. If a retired device returns, it continues, perhaps as a new device; none of its \
+      edits are lost.
       """)
 
   @OptionGroup var arguments: StoreArguments
 
   @Option(
     help: ArgumentHelp(
-      "Retire this device: its identifier, or the beginning of it.", valueName: "CLIENT"))
+      "The device to retire: its identifier, or the beginning of it.", valueName: "CLIENT"))
   var client: String?
 
   @Option(
     help: ArgumentHelp(
-      "Retire the devices that did nothing for so many days, as this one has seen.",
+      "Retire all devices of which this one has seen nothing for so many days.",
       valueName: "DAYS"))
   var notSeen: Int?
 
@@ -59,7 +59,7 @@ struct Retire: Verb {
         }
         selection = .client(only, .absent)
       } else {
-        selection = .notSeen(milliseconds: Int64(notSeen ?? 0) * 24 * 60 * 60 * 1000)
+        selection = .notSeen(for: .seconds(Int64(notSeen ?? 0) * 24 * 60 * 60))
       }
       let names = await ClientNames(manager)
       let bar = ProgressBar(on: console)

@@ -7,9 +7,9 @@ struct Show: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Show what one change set changes.",
     discussion: """
-      A change set of this device is named by its number, one of another device by the first \
+      Name a change set of this device by its number, and one of another device by the first \
       characters of that device's identifier and the number: 3, k7qx2f/3. “docsync log” lists \
-      both. Those of others are read from the shared directory.
+      both. Change sets of other devices are read from the shared directory.
       """)
 
   @OptionGroup var arguments: StoreArguments
@@ -18,7 +18,7 @@ struct Show: Verb {
   var changeSet: ChangeSetReference
 
   @Option(
-    help: ArgumentHelp("How many rows of a table to print at most.", valueName: "COUNT"))
+    help: ArgumentHelp("The greatest number of rows to print of each table.", valueName: "COUNT"))
   var limit = 100
 
   @OptionGroup var output: OutputOptions

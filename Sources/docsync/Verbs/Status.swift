@@ -7,8 +7,8 @@ import SyncStore
 /// `docsync status`
 struct Status: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Tell where a database stands.",
-    discussion: "Looks at the database alone; nothing is sent, fetched or changed.")
+    abstract: "Show what is not sent yet, what is missing, and what needs a decision.",
+    discussion: "Reads the database only; nothing is sent, fetched or changed.")
 
   @OptionGroup var arguments: StoreArguments
   @OptionGroup var output: OutputOptions
@@ -48,7 +48,7 @@ struct Status: Verb {
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      let status = try manager.store.status()
+      let status = try await manager.status()
       let binding = manager.binding
       let result = Result(
         store: arguments.store, document: binding.documentIdentifier,
@@ -94,38 +94,39 @@ struct Status: Verb {
       ["directory", directory],
       ["this device", "\(printable(result.clientName)) (\(result.client.prefix(6)))"],
       ["to send", toSend(result)],
-      ["own", counted(Int(result.lastNumber), "change set")],
-      ["applied", applied(status.vector, names)],
+      ["sent", counted(Int(result.lastNumber) - result.unsentChangeSets, "change set")],
+      ["received", received(status.vector, names)],
     ])
     if !status.waiting.isEmpty {
       lines += ["", "Waiting:"]
       for wait in status.waiting {
         lines.append("  change set \(wait.number) of \(names.label(wait.client))")
         for (client, number) in wait.missing.sorted(by: { $0.key < $1.key }) {
-          lines.append("    until change set \(number) of \(names.label(client)) has come")
+          lines.append("    for change set \(number) of \(names.label(client))")
         }
       }
     }
     if !status.unknownNames.isEmpty {
       lines += [
-        "", "Kept until the application is updated:",
+        "", "Tables and columns that exist on other devices only; their values are kept:",
         "  " + printable(status.unknownNames.joined(separator: ", ")),
       ]
     }
     if !status.incompleteNames.isEmpty {
       lines += [
-        "", "Incomplete, to be fetched again with “docsync join”:",
+        "",
+        "Tables and columns whose values are incomplete; join again with “docsync join --replace”:",
         "  " + printable(status.incompleteNames.joined(separator: ", ")),
       ]
     }
     if !status.rowsWithoutKey.isEmpty {
-      lines += ["", "With NULL in their key, on this device alone:"]
+      lines += ["", "Rows with NULL in their key, which stay on this device:"]
       lines += status.rowsWithoutKey.sorted { $0.key < $1.key }.map {
         "  \(counted($1, "row")) of \(printable($0))"
       }
     }
     if !status.parked.isEmpty {
-      lines += ["", "Kept and not shown:"] + parkedLines(status.parked, indent: 2)
+      lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
     }
     lines += ["", "Synchronized:"] + alignedLines(result.tables.map(\.cells), indent: 2)
     if !result.leftOut.values.isEmpty {
@@ -147,8 +148,8 @@ struct Status: Verb {
     return parts.joined(separator: ", ")
   }
 
-  private static func applied(_ vector: VersionVector, _ names: ClientNames) -> String {
-    guard !vector.entries.isEmpty else { return "nothing of others yet" }
+  private static func received(_ vector: VersionVector, _ names: ClientNames) -> String {
+    guard !vector.entries.isEmpty else { return "nothing yet" }
     return vector.sorted.map { "\($0.entry.number) of \(names.label($0.client))" }
       .joined(separator: ", ")
   }

@@ -6,8 +6,8 @@ import SyncStore
 /// `docsync sync`
 struct Sync: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Send what was edited here, and apply what was edited elsewhere.",
-    discussion: "Of several databases, one that fails does not keep the others from syncing.")
+    abstract: "Send the edits of this device, and apply those of other devices.",
+    discussion: "If one of several databases fails, the others are synchronized all the same.")
 
   @Argument(help: "The database files.", completion: .file())
   var stores: [String]
@@ -16,11 +16,11 @@ struct Sync: Verb {
 
   @Flag(
     help: ArgumentHelp(
-      "Also check every file of this device in the directory, byte for byte.",
+      "Check every file of this device in the shared directory, byte for byte, and repair it.",
       discussion:
-        "What is missing or damaged is written again, the files of the application and of "
-        + "the document's generation among it, if need be with a new upload of the whole database; "
-        + "what is damaged is removed then."))
+        "Missing and damaged files are written again, also those of the application and of "
+        + "the document's generation. If a change set cannot be written again, the whole database "
+        + "is uploaded. Damaged files are then removed."))
   var thorough = false
 
   @Flag(help: "If the document was deleted, create it again from this database.")
@@ -98,7 +98,7 @@ struct Sync: Verb {
         ? try await manager.synchronizeThoroughly(onProgress: bar.handler)
         : try await manager.synchronize(onProgress: bar.handler)
       bar.clear()
-      let parked = try manager.store.status().parked
+      let parked = try await manager.parkedRows()
       // This store took no generation over, so the new one is its own.
       let isRecreated =
         recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
@@ -123,9 +123,9 @@ struct Sync: Verb {
     _ store: String, _ report: SyncReport, _ parked: [ParkedRow], _ names: ClientNames, width: Int,
     recreated: String?
   ) -> String {
-    var lines = lines(report)
+    var lines = lines(report, store: store)
     if let recreated {
-      let said = "created the document “\(printable(recreated))” again, with all that is in it"
+      let said = "created the document “\(printable(recreated))” again from this database"
       lines = [said] + lines.filter { $0 != Self.upToDate }
     }
     for wait in report.waiting {
@@ -139,13 +139,13 @@ struct Sync: Verb {
     }
     if report.openConflicts > 0 {
       lines.append(
-        "\(counted(report.openConflicts, "question")) open; see "
-          + "“docsync conflicts \(shellWord(store)) --open”")
+        "\(counted(report.openConflicts, "question")) open. "
+          + "Show them: docsync conflicts \(shellWord(store)) --open")
     }
     if !parked.isEmpty {
       lines.append(
-        "\(counted(parked.count, "row")) kept and not shown; see "
-          + "“docsync status \(shellWord(store))”")
+        "\(counted(parked.count, "row")) hidden. "
+          + "Show why: docsync status \(shellWord(store))")
     }
     return lines.enumerated().map { index, line in
       (index == 0 ? store : "").padding(toLength: width, withPad: " ", startingAt: 0) + "  " + line
@@ -155,7 +155,7 @@ struct Sync: Verb {
   private static let upToDate = "up to date"
 
   /// The results of a synchronization, one line or more for each kind of result.
-  static func lines(_ report: SyncReport) -> [String] {
+  static func lines(_ report: SyncReport, store: String) -> [String] {
     var lines: [String] = []
     lines += report.incarnations.map(text)
     if let rebootstrap = report.rebootstrap { lines += text(rebootstrap) }
@@ -168,18 +168,21 @@ struct Sync: Verb {
       ].compactMap(\.self)
       lines.append(
         "applied \(text(report.applied)): "
-          + (rows.isEmpty ? "nothing to change" : rows.joined(separator: ", ")))
+          + (rows.isEmpty ? "your values are newer, nothing changed" : rows.joined(separator: ", "))
+      )
     }
     if report.sentCommands > 0 { lines.append("sent \(counted(report.sentCommands, "command"))") }
     if report.processedCommands > 0 {
       lines.append("processed \(counted(report.processedCommands, "command"))")
     }
     if report.conflicts > 0 {
-      lines.append("\(counted(report.conflicts, "conflict")); what lost is in the journal")
+      lines.append(
+        "\(counted(report.conflicts, "conflict")). "
+          + "Show them: docsync conflicts \(shellWord(store))")
     }
     lines += report.warnings.map { "warning: \($0.text)" }
     if !report.restored.isEmpty {
-      lines.append("put back \(text(report.restored)) that was missing or damaged")
+      lines.append("put back \(text(report.restored)) that were missing or damaged")
     }
     if !report.restoredFiles.isEmpty {
       let files = counted(report.restoredFiles.count, "file")
@@ -193,8 +196,8 @@ struct Sync: Verb {
     if !report.damagedFiles.isEmpty {
       let files = counted(report.damagedFiles.count, "damaged file")
       lines.append(
-        "\(files) still there, until the whole database can be uploaded; sync again, once nothing "
-          + "waits and no program edits:")
+        "\(files) still there. The whole database has to be uploaded first: sync again when "
+          + "nothing waits and no program edits the database:")
       lines += report.damagedFiles.map { "  " + $0 }
     }
     if lines.isEmpty {
@@ -210,7 +213,7 @@ struct Sync: Verb {
       case .copied: "the database was copied or moved"
       case .restored: "the database was restored from a backup"
       case .forked: "another copy of the database has synchronized as this device"
-      case .retired: "the others no longer waited for this device"
+      case .retired: "another device had retired this device"
       case .begunAgain: "the document was begun again"
       }
     return "goes on as a new device (\(incarnation.client.description.prefix(6))): \(why)"
@@ -219,19 +222,18 @@ struct Sync: Verb {
   private static func text(_ rebootstrap: SyncReport.Rebootstrap) -> [String] {
     let why =
       switch rebootstrap.reason {
-      case .gap: "what it needs has been cleared away"
+      case .gap: "change sets that this device had not applied were cleared away"
       case .reset: "the document was reset"
       case .createdTwice: "another device has created the document as well"
       case .begunAgain: "the document was deleted and created again"
       default: rebootstrap.reason.rawValue
       }
-    var line = "took over the whole database that is in the directory: \(why)"
+    var lines = ["took over the document's database from the shared directory: \(why)"]
     let own = rebootstrap.reappliedChangeSets + rebootstrap.returningChangeSets
-    if own > 0 { line += ", with \(counted(own, "change set")) of this device beyond it" }
-    if rebootstrap.changedSchema { line += "; its schema is another" }
-    var lines = [line]
+    if own > 0 { lines.append("added \(counted(own, "change set")) of this device to it") }
+    if rebootstrap.changedSchema { lines.append("the schema has changed") }
     if let merged = rebootstrap.merged { lines += merged.lines }
-    return lines + ["the file as it was is kept as \(rebootstrap.backup)"]
+    return lines + ["the former file is kept as \(rebootstrap.backup)"]
       + rebootstrap.warnings.map { "warning: \($0.text)" }
   }
 
@@ -247,7 +249,7 @@ private struct Answers: SyncDelegate {
   var merges: Bool
   var rejoins: Bool
 
-  func decide(_ question: SyncQuestion) async -> SyncDecision {
+  func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     switch question {
     case .documentDeleted where recreates: .create
     case .documentReplaced where merges: .merge

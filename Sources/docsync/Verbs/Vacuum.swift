@@ -4,11 +4,11 @@ import DocumentSync
 /// `docsync vacuum`
 struct Vacuum: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Clear away what no device needs any more.",
+    abstract: "Remove files that no device needs any more.",
     discussion: """
-      Synchronizes first. “docsync sync” does the same by itself now and then. Only files of \
-      this device are cleared away, and what retired devices left; what is kept is listed with \
-      who needs it.
+      Synchronizes first. “docsync sync” does the same from time to time. The command removes \
+      only files of this device and of retired devices, and lists the files that it keeps, with \
+      the devices that need them.
       """)
 
   @OptionGroup var arguments: StoreArguments
@@ -42,7 +42,7 @@ struct Vacuum: Verb {
       lines.append("checked \(counted(report.verifiedSegments, "segment")) of other devices")
     }
     if report.uploadedWholeStore { lines.append("uploaded the whole store") }
-    if lines.isEmpty { lines.append("nothing to clear away") }
+    if lines.isEmpty { lines.append("nothing to remove") }
     lines += report.kept.map { files in
       let who = files.member.map { "for \(names.label($0)): " } ?? ""
       return "kept \(text(files)) of \(names.label(files.client)) \(who)\(files.reason)"

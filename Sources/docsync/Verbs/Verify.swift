@@ -8,17 +8,17 @@ struct Verify: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Check a database and its shared directory, or a directory alone.",
     discussion: """
-      Looks at every file of the directory and at all that is in the database, and says what is \
-      wrong and what to do. Nothing is changed; permission to read is enough. Ends with 1 if \
-      something is wrong, with 3 if something is only missing yet or worth knowing.
+      Checks every file of the directory and the whole database, and prints what is wrong and \
+      what to do. Nothing is changed; read permission is enough. Ends with 1 if something is \
+      wrong, with 3 if something is only missing yet or worth knowing.
       """)
 
-  @Argument(help: "The database file, to be checked with its directory.", completion: .file())
+  @Argument(help: "The database file, to check together with its directory.", completion: .file())
   var store: String?
 
   @Option(
     help: ArgumentHelp(
-      "The shared directory, to be checked alone; with STORE, where it is now.", valueName: "DIR"),
+      "The shared directory to check; with STORE, its present path.", valueName: "DIR"),
     completion: .directory)
   var directory: String?
 
@@ -83,17 +83,17 @@ struct Verify: Verb {
       report.byteCount > 0 ? byteText(report.byteCount) : nil,
       report.rowCount > 0 ? counted(report.rowCount, "row") : nil,
     ].compactMap(\.self).joined(separator: ", ")
-    let counts = VerifyFinding.Severity.allCases.reversed().compactMap { severity in
+    let counts = VerifyReport.Finding.Severity.allCases.reversed().compactMap { severity in
       let count = report.findings.count { $0.severity == severity }
       return count == 0 ? nil : "\(count) \(words[severity] ?? severity.rawValue)"
     }
     lines.append(
-      (looked.isEmpty ? "" : "Looked at \(looked): ")
+      (looked.isEmpty ? "" : "Checked \(looked): ")
         + (counts.isEmpty ? "nothing is wrong." : counts.joined(separator: ", ") + "."))
     return lines.joined(separator: "\n")
   }
 
-  private static let words: [VerifyFinding.Severity: String] = [
-    .error: "wrong", .waiting: "waiting", .note: "to be noted",
+  private static let words: [VerifyReport.Finding.Severity: String] = [
+    .error: "wrong", .waiting: "waiting", .note: "to note",
   ]
 }

@@ -4,15 +4,15 @@ import Testing
 
 /// What verifying finds in a directory, by kind and path.
 struct Found: Hashable, CustomStringConvertible {
-  var kind: VerifyFinding.Kind
+  var kind: VerifyReport.Finding.Kind
   var path: String
 
-  init(_ kind: VerifyFinding.Kind, _ path: RelativePath) {
+  init(_ kind: VerifyReport.Finding.Kind, _ path: RelativePath) {
     self.kind = kind
     self.path = path.description
   }
 
-  init(_ finding: VerifyFinding) {
+  init(_ finding: VerifyReport.Finding) {
     kind = finding.kind
     path = finding.path ?? ""
   }

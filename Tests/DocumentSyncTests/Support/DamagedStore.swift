@@ -41,13 +41,14 @@ struct DamagedStore {
     let world = World(seed: 5)
     try run(schema, at: scratch.store("0"))
     let first = try await DocumentSyncManager.create(
-      storeAt: scratch.store("0"), directory: memory, document: "main", client: "0",
-      environment: world.environment)
+      storeAt: scratch.store("0"), directory: memory, document: "main",
+      options: .init(client: "0", environment: world.environment))
     try first.edit("INSERT INTO folder VALUES (1, 'inbox'), (2, 'old'), (3, 'work')")
     try first.edit("INSERT INTO note VALUES (1, 'one', 1), (2, 'two', 3)")
     try await first.synchronize()
     let second = try await DocumentSyncManager.join(
-      storeAt: scratch.store("1"), directory: memory, client: "1", environment: world.environment)
+      storeAt: scratch.store("1"), directory: memory,
+      options: .init(client: "1", environment: world.environment))
     try first.edit("INSERT INTO folder VALUES (4, 'same'); DELETE FROM folder WHERE id = 2")
     try second.edit("INSERT INTO folder VALUES (4, 'same')")
     try second.edit("INSERT INTO note VALUES (3, 'three', 2)")

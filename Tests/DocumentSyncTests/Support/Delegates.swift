@@ -5,15 +5,17 @@ import Foundation
 final class Answering: SyncDelegate, @unchecked Sendable {
   private let lock = NSLock()
   private var heard: [SyncQuestion] = []
-  private let answer: @Sendable (SyncQuestion) -> SyncDecision
+  private let answer: @Sendable (SyncQuestion) -> SyncQuestion.Decision
 
-  init(_ decision: SyncDecision) { answer = { _ in decision } }
+  init(_ decision: SyncQuestion.Decision) { answer = { _ in decision } }
 
-  init(_ answer: @escaping @Sendable (SyncQuestion) -> SyncDecision) { self.answer = answer }
+  init(_ answer: @escaping @Sendable (SyncQuestion) -> SyncQuestion.Decision) {
+    self.answer = answer
+  }
 
   var questions: [SyncQuestion] { lock.withLock { heard } }
 
-  func decide(_ question: SyncQuestion) async -> SyncDecision {
+  func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     lock.withLock { heard.append(question) }
     return answer(question)
   }

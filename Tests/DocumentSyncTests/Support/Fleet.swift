@@ -38,11 +38,11 @@ struct TestFleet {
       managers.append(
         index == 0
           ? try await DocumentSyncManager.create(
-            storeAt: try scratch.makeNotes("0", rows: rows), directory: faulty,
-            document: "main", client: "0", environment: environment)
+            storeAt: try scratch.makeNotes("0", rows: rows), directory: faulty, document: "main",
+            options: .init(client: "0", environment: environment))
           : try await DocumentSyncManager.join(
-            storeAt: scratch.store("\(index)"), directory: faulty, client: "\(index)",
-            environment: environment))
+            storeAt: scratch.store("\(index)"), directory: faulty,
+            options: .init(client: "\(index)", environment: environment)))
     }
   }
 
@@ -59,7 +59,7 @@ struct TestFleet {
     directories[index].restart()
     managers[index] = try await DocumentSyncManager.open(
       storeAt: scratch.store("\(index)"), directory: directories[index],
-      environment: environment)
+      options: .init(environment: environment))
   }
 
   /// Synchronizes all devices in turn until no device has anything to do.

@@ -19,7 +19,7 @@ final class HeardProgress: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var heard: [SyncProgress] = []
 
-  var handler: SyncProgressHandler {
+  var handler: SyncProgress.Handler {
     { [self] progress in lock.withLock { heard.append(progress) } }
   }
 

@@ -131,7 +131,7 @@ struct LogicalState: Sendable {
         }
       }
       if let silence = row.silence {
-        row.cells = row.cells.filter { $0.value.stamp >= silence }
+        row.cells = row.cells.compactMapValues { $0.surviving(silence) }
       }
       row.isRevived = schema.table(changes.table).map(row.isRevived) ?? false
       rows[key] = row
@@ -194,6 +194,15 @@ extension LogicalState {
 }
 
 extension LogicalState.Cell {
+  /// What an erasure leaves of the cell. Additions to a later value stay: that value may be merged
+  /// after them.
+  fileprivate func surviving(_ silence: Stamp) -> LogicalState.Cell? {
+    guard stamp < silence else { return self }
+    let later = added.filter { $0.key > silence }
+    guard !later.isEmpty else { return nil }
+    return LogicalState.Cell(value: .null, stamp: .zero, isCounter: true, added: later)
+  }
+
   /// The value that is shown; in a counter, with all sums since it was set.
   var shown: Value {
     guard isCounter, let sums = added[stamp], !sums.isEmpty else { return value }

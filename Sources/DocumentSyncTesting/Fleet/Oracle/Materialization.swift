@@ -12,6 +12,8 @@ struct Materialization {
   private(set) var visible: [OracleKey: [SQLName: Value]] = [:]
   /// The living rows that are not visible.
   private(set) var hidden: [OracleKey: Hidden] = [:]
+  /// The rows that are shown under another identity.
+  private(set) var shownElsewhere: Set<OracleKey> = []
 
   private let state: LogicalState
   private let schema: FleetSchema
@@ -32,7 +34,10 @@ struct Materialization {
     for key in standing { shown[elsewhere[key] ?? key] = values[key] }
     visible = try closure(of: shown)
     for (key, row) in state.rows where row.isLiving && visible[key] == nil && hidden[key] == nil {
-      if standing.contains(key), let other = elsewhere[key], visible[other] != nil { continue }
+      if standing.contains(key), let other = elsewhere[key], visible[other] != nil {
+        shownElsewhere.insert(key)
+        continue
+      }
       hidden[key] =
         existing[key] == nil
         ? .parentDeleted : standing.contains(key) ? .parentMissing : .uniqueValueTaken

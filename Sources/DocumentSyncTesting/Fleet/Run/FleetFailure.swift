@@ -2,9 +2,9 @@ import DocumentSync
 import SyncStore
 
 /// The reason why a history failed.
-public struct FleetFailure: Hashable, Sendable, Error {
+package struct FleetFailure: Hashable, Sendable, Error {
   /// The kind of violation. A script is shrunk as long as this stays the same.
-  public enum Kind: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
     /// A device shows other rows than the oracle.
     case oracle
     /// Devices that have everything differ in what they show.
@@ -34,9 +34,9 @@ public struct FleetFailure: Hashable, Sendable, Error {
   }
 
   /// The kind of violation.
-  public var kind: Kind
+  package var kind: Kind
   /// The rows, values or files that differ, as text for people.
-  public var details: String
+  package var details: String
   /// The index of the step after which it was found; `nil` for the end.
   var step: Int?
 

@@ -211,7 +211,9 @@ struct FleetInvariants {
         "device \(device.number): \(key) is not shown (\(reason)), and not among the parked rows")
     }
     for (key, row) in device.state.rows.sorted(by: { $0.key < $1.key })
-    where row.existence == .deleted && expected.visible[key] == nil && !parked.contains(key) {
+    where row.existence == .deleted && expected.visible[key] == nil
+      && !expected.shownElsewhere.contains(key) && !parked.contains(key)
+    {
       // A device stores values of columns that it does not have, and does nothing else with them.
       guard let deletion = row.existenceStamp, let table = device.version.shared.table(key.table),
         row.cells.contains(where: { $1.stamp > deletion && table.position(of: $0) != nil })

@@ -94,7 +94,8 @@ final class FleetWorld {
     let manager =
       plan.usesManagers
       ? try await DocumentSyncManager.open(
-        storeAt: path, directory: directory, environment: environment(plan, clock: clock)) : nil
+        storeAt: path, directory: directory,
+        options: .init(environment: environment(plan, clock: clock))) : nil
     let store =
       try manager?.store ?? LocalStore.open(at: path, options: options(plan, clock: clock))
     setResolvers(of: store)
@@ -132,12 +133,13 @@ final class FleetWorld {
     if number == plan.devices.first {
       return try await DocumentSyncManager.create(
         storeAt: path(number), directory: directory, document: "fleet",
-        client: "device \(number)", configuration: plan.schema.configuration,
-        environment: environment)
+        options: .init(
+          client: "device \(number)", configuration: plan.schema.configuration,
+          environment: environment))
     }
     return try await DocumentSyncManager.join(
-      storeAt: path(number), directory: directory, client: "device \(number)",
-      environment: environment)
+      storeAt: path(number), directory: directory,
+      options: .init(client: "device \(number)", environment: environment))
   }
 
   private func directStore(_ number: Int, clock: FleetClock) throws -> LocalStore {

@@ -1,0 +1,136 @@
+import Foundation
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The operations behind the manager's methods, for queues of the application.
+///
+/// Each function makes a new operation, which sends its events to the
+/// manager's ``events``. Add it to any `OperationQueue`, with any dependencies,
+/// and read ``SyncOperation/result`` when it has finished. Only one operation
+/// works on a store at a time; another one fails with `storeInUse`. An
+/// operation asks the delegate about conflicts, and does not ask about the
+/// document: it fails with the error that the question would be about.
+extension DocumentSyncManager {
+  /// The operation of ``synchronize(onProgress:)``.
+  ///
+  /// - Parameter isThorough: Whether it is that of
+  ///   ``synchronizeThoroughly(onProgress:)``.
+  public func makeSynchronizeOperation(isThorough: Bool = false) -> SynchronizeOperation {
+    sending(
+      SynchronizeOperation(
+        store: store, directory: directory, turns: turns, checksOwnFiles: isThorough,
+        delegate: delegate.withLock(\.self), environment: environment))
+  }
+
+  /// The operation of ``uploadWholeStore(onProgress:)``.
+  public func makeUploadWholeStoreOperation() -> UploadWholeStoreOperation {
+    sending(
+      UploadWholeStoreOperation(
+        store: store, directory: directory, turns: turns, environment: environment))
+  }
+
+  /// The operation of ``vacuum(onProgress:)``.
+  public func makeVacuumOperation() -> VacuumOperation {
+    sending(
+      VacuumOperation(store: store, directory: directory, turns: turns, environment: environment))
+  }
+
+  /// The operation of ``retire(_:onProgress:)``.
+  public func makeRetireOperation(_ selection: RetirementSelection) -> RetireOperation {
+    sending(
+      RetireOperation(
+        selection, store: store, directory: directory, turns: turns, environment: environment))
+  }
+
+  /// The operation of ``reset(onProgress:)``.
+  public func makeResetOperation() -> ResetOperation {
+    sending(
+      ResetOperation(store: store, directory: directory, turns: turns, environment: environment))
+  }
+
+  /// Creates the document again from this store, after it was deleted: the
+  /// operation behind the decision ``SyncQuestion/Decision/create``.
+  public func makeRecreateDocumentOperation() -> RecreateDocumentOperation {
+    sending(
+      RecreateDocumentOperation(
+        store: store, directory: directory, turns: turns, environment: environment))
+  }
+
+  /// The operation of ``leave(abandoning:isConfirmed:onProgress:)``.
+  public func makeLeaveOperation(
+    abandoning: Bool = false, isConfirmed: Bool = false
+  ) -> LeaveOperation {
+    sending(
+      LeaveOperation(
+        store: store, directory: directory, turns: turns, abandons: abandoning,
+        isConfirmed: isConfirmed, environment: environment))
+  }
+
+  /// The operation of ``removeClient(_:onProgress:)``.
+  public func makeRemoveClientOperation(_ client: ClientIdentifier) -> RemoveClientOperation {
+    sending(
+      RemoveClientOperation(
+        store: store, directory: directory, turns: turns, client: client,
+        environment: environment))
+  }
+
+  /// The operation of ``describeClient(_:userInfo:onProgress:)``.
+  public func makeDescribeClientOperation(
+    _ description: String? = nil, userInfo: SyncUserInfo? = nil
+  ) -> DescribeClientOperation {
+    sending(
+      DescribeClientOperation(
+        store: store, directory: directory,
+        descriptions: SyncDescriptions(client: description, clientInfo: userInfo),
+        environment: environment))
+  }
+
+  /// The operation of ``findStanding(onProgress:)``.
+  public func makeFindStandingOperation() -> FindStandingOperation {
+    sending(FindStandingOperation(directory: directory, binding: binding, environment: environment))
+  }
+
+  /// The operation of ``verify(onProgress:)``.
+  public func makeVerifyStoreOperation() -> VerifyStoreOperation {
+    sending(
+      VerifyStoreOperation(storeAt: store.path, directory: directory, environment: environment))
+  }
+
+  /// The operation of ``create(storeAt:directory:document:options:onProgress:)``.
+  /// Open the store when it has finished.
+  public static func makeCreateDocumentOperation(
+    storeAt path: String, directory: any SharedDirectory, document: String,
+    options: Options = Options()
+  ) -> CreateDocumentOperation {
+    let operation = CreateDocumentOperation(
+      storeAt: path, directory: directory, application: options.createdApplication,
+      document: document, descriptions: options.descriptions,
+      configuration: options.configuration, turns: SyncTurns(environment: options.environment),
+      environment: options.environment)
+    operation.events = options.events
+    return operation
+  }
+
+  /// The operation of
+  /// ``join(storeAt:directory:document:existing:options:onProgress:)``. Open the
+  /// store when it has finished, and synchronize.
+  public static func makeDownloadWholeStoreOperation(
+    storeAt path: String, directory: any SharedDirectory, document: String? = nil,
+    existing: ExistingFile = .refuse, options: Options = Options()
+  ) -> DownloadWholeStoreOperation {
+    var generator = options.environment.generator
+    let operation = DownloadWholeStoreOperation(
+      directory: directory, applicationIdentifier: options.application, document: document,
+      to: path, client: .random(using: &generator), descriptions: options.descriptions,
+      existing: existing, environment: options.environment)
+    operation.events = options.events
+    return operation
+  }
+
+  /// The operation, with the manager's events.
+  private func sending<Output, Made: SyncOperation<Output>>(_ operation: Made) -> Made {
+    operation.events = events
+    return operation
+  }
+}

@@ -1,0 +1,149 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The steps of the first half.
+extension SyncPass {
+  /// What the first half hands to the second, and its steps to one another.
+  struct Fetched: Sendable {
+    var listing: MarkerSteps.Listing
+    var turn: Turn
+    var seen: [ClientIdentifier: StoreRecords.SeenMarker]
+    var members: Members
+    /// Whether a marker is to show that this client is there.
+    var mustShow: Bool
+    /// What the marker says that this client waits for.
+    var waiting: [SyncReport.Wait] = []
+    /// The files of others that this client has waited for twice.
+    var awaited: Set<StoreRecords.Awaited> = []
+    /// The last change set of this client, once its edits are sealed.
+    var head: VersionVector.Entry?
+  }
+
+  /// What the markers in the directory show.
+  struct Found {
+    var listing: MarkerSteps.Listing
+    var seen: [ClientIdentifier: StoreRecords.SeenMarker]
+    var lowest: LowestKept
+  }
+
+  /// How often the store may become another client within one pass.
+  static let incarnations = 3
+
+  /// Removes what an exchange of content left whose process ended.
+  func removeLeftovers() throws {
+    try LocalSiblings(store: store.path, operation: context.verb).removeAll()
+  }
+
+  /// Keeps what was exchanged until a synchronization has come to its end and
+  /// reports it.
+  func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
+    if let rebootstrap { try records.keep(rebootstrap) }
+  }
+
+  /// Fetches, and begins again whenever a gap was mended or the store has become another client.
+  ///
+  /// - Parameter exchanged: The exchange of the content before, after which no gap is mended.
+  func fetchUntilSettled(
+    _ exchanged: SyncReport.Rebootstrap?, _ fetch: (_ mendsGaps: Bool) throws -> Fetched
+  ) throws -> Fetched {
+    var rebootstrap = exchanged
+    var attempt = 1
+    while true {
+      do {
+        let fetched = try fetch(rebootstrap == nil)
+        session.report.rebootstrap = try records.rebootstrap() ?? rebootstrap
+        return fetched
+      } catch let gap as Gap {
+        context.environment.logger.notice(
+          "\(gap.isCommand ? "command" : "change set") \(gap.number) of \(gap.client) is gone")
+        rebootstrap = try GapSteps(session: session).close(gap)
+        try note(rebootstrap)
+      } catch let fork as Fork where attempt < Self.incarnations {
+        attempt += 1
+        context.environment.logger.notice("\(fork.path): \(fork.detail)")
+        let standing = try OwnChangeSets(session: session).standing()
+        try store.beginIncarnation(.forked, standing: standing)
+      } catch let retired as Retired where attempt < Self.incarnations {
+        attempt += 1
+        context.environment.logger.notice("retired at change set \(retired.cut)")
+        // No other device has what is beyond the cut, and none will take it
+        // from this client.
+        try store.beginIncarnation(.retired) { $0.number > retired.cut ? .known : .common }
+      } catch let fork as Fork {
+        throw forked(fork)
+      } catch let retired as Retired {
+        throw stopped(retired.retirement)
+      }
+    }
+  }
+
+  /// The error of a store of which another state is in use.
+  func forked(_ fork: Fork) -> SyncError {
+    context.error(
+      .forkedClient, path: files.userPath(fork.path),
+      "Another state of this store is in use.",
+      remedy: "Sync again; if that does not help, make sure that no other process uses a copy of "
+        + "the store.",
+      detail: fork.detail)
+  }
+
+  /// Lists the markers. Their names show how far each client has come.
+  func listMarkers() throws -> Found {
+    let markers = MarkerSteps(session: session)
+    let listing = try markers.list()
+    let seen = try markers.seen(listing)
+    if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
+      // A store that never saw a marker of a client that is gone by now finds
+      // the client's files through the markers of others: its commands first.
+      try KnownMarkers(session: session).update(listing)
+    }
+    return Found(listing: listing, seen: seen, lowest: LowestKept(session, listing))
+  }
+
+  /// Throws ``Gap`` if a command was vacuumed and a whole store closes the gap.
+  func mendGapOfCommands(_ found: Found) throws {
+    guard
+      let wait = session.report.waiting.first(where: {
+        $0.isCommand && $0.reason == .clearedAway
+      })
+    else { return }
+    try throwIfClosable(Gap(client: wait.client, number: wait.number, isCommand: true), found)
+  }
+
+  /// Throws ``Gap`` if a change set was vacuumed and a whole store closes the gap; otherwise asks
+  /// the others for one.
+  func mendGap(of fetch: ChangeFetch, _ found: Found) throws {
+    guard let (client, number) = fetch.gap else { return }
+    let gap = Gap(client: client, number: number)
+    try throwIfClosable(gap, found)
+    try GapSteps(session: session).ask(for: gap)
+  }
+
+  private func throwIfClosable(_ gap: Gap, _ found: Found) throws {
+    let steps = GapSteps(session: session)
+    if try steps.canClose(gap) { throw try steps.noting(found.lowest, of: found.seen, gap) }
+  }
+
+  /// What to fetch of others.
+  func planFetch(_ found: Found, _ members: Members) throws -> ChangeFetch {
+    try ChangeFetch(
+      session, heads: try heads(found.seen), cuts: members.cuts,
+      lowestKept: { try found.lowest.kept(of: $0).changeSets })
+  }
+
+  /// The last known change set of each client, from its own marker or from that
+  /// of a client that has applied it. So a store that never saw a marker of a
+  /// client that is gone by now finds its change sets.
+  private func heads(
+    _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
+  ) throws -> [ClientIdentifier: UInt64] {
+    var heads = seen.mapValues(\.changeHead)
+    for marker in try records.readMarkers().values {
+      for (client, entry) in marker.applied.entries where client != store.binding.client {
+        heads[client] = max(heads[client] ?? 0, entry.number)
+      }
+    }
+    return heads
+  }
+}

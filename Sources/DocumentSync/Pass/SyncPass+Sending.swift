@@ -1,0 +1,56 @@
+import SyncDirectory
+import SyncModel
+import SyncStore
+
+/// The steps of the second half.
+extension SyncPass {
+  /// Records what this client waits for, for its marker to say.
+  func noteWaits(_ fetched: inout Fetched) throws {
+    let awaited = AwaitedFiles(session: session)
+    fetched.waiting = try awaited.worthSaying(session.report.waiting, fetched.listing)
+    fetched.awaited = try awaited.note(fetched.waiting)
+  }
+
+  /// Tells the others what is new here. Returns whether that took a marker.
+  func tell(_ fetched: Fetched, isForced: Bool = false) throws -> Bool {
+    let state = try CommandSteps(session: session).state()
+    return try MarkerSteps(session: session).publishIfNeeded(
+      fetched.listing,
+      MarkerSteps.Statement(
+        changeHead: fetched.head, applied: try store.appliedVector(), commands: state.commands,
+        retired: try MemberSteps(session: session).retired(fetched.members),
+        waiting: fetched.waiting, awaited: fetched.awaited),
+      isForced: isForced)
+  }
+
+  /// Vacuums, compacts and uploads whole stores, if that is wanted, due or needed by devices that
+  /// join.
+  func keepHouse(_ fetched: Fetched) throws {
+    let housekeeping = Housekeeping(
+      session: session, listing: fetched.listing, members: fetched.members,
+      commands: try CommandSteps(session: session).state(), head: fetched.head,
+      tell: { try tell(fetched) })
+    // New markers are read for it, so only from time to time.
+    guard
+      try clearsAway || housekeeping.isDue(context.environment.thresholds)
+        || (fetched.turn.own != nil && housekeeping.isJoinImpossible())
+    else { return }
+    session.report.housekeeping = try housekeeping.run(isThorough: clearsAway)
+  }
+
+  /// Adds to the report what is known only at the end, and notes that an exchange of content is
+  /// reported.
+  func completeReport() throws {
+    session.report.openConflicts = try store.openConflictCount()
+    session.report.pendingCommands = try store.pendingEvents().count
+    if session.report.rebootstrap != nil {
+      try records.keep(nil as SyncReport.Rebootstrap?)
+    }
+    let hint = files.directory.hint
+    if binding.directory != hint { try store.setDirectory(hint) }
+    let counts = files.counts
+    session.report.listings = counts.listings
+    session.report.bytesReceived = counts.bytesRead
+    session.report.bytesSent = counts.bytesPublished
+  }
+}

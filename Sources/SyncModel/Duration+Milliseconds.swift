@@ -1,0 +1,10 @@
+extension Duration {
+  /// The whole milliseconds in it; the greatest number if there are more.
+  package var milliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1000)
+    guard !overflows else { return seconds < 0 ? .min : .max }
+    let (sum, isOver) = whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+    return isOver ? (seconds < 0 ? .min : .max) : sum
+  }
+}

@@ -1,0 +1,60 @@
+import GRDB
+import SyncModel
+
+/// Values that stay on this device, of rows that were gone when content was exchanged and that may
+/// come back (`docsync_aside`).
+struct AsideValues {
+  static let definition = TableDefinition(
+    "docsync_aside", .device(.store), version: 2,
+    columns: [.text("wire"), .blob("identity"), .text("col"), .any("value")],
+    constraint: "PRIMARY KEY (wire, identity, col)", isWithoutRowID: true)
+
+  let statements: StatementCache
+
+  /// The values that wait for a row, by their columns.
+  ///
+  /// - Parameter wireName: The name of the row's table in change sets.
+  func values(
+    of identity: RowIdentity, in wireName: SQLName
+  ) throws -> [(column: SQLName, value: Value)] {
+    let reading = try statements.statement(
+      "SELECT col, value FROM docsync_aside WHERE wire = ? AND identity = ?")
+    reading.bind(.text(wireName.text), at: 1)
+    reading.bind(blob: identity.bytes, at: 2)
+    var waiting: [(column: SQLName, value: Value)] = []
+    while try reading.step() {
+      waiting.append((SQLName(reading.text(at: 0)), reading.value(at: 1)))
+    }
+    return waiting
+  }
+
+  func remove(_ column: SQLName, of identity: RowIdentity, in wireName: SQLName) throws {
+    let removal = try statements.statement(
+      "DELETE FROM docsync_aside WHERE wire = ? AND identity = ? AND col = ?")
+    removal.bind(.text(wireName.text), at: 1)
+    removal.bind(blob: identity.bytes, at: 2)
+    removal.bind(.text(column.text), at: 3)
+    try removal.run()
+  }
+
+  /// Stores the values of a column that a query in SQL yields with the identities of their rows.
+  static func store(
+    _ column: SQLName, in wireName: SQLName, identity: String, value: String, from source: String,
+    _ database: Database
+  ) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO main.docsync_aside (wire, identity, col, value) "
+        + "SELECT ?, \(identity), ?, \(value) FROM \(source)",
+      arguments: [wireName, column])
+  }
+
+  /// Forgets the values in columns that do not stay on this device any more, or are gone.
+  static func removeAll(
+    in wireName: SQLName, except excluded: [SQLName], _ database: Database
+  ) throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_aside WHERE wire = ? AND col NOT IN "
+        + "(\(excluded.map { _ in "?" }.joined(separator: ", ")))",
+      arguments: StatementArguments([wireName] + excluded))
+  }
+}

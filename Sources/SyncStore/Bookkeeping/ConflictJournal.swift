@@ -1,0 +1,290 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The table that keeps every value that lost.
+///
+/// It stays within ``StoreOptions/conflictEntries`` and
+/// ``StoreOptions/conflictBytes``: the oldest entries are removed first,
+/// open ones never, and the removed ones are counted. A store's snapshot has an
+/// empty journal.
+final class ConflictJournal {
+  private let database: Database
+  /// Milliseconds since 1970 when the transaction began.
+  private let now: Int64
+  private var knownSummary: Summary?
+  /// How much it keeps.
+  private let bound: Bound
+  /// Entries of this transaction that will not change in it any more.
+  private var pending = PendingConflicts()
+  private var insertion: SQLStatement?
+  private var settling: [Bool: [SQLStatement]] = [:]
+  /// Whether an entry may be open; `nil` until it was looked up.
+  private var mayHaveOpen: Bool?
+
+  /// How many entries are kept, and how many bytes of values.
+  struct Bound {
+    var entries = 10_000
+    var bytes = 16 << 20
+  }
+
+  init(_ database: Database, bound: Bound, now: Int64) {
+    self.database = database
+    self.bound = bound
+    self.now = now
+  }
+
+  /// An entry in terms of the store.
+  struct Entry {
+    typealias Cell = (column: Int, value: Value)
+
+    var number: Int64 = 0
+    var at: Int64 = 0
+    var status = Conflict.Status.settled
+    var kind: Conflict.Kind
+    var row: RowKey
+    var column: Int?
+    var rule: Conflict.Rule
+    var outcome: Conflict.Outcome
+    var localStamp: LocalStamp?
+    var remoteStamp: LocalStamp?
+    var message: String?
+    var key: [Cell] = []
+    var base: Value?
+    var local: [Cell]?
+    var remote: [Cell]?
+  }
+
+  // MARK: - Writing
+
+  /// Adds an entry; returns its number.
+  @discardableResult
+  func add(_ entry: Entry) throws -> Int64 {
+    let entry = try numbered(entry)
+    try write(entry)
+    return entry.number
+  }
+
+  /// Adds an entry that will not change any more in this transaction. Beyond
+  /// the bound the entry is only counted.
+  func addSettled(_ entry: Entry) throws {
+    let dropped = pending.add(try numbered(entry), within: bound)
+    if dropped > 0 { knownSummary?.dropped.add(dropped, at: now) }
+  }
+
+  private func numbered(_ entry: Entry) throws -> Entry {
+    if knownSummary == nil { knownSummary = try summary() }
+    knownSummary?.last += 1
+    var entry = entry
+    entry.number = knownSummary?.last ?? 0
+    entry.at = now
+    return entry
+  }
+
+  /// Writes an entry over the one with its number.
+  func write(_ entry: Entry) throws {
+    if entry.status == .open { mayHaveOpen = true }
+    let blobs: [[UInt8]?] = [
+      KeptCells.encode(entry.key),
+      entry.base.map { KeptCells.encode([(entry.column ?? 0, $0)]) },
+      entry.local.map(KeptCells.encode), entry.remote.map(KeptCells.encode),
+    ]
+    let size =
+      entry.row.identity.bytes.count + blobs.reduce(64) { $0 + ($1?.count ?? 0) }
+      + (entry.message?.utf8.count ?? 0)
+    let statement =
+      try insertion
+      ?? SQLStatement(
+        """
+        INSERT OR REPLACE INTO docsync_conflict (number, at, size, status, kind, tbl, identity, \
+        col, rule, outcome, local_time, local_client, remote_time, remote_client, message, key, \
+        base, local, remote) VALUES (\(Array(repeating: "?", count: 19).joined(separator: ", ")))
+        """, on: database)
+    insertion = statement
+    statement.bind(entry.number, at: 1)
+    statement.bind(entry.at, at: 2)
+    statement.bind(Int64(size), at: 3)
+    statement.bind(entry.status.rawValue, at: 4)
+    statement.bind(entry.kind.rawValue, at: 5)
+    statement.bind(Int64(entry.row.table), at: 6)
+    statement.bind(blob: entry.row.identity.bytes, at: 7)
+    statement.bind(entry.column.map { .integer(Int64($0)) } ?? .null, at: 8)
+    statement.bind(entry.rule.rawValue, at: 9)
+    statement.bind(entry.outcome.rawValue, at: 10)
+    for (index, stamp) in [entry.localStamp, entry.remoteStamp].enumerated() {
+      let time = stamp.map { Value.integer(Int64(clamping: $0.time)) }
+      statement.bind(time ?? .null, at: 11 + 2 * index)
+      statement.bind(stamp.map { .integer(Int64($0.client)) } ?? .null, at: 12 + 2 * index)
+    }
+    if let message = entry.message {
+      statement.bind(message, at: 15)
+    } else {
+      statement.bind(null: 15)
+    }
+    for (index, blob) in blobs.enumerated() {
+      statement.bind(blob.map(Value.blob) ?? .null, at: 16 + index)
+    }
+    try statement.run()
+  }
+
+  /// Writes the entries that were added and kept in memory so far: before
+  /// anything that may be rolled back alone.
+  func writePending() throws {
+    for entry in pending.takeAll() { try write(entry) }
+  }
+
+  /// Removes the entries of a row after a number that record that it is not
+  /// shown, and settles the earlier ones. If the row is shown although it is
+  /// deleted, this includes the entries of its deletion.
+  func settleShown(_ row: RowKey, isRescued: Bool, enteredAfter last: Int64) throws {
+    for statement in try settlingStatements(isRescued: isRescued) {
+      statement.bind(Int64(row.table), at: 1)
+      statement.bind(blob: row.identity.bytes, at: 2)
+      statement.bind(last, at: 3)
+      try statement.run()
+    }
+  }
+
+  private func settlingStatements(isRescued: Bool) throws -> [SQLStatement] {
+    if let known = settling[isRescued] { return known }
+    let hidden: [Conflict.Kind] =
+      [.uniqueValue, .reference, .condition] + (isRescued ? [.existence] : [])
+    let kinds = hidden.map { literal($0.rawValue) }.joined(separator: ", ")
+    let made = try [
+      SQLStatement(
+        "DELETE FROM docsync_conflict WHERE tbl = ? AND identity = ? AND number > ? "
+          + "AND kind IN (\(kinds)) AND status <> 'open'", on: database),
+      SQLStatement(
+        "UPDATE docsync_conflict SET outcome = 'both' WHERE tbl = ? AND identity = ? "
+          + "AND number <= ? AND kind IN (\(kinds)) AND status = 'settled'", on: database),
+    ]
+    settling[isRescued] = made
+    return made
+  }
+
+  // MARK: - Reading
+
+  func entry(_ number: Int64) throws -> Entry? {
+    try entries("WHERE number = ?", [number]).first
+  }
+
+  /// The open entry of a cell, or of a row's existence.
+  func openEntry(_ row: RowKey, column: Int?) throws -> Entry? {
+    let mayHaveOpen = try mayHaveOpen ?? (openCount > 0)
+    self.mayHaveOpen = mayHaveOpen
+    guard mayHaveOpen else { return nil }
+    return try entries(
+      "WHERE tbl = ? AND identity = ? AND col IS ? AND status = 'open' AND kind IN "
+        + "('cell', 'existence')",
+      [row.table, Data(row.identity.bytes), column]
+    ).first
+  }
+
+  /// The entries, the newest first.
+  func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
+    try writePending()
+    return try StoredRow.fetchAll(
+      database, sql: "SELECT * FROM docsync_conflict \(condition) ORDER BY number DESC",
+      arguments: arguments
+    ).map(Self.entry)
+  }
+
+  var openCount: Int {
+    get throws {
+      try ConflictTable.openCount(database)
+    }
+  }
+
+  private static func entry(_ row: StoredRow) throws -> Entry {
+    guard let status = Conflict.Status(rawValue: try row["status"]),
+      let kind = Conflict.Kind(rawValue: try row["kind"]),
+      let outcome = Conflict.Outcome(rawValue: try row["outcome"])
+    else {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict has an entry of an unknown kind")
+    }
+    func cells(_ name: String) throws -> [Entry.Cell]? {
+      try (row[name] as Data?).map { try KeptCells.decode(Array($0)) }
+    }
+    func stamp(_ side: String) throws -> LocalStamp? {
+      guard let time = try row["\(side)_time"] as Int64?,
+        let client = try row["\(side)_client"] as Int32?
+      else { return nil }
+      return LocalStamp(time: UInt64(clamping: time), client: client)
+    }
+    let column: Int? = try row["col"]
+    guard column.map({ 0...ConflictTable.localKeyPosition ~= $0 }) ?? true else {
+      throw DatabaseError(
+        resultCode: .SQLITE_CORRUPT, message: "docsync_conflict names a column that does not exist")
+    }
+    return Entry(
+      number: try row["number"], at: try row["at"], status: status, kind: kind,
+      row: RowKey(
+        table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data))),
+      column: column, rule: Conflict.Rule(rawValue: try row["rule"]), outcome: outcome,
+      localStamp: try stamp("local"), remoteStamp: try stamp("remote"), message: try row["message"],
+      key: try cells("key") ?? [], base: try cells("base")?.first?.value,
+      local: try cells("local"), remote: try cells("remote"))
+  }
+
+  // MARK: - The bound
+
+  /// The data that is kept beside the entries.
+  struct Summary: Codable {
+    /// The number of the last entry.
+    var last: Int64 = 0
+    var dropped = Conflict.Dropped()
+  }
+
+  func summary() throws -> Summary {
+    if let knownSummary { return knownSummary }
+    guard let bytes = try MetaTable.read(.conflictJournal, database) else { return Summary() }
+    return try JSONDecoder().decode(Summary.self, from: Data(bytes))
+  }
+
+  /// Writes the entries that were added in the transaction, within the bound.
+  func finish() throws {
+    guard knownSummary != nil else { return }
+    try writePending()
+    try trim()
+    try MetaTable.write(
+      .conflictJournal, to: Array(JSONEncoder().encode(try summary())), database)
+    knownSummary = nil
+  }
+
+  /// Drops the oldest entries that are not open until the rest is within the
+  /// bound. The newest one stays, however large it is.
+  private func trim() throws {
+    let total = try SQLStatement(
+      "SELECT count(*), coalesce(sum(size), 0) FROM docsync_conflict", on: database)
+    guard try total.step() else { return }
+    var count = Int(total.integer(at: 0))
+    var size = Int(total.integer(at: 1))
+    total.reset()
+    guard count > bound.entries || size > bound.bytes else { return }
+    let candidates = try SQLStatement(
+      "SELECT number, at, size FROM docsync_conflict WHERE status <> 'open' AND number < ? "
+        + "ORDER BY number", on: database)
+    candidates.bind(try summary().last, at: 1)
+    var last: Int64 = 0
+    while count > bound.entries || size > bound.bytes, try candidates.step() {
+      last = candidates.integer(at: 0)
+      let at = candidates.integer(at: 1)
+      knownSummary?.dropped.add(1, at: at)
+      count -= 1
+      size -= Int(candidates.integer(at: 2))
+    }
+    candidates.reset()
+    try database.execute(
+      sql: "DELETE FROM docsync_conflict WHERE status <> 'open' AND number <= ?",
+      arguments: [last])
+  }
+}
+
+extension Conflict.Dropped {
+  fileprivate mutating func add(_ number: Int, at time: Int64) {
+    count += number
+    firstMilliseconds = min(firstMilliseconds ?? time, time)
+    lastMilliseconds = max(lastMilliseconds ?? time, time)
+  }
+}

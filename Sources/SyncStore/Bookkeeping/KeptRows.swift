@@ -1,0 +1,403 @@
+import Foundation
+import GRDB
+import SyncModel
+
+/// The rows about which more is known than their tables show (`docsync_kept`), with their
+/// references (`docsync_kept_reference`) and the unique values that they claim (`docsync_claim`).
+final class KeptRows {
+  static let definition = TableDefinition(
+    "docsync_kept", .document,
+    columns: [
+      .integer("tbl", "", .table), .blob("identity"), .text("reason", "NOT NULL"),
+      .blob("moved", isOptional: true), .blob("cells", "NOT NULL", .cells),
+    ], constraint: "PRIMARY KEY (tbl, identity)", isWithoutRowID: true,
+    indexes: [
+      // Rows that are shown although they are deleted.
+      TableDefinition.Index(
+        name: "docsync_kept_rescued", columns: "tbl", condition: "reason = 'rescued'",
+        isLate: true),
+      // Rows under whose identity another row is shown.
+      TableDefinition.Index(
+        name: "docsync_kept_borrowed", columns: "tbl", condition: "reason = 'borrowed'", version: 4),
+    ])
+
+  /// The references of these rows are found by the row that they refer to.
+  static let references = TableDefinition(
+    "docsync_kept_reference", .document,
+    columns: [
+      .integer("parent", "", .parent), .text("columns"), .blob("key"), .integer("tbl", "", .table),
+      .blob("identity"),
+    ], constraint: "PRIMARY KEY (parent, columns, key, tbl, identity)", isWithoutRowID: true,
+    indexes: [TableDefinition.Index(name: "docsync_kept_reference_row", columns: "tbl, identity")])
+
+  static let claims = TableDefinition(
+    "docsync_claim", .document,
+    columns: [
+      .integer("tbl", "", .table), .integer("ix"), .blob("key"), .blob("identity"),
+    ], constraint: "PRIMARY KEY (tbl, ix, key, identity)", isWithoutRowID: true,
+    indexes: [TableDefinition.Index(name: "docsync_claim_row", columns: "tbl, identity")])
+
+  private let schema: StoreSchema
+  private let statements: StatementCache
+  /// The rows that are shown although they do not exist, once asked for.
+  private var undeadRows: Set<RowKey>?
+
+  init(_ statements: StatementCache, _ schema: StoreSchema) {
+    self.statements = statements
+    self.schema = schema
+  }
+
+  private var database: Database { statements.database }
+
+  private static var damage: DatabaseError {
+    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
+  }
+
+  /// The synchronized table of a row, whose number may have been read from bookkeeping.
+  private func table(of row: RowKey) throws -> TableSchema {
+    guard schema.contains(row.table) else {
+      throw StoreError(damagedTable: TableRegistry.tables.name, "no table has the id \(row.table)")
+    }
+    return schema[row.table]
+  }
+
+  // MARK: - One row
+
+  /// What bookkeeping stores about a row; `nil` if it stores nothing.
+  func row(_ row: RowKey) throws -> KeptRow? {
+    let table = try table(of: row)
+    let statement = try statements.statement(
+      "SELECT reason, moved, cells FROM docsync_kept WHERE tbl = ? AND identity = ?")
+    statement.bind(row)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    guard let reason = KeptRow.Reason(rawValue: statement.text(at: 0)) else { throw Self.damage }
+    let cells = try KeptCells.decode(statement.bytes(at: 2))
+    guard cells.allSatisfy({ table.columns.indices.contains($0.column) }) else {
+      throw StoreError(damagedTable: "docsync_kept", "cells of columns that do not exist")
+    }
+    return KeptRow(
+      reason: reason,
+      movedTo: statement.isNull(at: 1) ? nil : RowIdentity(bytes: statement.bytes(at: 1)),
+      cells: cells)
+  }
+
+  /// Stores a row that is not stored yet, with its references and claims.
+  func store(
+    _ kept: KeptRow, of row: RowKey, references: Set<ReferenceKey> = [], claims: [ClaimKey] = []
+  ) throws {
+    _ = try table(of: row)
+    remember(row, isUndead: kept.reason == .rescued || kept.reason == .borrowed)
+    let keeping = try statements.statement(
+      "INSERT OR REPLACE INTO docsync_kept (tbl, identity, reason, moved, cells) "
+        + "VALUES (?, ?, ?, ?, ?)")
+    keeping.bind(row)
+    keeping.bind(kept.reason.rawValue, at: 3)
+    if let destination = kept.movedTo {
+      keeping.bind(blob: destination.bytes, at: 4)
+    } else {
+      keeping.bind(null: 4)
+    }
+    keeping.bind(blob: KeptCells.encode(kept.cells), at: 5)
+    try keeping.run()
+    try noteReferences(references, of: row)
+    for claim in claims {
+      let statement = try statements.statement(
+        "INSERT OR IGNORE INTO docsync_claim (tbl, ix, key, identity) VALUES (?, ?, ?, ?)")
+      statement.bind(Int64(claim.table), at: 1)
+      statement.bind(Int64(claim.index), at: 2)
+      statement.bind(blob: claim.key.bytes, at: 3)
+      statement.bind(blob: row.identity.bytes, at: 4)
+      try statement.run()
+    }
+  }
+
+  /// Notes what a stored row refers to. Idempotent.
+  func noteReferences(_ references: Set<ReferenceKey>, of row: RowKey) throws {
+    for reference in references {
+      let statement = try statements.statement(
+        "INSERT OR IGNORE INTO docsync_kept_reference (parent, columns, key, tbl, identity) "
+          + "VALUES (?, ?, ?, ?, ?)")
+      bind(reference, to: statement)
+      statement.bind(row, at: 4)
+      try statement.run()
+    }
+  }
+
+  private func bind(_ reference: ReferenceKey, to statement: SQLStatement) {
+    statement.bind(Int64(reference.parent), at: 1)
+    statement.bind(reference.columns, at: 2)
+    statement.bind(blob: reference.key.bytes, at: 3)
+  }
+
+  /// Replaces the stored cells of a row. They are in order of column.
+  func replaceCells(of row: RowKey, with cells: [(column: Int, value: Value)]) throws {
+    let replacing = try statements.statement(
+      "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?")
+    replacing.bind(blob: KeptCells.encode(cells), at: 1)
+    replacing.bind(row, at: 2)
+    try replacing.run()
+  }
+
+  /// Removes what bookkeeping stores about a row.
+  func remove(_ row: RowKey) throws {
+    remember(row, isUndead: false)
+    for table in [Self.definition, Self.references, Self.claims] {
+      let statement = try statements.statement(
+        "DELETE FROM \(table.name) WHERE tbl = ? AND identity = ?")
+      statement.bind(row)
+      try statement.run()
+    }
+  }
+
+  private func remember(_ row: RowKey, isUndead: Bool) {
+    if isUndead { undeadRows?.insert(row) } else { undeadRows?.remove(row) }
+  }
+
+  // MARK: - References and claims
+
+  /// The stored rows that have a reference.
+  func rows(referringBy reference: ReferenceKey) throws -> [RowKey] {
+    let statement = try statements.statement(
+      "SELECT tbl, identity FROM docsync_kept_reference "
+        + "WHERE parent = ? AND columns = ? AND key = ?")
+    bind(reference, to: statement)
+    return try Self.keys(statement)
+  }
+
+  private static func keys(_ statement: SQLStatement) throws -> [RowKey] {
+    var found: [RowKey] = []
+    while try statement.step() {
+      found.append(
+        RowKey(
+          table: try statement.number(at: 0),
+          identity: RowIdentity(bytes: statement.bytes(at: 1))))
+    }
+    return found
+  }
+
+  /// The references of a stored row.
+  func references(of row: RowKey) throws -> Set<ReferenceKey> {
+    let statement = try statements.statement(
+      "SELECT parent, columns, key FROM docsync_kept_reference WHERE tbl = ? AND identity = ?")
+    statement.bind(row)
+    var found: Set<ReferenceKey> = []
+    while try statement.step() {
+      found.insert(
+        ReferenceKey(
+          parent: try statement.number(at: 0), columns: statement.text(at: 1),
+          key: RowIdentity(bytes: statement.bytes(at: 2))))
+    }
+    return found
+  }
+
+  /// The unique values that a row claimed when it was stored.
+  func claims(of row: RowKey) throws -> [ClaimKey] {
+    let table = try table(of: row)
+    let statement = try statements.statement(
+      "SELECT ix, key FROM docsync_claim WHERE tbl = ? AND identity = ?")
+    statement.bind(row)
+    var found: [ClaimKey] = []
+    while try statement.step() {
+      let index: Int = try statement.number(at: 0)
+      guard index == ClaimKey.identityIndex || table.uniqueIndexes.indices.contains(index) else {
+        statement.reset()
+        throw StoreError(damagedTable: "docsync_claim", "there is no index \(index)")
+      }
+      found.append(
+        ClaimKey(
+          table: row.table, index: index,
+          key: RowIdentity(bytes: statement.bytes(at: 1))))
+    }
+    return found
+  }
+
+  /// The stored rows that claim a value.
+  func claimants(of claim: ClaimKey) throws -> [RowIdentity] {
+    let statement = try statements.statement(
+      "SELECT identity FROM docsync_claim WHERE tbl = ? AND ix = ? AND key = ?")
+    statement.bind(Int64(claim.table), at: 1)
+    statement.bind(Int64(claim.index), at: 2)
+    statement.bind(blob: claim.key.bytes, at: 3)
+    return try statement.identities()
+  }
+
+  /// The stored rows that claim any unique value of a table.
+  func claimants(in table: Int) throws -> [RowIdentity] {
+    let statement = try statements.statement(
+      "SELECT DISTINCT identity FROM docsync_claim WHERE tbl = ?")
+    statement.bind(Int64(table), at: 1)
+    return try statement.identities()
+  }
+
+  /// Whether stored rows refer to rows of a table, or claim values of it.
+  func hasDependents(of table: Int) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: """
+        SELECT EXISTS (SELECT 1 FROM docsync_kept_reference WHERE parent = \(table)) \
+        OR EXISTS (SELECT 1 FROM docsync_claim WHERE tbl = \(table))
+        """) ?? false
+  }
+
+  /// The tables to which stored rows refer, or under whose identities they would be shown.
+  func referredTables() throws -> [Int] {
+    try Int.fetchAll(
+      database,
+      sql: "SELECT DISTINCT parent FROM docsync_kept_reference UNION "
+        + "SELECT DISTINCT tbl FROM docsync_claim WHERE ix = \(ClaimKey.identityIndex)")
+  }
+
+  /// The parents and the columns by which stored rows refer.
+  static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: String)] {
+    try StoredRow.fetchAll(
+      database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
+    ).map { (try $0["parent"], try $0["columns"]) }
+  }
+
+  /// Forgets the claims of values; those of identities stay.
+  func forgetClaims() throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_claim WHERE ix <> \(ClaimKey.identityIndex)")
+  }
+
+  /// Forgets the claims of identities as well, and what stored rows refer to.
+  func forgetClaimsAndReferences() throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_claim; DELETE FROM docsync_kept_reference")
+  }
+
+  /// How many claims or references there are of rows that are not stored.
+  static func strayCount(in table: TableDefinition, _ database: Database) throws -> Int {
+    try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM \(table.name) AS c WHERE NOT EXISTS (SELECT 1 FROM docsync_kept "
+        + "AS k WHERE k.tbl = c.tbl AND k.identity = c.identity)") ?? 0
+  }
+
+  // MARK: - Rows that are shown as others
+
+  /// The rows that exist and are shown under the identity of `row`, or would be if nothing
+  /// prevented it.
+  func rows(shownAs row: RowKey) throws -> [RowKey] {
+    _ = try table(of: row)
+    let statement = try statements.statement(
+      "SELECT c.identity FROM docsync_claim AS c JOIN docsync_kept AS k "
+        + "ON k.tbl = c.tbl AND k.identity = c.identity "
+        + "WHERE c.tbl = ?1 AND c.ix = \(ClaimKey.identityIndex) AND c.key = ?2 AND k.moved = ?2 "
+        + "AND k.reason <> 'tombstone'")
+    statement.bind(row)
+    return try statement.identities().map { RowKey(table: row.table, identity: $0) }
+  }
+
+  /// The row that is shown under the identity of another one, with its cells.
+  func borrower(of row: RowKey) throws -> KeptRow? {
+    try rows(shownAs: row).lazy.compactMap { try self.row($0) }.first { $0.reason == .elsewhere }
+  }
+
+  /// The rows that are shown although they are deleted, or never existed.
+  func undead() throws -> Set<RowKey> {
+    if let undeadRows { return undeadRows }
+    // Two queries, each of which has an index.
+    let statement = try SQLStatement(
+      "SELECT tbl, identity FROM docsync_kept WHERE reason = 'rescued' UNION ALL "
+        + "SELECT tbl, identity FROM docsync_kept WHERE reason = 'borrowed'", on: database)
+    let found = Set(try Self.keys(statement))
+    undeadRows = found
+    return found
+  }
+
+  // MARK: - All rows
+
+  /// All stored rows.
+  func all() throws -> [RowKey] {
+    try StoredRow.fetchAll(database, sql: "SELECT tbl, identity FROM docsync_kept").map { row in
+      RowKey(
+        table: try row["tbl"], identity: RowIdentity(bytes: Array(try row["identity"] as Data)))
+    }
+  }
+
+  /// The stored rows of a table, in order of identity.
+  func identities(in table: Int) throws -> [RowIdentity] {
+    let statement = try SQLStatement(
+      "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: database)
+    statement.bind(Int64(table), at: 1)
+    return try statement.identities()
+  }
+
+  /// The rows of a table that are stored for a reason.
+  func identities(in table: Int, for reason: KeptRow.Reason) throws -> [RowIdentity] {
+    let statement = try SQLStatement(
+      "SELECT identity FROM docsync_kept WHERE tbl = ? AND reason = ?", on: database)
+    statement.bind(Int64(table), at: 1)
+    statement.bind(.text(Array(reason.rawValue.utf8)), at: 2)
+    return try statement.identities()
+  }
+
+  /// A query in SQL for the rows of a table that are stored and not shown.
+  static func hiddenRows(of table: Int) -> String {
+    let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }
+    return "SELECT identity FROM docsync_kept WHERE tbl = \(table) "
+      + "AND reason NOT IN (\(shown.joined(separator: ", ")))"
+  }
+
+  /// How many rows are not shown, for a reason that users are told.
+  func parkedCount() throws -> Int {
+    try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM docsync_kept WHERE reason NOT IN \(KeptRow.Reason.silentList)")
+      ?? 0
+  }
+
+  /// The rows that are not shown, for a reason that users are told.
+  func parked() throws -> [ParkedRow] {
+    try StoredRow.fetchAll(
+      database,
+      sql: "SELECT tbl, identity, reason FROM docsync_kept "
+        + "WHERE reason NOT IN \(KeptRow.Reason.silentList)"
+    ).map { row in
+      guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else { throw Self.damage }
+      return ParkedRow(
+        table: schema[try row["tbl"]].name,
+        identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)
+    }
+  }
+
+  /// The plain values that are stored for the rows of a table, by column.
+  func plainValues(of table: TableSchema) throws -> [RowIdentity: [Int: Value]] {
+    let columns = table.keyedPositions
+    guard !columns.isEmpty else { return [:] }
+    let reading = try SQLStatement(
+      "SELECT identity, cells FROM docsync_kept WHERE tbl = ? "
+        + "AND reason IN ('overlaid', 'rescued')", on: database)
+    reading.bind(Int64(table.id), at: 1)
+    var found: [RowIdentity: [Int: Value]] = [:]
+    while try reading.step() {
+      let cells = try KeptCells.decode(reading.bytes(at: 1)).filter {
+        columns.contains($0.column) && Value.key($0.value) != nil
+      }
+      guard !cells.isEmpty else { continue }
+      found[RowIdentity(bytes: reading.bytes(at: 0))] = Dictionary(
+        cells.map { ($0.column, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+    return found
+  }
+
+  // MARK: - Reading them as they are
+
+  /// A statement that reads the number of the table, the reason, the cells and the identity of
+  /// every stored row, unchecked.
+  static func reading(_ database: Database) throws -> SQLStatement {
+    try SQLStatement("SELECT tbl, reason, cells, identity FROM docsync_kept", on: database)
+  }
+
+  /// A statement that reads identity, cells, new identity and reason of the stored rows of a table,
+  /// in order of identity.
+  static func reading(of table: Int, _ database: Database) throws -> SQLStatement {
+    let statement = try SQLStatement(
+      "SELECT identity, cells, moved, reason FROM docsync_kept WHERE tbl = ? ORDER BY identity",
+      on: database)
+    statement.bind(Int64(table), at: 1)
+    return statement
+  }
+}

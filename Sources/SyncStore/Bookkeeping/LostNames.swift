@@ -1,0 +1,28 @@
+import GRDB
+import SyncModel
+
+/// Tables and columns that this store has lost, with their values (`docsync_lost`).
+enum LostNames {
+  static let definition = TableDefinition(
+    "docsync_lost", .document, columns: [.text("wire"), .text("col")],
+    constraint: "PRIMARY KEY (wire, col)", isWithoutRowID: true)
+
+  /// Notes a column of a table, by their names in change sets; `nil` for rows of the table.
+  static func note(_ column: SQLName?, of table: SQLName, _ database: Database) throws {
+    try database.execute(
+      sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, ?)",
+      arguments: [table, column ?? ""])
+  }
+
+  /// The names, likewise.
+  static func all(_ database: Database) throws -> [(table: SQLName, column: SQLName?)] {
+    try StoredRow.fetchAll(database, sql: "SELECT wire, col FROM docsync_lost").map { row in
+      let column: SQLName = try row["col"]
+      return (try row["wire"], column == "" ? nil : column)
+    }
+  }
+
+  static func forget(_ table: SQLName, _ database: Database) throws {
+    try database.execute(sql: "DELETE FROM docsync_lost WHERE wire = ?", arguments: [table])
+  }
+}

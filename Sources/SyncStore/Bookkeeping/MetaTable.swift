@@ -1,0 +1,97 @@
+import Foundation
+import GRDB
+
+/// Single values about the store, by key (`docsync_meta`).
+enum MetaTable {
+  static let definition = TableDefinition(
+    "docsync_meta", .mixed, columns: [.text("key", "PRIMARY KEY"), .blob("value")],
+    isWithoutRowID: true)
+
+  enum Key: String, CaseIterable {
+    /// The version of the layout of bookkeeping.
+    case format
+    /// The secret of the document by which rows get their fingerprints.
+    case fingerprintKey
+    /// See ``StoreConfiguration``.
+    case configuration
+    /// See ``OriginalKeys``.
+    case originalKeys
+    /// See ``StoreBinding``.
+    case binding
+    /// What the conflict journal knows beside its entries.
+    case conflictJournal
+    /// See ``PlaceRecord``.
+    case place
+    /// The incarnations that are not announced yet: see ``Incarnation``.
+    case incarnations
+    /// See ``FormerNames``.
+    case formerNames
+    /// See ``ExcludedNames``.
+    case excludedNames
+    /// See ``RemadeTables``.
+    case remade
+    /// Set if the log has edits of an earlier client.
+    case sharedLog
+    /// The result of all commands that were processed; the layer above joins those of two stores.
+    case commandState
+    /// How the store that a snapshot was made of keeps its journal.
+    case journalMode
+    /// By which rules plain values are noted.
+    case plainValues
+
+    /// Whether the value describes the document, the device, or neither.
+    var scope: TableDefinition.Scope {
+      switch self {
+      case .fingerprintKey, .configuration, .originalKeys: .document
+      case .binding, .conflictJournal, .place, .incarnations, .formerNames, .excludedNames,
+        .remade, .sharedLog:
+        .device(.store)
+      case .format, .commandState, .journalMode, .plainValues: .mixed
+      }
+    }
+
+    /// The keys whose values are the device's own.
+    static var deviceOwn: [Key] { allCases.filter { $0.scope == .device(.store) } }
+  }
+
+  /// Whether a database has the table, by which a store is known.
+  static func exists(in database: Database) throws -> Bool {
+    try database.tableExists(definition.name)
+  }
+
+  /// A value of a store, or of an attached one; `nil` if there is none.
+  static func read(
+    _ key: Key, _ database: Database, in schema: String = "main"
+  ) throws -> [UInt8]? {
+    try StoredRow.fetchOne(
+      database.cachedStatement(sql: "SELECT value FROM \(schema).docsync_meta WHERE key = ?"),
+      arguments: [key.rawValue]
+    ).map { (try $0["value"] as Data?).map(Array.init) ?? [] }
+  }
+
+  static func write(_ key: Key, to value: [UInt8], _ database: Database) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO docsync_meta (key, value) VALUES (?, ?)",
+      arguments: [key.rawValue, Data(value)])
+  }
+
+  static func remove(_ key: Key, _ database: Database) throws {
+    try database.execute(
+      sql: "DELETE FROM main.docsync_meta WHERE key = ?", arguments: [key.rawValue])
+  }
+
+  /// Takes over a value of an attached store, also that there is none.
+  static func copy(_ key: Key, from schema: String, _ database: Database) throws {
+    try remove(key, database)
+    try database.execute(
+      sql: "INSERT INTO main.docsync_meta (key, value) "
+        + "SELECT key, value FROM \(schema).docsync_meta WHERE key = ?",
+      arguments: [key.rawValue])
+  }
+
+  static func damage(_ what: String = "") -> DatabaseError {
+    DatabaseError(
+      resultCode: .SQLITE_CORRUPT,
+      message: "\(definition.name) is damaged" + (what.isEmpty ? "" : ": \(what)"))
+  }
+}

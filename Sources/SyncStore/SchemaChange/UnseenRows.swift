@@ -1,0 +1,45 @@
+import GRDB
+import SyncModel
+
+/// Rows that went into remade tables unseen.
+struct UnseenRows {
+  let session: StoreSession
+
+  /// Gives rows that were inserted unseen into a remade table the identities that comparing will
+  /// give them: rows that refer to them are sealed before that.
+  ///
+  /// If rows are older than syncing, their numbers tell which rows are not new.
+  func name(in id: Int) throws {
+    let table = session.schema[id]
+    guard table.identity == .surrogate else { return }
+    let access = try session.access(id)
+    let key = quoted(table.keyColumns[0])
+    let reading = try SQLStatement(
+      "SELECT \(key) FROM \(table.quotedName) "
+        + "WHERE \(key) NOT IN (SELECT key FROM \(table.identityName)) "
+        + "AND \(key) NOT IN (SELECT k0 FROM \(table.logName))", on: session.database)
+    var keys: [Value] = []
+    while try reading.step() { keys.append(reading.value(at: 0)) }
+    for key in keys {
+      guard let row = try access.row([key]), let number = Value.key(key) else { continue }
+      if table.hasUnstampedRows, try session.originalKeys().mayContain(number, of: table),
+        try !session.isGone(try access.originalIdentity(of: number), access)
+      {
+        continue
+      }
+      try access.setIdentity(SchemaRenewal.identity(of: [key] + row.values, in: table), of: number)
+    }
+  }
+
+  /// Logs all rows of remade tables whose former rows are unknown: as of 1970, so that any captured
+  /// edit takes precedence; but rows with a known deletion as of when the remake was noticed.
+  func logRemadeTables() throws {
+    let remade = try session.remadeTables()
+    guard !remade.isEmpty else { return }
+    try session.freeKeysOfHiddenRows(onlyTaken: true)
+    for (table, noticed) in remade {
+      try SchemaArrival(session: session).logRows(of: table.id, noticed: noticed)
+    }
+    try session.forgetRemadeTables(remade.map(\.table.id))
+  }
+}

@@ -1,0 +1,56 @@
+import SyncModel
+
+/// Rows that are shown as referring to a stand-in, where the row that they refer to is deleted
+/// unseen.
+extension ChangeExport {
+  /// Logs that rows refer to the stand-in of a hidden row, as they are shown, since the hidden row
+  /// is deleted together with another row. Otherwise they would hold it, and bring back the other
+  /// row, or go with it.
+  ///
+  /// - Parameter time: When the other row was deleted, as a Julian day.
+  func logStandIn(for row: RowKey, at time: Double) throws {
+    let table = session.schema[row.table]
+    guard table.hasStandIns else { return }
+    for reference in session.schema.inbound(to: table) where table.identifies(reference) {
+      let child = session.schema[reference.child]
+      // A row that is shown under another identity has no such overlay.
+      guard !reference.columns.contains(where: { child.columns[$0].isIdentity }) else { continue }
+      let key = ReferenceKey(
+        parent: table.id, columns: reference.columnsName,
+        key: table.referenceKey(
+          try table.referredValues(of: row.identity, by: reference), reference))
+      for referring in try session.keptRows.rows(referringBy: key) where referring.table == child.id
+      {
+        guard let kept = try session.keptRows.row(referring),
+          kept.reason == .overlaid || kept.reason == .rescued && reference.holds,
+          try leads(kept, referring, by: reference, to: row)
+        else { continue }
+        try logShownReference(reference, of: referring, at: time)
+      }
+    }
+  }
+
+  /// Logs a reference as its table shows it, if the table shows the row that it leads to.
+  private func logShownReference(
+    _ reference: ForeignKey, of row: RowKey, at time: Double
+  ) throws {
+    let access = try session.access(row.table)
+    guard let key = try access.namingKey(of: row.identity), let shown = try access.row(key) else {
+      return
+    }
+    let values = try reference.columns.map {
+      try session.exported(shown.values[$0], access.table.columns[$0])
+    }
+    let parent = session.schema[reference.parent]
+    guard !values.contains(.null), let standIn = parent.identity(for: values, of: reference),
+      try session.access(parent.id).shown(standIn) != nil
+    else { return }
+    var columns = ColumnSet()
+    for column in reference.columns { columns.formUnion(ColumnSet(column)) }
+    let edits = LocalEdits(session: session)
+    try edits.log(
+      .update, key: edits.localKey(of: shown, access.table), mask: columns.mask, access.table,
+      at: HybridTime(julianDay: time).milliseconds,
+      further: access.table.baseColumns.map { (CaptureTriggers.Column.old($0), shown.values[$0]) })
+  }
+}

@@ -1,0 +1,89 @@
+import GRDB
+import SyncModel
+
+/// Rows and cells whose values may be plain (``PlainKeys``).
+extension StoreSession {
+  /// Whether the table of a column would show a plain value as a reference to a row.
+  func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
+    guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
+    return try access(table).hasRow(localKey: key)
+  }
+
+  /// Whether any change of a row is known, or it is in its table.
+  func isKnown(_ row: RowKey) throws -> Bool {
+    let access = try access(row.table)
+    if let state = try access.stamps.state(of: access.fingerprint(row.identity)) {
+      return state.existence != .unsaid || !state.isKept
+    }
+    return try access.shown(row.identity) != nil
+  }
+
+  /// Whether the row is known to which the local values of a reference lead.
+  func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
+    let child = schema[key.child]
+    let logical = try zip(values, key.columns).map { try exported($0, child.columns[$1]) }
+    guard let identity = schema[key.parent].identity(for: logical, of: key) else { return false }
+    return try isKnown(RowKey(table: key.parent, identity: identity))
+  }
+}
+
+// MARK: - Rows that get such a key
+
+extension StoreSession {
+  /// A cell with a number that has become the key of a row.
+  struct PlainCell {
+    var table: Int
+    var key: [Value]
+    var column: Int
+    var value: Value
+  }
+
+  /// The cells of a column that hold a key and that the edits in the log have not written.
+  func plainCells(
+    _ child: TableSchema, _ column: Int, holding key: Int64
+  ) throws -> [PlainCell] {
+    let name = quoted(child.columns[column].name)
+    let reading = try SQLStatement(
+      "SELECT \(name), \(child.keyColumns.map(quoted).joined(separator: ", ")) "
+        + "FROM \(child.quotedName) WHERE \(name) = ?", on: database)
+    reading.bind(key, at: 1)
+    let edits = try SQLStatement(
+      "SELECT op, mask FROM \(child.logName) WHERE "
+        + child.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND "),
+      on: database)
+    var found: [PlainCell] = []
+    while try reading.step() {
+      let row = child.keyColumns.indices.map { reading.value(at: $0 + 1) }
+      for (index, value) in row.enumerated() { edits.bind(value, at: index + 1) }
+      var isEdited = false
+      while try edits.step() {
+        let kind = CaptureTriggers.Entry(rawValue: edits.integer(at: 0))
+        // Columns of one register are written together.
+        let said = child.columns.indices.filter {
+          $0 == column || child.registers[column]?.contains($0) == true
+        }
+        isEdited =
+          isEdited || kind == .insert
+          || kind == .update && said.contains(where: ColumnSet(edits, at: 1).contains)
+      }
+      guard !isEdited else { continue }
+      found.append(
+        PlainCell(table: child.id, key: row, column: column, value: reading.value(at: 0)))
+    }
+    return found
+  }
+}
+
+extension StoreSession {
+  func cellKey(_ cell: PlainCell) throws -> CellKey {
+    let identity = try access(cell.table).identity(ofKey: cell.key)
+    return CellKey(row: RowKey(table: cell.table, identity: identity), column: cell.column)
+  }
+
+  /// Whether a cell was plain before the edits in the log, although a row had its value as key.
+  func isKeptPlain(_ cell: PlainCell) throws -> Bool {
+    let kept = try keptRows.row(cellKey(cell).row)
+    return kept?.reason.isShown == true
+      && kept?.cells.contains { $0.column == cell.column && $0.value == cell.value } == true
+  }
+}

@@ -1,0 +1,56 @@
+import SyncModel
+
+/// References to rows of remade tables that are sealed before these rows.
+///
+/// A row that was inserted unseen is sealed when its table is compared. A number in a column that
+/// stands for keys, sealed before that, refers to the row; if the same number is a plain value
+/// elsewhere, nothing else tells the two apart when the row gets its key in the document.
+extension StoreSession {
+  /// Notes the references of a row that is sealed, as far as they may be mistaken for plain values.
+  ///
+  /// - Parameter key: The local values of its key columns.
+  func noteReferencesToUncompared(from row: RowKey, key: [Value]) throws {
+    let tables = try tablesToCompare()
+    guard !tables.isEmpty else { return }
+    let access = try access(row.table)
+    let table = access.table
+    var found: Set<RemadeTables.Reference> = []
+    var shown: [Value]?
+    for position in table.keyedPositions {
+      guard case .key(let parent) = table.columns[position].domain, tables.contains(parent) else {
+        continue
+      }
+      let plain = try plainKeys.keys(of: parent)
+      guard !plain.isEmpty else { continue }
+      if shown == nil { shown = try access.row(key)?.values }
+      guard let value = shown?[position], let number = Value.key(value), plain.contains(number),
+        case .identity(let identity) = try exported(value, table.columns[position])
+      else { continue }
+      found.insert(reference(from: row, table.columns[position], to: identity))
+    }
+    guard !found.isEmpty else { return }
+    var remade = try RemadeTables.read(database)
+    remade.references = (remade.references ?? []).union(found)
+    try remade.write(database)
+  }
+
+  /// The cells that were not sealed as references to the rows whose keys they hold.
+  func withoutNotedReferences(_ cells: [PlainCell]) throws -> [PlainCell] {
+    guard !cells.isEmpty, let noted = try RemadeTables.read(database).references else {
+      return cells
+    }
+    return try cells.filter { cell in
+      let column = schema[cell.table].columns[cell.column]
+      guard case .identity(let parent) = try exported(cell.value, column) else { return true }
+      return try !noted.contains(reference(from: cellKey(cell).row, column, to: parent))
+    }
+  }
+
+  private func reference(
+    from row: RowKey, _ column: ColumnSchema, to parent: RowIdentity
+  ) -> RemadeTables.Reference {
+    RemadeTables.Reference(
+      table: row.table, identity: row.identity.bytes, column: column.wireName.text,
+      parent: parent.bytes)
+  }
+}
