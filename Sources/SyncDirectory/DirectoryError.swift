@@ -1,3 +1,5 @@
+import SyncModel
+
 /// The reason why a call on a shared directory failed.
 public struct DirectoryError: Error, Hashable, Sendable {
   /// The kind of failure. A kind of directory may add codes of its own.
@@ -83,7 +85,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
   /// The file or folder, as the user would name it.
   public var path: String
   /// What to do next, a sentence for the user.
-  public var remedy: String
+  public var remedy: Remedy
   /// What exactly went wrong, for the developer; may be empty.
   public var detail: String
   /// The system's error, if there was one.
@@ -95,7 +97,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
   /// given.
   public init(
     _ code: Code, _ operation: Operation, path: String, detail: String = "",
-    underlying: SystemError? = nil, remedy: String? = nil, isRetryable: Bool? = nil
+    underlying: SystemError? = nil, remedy: Remedy? = nil, isRetryable: Bool? = nil
   ) {
     self.code = code
     self.operation = operation
@@ -165,7 +167,7 @@ extension DirectoryError.Code {
     }
   }
 
-  fileprivate var usualRemedy: String {
+  fileprivate var usualRemedy: Remedy {
     switch self {
     case .away: "Connect or mount the shared directory, then sync again."
     case .noAnswer: "Check the connection to the shared directory, then sync again."

@@ -72,7 +72,7 @@ package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// What to do next.
-  package var remedy: String {
+  package var remedy: Remedy {
     switch code {
     case .truncated: "Wait until the shared directory has brought the rest of it."
     case .badMagic, .wrongType: "Move the file out of the shared directory."

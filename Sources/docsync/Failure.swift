@@ -14,6 +14,8 @@ struct Failure: Error, Sendable {
   var path: String?
   /// What to do next, a sentence.
   var remedy: String
+  /// The codes of the actions that the library's remedy names.
+  var actions: [String] = []
   /// The detail, for a developer.
   var detail: String?
   /// The exit code.
@@ -60,12 +62,15 @@ struct Failure: Error, Sendable {
       code: error.code.rawValue, message: error.message, path: error.path,
       remedy: Self.remedy(error), detail: error.detail,
       status: ExitStatus(error.classification))
+    actions = error.remedy.actions.map(\.code)
   }
 
   private static func remedy(_ error: SyncError) -> String {
     // The existing file is under sync, perhaps since joining was interrupted.
-    if error.code == .fileExists, error.remedy.contains("“docsync sync”") { return error.remedy }
-    return remedies[error.code] ?? error.remedy
+    if error.code == .fileExists, error.remedy.actions.contains(.synchronize) {
+      return error.remedy.commandText
+    }
+    return remedies[error.code] ?? error.remedy.commandText
   }
 
   /// Remedies in terms of the command, for codes whose remedies in the library are of
@@ -112,7 +117,7 @@ struct Failure: Error, Sendable {
 }
 
 extension Failure: Encodable {
-  private enum CodingKeys: String, CodingKey { case code, message, path, remedy, detail }
+  private enum CodingKeys: String, CodingKey { case code, message, path, remedy, actions, detail }
 
   /// Writes all keys always; those without a value are null.
   func encode(to encoder: any Encoder) throws {
@@ -121,6 +126,7 @@ extension Failure: Encodable {
     try container.encode(message, forKey: .message)
     try container.encode(path, forKey: .path)
     try container.encode(remedy, forKey: .remedy)
+    try container.encode(actions, forKey: .actions)
     try container.encode(detail, forKey: .detail)
   }
 }

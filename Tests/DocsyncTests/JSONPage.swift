@@ -42,6 +42,8 @@ struct JSONPage {
       if let heading = line.wholeMatch(of: /### \*(.+)\*/) {
         object = String(heading.1)
         objects[String(heading.1)] = [:]
+      } else if line.hasPrefix("### ") {
+        object = nil
       } else if let object, let row = line.wholeMatch(of: /\| `(\w+)`(\?)? \| (.+?) \| (.+) \|/) {
         objects[object]?[String(row.1)] = Key(
           isOptional: row.2 != nil, value: String(row.3), meaning: String(row.4))

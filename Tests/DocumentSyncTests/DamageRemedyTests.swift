@@ -44,7 +44,7 @@ struct DamageRemedyTests {
     try strike(path, fleet.memory)
     let found = try await finding(fleet, at: path)
     #expect(found.severity == .error)
-    #expect(found.remedy.contains("docsync reset"), "\(found)")
+    #expect(found.remedy.actions.contains(.reset), "\(found)")
     // It does help.
     try await fleet[0].reset()
     try await fleet[1].synchronize()
@@ -58,7 +58,7 @@ struct DamageRemedyTests {
     let found = try await finding(fleet, at: path)
     #expect(found.kind == .truncated && found.severity == .waiting)
     #expect(found.remedy.hasPrefix("Wait until"), "\(found)")
-    #expect(found.remedy.contains("docsync reset"), "\(found)")
+    #expect(found.remedy.actions.contains(.reset), "\(found)")
   }
 
   @Test func whatItsFormatDoesNotAllowInAFileOfTheBeginningIsWrittenAgain() async throws {
@@ -76,7 +76,7 @@ struct DamageRemedyTests {
       fleet.memory.put(.file(try Envelope.encodeJSON(["x": 1], type: type)), at: path)
       let found = try await finding(fleet, at: path)
       #expect(found.kind == .malformed)
-      #expect(found.remedy.contains("docsync sync --thorough"), "\(found)")
+      #expect(found.remedy.actions.contains(.synchronizeThoroughly), "\(found)")
       try await fleet[0].synchronizeThoroughly()
       #expect(
         try await ApplicationSyncManager(
@@ -97,13 +97,13 @@ struct DamageRemedyTests {
     ]
     let found = report.findings.filter { kinds.contains($0.kind) }
     #expect(!found.isEmpty)
-    for found in found { #expect(found.remedy.contains("docsync reset"), "\(found)") }
+    for found in found { #expect(found.remedy.actions.contains(.reset), "\(found)") }
   }
 
   @Test func whatEveryMemberHasIsWorthAWholeStore() async throws {
     let (fleet, path) = try await left(appliedBy: 2)
     try strike(path, fleet.memory)
-    #expect(try await finding(fleet, at: path).remedy.contains("docsync upload"))
+    #expect(try await finding(fleet, at: path).remedy.actions.contains(.upload))
     try await fleet[0].uploadWholeStore()
     #expect(fleet.memory.items[path] != nil)
     let found = try await finding(fleet, at: path)
@@ -127,7 +127,7 @@ struct DamageRemedyTests {
     fleet.memory.takeOver(late)
     try await fleet[0].synchronize()
     try strike(path, fleet.memory)
-    #expect(try await finding(fleet, at: path).remedy.contains("--thorough"))
+    #expect(try await finding(fleet, at: path).remedy.actions.contains(.synchronizeThoroughly))
   }
 
   @Test func markerAndDescriptionOfADeviceThatHasLeftAreNotes() async throws {
@@ -140,7 +140,7 @@ struct DamageRemedyTests {
       try strike(path, fleet.memory)
       let found = try await finding(fleet, at: path)
       #expect(found.severity == .note, "\(found)")
-      #expect(!found.remedy.contains("--thorough"), "\(found)")
+      #expect(!found.remedy.actions.contains(.synchronizeThoroughly), "\(found)")
     }
   }
 
@@ -175,7 +175,7 @@ struct DamageRemedyTests {
     #expect(report.findings.map(\.kind).contains(.storeRetired))
     #expect(!report.findings.map(\.kind).contains(.ownFileMissing), "\(report.findings)")
     let found = try #require(report.findings.first { $0.kind == .storeRetired })
-    #expect(found.remedy.contains("--rejoin"))
+    #expect(found.remedy.actions.contains(.synchronizeRejoining))
   }
 
   @Test func retiredDeviceIsToldToSynchronize() async throws {
@@ -188,7 +188,7 @@ struct DamageRemedyTests {
     let report = try await fleet[2].verify()
     #expect(!report.findings.map(\.kind).contains(.ownFileMissing), "\(report.findings)")
     let found = try #require(report.findings.first { $0.kind == .storeRetired })
-    #expect(found.remedy.contains("docsync sync"))
+    #expect(found.remedy.actions.contains(.synchronize))
   }
 
   @Test func olderStateOfAStoreMissesNothingThatIsClearedAway() async throws {

@@ -355,7 +355,7 @@ struct SetUpTests {
     try await joined.close()
     let error = await syncError { _ = try await join("b") }
     #expect(error?.code == .fileExists)
-    #expect(error?.remedy.contains("docsync sync") == true)
+    #expect(error?.remedy.actions.contains(.synchronize) == true)
   }
 
   @Test func joinedStoreHasTheUsualPermissionsOrThoseOfTheFileItReplaces() async throws {

@@ -149,7 +149,7 @@ struct ThoroughTests {
     fleet.memory.take(path)
     let error = await syncError { try await fleet[0].synchronize() }
     #expect(error?.code == .generationMissing)
-    #expect(error?.remedy.contains("--thorough") ?? false)
+    #expect(error?.remedy.actions.contains(.synchronizeThoroughly) ?? false)
     #expect(fleet.memory.items[path] == nil)
   }
 
@@ -159,7 +159,7 @@ struct ThoroughTests {
     for path in fleet.markers(of: 0) + fleet.markers(of: 1) { fleet.memory.take(path) }
     let error = await syncError { try await fleet[0].synchronizeThoroughly() }
     #expect(error?.code == .generationMissing)
-    #expect(error?.remedy.contains("leave --abandon") ?? false)
+    #expect(error?.remedy.actions.contains(.leaveAbandoning) ?? false)
   }
 
   /// A document's folder in another application's directory is not a reason to write

@@ -44,7 +44,7 @@ struct UnreadableDocumentTests {
     let error = await syncError { _ = try await manager.findDocument("main") }
     #expect(error?.code == .malformedFile)
     #expect(error?.message.contains("missing") ?? false)
-    #expect(error?.remedy.contains("docsync sync --thorough") ?? false)
+    #expect(error?.remedy.actions.contains(.synchronizeThoroughly) ?? false)
   }
 
   @Test func deletedDocumentWithoutAFileIsNotThere() async throws {
@@ -68,7 +68,7 @@ struct UnreadableDocumentTests {
     ] {
       let error = await syncError { try await attempt() }
       #expect(error?.code == .malformedFile)
-      #expect(error?.remedy.contains("docsync sync --thorough") ?? false)
+      #expect(error?.remedy.actions.contains(.synchronizeThoroughly) ?? false)
     }
     let thorough = try await fleet[0].synchronizeThoroughly()
     #expect(thorough.restoredFiles.count == 1)

@@ -31,7 +31,8 @@ struct VerifyLinksTests {
     #expect(found.count == expected.count)
     for finding in found {
       #expect(finding.remedy.contains(part), "\(finding)")
-      #expect(finding.remedy.contains("--thorough") == part.contains("--thorough"), "\(finding)")
+      let isThorough = finding.remedy.actions.contains(.synchronizeThoroughly)
+      #expect(isThorough == part.contains("thoroughly"), "\(finding)")
     }
   }
 }
@@ -230,19 +231,19 @@ private let remedies: [(Damage, String)] = [
       let path = try $0.publishRemoval()
       try $0.flip(path)
       return [Found(.damaged, path)]
-    }, "“docsync remove-client” again"
+    }, "“Remove the device” again"
   ),
   (
     Damage("an application file") {
       try $0.flip($0.application)
       return [Found(.damaged, try $0.application)]
-    }, "any device that has the document run “docsync sync --thorough”"
+    }, "any device that has the document run “Synchronize thoroughly”"
   ),
   (
     Damage("a generation's file") {
       try $0.cut($0.generation)
       return [Found(.truncated, try $0.generation)]
-    }, "any device that has the document run “docsync sync --thorough”"
+    }, "any device that has the document run “Synchronize thoroughly”"
   ),
   (
     Damage("a tombstone") {
@@ -255,18 +256,18 @@ private let remedies: [(Damage, String)] = [
     Damage("a client's description") {
       try $0.flip($0.description(of: 1))
       return [Found(.damaged, $0.description(of: 1))]
-    }, "let its author run “docsync sync --thorough”"
+    }, "let its author run “Synchronize thoroughly”"
   ),
   (
     Damage("a whole store") {
       try $0.flip($0.wholeStore(of: 1))
       return [Found(.damaged, try $0.wholeStore(of: 1))]
-    }, "“docsync upload”"
+    }, "“Upload the whole database”"
   ),
   (
     Damage("a whole store that says another ordinal") {
       [Found(.misplaced, try $0.publishWholeStore(of: 1, header: { $0.generationOrdinal = 7 }))]
-    }, "“docsync upload”"
+    }, "“Upload the whole database”"
   ),
   (
     Damage("another application's file") {

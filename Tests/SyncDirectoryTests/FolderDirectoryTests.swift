@@ -206,7 +206,7 @@ import Testing
     #expect(error.underlying?.number == number)
     #expect(error.isRetryable == [.transient, .notFound].contains(code))
     #expect(error.description.contains(folder.path + "/file"))
-    #expect(error.description.hasSuffix(error.remedy))
+    #expect(error.description.hasSuffix(error.remedy.description))
   }
 
   @Test(arguments: [ENOENT, ENOTCONN, EIO, ESTALE, ETIMEDOUT, ENODEV])

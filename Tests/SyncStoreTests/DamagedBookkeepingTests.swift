@@ -39,7 +39,7 @@ import Testing
       let found = error(attempt)
       #expect(found?.code == .damaged)
       #expect(found?.path == path)
-      #expect(found?.remedy.contains("docsync join --replace") ?? false)
+      #expect(found?.remedy.actions.contains(.joinReplacing) ?? false)
     }
   }
 
@@ -56,8 +56,8 @@ import Testing
     try Program(device.path).run("DROP TABLE \(table)")
     let found = error { _ = try device.store.seal() }
     #expect(found?.code == .damaged)
-    #expect(found?.remedy.contains("docsync verify") ?? false)
-    #expect(found?.remedy.contains("docsync join --replace") ?? false)
+    #expect(found?.remedy.actions.contains(.verify) ?? false)
+    #expect(found?.remedy.actions.contains(.joinReplacing) ?? false)
   }
 
   @Test func tableOfTheApplicationThatIsMissingIsNotTakenForOurs() {

@@ -226,7 +226,7 @@ import Testing
     #expect { try changed.store.checkIdentities() } throws: { error in
       guard let error = error as? StoreError else { return false }
       return error.code == .unsupportedSchema && error.message.contains("\"restaurant\"")
-        && error.remedy.contains("docsync reset")
+        && error.remedy.actions.contains(.reset)
     }
     var binding = changed.store.binding
     binding.client = .random()

@@ -304,10 +304,10 @@ struct DocumentSteps {
         : "This store's generation of the document is not in the shared directory.",
       remedy: isThere
         ? "Wait until the shared directory has arrived completely, then sync again. If the file "
-          + "that describes the generation is lost, “docsync sync --thorough” writes it again."
+          + "that describes the generation is lost, \(.synchronizeThoroughly) writes it again."
         : "Wait until the shared directory has arrived completely, then sync again. If the document "
-          + "is lost, take the store out of sync with “docsync leave --abandon”, then begin it "
-          + "again with “docsync init”, or, if another device has, join with “docsync join --merge”.",
+          + "is lost, take the store out of sync with \(.leaveAbandoning), then begin it "
+          + "again with \(.create), or, if another device has, join with \(.joinMerging).",
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 

@@ -1,3 +1,5 @@
+import SyncModel
+
 /// What this software can read. Files of the shared directory state what a
 /// reader needs.
 enum FormatVersion {

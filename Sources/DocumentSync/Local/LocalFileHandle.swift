@@ -1,5 +1,6 @@
 import Foundation
 import SyncStore
+import SyncModel
 
 #if canImport(Glibc)
   import Glibc

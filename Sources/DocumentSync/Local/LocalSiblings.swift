@@ -1,5 +1,6 @@
 import Foundation
 import SyncStore
+import SyncModel
 
 /// The files that this module keeps beside a store for a while.
 ///
@@ -149,8 +150,11 @@ struct LocalSiblings {
     SyncError(
       .fileExists, operation: operation, path: store,
       message: "A database exists at this path, and it is under sync.",
-      remedy: "Synchronize it with “docsync sync”, which also completes a “docsync join” that was "
-        + "interrupted. Or choose another path, or replace it (--replace); it is kept as a backup."
+      remedy: """
+        Synchronize it with \(.synchronize), which also completes a \(.join) that was \
+        interrupted. Or choose another path, or replace it with \(.joinReplacing); it is kept as \
+        a backup.
+        """
     )
   }
 

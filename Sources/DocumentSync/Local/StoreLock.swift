@@ -1,5 +1,6 @@
 import Foundation
 import SyncStore
+import SyncModel
 
 #if canImport(Glibc)
   import Glibc
@@ -69,7 +70,7 @@ final class StoreLock: Sendable {
     let folder = StorePath(store).folder
     var code = SyncError.Code.storeNotWritable
     var path = folder
-    let (message, remedy): (String, String)
+    let (message, remedy): (String, Remedy)
     switch reason {
     case ENOENT, ENOTDIR:
       code = .storeMissing

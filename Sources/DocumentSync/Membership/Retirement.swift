@@ -47,6 +47,6 @@ struct Retirement {
           ? "The client \(client) is retired already."
           : "The client \(client) is not a member of the document.",
       remedy: isOwn
-        ? "Leave the document instead." : "“docsync clients” lists the members of the document.")
+        ? "Leave the document instead." : "\(.listClients) lists the members of the document.")
   }
 }

@@ -1,3 +1,5 @@
+import SyncModel
+
 /// What an operation lends to its steps: its environment, a way to notice
 /// cancellation, and a way to report progress.
 struct OperationContext: Sendable {
@@ -73,7 +75,7 @@ struct OperationContext: Sendable {
 
   /// An error of this operation.
   func error(
-    _ code: SyncError.Code, path: String? = nil, _ message: String, remedy: String,
+    _ code: SyncError.Code, path: String? = nil, _ message: String, remedy: Remedy,
     detail: String? = nil
   ) -> SyncError {
     SyncError(

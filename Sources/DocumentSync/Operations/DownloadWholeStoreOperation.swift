@@ -3,19 +3,21 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The result of downloading a whole store.
-public struct DownloadedStore: Sendable {
-  /// The store, under sync, at its place.
-  package var store: LocalStore
-  /// What it was made from.
-  public var wholeStore: WholeStoreDescription
-  /// The path of the backup of the file that was in its place, if there was
-  /// one.
-  public var backup: String?
-  /// What became of that file's rows, if they were merged.
-  public var merged: MergedRows?
-  /// What that file was, if it was under sync and was replaced.
-  public var replaced: ReplacedStore?
+extension WholeStoreDescription {
+  /// The result of downloading a whole store.
+  public struct Download: Sendable {
+    /// The store, under sync, at its place.
+    package var store: LocalStore
+    /// What it was made from.
+    public var wholeStore: WholeStoreDescription
+    /// The path of the backup of the file that was in its place, if there was
+    /// one.
+    public var backup: String?
+    /// What became of that file's rows, if they were merged.
+    public var merged: MergedRows?
+    /// What that file was, if it was under sync and was replaced.
+    public var replaced: ReplacedStore?
+  }
 }
 
 /// Gets the whole store of a document and makes it a store of this device,
@@ -26,7 +28,7 @@ public struct DownloadedStore: Sendable {
 /// the very end: an incomplete store is never at the path, and no temporary
 /// file stays beside it. The next synchronization brings what changed since it
 /// was uploaded.
-public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
+public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescription.Download>,
   @unchecked Sendable
 {
   private let directory: any SharedDirectory
@@ -61,7 +63,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   }
 
   /// Downloads.
-  override func perform() async throws -> DownloadedStore {
+  override func perform() async throws -> WholeStoreDescription.Download {
     try await blocking { [self] in
       try descriptions.check(verb)
       begin(.listing)
@@ -85,7 +87,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
   private func get(
     _ file: GenerationFile, of application: ApplicationFile, files: SharedFiles,
     siblings: LocalSiblings
-  ) throws -> DownloadedStore {
+  ) throws -> WholeStoreDescription.Download {
     try siblings.removeAll()
     let database = siblings.temporary("database")
     let steps = WholeStoreSteps(files)
@@ -132,7 +134,7 @@ public final class DownloadWholeStoreOperation: SyncOperation<DownloadedStore>,
       database, existing: existing, milliseconds: environment.now())
     try siblings.removeAll()
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
-    return DownloadedStore(
+    return WholeStoreDescription.Download(
       store: store, wholeStore: steps.description(checked), backup: backup, merged: merged,
       replaced: former?.replaced)
   }

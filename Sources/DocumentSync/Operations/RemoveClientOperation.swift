@@ -40,7 +40,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       guard client != binding.client else {
         throw files.context.error(
           .clientMissing, path: store.path, "This is the client that the store itself is.",
-          remedy: "Take the store out of sync with “docsync leave” instead.")
+          remedy: "Take the store out of sync with \(.leave) instead.")
       }
       let applications = ApplicationSteps(files)
       let layout = DirectoryLayout.Document(binding.document).generation(binding.generation)

@@ -1,3 +1,5 @@
+import SyncModel
+
 /// What an application notes about itself, this client and a document, for
 /// people and for its own use. A part that is `nil` is left as it is.
 public struct SyncDescriptions: Hashable, Sendable {

@@ -36,8 +36,8 @@ public struct SyncError: Error, Sendable {
   public var path: String?
   /// What failed, a sentence for the user.
   public var message: String
-  /// What to do next, a sentence for the user.
-  public var remedy: String
+  /// What to do next, a sentence for the user that names actions by codes.
+  public var remedy: Remedy
   /// The detail for the developer.
   public var detail: String?
   /// The error of the layer below, where there was one.
@@ -45,7 +45,7 @@ public struct SyncError: Error, Sendable {
 
   /// Creates an error from its parts.
   public init(
-    _ code: Code, operation: String, path: String? = nil, message: String, remedy: String,
+    _ code: Code, operation: String, path: String? = nil, message: String, remedy: Remedy,
     detail: String? = nil, underlying: (any Error)? = nil
   ) {
     self.code = code

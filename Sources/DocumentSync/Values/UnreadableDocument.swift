@@ -16,9 +16,8 @@ public struct UnreadableDocument: Hashable, Sendable {
   public var detail: String
 
   /// What to do about it, a sentence for the user.
-  public static let remedy =
-    "Wait until the shared directory has arrived completely. If it has, run “docsync sync "
-    + "--thorough” on a device that has the document, which writes the file again."
+  public static let remedy: Remedy =
+    "Wait until the shared directory has arrived completely. If it has, run \(.synchronizeThoroughly) on a device that has the document, which writes the file again."
 
   /// What is wrong with the file, as it follows “is”.
   public var fault: String {

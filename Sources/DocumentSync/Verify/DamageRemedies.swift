@@ -105,11 +105,11 @@ struct DamageRemedies {
   // MARK: - Damaged files
 
   private static let arrival = "Wait until the shared directory has brought the rest of it."
-  private static let anyMember =
-    "let any device that has the document run “docsync sync --thorough”, which writes it again"
+  private static let anyMember: Remedy =
+    "let any device that has the document run \(.synchronizeThoroughly), which writes it again"
   private static let isGone = "Its author has left the document or is retired"
-  private static let byReset =
-    "\(isGone): restore the file from another device's copy of the directory, or run “docsync reset” "
+  private static let byReset: Remedy =
+    "\(isGone): restore the file from another device's copy of the directory, or run \(.reset) "
     + "on a device that has everything."
 
   private func amend(_ finding: inout VerifyReport.Finding, at place: Place, _ path: String) {
@@ -127,14 +127,14 @@ struct DamageRemedies {
       guard isGone(client) else {
         guard finding.kind == .malformed else { return }
         return mend(
-          &finding, by: "let its device run “docsync sync --thorough”, which writes it again")
+          &finding, by: "let its device run \(.synchronizeThoroughly), which writes it again")
       }
       setHarmless(
         &finding, "Nothing need be done: its device is gone, and only its name is lost.")
     case .removal:
       mend(
         &finding,
-        by: "remove the file, and run “docsync remove-client” again, which records again who was "
+        by: "remove the file, and run \(.removeClient) again, which records again who was "
           + "removed; only lists of devices go by it")
     case .marker(let client, let key):
       if isFormer(key, &finding) { return }
@@ -159,13 +159,13 @@ struct DamageRemedies {
       if isFormer(key, &finding) { return }
       // Its author uploads another in its place, if it is still there.
       mend(
-        &finding, by: "run “docsync upload” on a device that has the document, then remove the file"
+        &finding, by: "run \(.upload) on a device that has the document, then remove the file"
       )
     }
   }
 
   /// Sets the remedy for a damaged file that has only the usual one.
-  private func mend(_ finding: inout VerifyReport.Finding, by remedy: String) {
+  private func mend(_ finding: inout VerifyReport.Finding, by remedy: Remedy) {
     guard finding.remedy == finding.kind.remedy else { return }
     finding.remedy = "To mend it, \(remedy)."
   }
@@ -200,18 +200,18 @@ struct DamageRemedies {
       setHarmless(&finding, "Nothing need be done: every device has what was in it.")
     } else {
       finding.remedy =
-        "Run “docsync upload” on a device that has the document, so that others can join without "
+        "Run \(.upload) on a device that has the document, so that others can join without "
         + "the file: every device has what was in it."
     }
   }
 
   /// Makes a finding a note: no device needs the file.
-  private func setHarmless(_ finding: inout VerifyReport.Finding, _ remedy: String) {
+  private func setHarmless(_ finding: inout VerifyReport.Finding, _ remedy: Remedy) {
     finding.severity = .note
     finding.remedy = remedy
   }
 
-  private static func byHand(_ what: String) -> String {
+  private static func byHand(_ what: String) -> Remedy {
     "Remove the file by hand: \(what) is there in another file, which is whole."
   }
 

@@ -59,8 +59,8 @@ struct StoreComparison {
           + "of the store has replaced it.",
       detail: "client \(client)",
       remedy: isRemoved
-        ? "Go on as a new device with “docsync sync --rejoin”, or take the store out of sync with "
-          + "“docsync leave --abandon”."
+        ? "Go on as a new device with \(.synchronizeRejoining), or take the store out of sync with "
+          + "\(.leaveAbandoning)."
         : nil)
   }
 
@@ -98,7 +98,7 @@ struct StoreComparison {
   /// What is wrong with the store's binding.
   private var bindingFinding: VerifyReport.Finding? {
     func missing(
-      _ message: String, _ path: RelativePath, remedy: String? = nil
+      _ message: String, _ path: RelativePath, remedy: Remedy? = nil
     ) -> VerifyReport.Finding {
       VerifyReport.Finding(
         .bindingMissing, path: path.description, message,
@@ -151,7 +151,7 @@ struct StoreComparison {
             "Change set \(sealed.number) of this store was published and is not there.",
             remedy: sealed.isKept
               ? nil
-              : "Run “docsync sync --thorough”, which uploads the whole store in place of what "
+              : "Run \(.synchronizeThoroughly), which uploads the whole store in place of what "
                 + "cannot be put back."))
       } else if found.differs(sealed.number, from: sealed.hash) {
         findings.append(differing(sealed.number, of: client, sealed.hash))

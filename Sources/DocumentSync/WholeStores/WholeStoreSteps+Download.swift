@@ -176,8 +176,8 @@ struct WholeStoreFailures {
 
   /// What to tell the user when none is left.
   func error(_ layout: DirectoryLayout.Generation, _ files: SharedFiles) -> SyncError {
-    let wait = "Wait until the shared directory has arrived completely"
-    let upload = "upload the whole store on a device that has the document"
+    let wait: Remedy = "Wait until the shared directory has arrived completely"
+    let upload: Remedy = "upload the whole store on a device that has the document"
     guard let first = failures.first else {
       return files.context.error(
         .wholeStoreMissing, path: files.userPath(layout.wholeStores),
@@ -189,22 +189,23 @@ struct WholeStoreFailures {
     let isOne = failures.count == 1
     let newer = failures.filter { Self.needsNewerReader($0.error) }.count
     let mayArrive = failures.contains { Self.mayArrive($0.error) }
-    let update = "Update DocumentSync on this device"
+    let update: Remedy = "Update DocumentSync on this device"
     var remedies = newer > 0 ? [update] : []
     if mayArrive { remedies.append(wait) }
     if newer < failures.count { remedies.append(upload) }
-    let remedy = remedies.joined(separator: ", or ")
+    let remedy = remedies.reduce("" as Remedy) { $0.isEmpty ? $1 : "\($0), or \($1)" }
+    var message = "The document's whole store cannot be used: \(reasons[0].sentence)"
+    if !isOne {
+      message = "None of the document's whole stores can be used: "
+      message += zip(failures, reasons).map { "\(Self.name($0.path)): \($1.sentence)" }
+        .joined(separator: " ")
+      if others > 0 { message += " Nor can \(others) more." }
+      if let limit { message += " There are more; at most \(limit) are tried." }
+    }
     return files.context.error(
       newer == failures.count ? .newerVersionNeeded : .wholeStoreMissing,
-      path: files.userPath(isOne ? first.path : layout.wholeStores),
-      isOne
-        ? "The document's whole store cannot be used: \(reasons[0].sentence)"
-        : "None of the document's whole stores can be used: "
-          + zip(failures, reasons).map { "\(Self.name($0.path)): \($1.sentence)" }
-          .joined(separator: " ")
-          + (others > 0 ? " Nor can \(others) more." : "")
-          + (limit.map { " There are more; at most \($0) are tried." } ?? ""),
-      remedy: remedy.prefix(1).uppercased() + remedy.dropFirst() + ", then try again.",
+      path: files.userPath(isOne ? first.path : layout.wholeStores), message,
+      remedy: "\(remedy.capitalized), then try again.",
       detail: zip(failures, reasons).map { "\($0.path): \($1.detail)" }.joined(separator: "; "))
   }
 

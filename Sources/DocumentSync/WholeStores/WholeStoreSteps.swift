@@ -125,7 +125,7 @@ struct WholeStoreSteps {
       // Edited meanwhile: the next time tries again.
       context.environment.logger.notice("\(error)")
     } catch let error as SyncError where error.code == .storeDamaged {
-      warn(SyncWarning(.wholeStoreRefused, message: "\(error.message) \(error.remedy)"))
+      warn(SyncWarning(.wholeStoreRefused, message: error.message))
     }
     return nil
   }
@@ -148,7 +148,7 @@ struct WholeStoreSteps {
     throw context.error(
       .storeDamaged, path: store.path,
       "The whole store is not uploaded, since no device could join from it: \(fault.message)",
-      remedy: "Run “docsync verify” on the store, and do what it says.", detail: fault.detail)
+      remedy: "Run \(.verify) on the store, and do what it says.", detail: fault.detail)
   }
 
   /// Records a whole store as found whole by this store: its database is what

@@ -36,7 +36,7 @@ extension VerifyReport {
     /// What is wrong, a sentence for the user.
     public var message: String
     /// What to do, a sentence for the user.
-    public var remedy: String
+    public var remedy: Remedy
     /// What exactly was found, for the developer.
     public var detail: String?
 
@@ -44,7 +44,7 @@ extension VerifyReport {
     /// unless given.
     package init(
       _ kind: Kind, path: String? = nil, table: SQLName? = nil, _ message: String,
-      detail: String? = nil, severity: Severity? = nil, remedy: String? = nil
+      detail: String? = nil, severity: Severity? = nil, remedy: Remedy? = nil
     ) {
       self.kind = kind
       self.severity = severity ?? kind.severity

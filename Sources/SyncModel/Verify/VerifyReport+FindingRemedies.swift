@@ -18,7 +18,7 @@ extension VerifyReport.Finding.Kind {
   }
 
   /// What to do about findings of this kind, a sentence for the user.
-  public var remedy: String {
+  public var remedy: Remedy {
     switch self {
     case .damaged, .misnamed, .malformed, .truncated, .wrongType, .misplaced, .unreadable,
       .newerVersion, .leftover:
@@ -44,10 +44,10 @@ extension VerifyReport.Finding.Kind {
     }
   }
 
-  private static let putBack =
-    "let its author run “docsync sync --thorough”, which puts back its own files"
+  private static let putBack: Remedy =
+    "let its author run \(.synchronizeThoroughly), which puts back its own files"
 
-  private var fileRemedy: String {
+  private var fileRemedy: Remedy {
     switch self {
     case .truncated:
       "Wait until the shared directory has brought the rest of it. If it has, \(Self.putBack)."
@@ -59,13 +59,13 @@ extension VerifyReport.Finding.Kind {
       "Nothing need be done: that client removes it when it next publishes, and no other device does. "
         + "If it is gone, the file may be removed."
     case .malformed:
-      "Update DocumentSync on its author's device, then run “docsync upload” there, so that others "
+      "Update DocumentSync on its author's device, then run \(.upload) there, so that others "
         + "can join without the file."
     default: "To mend it, \(Self.putBack)."
     }
   }
 
-  private var nameRemedy: String {
+  private var nameRemedy: Remedy {
     switch self {
     case .conflictedCopy:
       "Make sure that nothing but the synchronizer touches the shared directory; the copy itself "
@@ -80,11 +80,11 @@ extension VerifyReport.Finding.Kind {
     }
   }
 
-  private var documentRemedy: String {
+  private var documentRemedy: Remedy {
     switch self {
     case .applicationMissing:
       "Check that this is the shared directory and that it has arrived completely. If the file is "
-        + "lost, run “docsync sync --thorough” on a device that has a document of it."
+        + "lost, run \(.synchronizeThoroughly) on a device that has a document of it."
     case .applicationRivals:
       "Nothing need be done: the one with the lowest identifier counts on every device."
     case .applicationOther: "Use the directory of this application."
@@ -99,7 +99,7 @@ extension VerifyReport.Finding.Kind {
       "Wait until the shared directory has arrived. If it has, restore what is missing from another "
         + "device's copy of the directory."
     case .generationFileMissing:
-      "Wait until the shared directory has arrived. If it has, run “docsync sync --thorough” on a "
+      "Wait until the shared directory has arrived. If it has, run \(.synchronizeThoroughly) on a "
         + "device that has the document, which writes the file again; without it the folder is not "
         + "used."
     case .generationPreviousMissing:
@@ -107,12 +107,11 @@ extension VerifyReport.Finding.Kind {
         + "before from another device's copy of the directory: without it the devices that are "
         + "still in it do not go over."
     default:
-      "Nothing need be done: who deleted it clears the rest away with “docsync "
-        + "delete-document”."
+      "Nothing need be done: who deleted it clears the rest away with \(.deleteDocument)."
     }
   }
 
-  private var changeRemedy: String {
+  private var changeRemedy: Remedy {
     switch self {
     case .changeSetMissing, .dependencyMissing, .commandMissing:
       "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
@@ -123,23 +122,23 @@ extension VerifyReport.Finding.Kind {
       "Sync every copy of the author's store: a copied or restored store becomes a device of its "
         + "own. The file of the lower hash counts."
     case .changeSetRefused:
-      "Update docsync on this device and on its author's. If it stays, remove that client with "
-        + "“docsync remove-client”: its device goes on as a new one."
+      "Update DocumentSync on this device and on its author's. If it stays, remove that client with "
+        + "\(.removeClient): its device goes on as a new one."
     case .chainBroken, .commandChainBroken, .dependencyDiffers:
       "Sync every copy of the author's store. If a file was copied here from another directory, "
         + "move it away and \(Self.putBack)."
     case .segmentOverlap: "Nothing need be done: the next compaction of their author joins them."
     default:
       "Move the segment out of the shared directory, and \(Self.putBack); or have a device that has "
-        + "the document run “docsync upload”."
+        + "the document run \(.upload)."
     }
   }
 
-  private var markerRemedy: String {
+  private var markerRemedy: Remedy {
     switch self {
     case .markerAhead, .markerWithoutFiles, .markerAppliedBeyond, .wholeStoreAhead:
       "Wait until the shared directory has arrived. If it has, let the device that the files belong "
-        + "to run “docsync sync --thorough”."
+        + "to run \(.synchronizeThoroughly)."
     case .markerClaimedTwice:
       "Sync every copy of that device's store: a copied or restored store becomes a device of its "
         + "own."
@@ -150,53 +149,53 @@ extension VerifyReport.Finding.Kind {
       "Wait until the shared directory has arrived. If it has, \(Self.putBack), or uploads a whole "
         + "store in place of those that it has no more."
     case .markerWholeStoreMissing, .joinImpossible:
-      "Wait until the shared directory has arrived. If it has, run “docsync upload” on a device that "
+      "Wait until the shared directory has arrived. If it has, run \(.upload) on a device that "
         + "has the document."
     case .wholeStorePrivate:
-      "Run “docsync upload” on the device that made it, with a current version, then remove the "
+      "Run \(.upload) on the device that made it, with a current version, then remove the "
         + "file."
     default:
-      "Run “docsync upload” on a device that has the document, then remove the file."
+      "Run \(.upload) on a device that has the document, then remove the file."
     }
   }
 
-  private var storeRemedy: String {
+  private var storeRemedy: Remedy {
     switch self {
     case .databaseDamaged, .bookkeepingDamaged, .stampsDamaged, .keptRowDamaged, .rowMissing,
       .rowDeleted, .identityAmbiguous, .shownDiffers, .keptRowInconsistent, .appliedDiffers:
-      "Send what was edited with “docsync sync” if that works, then fetch the document again with "
-        + "“docsync join --replace”; the file is kept as a backup."
+      "Send what was edited with \(.synchronize) if that works, then fetch the document again with "
+        + "\(.joinReplacing); the file is kept as a backup."
     case .foreignKeysBroken:
       "Look at the rows with “PRAGMA foreign_key_check”. A program has written with foreign keys "
-        + "off; the next “docsync sync” puts what it left in line."
+        + "off; the next \(.synchronize) puts what it left in line."
     case .constraintsBroken:
       "Mend the rows: a program has written with the conditions off."
     case .schemaUnsuitable: "Change the schema so that every table can be synchronized."
-    case .bookkeepingNewer: "Update docsync on this device."
-    case .triggersOutOfDate: "Run “docsync sync”, which makes the triggers again."
+    case .bookkeepingNewer: "Update DocumentSync on this device."
+    case .triggersOutOfDate: "Run \(.synchronize), which makes the triggers again."
     case .rowUnknown:
       "A program wrote it while nothing was captured, so that no other device has it: delete the row "
         + "and insert it again."
     case .identityOrphaned: "Nothing need be done, unless rows are missing."
     case .rowWithoutKey: "Give them keys, if other devices are to have them."
     case .outboxDamaged, .recordDamaged:
-      "Restore the file from a backup or join the document again with “docsync join --replace”, and "
+      "Restore the file from a backup or join the document again with \(.joinReplacing), and "
         + "copy over what was edited here."
-    case .inboxDamaged: "Run “docsync sync”: what waits is fetched again from the directory."
+    case .inboxDamaged: "Run \(.synchronize): what waits is fetched again from the directory."
     case .journalDamaged:
-      "Note what “docsync conflicts” shows; nothing else depends on the journal."
+      "Note what \(.listConflicts) shows; nothing else depends on the journal."
     case .storeBehind:
-      "Run “docsync sync”: the store is an older state of itself, or a copy, and becomes a device of "
+      "Run \(.synchronize): the store is an older state of itself, or a copy, and becomes a device of "
         + "its own."
     case .storeRetired:
-      "Run “docsync sync”: it goes on as a new device, and all its edits arrive."
-    case .storeMoved: "Nothing need be done: the next “docsync sync” makes it a device of its own."
+      "Run \(.synchronize): it goes on as a new device, and all its edits arrive."
+    case .storeMoved: "Nothing need be done: the next \(.synchronize) makes it a device of its own."
     case .directoryAway: "Check the path, or connect the shared directory, then verify again."
-    case .bindingMissing: "Run “docsync sync”, which says what has become of the document."
-    case .ownFileMissing: "Run “docsync sync --thorough”, which puts back what is missing."
+    case .bindingMissing: "Run \(.synchronize), which says what has become of the document."
+    case .ownFileMissing: "Run \(.synchronizeThoroughly), which puts back what is missing."
     default:
       "Wait until the shared directory has arrived. If it has, it may have been restored from a "
-        + "backup: run “docsync sync --thorough” on every device."
+        + "backup: run \(.synchronizeThoroughly) on every device."
     }
   }
 }

@@ -40,14 +40,15 @@ struct PendingChangeSets {
         throw StoreError(
           .foreignChangeSet, path: "",
           message: "Change set \(header.number) of \(header.client) belongs to another document.",
-          remedy: "Check the shared directory with “docsync documents”.")
+          remedy: "Check the shared directory with \(.listDocuments).")
       }
       if let last = try session.clients.vector()[header.client], header.previous != last.hash {
         throw StoreError(
           .fork, path: "",
           message: "Change set \(header.number) of \(header.client) does not follow the "
             + "one that was applied before it.",
-          remedy: "Check the shared directory with “docsync log”; another copy of that device's "
+          remedy:
+            "Check the shared directory with \(.listChangeSets); another copy of that device's "
             + "store may have published under the same number.")
       }
     }

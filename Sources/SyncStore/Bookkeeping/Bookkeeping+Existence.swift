@@ -14,7 +14,8 @@ extension Bookkeeping {
     throw StoreError(
       .damaged, path: "",
       message: "The store's bookkeeping is damaged: the table “docsync_meta” is gone.",
-      remedy: "Restore the file from a backup, or fetch the document again with “docsync join "
-        + "--replace”, which keeps this file beside it, and copy over what was edited here.")
+      remedy:
+        "Restore the file from a backup, or fetch the document again with \(.joinReplacing), which keeps this file beside it, and copy over what was edited here."
+    )
   }
 }

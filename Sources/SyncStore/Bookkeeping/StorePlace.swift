@@ -1,4 +1,5 @@
 import Foundation
+import SyncModel
 
 /// The place of a store's file, which tells a store from a copy of it.
 ///

@@ -40,7 +40,7 @@ struct LocalTables {
       message: "The database and the document have different columns: "
         + differences.joined(separator: "; ") + ".",
       remedy: "Bring both to the same version of the application, or join without the rows "
-        + "with “docsync join --replace”.")
+        + "with \(.joinReplacing).")
   }
 
   /// The tables that the document does not know.

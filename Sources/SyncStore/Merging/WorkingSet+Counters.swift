@@ -14,7 +14,7 @@ extension WorkingSet {
       throw StoreError(
         .malformedChangeSet, path: "",
         message: "A change set has a damaged value for the counter \(quoted(column.name)).",
-        remedy: "Update docsync on all devices.")
+        remedy: "Update DocumentSync on all devices.")
     }
     guard case .added(let sum, _, let stamp) = value else { return false }
     let since = LocalStamp(

@@ -106,7 +106,7 @@ final class ReadOnlyDatabase {
     configuration.readonly = isReadOnly
     configuration.foreignKeysEnabled = false
     configuration.busyMode = .timeout(busyTimeout)
-    configuration.label = "docsync verify"
+    configuration.label = "DocumentSync verify"
     configuration.prepareDatabase { database in
       try database.execute(sql: "PRAGMA cache_size = -32000")
       if let connection = database.sqliteConnection {

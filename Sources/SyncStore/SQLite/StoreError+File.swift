@@ -1,4 +1,5 @@
 import Foundation
+import SyncModel
 
 extension StoreError {
   /// Throws unless there is a file at `path`.

@@ -69,8 +69,8 @@ extension StoreError {
     case .SQLITE_ERROR where Self.lacksBookkeeping(error.message):
       self.init(
         .damaged, path: path, message: "A table of the store's bookkeeping is missing.",
-        remedy: "See what is wrong with “docsync verify”. Restore the file from a backup, or fetch "
-          + "the document again with “docsync join --replace”, which keeps this file beside it, and "
+        remedy: "See what is wrong with \(.verify). Restore the file from a backup, or fetch "
+          + "the document again with \(.joinReplacing), which keeps this file beside it, and "
           + "copy over what was edited here.", detail: detail)
     default:
       self.init(

@@ -1,4 +1,5 @@
 import Foundation
+import SyncModel
 
 #if canImport(Glibc)
   import Glibc

@@ -80,8 +80,8 @@ extension StoreError {
     self.init(
       .damaged, path: path,
       message: "The store's bookkeeping is damaged: the table “\(table)” holds an invalid value.",
-      remedy: "See what is wrong with “docsync verify”. Restore the file from a backup, or fetch "
-        + "the document again with “docsync join --replace”, which keeps this file beside it, and "
+      remedy: "See what is wrong with \(.verify). Restore the file from a backup, or fetch "
+        + "the document again with \(.joinReplacing), which keeps this file beside it, and "
         + "copy over what was edited here.", detail: detail)
   }
 

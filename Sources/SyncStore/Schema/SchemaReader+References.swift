@@ -72,7 +72,7 @@ extension SchemaReader {
       .badConfiguration, path: path,
       message: "The table \(quoted(table.name)) refers to the excluded table \(quoted(parent)).",
       remedy: "Keep \(parent), or exclude the referring columns as well with "
-        + "--exclude \(table.name).\(terms[0]["from"] as SQLName).")
+        + "\(.exclude("\(table.name).\(terms[0]["from"] as SQLName)")).")
   }
 
   /// A column stands for a row's key if it refers, through any number of tables, to a local key.
@@ -138,9 +138,10 @@ extension SchemaReader {
       message: "The column \(quoted(table.name)).\(quoted(column.name)) refers to rows of "
         + parents.map { quoted($0.name) }.joined(separator: " and of ")
         + " at once, which have other integer keys on every device, each for itself.",
-      remedy: "If those keys are unique across devices, use "
-        + keyed.map { "--identity \($0)=primaryKey" }.joined(separator: " and ")
-        + "; else leave the table out with --exclude \(table.name).")
+      remedy: keyed.reduce("If those keys are unique across devices, use ") { remedy, table in
+        "\(remedy)\(remedy.actions.isEmpty ? "" : " and ")\(.identifyByPrimaryKey("\(table)"))"
+      }
+        + "; else leave the table out with \(.exclude("\(table.name)")).")
   }
 
   /// Adds a reference of its own, like a declared one, for a column that stands for a key only as

@@ -191,7 +191,7 @@ struct SchemaReader {
         .unsupportedSchema, path: path,
         message: "The table \(quoted(name)) has no primary key, so its rows cannot be told apart.",
         remedy: "Give it one (for example a column “id INTEGER PRIMARY KEY”) or leave the table "
-          + "out with --exclude \(name).")
+          + "out with \(.exclude("\(name)")).")
     }
     let rowidAlias = try rowidAlias(
       of: name, primaryKey: primaryKey, information: information, isWithoutRowid: isWithoutRowid)
@@ -284,12 +284,12 @@ struct SchemaReader {
       throw StoreError(
         .badConfiguration, path: path,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY.",
-        remedy: "Surrogate identities are for such keys; use --identity \(name)=primaryKey.")
+        remedy: "Surrogate identities are for such keys; use \(.identifyByPrimaryKey("\(name)")).")
     case .columns where rowidAlias == nil:
       throw StoreError(
         .badConfiguration, path: path,
         message: "The table \(quoted(name)) has no INTEGER PRIMARY KEY beside its natural key.",
-        remedy: "Use --identity \(name)=primaryKey, or give the table an integer key.")
+        remedy: "Use \(.identifyByPrimaryKey("\(name)")), or give the table an integer key.")
     case .surrogate, .columns:
       if let keyParent, !isUnderSync {
         throw StoreError(
@@ -297,7 +297,7 @@ struct SchemaReader {
           message:
             "The key of the table \(quoted(name)) refers to \(quoted(keyParent)): each row is "
             + "identified by the row that it refers to.",
-          remedy: "Leave out --identity \(name).")
+          remedy: "Leave out \(.identify("\(name)")).")
       }
       return wanted ?? .surrogate
     case .primaryKey:
@@ -344,7 +344,7 @@ struct SchemaReader {
           .unsupportedSchema, path: path,
           message:
             "The expression of the generated column \(quoted(table)).\(quoted(name)) cannot be read.",
-          remedy: "Leave the table out with --exclude \(table).")
+          remedy: "Leave the table out with \(.exclude("\(table)")).")
       }
       return GeneratedColumn(
         name: name, affinity: Self.affinity(of: row["type"]),
@@ -392,7 +392,7 @@ struct SchemaReader {
         message: "The column \(quoted(table)).\(quoted(column)) has the collation \(name), which "
           + "only its own program defines.",
         remedy: "Use BINARY, NOCASE or RTRIM, or leave the column out with "
-          + "--exclude \(table).\(column).")
+          + "\(.exclude("\(table).\(column)")).")
     }
     return name
   }
@@ -403,7 +403,7 @@ struct SchemaReader {
       throw StoreError(
         .badConfiguration, path: path,
         message: "\(quoted(table)).\(quoted(name)) identifies the rows and cannot be excluded.",
-        remedy: "Exclude the whole table with --exclude \(table), or keep the column.")
+        remedy: "Exclude the whole table with \(.exclude("\(table)")), or keep the column.")
     }
     if (row["notnull"] as Int) != 0, row["dflt_value"] as String? == nil {
       throw StoreError(

@@ -22,7 +22,7 @@ struct SetUpChecks {
       .unsupportedSchema, path: path,
       message: "The table \(quoted(table.name)) has rows whose key is NULL (\(count)), so that "
         + "they cannot be told apart.",
-      remedy: "Give them keys, or leave the table out with --exclude \(table.name).")
+      remedy: "Give them keys, or leave the table out with \(.exclude("\(table.name)")).")
   }
 
   private func checkUniqueness(_ database: Database) throws {

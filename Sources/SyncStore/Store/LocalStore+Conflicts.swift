@@ -67,8 +67,9 @@ extension LocalStore {
     guard let found = session.schema.table(named: table) else {
       throw StoreError(
         .badPolicy, path: path, message: "There is no synchronized table \(quoted(table)).",
-        remedy: "Name one of: "
-          + session.schema.tables.map(\.name).sorted().joined(separator: ", ") + ".")
+        remedy: Remedy(
+          "Name one of: "
+            + session.schema.tables.map(\.name).sorted().joined(separator: ", ") + "."))
     }
     guard let column else { return }
     let names = found.cellPositions.map { found.columns[$0].name }
@@ -95,7 +96,7 @@ extension LocalStore {
         throw StoreError(
           .conflictNotOpen, path: path,
           message: "Conflict \(number) is already decided: it is \(entry.status.rawValue).",
-          remedy: "Put back what lost with “docsync conflicts … restore \(number)”.")
+          remedy: "Put back what lost with \(.restoreConflict(number)).")
       }
       switch answer {
       case .local: try put(.local, of: entry, as: .answered, session)
@@ -135,7 +136,7 @@ extension LocalStore {
       case .open:
         throw StoreError(
           .conflictNotOpen, path: path, message: "Conflict \(number) is an open question.",
-          remedy: "Answer it with “docsync conflicts … resolve \(number)”.")
+          remedy: "Answer it with \(.answerConflict(number)).")
       case .restored:
         throw StoreError(
           .conflictNotOpen, path: path, message: "Conflict \(number) has been restored already.",
@@ -155,7 +156,7 @@ extension LocalStore {
     if let entry = try session.conflicts.journal.entry(number) { return entry }
     throw StoreError(
       .noSuchConflict, path: path, message: "There is no conflict \(number) in the journal.",
-      remedy: "See which there are with “docsync conflicts”.")
+      remedy: "See which there are with \(.listConflicts).")
   }
 
   /// Gives the row or its cells what one side wrote, by an edit, and notes it.

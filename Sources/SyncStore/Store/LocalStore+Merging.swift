@@ -35,7 +35,7 @@ extension LocalStore {
     guard try !isUnderSync(at: other) else {
       throw StoreError(
         .alreadyUnderSync, path: other, message: "The database is under sync already.",
-        remedy: "Synchronize it with “docsync sync”, or take it out of sync first.")
+        remedy: "Synchronize it with \(.synchronize), or take it out of sync first.")
     }
     let store = try adopt(
       snapshotAt: path, binding: binding, options: options, checkCancellation: checkCancellation)

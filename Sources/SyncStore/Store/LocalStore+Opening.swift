@@ -109,8 +109,8 @@ extension LocalStore {
     guard isUnderSync else {
       throw StoreError(
         .notUnderSync, path: path, message: "The database is not under sync.",
-        remedy: "Put it under sync with “docsync init”, or fetch the document with "
-          + "“docsync join”.")
+        remedy: "Put it under sync with \(.create), or fetch the document with "
+          + "\(.join).")
     }
     return try StoreError.mapping(path) {
       let connection = try StoreConnection(
@@ -173,7 +173,7 @@ extension LocalStore {
       throw StoreError(
         .newerFormat, path: path,
         message: "The store was put under sync by a newer version (format \(format)).",
-        remedy: "Update docsync on this device.")
+        remedy: "Update DocumentSync on this device.")
     }
     guard let binding = try MetaTable.read(.binding, database),
       let configuration = try MetaTable.read(.configuration, database)
@@ -194,7 +194,7 @@ extension LocalStore {
       .damaged, path: path,
       message:
         "The store's bookkeeping is damaged: the table “docsync_meta” holds an invalid value.",
-      remedy: "Restore the file from a backup, or fetch the document again with “docsync join”.")
+      remedy: "Restore the file from a backup, or fetch the document again with \(.join).")
   }
 
   // MARK: - Checks
@@ -233,7 +233,7 @@ extension LocalStore {
         .alreadyUnderSync, path: path,
         message: "The database is under sync already, as “\(binding.documentIdentifier)” in "
           + "\(binding.directory).",
-        remedy: "Synchronize it with “docsync sync”.")
+        remedy: "Synchronize it with \(.synchronize).")
     }
     let schema = try SchemaReader(
       database: database, configuration: configuration, path: path

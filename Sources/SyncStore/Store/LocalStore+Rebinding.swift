@@ -73,6 +73,6 @@ extension LocalStore {
         + "document was made by a version that gave its rows numbers of their own: on other devices they "
         + "may belong to other rows of \(quoted(parent)).",
       remedy: "Choose the device whose rows of \(quoted(table)) are right, and begin the document "
-        + "again there with “docsync reset”.")
+        + "again there with \(.reset).")
   }
 }

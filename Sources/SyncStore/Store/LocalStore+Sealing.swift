@@ -216,7 +216,7 @@ extension LocalStore {
         throw StoreError(
           .missing, path: path,
           message: "The database does not keep its change set \(number) any more.",
-          remedy: "Ask for one that “docsync log” lists as its own.")
+          remedy: "Ask for one that \(.listChangeSets) lists as its own.")
       }
       defer { statement.reset() }
       return statement.bytes(at: 0)

@@ -69,13 +69,13 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What failed, as a sentence for the user.
   package var message: String
   /// What to do about it, as a sentence for the user.
-  package var remedy: String
+  package var remedy: Remedy
   /// The detail for the developer, such as the message of SQLite.
   package var detail: String?
 
   /// Creates an error from its parts.
   package init(
-    _ code: Code, path: String, message: String, remedy: String, detail: String? = nil
+    _ code: Code, path: String, message: String, remedy: Remedy, detail: String? = nil
   ) {
     self.code = code
     self.path = path

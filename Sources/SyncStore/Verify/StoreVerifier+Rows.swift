@@ -18,11 +18,11 @@ extension StoreVerifier {
     let edited = try session.tablesWithEdits().map(\.name)
     if !edited.isEmpty {
       leaveOut(
-        "the rows, since some edits are not sent yet. Run “docsync sync”, then verify again.")
+        "the rows, since some edits are not sent yet. Verify again after the next synchronization.")
     } else if try isToBeDecidedAgain(session) {
       leaveOut(
-        "the rows, since the next synchronization decides again which are shown. Run “docsync "
-          + "sync”, then verify again.")
+        "the rows, since the next synchronization decides again which are shown. Verify again after it."
+      )
     } else if result.report.findings.count > before {
       leaveOut("the rows, since the bookkeeping is damaged.")
     } else {

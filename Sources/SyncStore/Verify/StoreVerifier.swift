@@ -32,8 +32,8 @@ final class StoreVerifier {
     guard try Bookkeeping.exists(in: database) else {
       throw StoreError(
         .notUnderSync, path: path, message: "The database is not under sync.",
-        remedy: "Put it under sync with “docsync init”, or fetch the document with "
-          + "“docsync join”.")
+        remedy: "Put it under sync with \(.create), or fetch the document with "
+          + "\(.join).")
     }
     let isSound = try checkIntegrity()
     try step()
@@ -74,8 +74,7 @@ final class StoreVerifier {
 
   func note(
     _ kind: VerifyReport.Finding.Kind, _ table: SQLName? = nil, _ message: String,
-    detail: String? = nil,
-    remedy: String? = nil
+    detail: String? = nil, remedy: Remedy? = nil
   ) {
     result.report.findings.append(
       VerifyReport.Finding(kind, table: table, message, detail: detail, remedy: remedy))

@@ -64,7 +64,7 @@ struct CheckedSnapshot {
       throw StoreError(
         .newerFormat, path: path,
         message: "The whole store was made by a newer version (format \(format)).",
-        remedy: "Update docsync on this device.")
+        remedy: "Update DocumentSync on this device.")
     }
     try checkForStrangers(database, path)
     var damage = try BookkeepingCheck(database: database, format: format).run()
@@ -116,6 +116,6 @@ struct CheckedSnapshot {
   private static func damaged(_ path: String, _ detail: String?) -> StoreError {
     StoreError(
       .damaged, path: path, message: "The file is not a usable copy of the document's database.",
-      remedy: "Fetch it again with “docsync join”.", detail: detail)
+      remedy: "Fetch it again with \(.join).", detail: detail)
   }
 }

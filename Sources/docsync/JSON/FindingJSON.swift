@@ -9,6 +9,8 @@ struct FindingJSON: Encodable, Sendable {
   var table: SQLName?
   var message: String
   var remedy: String
+  /// The codes of the actions that the remedy names.
+  var actions: [String]
   var detail: String?
 
   init(_ finding: VerifyReport.Finding) {
@@ -17,7 +19,8 @@ struct FindingJSON: Encodable, Sendable {
     path = finding.path
     table = finding.table
     message = finding.message
-    remedy = finding.remedy
+    remedy = finding.remedy.commandText
+    actions = finding.remedy.actions.map(\.code)
     detail = finding.detail
   }
 }

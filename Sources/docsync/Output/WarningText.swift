@@ -10,6 +10,7 @@ extension SyncWarning {
     if let milliseconds { text += ", by \(Self.duration(milliseconds))" }
     if !names.isEmpty { text += ": \(printable(names.joined(separator: ", ")))" }
     if let conflict { text += " (conflict \(conflict))" }
+    if code == .wholeStoreRefused { text += " Run “docsync verify”, and do what it says." }
     return count > 1 ? text + " (\(count) times)" : text
   }
 

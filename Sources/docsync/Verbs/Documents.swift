@@ -46,7 +46,7 @@ struct Documents: Verb {
       lines += [
         "a\(document.isDeleted ? " deleted" : "") document that cannot be read: the file that "
           + "describes it is \(document.fault)",
-        "  path: \(document.path)", "  next: \(UnreadableDocument.remedy)",
+        "  path: \(document.path)", "  next: \(UnreadableDocument.remedy.commandText)",
       ]
     }
     return Outcome(

@@ -75,7 +75,7 @@ struct Verify: Verb {
       if let path = finding.path { lines.append("  path: \(printable(path))") }
       if let table = finding.table { lines.append("  table: \(printable(table))") }
       if let detail = finding.detail { lines.append("  detail: \(printable(detail))") }
-      lines.append("  next: \(finding.remedy)")
+      lines.append("  next: \(finding.remedy.commandText)")
     }
     lines += report.leftOut.map { "not checked: \(printable($0))" }
     let looked = [

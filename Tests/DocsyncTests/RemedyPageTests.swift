@@ -1,0 +1,93 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import docsync
+
+/// The actions of remedies: their table on the page, and their words.
+@Suite struct RemedyPageTests {
+  private static func text(_ path: String) throws -> String {
+    try String(
+      contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../" + path), encoding: .utf8)
+  }
+
+  /// The codes, and the words of the command for each.
+  private func commands() throws -> [String: String] {
+    let code = try Self.text("Sources/docsync/Output/RemedyText.swift")
+    return Dictionary(
+      uniqueKeysWithValues: code.matches(of: /case \.(\w+)(?:\(let \w+\))?: "(.+)"/).map {
+        (String($0.1), String($0.2))
+      })
+  }
+
+  @Test func thePageHasEachActionWithItsCommand() throws {
+    let commands = try commands()
+    let library = try Self.text("Sources/SyncModel/Remedy+Action.swift")
+    let codes = library.matches(of: /case \.(\w+): "(\w+)"/)
+    #expect(codes.count > 20)
+    for code in codes {
+      let isTitle = code.2 != code.1
+      #expect(!isTitle || commands[String(code.1)] != nil)
+    }
+    let whole = try Self.text("Documentation/CommandLine.md")
+    let start = try #require(whole.range(of: "\n### Actions of remedies\n")).upperBound
+    let page = whole[start...]
+    for (code, command) in commands {
+      let words = command.replacing(/[“”]/, with: "").replacing(/\\\(number\)/, with: "NUMBER")
+        .replacing(/\\\(name\)/, with: "NAME").replacing(/\\\(table\)/, with: "TABLE")
+      let line = page.split(separator: "\n").first {
+        $0.hasPrefix("| `\(code)` |") && $0.hasSuffix("| `\(words)` |")
+      }
+      #expect(line != nil, "\(code): \(words)")
+    }
+    let lines = page.split(separator: "\n").count { line in
+      commands.keys.contains { line.hasPrefix("| `\($0)` |") }
+    }
+    #expect(lines == commands.count)
+  }
+
+  @Test func wordsOfTheCommandTakeThePlaceOfActions() {
+    let remedy: Remedy =
+      "See \(.verify), then put \(.exclude("notes")) or \(.restoreConflict(3))" + ", \(2) times."
+    #expect(
+      remedy.commandText
+        == "See “docsync verify”, then put --exclude notes or “docsync conflicts … restore 3”"
+        + ", 2 times.")
+    #expect(
+      remedy.description
+        == "See “Verify”, then put “Exclude notes” or “Restore conflict 3”, 2 times.")
+    #expect(remedy.actions.map(\.code) == ["verify", "exclude", "restoreConflict"])
+  }
+
+  /// Applications show the texts of the libraries.
+  @Test(arguments: ["SyncModel", "SyncDirectory", "SyncStore", "DocumentSync"])
+  func noLibraryNamesACommandOrAnOption(module: String) throws {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Sources/" + module)
+    let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+      // The readme of the shared directory explains what its files belong to.
+      .filter { $0.hasSuffix(".swift") && !$0.hasSuffix("DirectoryLayout+Readme.swift") }
+    #expect(names.count > 10)
+    for name in names {
+      let code = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+      for line in code.split(separator: "\n") {
+        let text = line.drop(while: \.isWhitespace)
+        guard !text.hasPrefix("//") else { continue }
+        #expect(text.firstMatch(of: /docsync [a-z]|[ “(]--[a-z]/) == nil, "\(name): \(text)")
+      }
+    }
+  }
+
+  @Test func thePageHasEveryFindingWithItsGravityAndRemedy() throws {
+    let page = try Self.text("Documentation/SharedDirectory.md")
+    for kind in VerifyFinding.Kind.allCases {
+      let line = try #require(
+        page.split(separator: "\n").first {
+          $0.hasPrefix("| `\(kind.rawValue)` | \(kind.severity) |")
+        },
+        "\(kind)")
+      #expect(line.contains(kind.remedy.commandText), "\(kind): \(kind.remedy.commandText)")
+    }
+  }
+}
