@@ -81,7 +81,7 @@ import Testing
 
   @Test func thePageHasEveryFindingWithItsGravityAndRemedy() throws {
     let page = try Self.text("Documentation/SharedDirectory.md")
-    for kind in VerifyFinding.Kind.allCases {
+    for kind in VerifyReport.Finding.Kind.allCases {
       let line = try #require(
         page.split(separator: "\n").first {
           $0.hasPrefix("| `\(kind.rawValue)` | \(kind.severity) |")
