@@ -48,7 +48,8 @@ import Testing
       CREATE TABLE child (id INTEGER PRIMARY KEY, a INTEGER REFERENCES one REFERENCES two);
       """
     expectRefusal(sql, saying: "refers to rows of \"one\" and of \"two\"")
-    expectRefusal(sql, saying: "--identity one=primaryKey and --identity two=primaryKey")
+    expectRefusal(
+      sql, saying: "“Identify one by its primary key” and “Identify two by its primary key”")
     var configuration = StoreConfiguration()
     configuration.identities = ["one": .primaryKey, "two": .primaryKey]
     _ = try plan(sql, configuration)
@@ -230,7 +231,7 @@ import Testing
     expectRefusal(
       sql,
       saying: "Give it one (for example a column “id INTEGER PRIMARY KEY”) or "
-        + "leave the table out with --exclude loose.")
+        + "leave the table out with “Exclude loose”.")
     let plan = try plan(sql, AppTriggerTests.excluding("LOOSE"))
     #expect(plan.tables.map(\.name) == ["t"] && plan.leftOut == ["loose": "excluded"])
   }

@@ -258,8 +258,9 @@ extension ForeignName.Reason {
     case .backup: "A program has left a backup."
     case .hidden: "A hidden file of another program."
     case .system: "An operating system keeps a file here."
-    case .wrongKind: "A link, a folder or a device is in the place of a docsync file or folder."
-    case .unknown: "Not a docsync file. docsync ignores it."
+    case .wrongKind:
+      "A link, a folder or a device is in the place of a file or a folder of DocumentSync."
+    case .unknown: "This is not a file of DocumentSync; it is ignored."
     }
   }
 }

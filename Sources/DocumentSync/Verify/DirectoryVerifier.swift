@@ -166,7 +166,7 @@ struct DirectoryVerifier {
     let layout = DirectoryLayout.Document(name)
     if document.generations.isEmpty, document.deleted.isEmpty, document.lives.isEmpty {
       files.note(
-        .documentEmpty, layout.folder, "The document's folder has no docsync file.")
+        .documentEmpty, layout.folder, "The document's folder has no file of DocumentSync.")
     }
     var roots: [IntegrityKey: RootIdentifier] = [:]
     for generation in document.generations.sorted() {

@@ -126,7 +126,7 @@ final class VerifiedFiles {
       note(.malformed, path, "The file is larger than permitted.", detail: error.detail)
     case .notRegularFile, .notADirectory:
       note(
-        .wrongKind, path, "A link, a folder or a device is in the place of a docsync file.",
+        .wrongKind, path, "A link, a folder or a device is in the place of a file of DocumentSync.",
         detail: "\(error)")
     case .notFound where try !isListed(path): break
     default: note(.unreadable, path, "The file cannot be read.", detail: "\(error)")
