@@ -78,26 +78,27 @@ struct Failure: Error, Sendable {
   private static let remedies: [SyncError.Code: String] = [
     .alreadyUnderSync: "Synchronize it with “docsync sync”.",
     .setUpUnfinished:
-      "Complete it with the same “docsync init” as before; if it was another command, with “docsync "
-      + "sync”.",
+      "The set-up did not finish. Run the same “docsync init” again; if another command was "
+      + "interrupted, run “docsync sync”.",
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
     .documentDeleted:
-      "A database that shared it is as it was. Create the document again from it with “docsync "
-      + "sync --recreate”, or take it out of sync with “docsync leave --abandon”.",
+      "Your database is unchanged. To share it again: “docsync sync --recreate”. To stop: “docsync "
+      + "leave --abandon”.",
     .clientRemoved:
-      "The database on this device is as it was, with all its edits. Go on as a new device with "
-      + "“docsync sync --rejoin”, or take it out of sync with “docsync leave --abandon”.",
+      "Your database is unchanged, with all its edits. To go on as a new device: “docsync sync "
+      + "--rejoin”. To stop: “docsync leave --abandon”.",
     .documentReplaced:
-      "The database on this device is as it was, with all its edits. Merge its rows into the other "
-      + "document with “docsync sync --merge”, or take it out of sync with “docsync leave "
-      + "--abandon”.",
+      "Your database is unchanged, with all its edits. To merge its rows into the other document: "
+      + "“docsync sync --merge”. To stop: “docsync leave --abandon”.",
     .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
     .documentAmbiguous: "Choose one with --document.",
     .fileExists: "Choose another path, or add --replace, which keeps the file as a backup.",
     .applicationMissing:
       "Check that this is the shared directory and that it has arrived on this device, or begin "
       + "with “docsync init”.",
-    .directoryAway: "Check the path, or connect the shared directory, then try again.",
+    .directoryAway:
+      "Check the path, or connect the shared directory, then try again. If it has moved, give "
+      + "its new path with --directory.",
   ]
 
   /// Whether the message is so vague that the detail helps.

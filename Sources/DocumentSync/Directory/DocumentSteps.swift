@@ -318,7 +318,8 @@ struct DocumentSteps {
     return context.error(
       .documentDeleted, path: files.directory.location,
       "The document “\(identifier)” was deleted\(who)\(when).",
-      remedy: "The store on this device is as it was; create the document again to share it.",
+      remedy:
+        "The store on this device is unchanged. To share it again, create the document again.",
       detail: "by \(deletion.client)")
   }
 
@@ -337,7 +338,7 @@ struct DocumentSteps {
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
       "The document “\(binding.documentIdentifier)” was deleted, and another was created under "
         + "the same name.",
-      remedy: "The store on this device is as it was, with all its edits. Decide whether its rows "
+      remedy: "The store on this device is unchanged, with all its edits. Decide whether its rows "
         + "shall be merged into the other document, or let it leave.")
   }
 
@@ -349,7 +350,7 @@ struct DocumentSteps {
       "The document “\(binding.documentIdentifier)” was begun on another device, too, and that "
         + "one counts.",
       remedy: "Sync again once the shared directory has arrived completely; the store on this "
-        + "device is as it was.")
+        + "device is unchanged.")
   }
 
   private func missing(

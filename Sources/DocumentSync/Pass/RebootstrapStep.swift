@@ -157,7 +157,7 @@ struct RebootstrapStep: StoreSteps {
             : "deleted, and another was created under the same name")
           + "; the rows here cannot be merged into it. \(error.message)",
         remedy: "Bring both to the same version of the application, then sync again; or take this "
-          + "store out of sync and join the document under another path. The store is as it was.",
+          + "store out of sync and join the document under another path. The store is unchanged.",
         detail: error.detail, underlying: error)
     }
   }
