@@ -16,6 +16,10 @@ extension Remedy {
     case synchronizeThoroughly
     /// Synchronize as a new device after a removal.
     case synchronizeRejoining
+    /// Create a deleted document again from this database.
+    case synchronizeRecreating
+    /// Merge this database into the document that was created in place of its own.
+    case synchronizeMerging
     /// Start the document again from this database.
     case reset
     /// Upload the whole database.
@@ -62,6 +66,8 @@ extension Remedy.Action {
     case .synchronize: "synchronize"
     case .synchronizeThoroughly: "synchronizeThoroughly"
     case .synchronizeRejoining: "synchronizeRejoining"
+    case .synchronizeRecreating: "synchronizeRecreating"
+    case .synchronizeMerging: "synchronizeMerging"
     case .reset: "reset"
     case .upload: "upload"
     case .verify: "verify"
@@ -91,6 +97,8 @@ extension Remedy.Action {
     case .synchronize: "Synchronize"
     case .synchronizeThoroughly: "Synchronize thoroughly"
     case .synchronizeRejoining: "Synchronize as a new device"
+    case .synchronizeRecreating: "Create the document again"
+    case .synchronizeMerging: "Merge into the other document"
     case .reset: "Start the document again"
     case .upload: "Upload the whole database"
     case .verify: "Verify"

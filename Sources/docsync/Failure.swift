@@ -73,29 +73,12 @@ struct Failure: Error, Sendable {
     return remedies[error.code] ?? error.remedy.commandText
   }
 
-  /// Remedies in terms of the command, for codes whose remedies in the library are of
-  /// no use at a shell.
+  /// Remedies that name options of the command, in place of the library's.
   private static let remedies: [SyncError.Code: String] = [
-    .alreadyUnderSync: "Synchronize it with “docsync sync”.",
-    .setUpUnfinished:
-      "The set-up did not finish. Run the same “docsync init” again; if another command was "
-      + "interrupted, run “docsync sync”.",
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
-    .documentDeleted:
-      "Your database is unchanged. To share it again: “docsync sync --recreate”. To stop: “docsync "
-      + "leave --abandon”.",
-    .clientRemoved:
-      "Your database is unchanged, with all its edits. To go on as a new device: “docsync sync "
-      + "--rejoin”. To stop: “docsync leave --abandon”.",
-    .documentReplaced:
-      "Your database is unchanged, with all its edits. To merge its rows into the other document: "
-      + "“docsync sync --merge”. To stop: “docsync leave --abandon”.",
     .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
     .documentAmbiguous: "Choose one with --document.",
     .fileExists: "Choose another path, or add --replace, which keeps the file as a backup.",
-    .applicationMissing:
-      "Check that this is the shared directory and that it has arrived on this device, or begin "
-      + "with “docsync init”.",
     .directoryAway:
       "Check the path, or connect the shared directory, then try again. If it has moved, give "
       + "its new path with --directory.",

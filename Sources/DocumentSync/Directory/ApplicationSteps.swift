@@ -214,7 +214,7 @@ struct ApplicationSteps {
       .applicationMissing, path: files.directory.location,
       "Nothing has been synchronized through this directory yet.",
       remedy: "Check that this is the shared directory and that it has arrived on this device, "
-        + "or create a document in it first.")
+        + "or begin with \(.create).")
   }
 
   private func publishReadme(by client: ClientIdentifier) throws {

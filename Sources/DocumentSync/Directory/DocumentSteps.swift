@@ -255,7 +255,7 @@ struct DocumentSteps {
       throw context.error(
         .documentExists, path: files.directory.location,
         "The document “\(identifier)” is in this directory already.",
-        remedy: "Join it, or choose another identifier.")
+        remedy: "Get it with \(.join), or choose another identifier.")
     }
     return found
   }
@@ -319,7 +319,8 @@ struct DocumentSteps {
       .documentDeleted, path: files.directory.location,
       "The document “\(identifier)” was deleted\(who)\(when).",
       remedy:
-        "The store on this device is unchanged. To share it again, create the document again.",
+        "The database on this device is unchanged. To share it again: \(.synchronizeRecreating). "
+        + "To stop: \(.leaveAbandoning).",
       detail: "by \(deletion.client)")
   }
 
@@ -338,8 +339,9 @@ struct DocumentSteps {
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
       "The document “\(binding.documentIdentifier)” was deleted, and another was created under "
         + "the same name.",
-      remedy: "The store on this device is unchanged, with all its edits. Decide whether its rows "
-        + "shall be merged into the other document, or let it leave.")
+      remedy:
+        "The database on this device is unchanged, with all its edits. To merge its rows into "
+        + "the other document: \(.synchronizeMerging). To stop: \(.leaveAbandoning).")
   }
 
   /// The error of a store whose generation does not count.
@@ -349,8 +351,8 @@ struct DocumentSteps {
       path: files.userPath(DirectoryLayout.Document(binding.document).folder),
       "The document “\(binding.documentIdentifier)” was begun on another device, too, and that "
         + "one counts.",
-      remedy: "Sync again once the shared directory has arrived completely; the store on this "
-        + "device is unchanged.")
+      remedy: "Sync again once the shared directory has arrived completely; the database on "
+        + "this device is unchanged.")
   }
 
   private func missing(

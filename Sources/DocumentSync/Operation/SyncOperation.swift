@@ -70,7 +70,7 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   func perform() async throws -> Output {
     throw SyncError(
       .internalFault, operation: verb, message: "This operation does nothing.",
-      remedy: "Report this as a fault of the program.", detail: "\(type(of: self))")
+      remedy: "Report this as a defect of DocumentSync.", detail: "\(type(of: self))")
   }
 
   /// Throws ``SyncError/Code/cancelled`` once the operation is cancelled.

@@ -131,7 +131,8 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       .documentExists, operation: verb, path: error.path,
       message: "The document “\(document)” was begun on another device at the same time, and "
         + "that one counts; the database here is unchanged.",
-      remedy: "Join it, or choose another identifier.", detail: error.detail, underlying: error)
+      remedy: "Get it with \(.join), or choose another identifier.", detail: error.detail,
+      underlying: error)
   }
 
   /// Throws unless the store's set-up was begun by a call like this one and is
@@ -150,7 +151,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       .alreadyUnderSync, operation: verb, path: path,
       message: "The store is under sync already, as the document "
         + "“\(binding.documentIdentifier)” in \(binding.directory).",
-      remedy: "Synchronize it.")
+      remedy: "Synchronize it with \(.synchronize).")
   }
 }
 
@@ -163,6 +164,7 @@ enum SetUpState {
       .setUpUnfinished, operation: operation, path: path,
       message: "The set-up of the store as the document “\(binding.documentIdentifier)” of "
         + "“\(binding.application)” in \(binding.directory) was interrupted.",
-      remedy: "Create that document there again, from this store, to complete it.")
+      remedy: "Complete it with the same \(.create) as before. If another action was interrupted, "
+        + "complete that with \(.synchronize).")
   }
 }

@@ -109,7 +109,9 @@ extension SyncPass {
     retirement.reason == .removed
       ? context.error(
         .clientRemoved, path: store.path, "This device was removed from the document.",
-        remedy: "Decide whether it shall go on as a new device, or leave the document.",
+        remedy:
+          "The database on this device is unchanged, with all its edits. To go on as a new device: "
+          + "\(.synchronizeRejoining). To stop: \(.leaveAbandoning).",
         detail: "by \(retirement.author)")
       : context.error(
         .clientRetired, path: store.path,

@@ -27,7 +27,7 @@ extension SyncError {
       SyncError(
         .internalFault, operation: operation, path: path,
         message: "An unexpected error occurred.",
-        remedy: "Report this as a fault of the program.", detail: "\(error)", underlying: error)
+        remedy: "Report this as a defect of DocumentSync.", detail: "\(error)", underlying: error)
     }
   }
 

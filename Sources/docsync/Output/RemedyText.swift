@@ -16,6 +16,8 @@ extension Remedy.Action {
     case .synchronize: "“docsync sync”"
     case .synchronizeThoroughly: "“docsync sync --thorough”"
     case .synchronizeRejoining: "“docsync sync --rejoin”"
+    case .synchronizeRecreating: "“docsync sync --recreate”"
+    case .synchronizeMerging: "“docsync sync --merge”"
     case .reset: "“docsync reset”"
     case .upload: "“docsync upload”"
     case .verify: "“docsync verify”"

@@ -94,7 +94,7 @@ struct Status: Verb {
       ["directory", directory],
       ["this device", "\(printable(result.clientName)) (\(result.client.prefix(6)))"],
       ["to send", toSend(result)],
-      ["sent", counted(Int(result.lastNumber) - result.unsentChangeSets, "change set")],
+      ["made", counted(Int(result.lastNumber), "change set")],
       ["received", received(status.vector, names)],
     ])
     if !status.waiting.isEmpty {

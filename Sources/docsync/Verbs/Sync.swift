@@ -168,7 +168,7 @@ struct Sync: Verb {
       ].compactMap(\.self)
       lines.append(
         "applied \(text(report.applied)): "
-          + (rows.isEmpty ? "your values are newer, nothing changed" : rows.joined(separator: ", "))
+          + (rows.isEmpty ? "no row changed" : rows.joined(separator: ", "))
       )
     }
     if report.sentCommands > 0 { lines.append("sent \(counted(report.sentCommands, "command"))") }
