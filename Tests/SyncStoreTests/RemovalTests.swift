@@ -197,7 +197,18 @@ import Testing
     binding.client = client
     binding.generation = .random()
     binding.generationOrdinal = 2
-    try store.beginAgain(as: binding, forgetting: ["gone"])
+    for content: UInt8 in 1...4 { try store.enqueueCommand([content]) }
+    for command in try store.queuedCommands().prefix(2) {
+      let entry = VersionVector.Entry(
+        number: UInt64(command.sequence), hash: ContentHash(of: command.content))
+      try store.sealCommand(command.sequence, as: entry, bytes: command.content, state: [])
+    }
+    try store.markCommandPublished(1, state: [])
+    try store.beginAgain(as: binding, forgetting: ["gone"], keepsCommand: { $0 != [4] })
+    // The new client sends what was not sent, sealed or not; what is only about the former
+    // generation is forgotten.
+    #expect(try store.queuedCommands().map(\.content) == [[2], [3]])
+    #expect(try store.queuedCommands().allSatisfy { $0.sealed == nil })
     #expect(store.binding == binding)
     #expect(try store.digest().visible == digest)
     #expect(try store.sealedChangeSets().isEmpty)

@@ -45,6 +45,14 @@ struct CommandSteps: StoreSteps {
     try store.enqueueCommand(Array(encoder.encode(command)))
   }
 
+  /// Whether a command that was not sent in one generation is sent in the one that takes its place.
+  ///
+  /// Those for the application are. The others are about the clients, the change sets and the place
+  /// of the generation that ended.
+  static func isForEveryGeneration(_ content: [UInt8]) throws -> Bool {
+    try JSONDecoder().decode(SyncCommand.self, from: Data(content)).application != nil
+  }
+
   /// Enqueues the command by which a store's client leaves, unless it is
   /// waiting to be sent already.
   static func enqueueFarewell(of store: LocalStore) throws {

@@ -55,6 +55,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
       client, as: binding.clientDescription, ancestor: binding.ancestor,
       userInfo: descriptions.clientInfo, document: binding.document)
     try checkCancellation()
+    // Commands that were not sent were for members of the document that was deleted.
     try store.beginAgain(as: binding, forgetting: StoreRecords.ofOneLife)
   }
 }

@@ -66,6 +66,7 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
       document: binding.document)
     try FormerLives(session: session).noteLeaving()
     try store.beginAgain(
-      as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true)
+      as: binding, forgetting: StoreRecords.ofOneGeneration, keepsNumbers: true,
+      keepsCommand: CommandSteps.isForEveryGeneration)
   }
 }

@@ -83,14 +83,6 @@ extension LocalStore {
     }
   }
 
-  /// Takes the numbers from commands that are not published, when the store becomes another client,
-  /// which sends them again. For use within a transaction.
-  static func unsealCommands(_ database: Database) throws {
-    try database.execute(
-      sql: "DELETE FROM docsync_command WHERE published = 1; "
-        + "UPDATE docsync_command SET number = NULL, hash = NULL, bytes = NULL")
-  }
-
   // MARK: Processing
 
   /// The result of all commands that were processed; `nil` before the first.

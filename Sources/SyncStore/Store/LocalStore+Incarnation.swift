@@ -169,7 +169,7 @@ extension LocalStore {
       try records.rename("client.marker", to: "former.marker")
     }
     try records.removeAll(startingWith: "client.")
-    try unsealCommands(database)
+    try CommandQueue(database: database).keepUnsent { _ in true }
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)
       if isAncestorGone {

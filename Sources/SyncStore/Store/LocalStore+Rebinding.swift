@@ -17,8 +17,10 @@ extension LocalStore {
   ///   - keepsNumbers: Whether what was applied still counts as applied, so that a device that
   ///     comes over from the old generation knows which of its change sets are here. Otherwise all
   ///     clients begin with none.
+  ///   - keepsCommand: Whether the new client sends a command with this content that was not sent.
   package func beginAgain(
-    as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false
+    as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false,
+    keepsCommand: (_ content: [UInt8]) throws -> Bool = { _ in false }
   ) throws {
     let (configuration, former) = (configuration, self.binding.client)
     let place = try options.places?.place(of: path)
@@ -31,8 +33,7 @@ extension LocalStore {
         try session.ranges.removeAll()
         try session.clients.takeBackAll()
       }
-      // Commands that were not sent are sent by the new client.
-      try Self.unsealCommands(database)
+      try CommandQueue(database: database).keepUnsent(where: keepsCommand)
       for key in records {
         try session.records.write(key, to: nil)
       }
@@ -59,7 +60,7 @@ extension LocalStore {
   }
 
   /// Throws if the store has tables whose rows other devices may show beside rows to which they do
-  /// not belong: see ``beginAgain(as:forgetting:keepsNumbers:)``.
+  /// not belong: see ``beginAgain(as:forgetting:keepsNumbers:keepsCommand:)``.
   package func checkIdentities() throws {
     let found = try read { session in
       session.schema.tables.compactMap { table in table.misidentifiedParent.map { (table.name, $0) }
