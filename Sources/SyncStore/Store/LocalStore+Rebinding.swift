@@ -32,7 +32,7 @@ extension LocalStore {
         try session.clients.takeBackAll()
       }
       // Commands that were not sent are sent by the new client.
-      try Self.unsealCommands(database)
+      try session.commands.unseal()
       for key in records {
         try session.records.write(key, to: nil)
       }
