@@ -30,24 +30,6 @@ import Testing
     "docsync_conflict": ["ConflictJournal.swift"]
   ]
 
-  /// Files that have SQL on tables of others, which should become fewer.
-  private static let exceptions: [String: Set<String>] = [
-    "ChangeSetBuilder.swift": ["docsync_outbox"],
-    "IncarnationBranch.swift": ["docsync_outbox"],
-    "LocalStore+Applying.swift": ["docsync_inbox"],
-    "LocalStore+Commands.swift": ["docsync_command", "docsync_event", "docsync_inbox"],
-    "LocalStore+Incarnation.swift": ["docsync_outbox"],
-    "LocalStore+Sealing.swift": ["docsync_outbox"],
-    "LocalStore+Snapshot.swift": ["docsync_outbox"],
-    "LocalStore+Status.swift": ["docsync_outbox"],
-    "PendingChangeSets.swift": ["docsync_inbox"],
-    "Replacing.swift": ["docsync_outbox", "docsync_inbox"],
-    "StoreSession+OwnChangeSets.swift": ["docsync_outbox", "docsync_inbox"],
-    "StoreSession+Ranges.swift": ["docsync_outbox"],
-    "StoreSession+RemovalLoss.swift": ["docsync_outbox", "docsync_inbox"],
-    "StoreVerifier+ChangeSets.swift": ["docsync_outbox", "docsync_inbox", "docsync_command"],
-  ]
-
   @Test func onlyTheOwnerOfATableHasSQLOnIt() throws {
     let tables = Set(Bookkeeping.tables.map(\.name))
     let folder = Self.root.appending(path: "Sources/SyncStore")
@@ -68,10 +50,7 @@ import Testing
     #expect(Set(owners.keys) == tables)
     for (file, found) in uses {
       let foreign = found.filter { owners[$0] != file && Self.gateways[$0]?.contains(file) != true }
-      #expect(foreign == Self.exceptions[file] ?? [], "\(file) has SQL on tables of others.")
-    }
-    for file in Self.exceptions.keys {
-      #expect(uses[file] != nil, "\(file) is no exception any more.")
+      #expect(foreign.isEmpty, "\(file) has SQL on tables of others.")
     }
   }
 }

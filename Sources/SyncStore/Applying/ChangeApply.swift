@@ -55,7 +55,7 @@ final class ChangeApply {
       try concurrency
         ?? Concurrency(author: author, dependencies: changeSet.dependencies, session: session))
     let entry = VersionVector.Entry(number: changeSet.header.number, hash: hash)
-    try session.clients.advance(changeSet.header.client, to: entry)
+    try session.clients.setLast(entry, of: changeSet.header.client)
     try session.history.add(
       client: author, entry: entry, rowCount: changeSet.rowCount, byteCount: byteCount,
       at: session.now)

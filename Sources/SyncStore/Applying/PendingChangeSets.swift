@@ -1,4 +1,3 @@
-import GRDB
 import SyncModel
 
 /// Change sets that are to be applied, and the order in which they can be.
@@ -18,17 +17,8 @@ struct PendingChangeSets {
     /// The change set itself.
     func changeSet(_ session: StoreSession) throws -> SyncChangeSet {
       if let received { return received.changeSet }
-      let statement = try SQLStatement(
-        "SELECT bytes FROM docsync_inbox WHERE client = ? AND number = ? AND hash = ?",
-        on: session.database)
-      statement.bind(blob: header.client.bits.bytes, at: 1)
-      statement.bind(Int64(header.number), at: 2)
-      statement.bind(blob: hash.bytes, at: 3)
-      guard try statement.step() else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_inbox is damaged")
-      }
-      defer { statement.reset() }
-      return try ChangeSetCodec.decode(statement.bytes(at: 0))
+      return try ChangeSetCodec.decode(
+        session.inbox.bytes(of: header.client, number: header.number, hash: hash))
     }
 
     /// Throws if it belongs to another document or generation, or does not follow its author's last
@@ -54,10 +44,7 @@ struct PendingChangeSets {
     }
 
     /// The change sets that have to be applied before this one.
-    func missing(
-      _ session: StoreSession, _ binding: StoreBinding
-    ) throws -> [ClientIdentifier: UInt64] {
-      let vector = try session.clients.vector()
+    fileprivate func missing(_ vector: VersionVector) -> [ClientIdentifier: UInt64] {
       var missing: [ClientIdentifier: UInt64] = [:]
       for (client, entry) in dependencies.entries
       where vector.number(of: client) < entry.number {
@@ -83,6 +70,16 @@ struct PendingChangeSets {
     rest += kept.filter { !hashes.contains($0.hash) }
     rest.sort {
       ($0.header.client, $0.header.number) < ($1.header.client, $1.header.number)
+    }
+  }
+
+  /// The change sets, and for what they wait.
+  func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
+    let vector = try session.clients.vector()
+    return rest.map { item in
+      StoreStatus.WaitingChangeSet(
+        client: item.header.client, number: item.header.number, hash: item.hash,
+        missing: item.missing(vector))
     }
   }
 

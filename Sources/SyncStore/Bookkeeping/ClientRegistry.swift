@@ -19,19 +19,16 @@ final class ClientRegistry {
   private var numbers: [ClientIdentifier: Int32] = [:]
   private var clients: [Int32: ClientIdentifier] = [:]
 
-  private static var damage: DatabaseError {
-    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_client is damaged")
-  }
-
   init(_ database: Database) throws {
     self.database = database
     let statement = try database.cachedStatement(sql: "SELECT id, client FROM docsync_client")
     for row in try StoredRow.fetchAll(statement) {
-      guard let bits = Bits128(bytes: try row["client"] as Data),
-        let number = Int32(exactly: try row["id"] as Int), number > 0
-      else { throw Self.damage }
-      numbers[ClientIdentifier(bits: bits)] = number
-      clients[number] = ClientIdentifier(bits: bits)
+      let client = try Self.definition.client(row["client"])
+      guard let number = Int32(exactly: try row["id"] as Int), number > 0 else {
+        throw Self.definition.damaged()
+      }
+      numbers[client] = number
+      clients[number] = client
     }
   }
 
@@ -43,7 +40,7 @@ final class ClientRegistry {
     try database.execute(
       sql: "INSERT INTO docsync_client (client) VALUES (?)", arguments: [Data(client.bits.bytes)])
     guard let number = Int32(exactly: database.lastInsertedRowID), number > 0 else {
-      throw Self.damage
+      throw Self.definition.damaged()
     }
     numbers[client] = number
     clients[number] = client
@@ -70,13 +67,8 @@ final class ClientRegistry {
     let statement = try database.cachedStatement(
       sql: "SELECT client, number, hash FROM docsync_client WHERE number > 0")
     for row in try StoredRow.fetchAll(statement) {
-      guard let bits = Bits128(bytes: try row["client"] as Data),
-        let hash = ContentHash(bytes: try row["hash"] as Data)
-      else {
-        throw Self.damage
-      }
-      vector[ClientIdentifier(bits: bits)] = VersionVector.Entry(
-        number: try row["number"], hash: hash)
+      vector[try Self.definition.client(row["client"])] = VersionVector.Entry(
+        number: try row["number"], hash: try Self.definition.hash(row["hash"]))
     }
     return vector
   }
@@ -100,20 +92,11 @@ final class ClientRegistry {
     try database.execute(sql: "UPDATE docsync_client SET number = 0, hash = NULL")
   }
 
-  /// Records that a client's change sets after `entry` count as not applied;
-  /// `nil` for all.
-  func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
+  /// Records the last change set of a client that counts as applied; `nil` for none.
+  func setLast(_ entry: VersionVector.Entry?, of client: ClientIdentifier) throws {
     let number = try number(of: client)
     try database.execute(
       sql: "UPDATE docsync_client SET number = ?, hash = ? WHERE id = ?",
       arguments: [Int64(entry?.number ?? 0), entry.map { Data($0.hash.bytes) }, number])
-  }
-
-  /// Records that a client's change set has been applied, or made.
-  func advance(_ client: ClientIdentifier, to entry: VersionVector.Entry) throws {
-    let number = try number(of: client)
-    try database.execute(
-      sql: "UPDATE docsync_client SET number = ?, hash = ? WHERE id = ?",
-      arguments: [Int64(entry.number), Data(entry.hash.bytes), number])
   }
 }

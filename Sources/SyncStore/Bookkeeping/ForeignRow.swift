@@ -94,7 +94,7 @@ extension ForeignRow {
   init(bytes: [UInt8]) throws {
     var index = 0
     guard let existence = RowState.Existence(rawValue: try Self.byte(bytes, &index)) else {
-      throw Self.damage
+      throw ForeignRows.definition.damaged()
     }
     self.existence = existence
     existenceStamp = try Self.stamp(bytes, &index)
@@ -104,23 +104,19 @@ extension ForeignRow {
     }
     if try Self.byte(bytes, &index) == 1 {
       let count = try Self.varint(bytes, &index)
-      guard count <= UInt64(bytes.count - index) else { throw Self.damage }
+      guard count <= UInt64(bytes.count - index) else { throw ForeignRows.definition.damaged() }
       destination = RowIdentity(bytes: Array(bytes[index..<(index + Int(count))]))
       index += Int(count)
     }
     let count = try Self.varint(bytes, &index)
-    guard count <= UInt64(bytes.count) else { throw Self.damage }
+    guard count <= UInt64(bytes.count) else { throw ForeignRows.definition.damaged() }
     var stamps: [LocalStamp] = []
     for _ in 0..<count { stamps.append(try Self.stamp(bytes, &index)) }
     let values = try KeptCells.decode(Array(bytes[index...]))
-    guard values.count == stamps.count else { throw Self.damage }
+    guard values.count == stamps.count else { throw ForeignRows.definition.damaged() }
     cells = zip(values, stamps).map {
       Cell(column: $0.column, value: $0.value, stamp: $1)
     }
-  }
-
-  private static var damage: DatabaseError {
-    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_foreign is damaged")
   }
 
   private static func append(_ stamp: LocalStamp, to bytes: inout [UInt8]) {
@@ -138,7 +134,7 @@ extension ForeignRow {
   }
 
   private static func byte(_ bytes: [UInt8], _ index: inout Int) throws -> UInt8 {
-    guard index < bytes.count else { throw damage }
+    guard index < bytes.count else { throw ForeignRows.definition.damaged() }
     defer { index += 1 }
     return bytes[index]
   }
@@ -152,7 +148,7 @@ extension ForeignRow {
       if byte < 128 { return value }
       shift += 7
     }
-    throw damage
+    throw ForeignRows.definition.damaged()
   }
 
   private static func stamp(_ bytes: [UInt8], _ index: inout Int) throws -> LocalStamp {

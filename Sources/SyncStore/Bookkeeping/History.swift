@@ -42,16 +42,9 @@ struct History {
     ).map { row in
       AppliedChangeSet(
         client: clients.client(try row["client"]),
-        number: try row["number"], hash: try Self.hash(try row["hash"]),
+        number: try row["number"], hash: try Self.definition.hash(row["hash"]),
         rowCount: try row["changes"], milliseconds: try row["at"])
     }
-  }
-
-  private static func hash(_ data: Data) throws -> ContentHash {
-    guard let hash = ContentHash(bytes: data) else {
-      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_history is damaged")
-    }
-    return hash
   }
 
   /// The length of the files of the change sets beyond a vector.
@@ -73,7 +66,7 @@ struct History {
         + "ORDER BY seq",
       arguments: [client, Int64(first)])
     var hashes: [UInt64: ContentHash] = [:]
-    for row in rows { hashes[try row[0]] = try Self.hash(row[1]) }
+    for row in rows { hashes[try row[0]] = try Self.definition.hash(row[1]) }
     return hashes
   }
 

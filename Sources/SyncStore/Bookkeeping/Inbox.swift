@@ -1,7 +1,91 @@
+import Foundation
+import GRDB
+import SyncModel
+
 /// Change sets that have arrived and have to wait (`docsync_inbox`).
 struct Inbox {
   static let definition = TableDefinition(
     "docsync_inbox", .device(.changeSets),
     columns: [.blob("client"), .integer("number", "", .number), .blob("hash"), .blob("bytes")],
     constraint: "PRIMARY KEY (client, number)")
+
+  let database: Database
+
+  /// Keeps a change set until it can be applied, unless it is kept already.
+  func add(_ set: ReceivedChangeSet) throws {
+    let statement = try SQLStatement(
+      "INSERT OR IGNORE INTO docsync_inbox (client, number, hash, bytes) VALUES (?, ?, ?, ?)",
+      on: database)
+    statement.bind(blob: set.changeSet.header.client.bits.bytes, at: 1)
+    statement.bind(Int64(set.changeSet.header.number), at: 2)
+    statement.bind(blob: set.hash.bytes, at: 3)
+    statement.bind(blob: set.bytes, at: 4)
+    try statement.run()
+  }
+
+  func count() throws -> Int {
+    try Int.fetchOne(database, sql: "SELECT count(*) FROM docsync_inbox") ?? 0
+  }
+
+  func has(_ client: ClientIdentifier) throws -> Bool {
+    try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_inbox WHERE client = ?)",
+      arguments: [Data(client.bits.bytes)]) ?? false
+  }
+
+  /// What the change sets are found by, in order. Those that cannot be found are not among them.
+  func all() throws -> [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] {
+    var found: [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] = []
+    try read("NULL") { client, number, hash, _ in
+      if let client, let hash { found.append((client, number, hash)) }
+    }
+    return found
+  }
+
+  func bytes(
+    of client: ClientIdentifier, number: UInt64, hash: ContentHash
+  ) throws -> [UInt8] {
+    let statement = try SQLStatement(
+      "SELECT bytes FROM docsync_inbox WHERE client = ? AND number = ? AND hash = ?", on: database)
+    statement.bind(blob: client.bits.bytes, at: 1)
+    statement.bind(Int64(clamping: number), at: 2)
+    statement.bind(blob: hash.bytes, at: 3)
+    guard try statement.step() else { throw Self.definition.damaged() }
+    defer { statement.reset() }
+    return statement.bytes(at: 0)
+  }
+
+  /// Calls `body` with each change set as it is stored: its client and its hash are `nil` if they
+  /// are invalid.
+  func forEach(_ body: (ClientIdentifier?, UInt64, ContentHash?, [UInt8]) throws -> Void) throws {
+    try read("bytes", body)
+  }
+
+  private func read(
+    _ content: String, _ body: (ClientIdentifier?, UInt64, ContentHash?, [UInt8]) throws -> Void
+  ) throws {
+    let reading = try SQLStatement(
+      "SELECT client, number, hash, \(content) FROM docsync_inbox ORDER BY client, number",
+      on: database)
+    while try reading.step() {
+      try body(
+        Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:)),
+        UInt64(bitPattern: reading.integer(at: 1)), ContentHash(bytes: reading.content(at: 2)),
+        reading.bytes(at: 3))
+    }
+  }
+
+  func remove(of client: ClientIdentifier, through number: UInt64) throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
+      arguments: [Data(client.bits.bytes), Int64(clamping: number)])
+  }
+
+  func remove(of client: ClientIdentifier, after number: UInt64) throws {
+    try database.execute(
+      sql: "DELETE FROM docsync_inbox WHERE client = ? AND number > ?",
+      arguments: [Data(client.bits.bytes), Int64(clamping: number)])
+  }
+
+  func removeAll() throws { try database.execute(sql: "DELETE FROM docsync_inbox") }
 }

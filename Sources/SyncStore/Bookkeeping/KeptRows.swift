@@ -49,10 +49,6 @@ final class KeptRows {
 
   private var database: Database { statements.database }
 
-  private static var damage: DatabaseError {
-    DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_kept is damaged")
-  }
-
   /// The synchronized table of a row, whose number may have been read from bookkeeping.
   private func table(of row: RowKey) throws -> TableSchema {
     guard schema.contains(row.table) else {
@@ -71,7 +67,9 @@ final class KeptRows {
     statement.bind(row)
     guard try statement.step() else { return nil }
     defer { statement.reset() }
-    guard let reason = KeptRow.Reason(rawValue: statement.text(at: 0)) else { throw Self.damage }
+    guard let reason = KeptRow.Reason(rawValue: statement.text(at: 0)) else {
+      throw Self.definition.damaged()
+    }
     let cells = try KeptCells.decode(statement.bytes(at: 2))
     guard cells.allSatisfy({ table.columns.indices.contains($0.column) }) else {
       throw StoreError(damagedTable: "docsync_kept", "cells of columns that do not exist")
@@ -356,7 +354,9 @@ final class KeptRows {
       sql: "SELECT tbl, identity, reason FROM docsync_kept "
         + "WHERE reason NOT IN \(KeptRow.Reason.silentList)"
     ).map { row in
-      guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else { throw Self.damage }
+      guard let reason = ParkedRow.Reason(rawValue: try row["reason"]) else {
+        throw Self.definition.damaged()
+      }
       return ParkedRow(
         table: schema[try row["tbl"]].name,
         identity: RowIdentity(bytes: Array(try row["identity"] as Data)), reason: reason)

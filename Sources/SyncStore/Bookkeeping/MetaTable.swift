@@ -88,10 +88,4 @@ enum MetaTable {
         + "SELECT key, value FROM \(schema).docsync_meta WHERE key = ?",
       arguments: [key.rawValue])
   }
-
-  static func damage(_ what: String = "") -> DatabaseError {
-    DatabaseError(
-      resultCode: .SQLITE_CORRUPT,
-      message: "\(definition.name) is damaged" + (what.isEmpty ? "" : ": \(what)"))
-  }
 }

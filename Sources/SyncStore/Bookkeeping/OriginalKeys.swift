@@ -20,7 +20,7 @@ struct OriginalKeys: Codable, Equatable {
     do {
       return try JSONDecoder().decode(OriginalKeys.self, from: Data(bytes))
     } catch let error as DecodingError {
-      throw MetaTable.damage("\(MetaTable.Key.originalKeys): \(error)")
+      throw MetaTable.definition.damaged("\(MetaTable.Key.originalKeys): \(error)")
     }
   }
 

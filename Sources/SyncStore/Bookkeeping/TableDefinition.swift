@@ -1,3 +1,7 @@
+import Foundation
+import GRDB
+import SyncModel
+
 /// A table of bookkeeping as data: its columns and their roles, and to whom it belongs.
 ///
 /// Each table has one owner, a type that holds the definition and the SQL on the table. Everything
@@ -129,6 +133,27 @@ struct TableDefinition: Sendable {
   func belonging(to table: Int) -> String? {
     let names = columns.filter { $0.role == .table || $0.role == .parent }.map(\.name)
     return names.isEmpty ? nil : names.map { "\($0) = \(table)" }.joined(separator: " OR ")
+  }
+
+  // MARK: - Reading
+
+  /// The error of a table that contains invalid data.
+  func damaged(_ what: String = "") -> DatabaseError {
+    DatabaseError(
+      resultCode: .SQLITE_CORRUPT,
+      message: "\(name) is damaged" + (what.isEmpty ? "" : ": \(what)"))
+  }
+
+  /// A hash that the table contains.
+  func hash(_ bytes: Data) throws -> ContentHash {
+    guard let hash = ContentHash(bytes: bytes) else { throw damaged() }
+    return hash
+  }
+
+  /// A client that the table contains.
+  func client(_ bytes: Data) throws -> ClientIdentifier {
+    guard let bits = Bits128(bytes: bytes) else { throw damaged() }
+    return ClientIdentifier(bits: bits)
   }
 
   // MARK: - Creation

@@ -130,10 +130,7 @@ struct Replacing {
   private func checkOwn(_ session: StoreSession) throws {
     guard let contained = snapshot.vector[session.ownClient] else { return }
     let known = try session.ownHead()
-    let hash = try Data.fetchOne(
-      session.database, sql: "SELECT hash FROM docsync_outbox WHERE client = ? AND number = ?",
-      arguments: [session.own, Int64(clamping: contained.number)]
-    ).flatMap { ContentHash(bytes: $0) }
+    let hash = try session.outbox.file(contained.number, of: session.own)?.hash
     guard contained.number <= known?.number ?? 0, hash == nil || hash == contained.hash else {
       throw StoreError(
         .fork, path: store.path,
@@ -201,7 +198,7 @@ struct Replacing {
     if let state = try commandState(own, whole) {
       try MetaTable.write(.commandState, to: state, database)
     }
-    try LocalStore.queue(events, database)
+    try session.events.add(events)
     try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), database)
     for table in mapping.new.tables {
       if try !database.tableExists(table.stampsName, in: "main") {
@@ -326,11 +323,8 @@ struct Replacing {
   private func applyAgain(
     _ session: StoreSession, _ former: Former, _ result: inout ContentReplacement
   ) throws {
-    let database = session.database
     for (client, entry) in try session.clients.vector().entries {
-      try database.execute(
-        sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
-        arguments: [Data(client.bits.bytes), Int64(entry.number)])
+      try session.inbox.remove(of: client, through: entry.number)
     }
     let apply = ChangeApply(session: session, clockTolerance: store.options.clockTolerance)
     try session.setCache(.applying)
@@ -346,7 +340,7 @@ struct Replacing {
           try apply.apply(set.changeSet, hash: set.hash, byteCount: set.bytes.count))
         vector[header.client] = VersionVector.Entry(number: header.number, hash: set.hash)
       } else {
-        try session.keepWaiting(set)
+        try session.inbox.add(set)
       }
     }
     try apply.finish()

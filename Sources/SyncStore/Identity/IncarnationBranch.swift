@@ -43,8 +43,8 @@ struct IncarnationBranch {
       let bytes = try ChangeSetCodec.encode(moved)
       let entry = VersionVector.Entry(
         number: moved.header.number, hash: ContentHash(of: bytes))
-      try ChangeSetBuilder.write(bytes, entry, rowCount: moved.rowCount, author, session)
-      try session.clients.advance(new.client, to: entry)
+      try session.outbox.add(bytes, as: entry, rowCount: moved.rowCount, of: author)
+      try session.clients.setLast(entry, of: new.client)
       try session.ranges.record(
         client: author, number: entry.number, moved.timeRange, isMixed: true)
       try session.history.add(
@@ -59,13 +59,11 @@ struct IncarnationBranch {
   private func takeBack(to common: VersionVector.Entry?) throws {
     let author = try session.clients.number(of: former.client)
     let last = Int64(common?.number ?? 0)
-    try session.clients.takeBack(former.client, to: common)
-    try session.database.execute(
-      sql: "DELETE FROM docsync_outbox WHERE client = ? AND number > ?", arguments: [author, last])
+    try session.clients.setLast(common, of: former.client)
+    try session.outbox.remove(of: author, after: last)
     try session.history.remove(of: author, after: last)
     try session.ranges.remove(of: author, after: last)
   }
-
 }
 
 extension TableChanges {

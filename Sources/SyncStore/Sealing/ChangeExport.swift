@@ -135,6 +135,13 @@ extension StoreSession {
         database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName))") ?? false
     }
   }
+
+  /// The number of entries in the logs of all tables.
+  func editCount() throws -> Int {
+    try schema.tables.reduce(0) { sum, table in
+      sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.logName)") ?? 0)
+    }
+  }
 }
 
 extension StoreSchema {

@@ -77,8 +77,8 @@ final class ChangeSetBuilder {
       header: header, dependencies: dependencies, schema: schema, tables: tables)
     let bytes = try encode(set)
     let entry = VersionVector.Entry(number: header.number, hash: hash(bytes))
-    try Self.write(bytes, entry, rowCount: rowCount, session.own, session)
-    if try !session.isAwaitingOthers() { try session.clients.advance(binding.client, to: entry) }
+    try session.outbox.add(bytes, as: entry, rowCount: rowCount, of: session.own)
+    if try !session.isAwaitingOthers() { try session.clients.setLast(entry, of: binding.client) }
     try session.history.add(
       client: session.own, entry: entry, rowCount: rowCount, byteCount: bytes.count, at: session.now
     )
@@ -109,22 +109,5 @@ final class ChangeSetBuilder {
         remedy: "Shorten its values to less than 60 MB in all, then sync again.",
         detail: "\(error)")
     }
-  }
-
-  /// Keeps a sealed change set until it is published, and beyond.
-  static func write(
-    _ bytes: [UInt8], _ entry: VersionVector.Entry, rowCount: Int, _ client: Int32,
-    _ session: StoreSession
-  ) throws {
-    let statement = try SQLStatement(
-      "INSERT INTO docsync_outbox (client, number, hash, size, changes, published, bytes) "
-        + "VALUES (?, ?, ?, ?, ?, 0, ?)", on: session.database)
-    statement.bind(Int64(client), at: 1)
-    statement.bind(Int64(entry.number), at: 2)
-    statement.bind(blob: entry.hash.bytes, at: 3)
-    statement.bind(Int64(bytes.count), at: 4)
-    statement.bind(Int64(rowCount), at: 5)
-    statement.bind(blob: bytes, at: 6)
-    try statement.run()
   }
 }

@@ -44,13 +44,19 @@ extension LocalStore {
       let before = pending
       do {
         isDone = try write { session in
-          try forgetRefused(report.refused, session)
+          for refused in report.refused {
+            // They come again from the directory.
+            try session.inbox.remove(of: refused.client, after: refused.number - 1)
+          }
           _ = try seal(session, checkCancellation: checkCancellation)
           try session.setCache(pending.isLarge ? .applyingLarge : .applying)
           let isDone = try applyGroup(
             of: rowsPerTransaction, &pending, session, &report, checkCancellation, onApplied)
           try decide(session, checkCancellation: checkCancellation)
-          if isDone { report.waiting = try keep(pending, session) }
+          if isDone {
+            for received in pending.rest.compactMap(\.received) { try session.inbox.add(received) }
+            report.waiting = try pending.waiting(session)
+          }
           report.add(session.conflicts)
           report.openConflicts = try session.conflicts.journal.openCount
           report.parkedRows = try session.keptRows.parkedCount()
@@ -98,9 +104,7 @@ extension LocalStore {
           try apply.apply(
             try next.changeSet(session), hash: next.hash, byteCount: next.byteCount))
         rows += next.rowCount
-        try session.database.execute(
-          sql: "DELETE FROM docsync_inbox WHERE client = ? AND number <= ?",
-          arguments: [Data(next.header.client.bits.bytes), Int64(next.header.number)])
+        try session.inbox.remove(of: next.header.client, through: next.header.number)
         if next.header.client == session.ownClient { try session.completeOwn() }
       }
       try apply.finish()
@@ -121,56 +125,15 @@ extension LocalStore {
     return isDone
   }
 
-  /// Forgets kept change sets that are refused: they come again from the directory.
-  private func forgetRefused(_ refused: [RefusedChangeSet], _ session: StoreSession) throws {
-    for refusal in refused {
-      try session.database.execute(
-        sql: "DELETE FROM docsync_inbox WHERE client = ? AND number >= ?",
-        arguments: [Data(refusal.client.bits.bytes), Int64(refusal.number)])
-    }
-  }
-
-  private func keep(_ pending: PendingChangeSets, _ session: StoreSession) throws
-    -> [StoreStatus.WaitingChangeSet]
-  {
-    try pending.rest.map { item in
-      if let bytes = item.received?.bytes {
-        let statement = try SQLStatement(
-          "INSERT OR IGNORE INTO docsync_inbox (client, number, hash, bytes) VALUES (?, ?, ?, ?)",
-          on: session.database)
-        statement.bind(blob: item.header.client.bits.bytes, at: 1)
-        statement.bind(Int64(item.header.number), at: 2)
-        statement.bind(blob: item.hash.bytes, at: 3)
-        statement.bind(blob: bytes, at: 4)
-        try statement.run()
-      }
-      return StoreStatus.WaitingChangeSet(
-        client: item.header.client, number: item.header.number, hash: item.hash,
-        missing: try item.missing(session, binding))
-    }
-  }
-
   /// The change sets that wait, without their changes.
   private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
-    let statement = try SQLStatement(
-      "SELECT hash, rowid FROM docsync_inbox ORDER BY client, number", on: session.database)
-    var hashes: [(hash: ContentHash, row: Int64)] = []
-    while try statement.step() {
-      guard let hash = ContentHash(bytes: statement.bytes(at: 0)) else { continue }
-      hashes.append((hash, statement.integer(at: 1)))
-    }
-    return try waitingItems.items(hashes.map(\.hash)) { index in
-      let statement = try SQLStatement(
-        "SELECT bytes FROM docsync_inbox WHERE rowid = ?", on: session.database)
-      statement.bind(hashes[index].row, at: 1)
-      guard try statement.step() else {
-        throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_inbox is damaged")
-      }
-      defer { statement.reset() }
-      let bytes = statement.bytes(at: 0)
+    let kept = try session.inbox.all()
+    return try waitingItems.items(kept.map(\.hash)) { index in
+      let (client, number, hash) = kept[index]
+      let bytes = try session.inbox.bytes(of: client, number: number, hash: hash)
       let summary = try ChangeSetCodec.summary(bytes)
       return PendingChangeSets.Item(
-        header: summary.header, hash: hashes[index].hash, dependencies: summary.dependencies,
+        header: summary.header, hash: hash, dependencies: summary.dependencies,
         received: nil, byteCount: bytes.count, rowCount: summary.rowCount)
     }
   }
@@ -207,10 +170,8 @@ extension LocalStore {
   /// `nil` for all. Their changes stay.
   package func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
     try write { session in
-      try session.clients.takeBack(client, to: entry)
-      try session.database.execute(
-        sql: "DELETE FROM docsync_inbox WHERE client = ? AND number > ?",
-        arguments: [Data(client.bits.bytes), Int64(entry?.number ?? 0)])
+      try session.clients.setLast(entry, of: client)
+      try session.inbox.remove(of: client, after: entry?.number ?? 0)
     }
   }
 
@@ -227,13 +188,7 @@ extension LocalStore {
 
   /// The same within a transaction.
   func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
-    let kept = try waitingSets(session)
-    guard !kept.isEmpty else { return [] }
-    return try PendingChangeSets([], kept: kept).rest.map { item in
-      StoreStatus.WaitingChangeSet(
-        client: item.header.client, number: item.header.number, hash: item.hash,
-        missing: try item.missing(session, binding))
-    }
+    try PendingChangeSets([], kept: waitingSets(session)).waiting(session)
   }
 }
 

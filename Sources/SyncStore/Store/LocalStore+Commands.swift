@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import SyncModel
 
 /// Commands: this client's commands until no device needs them any more, the queue of commands for
@@ -12,27 +10,12 @@ extension LocalStore {
 
   /// Stores a command to be sent, durably.
   package func enqueueCommand(_ content: [UInt8]) throws {
-    try write { session in
-      try session.database.execute(
-        sql: "INSERT INTO docsync_command (content) VALUES (?)", arguments: [Data(content)])
-    }
+    try write { try $0.commands.add(content) }
   }
 
   /// The commands of this client that are not cleared away, in order.
   package func queuedCommands() throws -> [QueuedCommand] {
-    try read { session in
-      try StoredRow.fetchAll(
-        session.database,
-        sql: "SELECT seq, content, number, hash, published FROM docsync_command ORDER BY seq"
-      ).map { row in
-        let number: UInt64? = try row["number"]
-        return QueuedCommand(
-          sequence: try row["seq"], content: Array(try row["content"] as Data),
-          sealed: try number.map {
-            VersionVector.Entry(number: $0, hash: try Self.hash(row["hash"]))
-          }, isPublished: try row["published"])
-      }
-    }
+    try read { try $0.commands.all() }
   }
 
   /// Gives a command its number and its file, with the command state that
@@ -41,26 +24,19 @@ extension LocalStore {
     _ sequence: Int64, as entry: VersionVector.Entry, bytes: [UInt8], state: [UInt8]
   ) throws {
     try write { session in
-      try session.database.execute(
-        sql: "UPDATE docsync_command SET number = ?, hash = ?, bytes = ? WHERE seq = ?",
-        arguments: [Int64(entry.number), Data(entry.hash.bytes), Data(bytes), sequence])
+      try session.commands.seal(sequence, as: entry, bytes: bytes)
       try MetaTable.write(.commandState, to: state, session.database)
     }
   }
 
   /// The bytes of a sealed command, exactly as they are published.
   package func commandBytes(_ number: UInt64) throws -> [UInt8] {
-    let bytes = try read { session in
-      try Data.fetchOne(
-        session.database, sql: "SELECT bytes FROM docsync_command WHERE number = ?",
-        arguments: [Int64(number)])
-    }
-    guard let bytes else {
+    guard let bytes = try read({ try $0.commands.bytes(number) }) else {
       throw StoreError(
         .missing, path: path, message: "The store no longer keeps its command \(number).",
         remedy: "It was removed after all members had processed it.")
     }
-    return Array(bytes)
+    return bytes
   }
 
   /// Records that a sealed command is in the shared directory, with the
@@ -68,19 +44,13 @@ extension LocalStore {
   package func markCommandPublished(_ number: UInt64, state: [UInt8]) throws {
     try write { session in
       try MetaTable.write(.commandState, to: state, session.database)
-      try session.database.execute(
-        sql: "UPDATE docsync_command SET published = 1 WHERE number = ?",
-        arguments: [Int64(number)])
+      try session.commands.markPublished(number)
     }
   }
 
   /// Forgets the published commands up to a number.
   package func forgetCommands(through number: UInt64) throws {
-    try write { session in
-      try session.database.execute(
-        sql: "DELETE FROM docsync_command WHERE number <= ? AND published = 1",
-        arguments: [Int64(clamping: number)])
-    }
+    try write { try $0.commands.removePublished(through: number) }
   }
 
   // MARK: Processing
@@ -100,53 +70,20 @@ extension LocalStore {
   ) throws {
     try write { session in
       try MetaTable.write(.commandState, to: state, session.database)
-      try Self.queue(events, session.database)
-      for (client, number) in limits {
-        try session.database.execute(
-          sql: "DELETE FROM docsync_inbox WHERE client = ? AND number > ?",
-          arguments: [Data(client.bits.bytes), Int64(clamping: number)])
-      }
+      try session.events.add(events)
+      for (client, number) in limits { try session.inbox.remove(of: client, after: number) }
     }
   }
 
   // MARK: The application's queue
 
-  /// Queues commands that were not queued before. For use within a transaction.
-  static func queue(_ events: [CommandEvent], _ database: Database) throws {
-    for event in events {
-      try database.execute(
-        sql: "INSERT OR IGNORE INTO docsync_event (client, number, name, payload) "
-          + "VALUES (?, ?, ?, ?)",
-        arguments: [
-          Data(event.client.bits.bytes), Int64(event.number), event.name, Data(event.payload),
-        ])
-    }
-  }
-
   /// The commands that the application has not acknowledged, in order.
   package func pendingEvents() throws -> [CommandEvent] {
-    try read { session in
-      try StoredRow.fetchAll(
-        session.database,
-        sql: "SELECT client, number, name, payload FROM docsync_event "
-          + "ORDER BY id"
-      ).map { row in
-        guard let bits = Bits128(bytes: try row["client"] as Data) else {
-          throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "docsync_event is damaged")
-        }
-        return CommandEvent(
-          client: ClientIdentifier(bits: bits), number: try row["number"],
-          name: try row["name"], payload: Array(try row["payload"] as Data))
-      }
-    }
+    try read { try $0.events.all() }
   }
 
   /// Removes a command from the queue, durably. Idempotent.
   package func acknowledgeEvent(of client: ClientIdentifier, number: UInt64) throws {
-    try write { session in
-      try session.database.execute(
-        sql: "DELETE FROM docsync_event WHERE client = ? AND number = ?",
-        arguments: [Data(client.bits.bytes), Int64(clamping: number)])
-    }
+    try write { try $0.events.remove(number, of: client) }
   }
 }

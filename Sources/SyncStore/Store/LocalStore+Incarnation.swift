@@ -126,7 +126,7 @@ extension LocalStore {
       let bytes = try ChangeSetCodec.encode(changeSet)
       let entry = VersionVector.Entry(
         number: changeSet.header.number, hash: ContentHash(of: bytes))
-      try ChangeSetBuilder.write(bytes, entry, rowCount: changeSet.rowCount, session.own, session)
+      try session.outbox.add(bytes, as: entry, rowCount: changeSet.rowCount, of: session.own)
       // Settled one by one: the next one is compared with what is in the tables.
       let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
       _ = try apply.apply(
@@ -162,14 +162,14 @@ extension LocalStore {
     // If no store is the ancestor any more, this store brings its change sets along into another
     // generation.
     if !isAncestorGone {
-      try database.execute(sql: "DELETE FROM docsync_outbox WHERE published = 1")
+      try Outbox(database: database, clients: clients).removePublished()
     }
     let records = DeviceRecords(database: database)
     if !isAncestorGone, reason == .copied || reason == .forked {
       try records.rename("client.marker", to: "former.marker")
     }
     try records.removeAll(startingWith: "client.")
-    try CommandQueue(database: database).keepUnsent { _ in true }
+    try CommandQueue(database: database).keepUnpublished()
     if let place {
       _ = try settle(place, of: after.client, former: nil, options, database)
       if isAncestorGone {

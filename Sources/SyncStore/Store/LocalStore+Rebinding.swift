@@ -33,7 +33,7 @@ extension LocalStore {
         try session.ranges.removeAll()
         try session.clients.takeBackAll()
       }
-      try CommandQueue(database: database).keepUnsent(where: keepsCommand)
+      try session.commands.keepUnpublished(where: keepsCommand)
       for key in records {
         try session.records.write(key, to: nil)
       }

@@ -151,7 +151,7 @@ extension LocalStore {
   /// The change sets that this store has sealed.
   package func outbox() throws -> SealedChangeSets {
     try read { session in
-      let all = try Self.outbox(session, where: "client = \(session.own) OR published = 0")
+      let all = try session.outbox.all(of: session.own, andUnpublished: true)
       let own = all.filter { $0.client == session.ownClient }
       let applied = try session.clients.vector()[session.ownClient]
       var head = applied
@@ -165,39 +165,13 @@ extension LocalStore {
 
   /// The change sets that this store made as its present client, in order.
   package func sealedChangeSets() throws -> [SealedChangeSet] {
-    try read { try Self.outbox($0, where: "client = \($0.own)") }
+    try read { try $0.outbox.all(of: $0.own) }
   }
 
   /// Change sets that this store, or the store that it is a copy of, has sealed as another client
   /// and that are not known to be published, in order.
   package func ancestralChangeSets() throws -> [SealedChangeSet] {
-    try read { try Self.outbox($0, where: "client <> \($0.own) AND published = 0") }
-  }
-
-  private static func outbox(
-    _ session: StoreSession, where condition: String
-  ) throws -> [SealedChangeSet] {
-    let rows = try StoredRow.fetchAll(
-      session.database,
-      sql: """
-        SELECT client, number, hash, size, changes, published, length(bytes) > 0 AS kept \
-        FROM docsync_outbox WHERE \(condition) ORDER BY client, number
-        """)
-    return try rows.map { row in
-      SealedChangeSet(
-        client: session.clients.client(try row["client"]),
-        number: try row["number"], hash: try hash(try row["hash"]),
-        byteCount: try row["size"], rowCount: try row["changes"], isPublished: try row["published"],
-        isKept: try row["kept"])
-    }
-  }
-
-  static func hash(_ data: Data) throws -> ContentHash {
-    guard let hash = ContentHash(bytes: data) else {
-      throw DatabaseError(
-        resultCode: .SQLITE_CORRUPT, message: "docsync_outbox, or a table with hashes, is damaged")
-    }
-    return hash
+    try read { try $0.outbox.all(except: $0.own, onlyUnpublished: true) }
   }
 
   /// The bytes of a sealed change set, exactly as they are published.
@@ -207,19 +181,14 @@ extension LocalStore {
     _ number: UInt64, of client: ClientIdentifier? = nil
   ) throws -> [UInt8] {
     try read { session in
-      let statement = try SQLStatement(
-        "SELECT bytes FROM docsync_outbox WHERE client = ? AND number = ? AND length(bytes) > 0",
-        on: session.database)
-      statement.bind(Int64(try client.map(session.clients.number) ?? session.own), at: 1)
-      statement.bind(Int64(number), at: 2)
-      guard try statement.step() else {
+      let author = try client.map(session.clients.number) ?? session.own
+      guard let bytes = try session.outbox.file(number, of: author)?.bytes, !bytes.isEmpty else {
         throw StoreError(
           .missing, path: path,
           message: "The database does not keep its change set \(number) any more.",
           remedy: "Ask for one that \(.listChangeSets) lists as its own.")
       }
-      defer { statement.reset() }
-      return statement.bytes(at: 0)
+      return bytes
     }
   }
 
@@ -228,22 +197,13 @@ extension LocalStore {
   ///
   /// The space is used again; the file does not become smaller.
   package func forgetSealedBytes(through number: UInt64) throws {
-    try write { session in
-      try session.database.execute(
-        sql: "UPDATE docsync_outbox SET bytes = x'' "
-          + "WHERE client = ? AND number <= ? AND published = 1 AND length(bytes) > 0",
-        arguments: [session.own, Int64(clamping: number)])
-    }
+    try write { try $0.outbox.forgetBytes(of: $0.own, through: number) }
   }
 
   /// Forgets the published change sets below a number altogether: they were
   /// cleared away from the shared directory.
   package func forgetSealed(below number: UInt64) throws {
-    try write { session in
-      try session.database.execute(
-        sql: "DELETE FROM docsync_outbox WHERE number < ? AND published = 1",
-        arguments: [Int64(clamping: number)])
-    }
+    try write { try $0.outbox.removePublished(below: number) }
   }
 
   /// Records that a sealed change set is in the shared directory. Idempotent. A change set that was
@@ -251,12 +211,8 @@ extension LocalStore {
   package func markPublished(_ number: UInt64, of client: ClientIdentifier? = nil) throws {
     try write { session in
       let author = try client.map(session.clients.number) ?? session.own
-      try session.database.execute(
-        sql: author == session.own
-          ? "UPDATE docsync_outbox SET published = 1 WHERE client = ? AND number = ? AND published = 0"
-          : "DELETE FROM docsync_outbox WHERE client = ? AND number = ?",
-        arguments: [author, Int64(number)])
-      try session.forgetBases()
+      try session.outbox.markPublished(number, of: author, removing: author != session.own)
+      try session.bases.removeIfAllIsPublished()
     }
   }
 }

@@ -111,12 +111,10 @@ extension LocalStore {
   }
 
   private func checkNothingUnpublished(_ session: StoreSession) throws {
-    let unpublished =
-      try Int.fetchOne(
-        session.database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
     guard
-      try unpublished == 0 && session.tablesWithEdits().isEmpty && session.remadeTables().isEmpty
-    else { throw self.unpublished }
+      try session.outbox.unpublishedCount() == 0 && session.tablesWithEdits().isEmpty
+        && session.remadeTables().isEmpty
+    else { throw unpublished }
     // Edits that were sealed since are in the tables and would not be in the vector.
     guard try !session.isAwaitingOthers() else {
       throw StoreError(

@@ -7,16 +7,12 @@ extension LocalStore {
   package func status() throws -> StoreStatus {
     let waiting = try waiting()
     return try read { session in
-      let database = session.database
       var vector = try session.clients.vector()
       let head = try session.ownHead()?.number ?? 0
       vector[binding.client] = nil
       var status = StoreStatus(
-        unsealedEdits: try session.schema.tables.reduce(0) { sum, table in
-          sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.logName)") ?? 0)
-        },
-        unpublishedChangeSets: try Int.fetchOne(
-          database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0,
+        unsealedEdits: try session.editCount(),
+        unpublishedChangeSets: try session.outbox.unpublishedCount(),
         head: head, vector: vector, waiting: waiting, parked: try session.keptRows.parked(),
         tables: session.schema.tables.map { $0.status(configuration) },
         leftOut: session.schema.leftOut)

@@ -52,13 +52,15 @@ package final class LocalStore: Sendable {
 
   /// Replaces the recorded place of the directory, which is a hint.
   package func setDirectory(_ directory: String) throws {
-    var binding = binding
-    guard binding.directory != directory else { return }
-    binding.directory = directory
-    try write { session in
-      try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), session.database)
-    }
-    state.withLock { [binding] in $0.binding = binding }
+    try changeBinding { $0.directory = directory }
+  }
+
+  private func changeBinding(_ change: (inout StoreBinding) -> Void) throws {
+    var after = binding
+    change(&after)
+    guard after != binding else { return }
+    try write { try MetaTable.write(.binding, to: Array(JSONEncoder().encode(after)), $0.database) }
+    adopt(after)
   }
 
   /// Takes over a binding that was written.
@@ -75,13 +77,7 @@ package final class LocalStore: Sendable {
 
   /// Replaces the user's name for this device.
   package func setClientDescription(_ description: String) throws {
-    var binding = binding
-    guard binding.clientDescription != description else { return }
-    binding.clientDescription = description
-    try write { session in
-      try MetaTable.write(.binding, to: Array(JSONEncoder().encode(binding)), session.database)
-    }
-    adopt(binding)
+    try changeBinding { $0.clientDescription = description }
   }
 
   /// Registers a function for the policy `resolve:NAME`, for as long as this

@@ -5,18 +5,14 @@ import SyncModel
 extension StoreSession {
   /// What only bookkeeping holds.
   func removalLoss() throws -> RemovalLoss {
-    func count(_ sql: String) throws -> Int { try Int.fetchOne(database, sql: sql) ?? 0 }
     var loss = RemovalLoss()
     loss.parked = try keptRows.parked()
     for table in try foreign.all() { try foreign.count(table, schema, into: &loss.unknownRows) }
-    loss.waitingChangeSets = try count("SELECT count(*) FROM docsync_inbox")
+    loss.waitingChangeSets = try inbox.count()
     loss.conflicts = try ConflictTable.count(database)
     loss.openConflicts = try ConflictTable.openCount(database)
-    loss.unsealedEdits = try schema.tables.reduce(0) {
-      $0 + (try count("SELECT count(*) FROM \($1.logName)"))
-    }
-    loss.unpublishedChangeSets = try count(
-      "SELECT count(*) FROM docsync_outbox WHERE published = 0")
+    loss.unsealedEdits = try editCount()
+    loss.unpublishedChangeSets = try outbox.unpublishedCount()
     return loss
   }
 }

@@ -12,27 +12,18 @@ extension StoreSession {
   /// The last number that this client has given out; `nil` for none.
   func ownHead() throws -> VersionVector.Entry? {
     let applied = try clients.vector()[ownClient]
-    let row = try StoredRow.fetchOne(
-      database,
-      sql: "SELECT number, hash FROM docsync_outbox WHERE client = ? ORDER BY number DESC LIMIT 1",
-      arguments: [own])
-    guard let row, let hash = ContentHash(bytes: try row["hash"] as Data) else { return applied }
-    let sealed = VersionVector.Entry(number: try row["number"], hash: hash)
+    guard let sealed = try outbox.last(of: own) else { return applied }
     return sealed.number > applied?.number ?? 0 ? sealed : applied
   }
 
   /// Whether own change sets wait for those of other clients.
-  func isAwaitingOthers() throws -> Bool {
-    try Bool.fetchOne(
-      database, sql: "SELECT EXISTS (SELECT 1 FROM docsync_inbox WHERE client = ?)",
-      arguments: [Data(ownClient.bits.bytes)]) ?? false
-  }
+  func isAwaitingOthers() throws -> Bool { try inbox.has(ownClient) }
 
   /// Counts change sets that were sealed while others waited as applied, once none waits.
   func completeOwn() throws {
     guard try !isAwaitingOthers(), let head = try ownHead() else { return }
     guard try clients.vector().number(of: ownClient) < head.number else { return }
-    try clients.advance(ownClient, to: head)
+    try clients.setLast(head, of: ownClient)
   }
 
   /// Calls `body` with the change sets that this store has sealed, as its present client or as
@@ -43,16 +34,10 @@ extension StoreSession {
     beyond vector: VersionVector, bytes given: [UInt64: [UInt8]],
     _ body: (ReceivedChangeSet) throws -> Void
   ) throws {
-    let others = try Int32.fetchAll(
-      database, sql: "SELECT DISTINCT client FROM docsync_outbox WHERE client <> ? ORDER BY client",
-      arguments: [own])
-    for author in others {
-      let numbers = try UInt64.fetchAll(
-        database, sql: "SELECT number FROM docsync_outbox WHERE client = ? ORDER BY number",
-        arguments: [author])
-      for number in numbers where number > vector.number(of: clients.client(author)) {
-        try body(sealedChangeSet(number, of: author, given: nil))
-      }
+    for sealed in try outbox.all(except: own, onlyUnpublished: false)
+    where sealed.number > vector.number(of: sealed.client) {
+      let author = try clients.number(of: sealed.client)
+      try body(sealedChangeSet(sealed.number, of: author, given: nil))
     }
     let last = try ownHead()?.number ?? 0
     var number = vector.number(of: ownClient)
@@ -65,14 +50,11 @@ extension StoreSession {
   private func sealedChangeSet(
     _ number: UInt64, of author: Int32, given: [UInt8]?
   ) throws -> ReceivedChangeSet {
-    let row = try StoredRow.fetchOne(
-      database, sql: "SELECT hash, bytes FROM docsync_outbox WHERE client = ? AND number = ?",
-      arguments: [author, Int64(clamping: number)])
-    let kept = try row.map { Array(try $0["bytes"] as Data) } ?? []
+    let file = try outbox.file(number, of: author)
+    let kept = file?.bytes ?? []
     let bytes = kept.isEmpty ? given ?? [] : kept
     let hash = ContentHash(of: bytes)
-    let known: Data? = try row.map { try $0["hash"] }
-    guard !bytes.isEmpty, known == nil || known == Data(hash.bytes) else {
+    guard !bytes.isEmpty, file.map({ $0.hash == hash }) ?? true else {
       throw StoreError(
         .changeSetMissing, path: "",
         message: "The whole store does not contain this device's change set \(number), and the "
@@ -82,16 +64,6 @@ extension StoreSession {
     }
     return ReceivedChangeSet(
       changeSet: try ChangeSetCodec.decode(bytes), hash: hash, bytes: bytes)
-  }
-
-  /// Keeps a change set until it can be applied.
-  func keepWaiting(_ set: ReceivedChangeSet) throws {
-    try database.execute(
-      sql: "INSERT OR IGNORE INTO docsync_inbox (client, number, hash, bytes) VALUES (?, ?, ?, ?)",
-      arguments: [
-        Data(set.changeSet.header.client.bits.bytes), Int64(set.changeSet.header.number),
-        Data(set.hash.bytes), Data(set.bytes),
-      ])
   }
 
   // MARK: - Another generation
@@ -104,7 +76,8 @@ extension StoreSession {
     beyond vector: VersionVector, bytes: [UInt64: [UInt8]]
   ) throws -> [ContentReplacement.OwnChangeSet] {
     try sealedChangeSets(beyond: vector, bytes: bytes) { try keepReturning([$0.bytes]) }
-    try database.execute(sql: "DELETE FROM docsync_outbox; DELETE FROM docsync_inbox")
+    try outbox.removeAll()
+    try inbox.removeAll()
     return try returning()
   }
 

@@ -81,9 +81,13 @@ extension StoreSession {
   /// Whether a stamp belongs to a change set of this client that is not published yet.
   func isUnpublished(_ stamp: LocalStamp) throws -> Bool {
     guard stamp.client == own else { return false }
-    let ranges = try policyCache.unpublished ?? unpublishedRanges()
-    policyCache.unpublished = ranges
-    return ranges.contains { $0.contains(stamp.time) }
+    let times =
+      try policyCache.unpublished
+      ?? outbox.unpublishedNumbers(of: own).map { first, last in
+        try ranges.times(of: own, after: first &- 1, through: last)
+      } ?? []
+    policyCache.unpublished = times
+    return times.contains { $0.contains(stamp.time) }
   }
 
   /// Forgets the unpublished ranges, after a sealing, so that they are read again.
@@ -96,7 +100,4 @@ extension StoreSession {
     let value = try exported(local, access.table.columns[column])
     try bases.store(value, of: column, row)
   }
-
-  /// Forgets the earlier values of cells, once everything is published.
-  func forgetBases() throws { try bases.removeIfAllIsPublished() }
 }

@@ -32,6 +32,10 @@ final class StoreSession {
   let ranges: StampRanges
   let history: History
   let records: DeviceRecords
+  let outbox: Outbox
+  let inbox: Inbox
+  let commands: CommandQueue
+  let events: EventQueue
 
   private let sipHash: SipHash
   private var accesses: [Int: TableAccess] = [:]
@@ -69,13 +73,17 @@ final class StoreSession {
     ranges = StampRanges(database: database)
     history = History(database: database)
     records = DeviceRecords(database: database)
+    outbox = Outbox(database: database, clients: clients)
+    inbox = Inbox(database: database)
+    commands = CommandQueue(database: database)
+    events = EventQueue(database: database)
     own = try clients.number(of: client)
     ownClient = client
     conflicts = ConflictRecorder(
       journal: ConflictJournal(database, bound: settings.journal, now: now), own: own, now: now)
     guard let key = try MetaTable.read(.fingerprintKey, database), let hash = SipHash(key: key)
     else {
-      throw MetaTable.damage()
+      throw MetaTable.definition.damaged()
     }
     sipHash = hash
   }

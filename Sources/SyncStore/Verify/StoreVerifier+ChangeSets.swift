@@ -6,23 +6,13 @@ extension StoreVerifier {
   /// Checks the change sets that this store made: their bytes, their numbers, and whether each
   /// continues the one before it.
   func checkOutbox(_ session: StoreSession) throws {
-    let reading = try SQLStatement(
-      "SELECT client, number, hash, size, changes, published, bytes FROM docsync_outbox "
-        + "ORDER BY client, number", on: database)
     var last: SealedChangeSet?
-    while try reading.step() {
+    try session.outbox.forEach { number, sealed, bytes in
       try checkCancellation()
-      let number = UInt64(bitPattern: reading.integer(at: 1))
-      let client = session.clients.client(Int32(truncatingIfNeeded: reading.integer(at: 0)))
-      guard let hash = ContentHash(bytes: reading.content(at: 2)) else {
-        note(.outboxDamaged, "docsync_outbox", "The hash of change set \(number) is invalid.")
-        continue
+      guard let sealed else {
+        return note(
+          .outboxDamaged, "docsync_outbox", "The hash of change set \(number) is invalid.")
       }
-      let bytes = reading.bytes(at: 6)
-      let sealed = SealedChangeSet(
-        client: client, number: number, hash: hash, byteCount: Int(reading.integer(at: 3)),
-        rowCount: Int(reading.integer(at: 4)), isPublished: reading.integer(at: 5) != 0,
-        isKept: !bytes.isEmpty)
       result.sealed.append(sealed)
       let before = last.flatMap { $0.client == sealed.client ? $0 : nil }
       if let before, number != before.number &+ 1, sealed.client == session.ownClient {
@@ -83,20 +73,13 @@ extension StoreVerifier {
   }
 
   /// Checks the commands that this store made: their bytes and their numbers.
-  func checkCommands() throws {
+  func checkCommands(_ session: StoreSession) throws {
     result.commandState = try MetaTable.read(.commandState, database)
-    let reading = try SQLStatement(
-      "SELECT seq, number, hash, bytes, published FROM docsync_command WHERE number IS NOT NULL "
-        + "ORDER BY number", on: database)
     var last: UInt64?
-    while try reading.step() {
-      let number = UInt64(bitPattern: reading.integer(at: 1))
-      guard let hash = ContentHash(bytes: reading.content(at: 2)),
-        ContentHash(of: reading.content(at: 3)) == hash
-      else {
-        note(
+    try session.commands.forEachSealed { number, command, bytes in
+      guard let command, ContentHash(of: bytes) == command.sealed?.hash else {
+        return note(
           .outboxDamaged, "docsync_command", "Command \(number) has changed since it was sealed.")
-        continue
       }
       if let last, number != last &+ 1 {
         note(
@@ -104,35 +87,22 @@ extension StoreVerifier {
           "Commands between \(last) and \(number) are missing.")
       }
       last = number
-      result.commands.append(
-        QueuedCommand(
-          sequence: reading.integer(at: 0), content: [],
-          sealed: VersionVector.Entry(number: number, hash: hash),
-          isPublished: reading.integer(at: 4) != 0))
+      result.commands.append(command)
     }
   }
 
   /// Checks the change sets that wait.
   func checkInbox(_ session: StoreSession) throws {
-    let reading = try SQLStatement(
-      "SELECT client, number, hash, bytes FROM docsync_inbox ORDER BY client, number", on: database)
-    while try reading.step() {
+    try session.inbox.forEach { client, number, hash, bytes in
       try checkCancellation()
-      let number = UInt64(bitPattern: reading.integer(at: 1))
-      let bytes = reading.bytes(at: 3)
       func damaged(_ detail: String) {
         note(
           .inboxDamaged, "docsync_inbox", "A waiting change set has changed since it arrived.",
           detail: "number \(number): \(detail)")
       }
-      guard let hash = ContentHash(bytes: reading.content(at: 2)), ContentHash(of: bytes) == hash
-      else {
-        damaged("its bytes have another hash")
-        continue
-      }
+      guard ContentHash(of: bytes) == hash else { return damaged("its bytes have another hash") }
       do {
         let header = try ChangeSetCodec.decode(bytes).header
-        let client = Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:))
         if header.client != client || header.number != number { damaged("it belongs elsewhere") }
       } catch let error as CodecError {
         damaged("\(error)")

@@ -50,7 +50,7 @@ final class StoreVerifier {
     try step()
     try guarded("docsync_table") { try checkConditions(session.schema) }
     try guarded("docsync_outbox", .outboxDamaged) { try checkOutbox(session) }
-    try guarded("docsync_command", .outboxDamaged) { try checkCommands() }
+    try guarded("docsync_command", .outboxDamaged) { try checkCommands(session) }
     try guarded("docsync_inbox", .inboxDamaged) { try checkInbox(session) }
     try step()
     try guarded("docsync_conflict", .journalDamaged) { try checkJournal(session) }
