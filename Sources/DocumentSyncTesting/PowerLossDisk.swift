@@ -4,7 +4,7 @@ import SyncModel
 /// A folder on a disk that loses power: any part of the changes that were not flushed may
 /// remain, in any order, torn or not.
 ///
-/// A ``FolderDirectory`` does the work in an existing folder, and reports
+/// A `FolderDirectory` does the work in an existing folder, and reports
 /// each change and each flush. The remains after a power cut are computed from these.
 public final class PowerLossDisk: Sendable {
   /// The effect of a flush on the disk.
@@ -56,9 +56,11 @@ public final class PowerLossDisk: Sendable {
   /// The files that a power cut at this moment leaves.
   ///
   /// - Parameters:
+  ///   - medium: How the disk treats a flush.
   ///   - keepsFlushes: Whether the disk obeys flushes; otherwise it only
   ///     pretends to.
   ///   - rate: The share of unflushed changes that remains, from 0 to 1.
+  ///   - seed: Decides which of them remain.
   public func remains(
     on medium: Medium, keepsFlushes: Bool = true, rate: Double, seed: UInt64
   ) -> [RelativePath: [UInt8]] {

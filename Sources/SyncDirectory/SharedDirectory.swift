@@ -18,7 +18,7 @@ public enum DirectoryAccess: Hashable, Sendable {
 /// The directory that devices share, whatever kind of storage it uses.
 ///
 /// It knows folders and files of bytes, but not their meaning; see
-/// ``DirectoryLayout`` for the names. Every call blocks its thread, may be
+/// `DirectoryLayout` for the names. Every call blocks its thread, may be
 /// made from any thread, and throws a ``DirectoryError`` or the error of a
 /// progress closure. No call retries; ``RetryingDirectory`` does, for
 /// errors that may pass.

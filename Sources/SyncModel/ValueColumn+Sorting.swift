@@ -3,7 +3,7 @@ import Foundation
 extension [ValueColumn] {
   /// The indexes of the tuples in columns of one length, in ascending
   /// order: kinds in their order, integers by value, content bytewise.
-  public func order() -> [Int] {
+  package func order() -> [Int] {
     guard let first else { return [] }
     // The first bytes decide most comparisons, without the rest.
     let prefixes = (0..<first.count).map { first.sortingPrefix(at: $0) }

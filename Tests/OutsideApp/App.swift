@@ -113,7 +113,15 @@ struct App {
     try edit(paths[0], "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
     try edit(paths[0], "INSERT INTO notes VALUES (1, 'Buy milk')")
     try await use(paths, shared)
+    try await runTutorial(in: folder.appendingPathComponent("Tutorial"))
     print("The app could do all that it wanted.")
+  }
+
+  /// The tutorial of the DocC catalogue says what its devices show at the end.
+  static func runTutorial(in folder: URL) async throws {
+    let shown = try await tryNotes(in: folder)
+    let notes = shown.map { $0.sorted() }
+    try expect(notes == [["Buy milk", "Call Ada"], ["Buy milk", "Call Ada"]], "\(shown)")
   }
 
   static func use(_ paths: [String], _ shared: String) async throws {

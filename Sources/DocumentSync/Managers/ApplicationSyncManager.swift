@@ -36,8 +36,14 @@ public final class ApplicationSyncManager: Sendable {
   /// With `createIfMissing`, a directory that holds no application yet gets
   /// one; otherwise that is the error `applicationMissing`.
   ///
-  /// - Parameter descriptions: What else to note about the client, and about
-  ///   the application if it is created.
+  /// - Parameters:
+  ///   - client: The client.
+  ///   - description: What to call it.
+  ///   - ancestor: The client that it continues, if it has a former one.
+  ///   - createIfMissing: Whether to create the application if there is none.
+  ///   - descriptions: What else to note about the client, and about the
+  ///     application if it is created.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   @discardableResult
   public func register(
     _ client: ClientIdentifier, description: String, ancestor: ClientIdentifier? = nil,
@@ -61,8 +67,10 @@ public final class ApplicationSyncManager: Sendable {
 
   /// The documents, deleted ones among them, in order of identifier.
   ///
-  /// - Parameter measuring: Whether to look at every file, for
-  ///   ``DocumentDescription/contents``.
+  /// - Parameters:
+  ///   - measuring: Whether to look at every file, for
+  ///     ``DocumentDescription/contents``.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   public func listDocuments(
     measuring: Bool = false, onProgress: SyncProgress.Handler? = nil
   ) async throws -> [DocumentDescription] {
@@ -100,10 +108,12 @@ public final class ApplicationSyncManager: Sendable {
   /// `documentMissing`.
   ///
   /// - Parameters:
+  ///   - identifier: The identifier of the document.
   ///   - client: The client that deletes it.
   ///   - description: What that client is called; its host's name if `nil`.
   ///   - preview: Whether to change nothing, and to report what would be
   ///     removed.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   @discardableResult
   public func deleteDocument(
     _ identifier: String, by client: ClientIdentifier, described description: String? = nil,

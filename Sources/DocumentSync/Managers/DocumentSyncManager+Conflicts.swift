@@ -41,7 +41,9 @@ extension DocumentSyncManager {
   ///
   /// Errors as for ``resolveConflict(_:by:)``.
   ///
-  /// - Parameter side: Which of the two sides, if neither is shown.
+  /// - Parameters:
+  ///   - number: The number of the conflict in the journal.
+  ///   - side: Which of the two sides, if neither is shown.
   public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) async throws {
     try await use("restore the conflict") { try $0.restoreConflict(number, side: side) }
   }

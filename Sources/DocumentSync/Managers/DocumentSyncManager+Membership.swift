@@ -16,6 +16,7 @@ extension DocumentSyncManager {
   ///   - abandoning: Whether to leave without publishing and without telling
   ///     the others.
   ///   - isConfirmed: Whether the loss was agreed to.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   @discardableResult
   public func leave(
     abandoning: Bool = false, isConfirmed: Bool = false,

@@ -22,8 +22,16 @@ extension DocumentSyncManager {
 
     /// The options that are given, and the defaults for the others.
     ///
-    /// - Parameter client: What to call this device, rather than as
-    ///   `descriptions` says; `nil` leaves it at that.
+    /// - Parameters:
+    ///   - application: The application's identifier.
+    ///   - client: What to call this device, rather than as `descriptions`
+    ///     says; `nil` leaves it at that.
+    ///   - descriptions: What to note about the client, the document and the
+    ///     application.
+    ///   - configuration: How a document that is created is synchronized.
+    ///   - delegate: The delegate that decides.
+    ///   - events: Where to send the events.
+    ///   - environment: What operations need from the world.
     public init(
       application: String? = nil, client: String? = nil,
       descriptions: SyncDescriptions = SyncDescriptions(),

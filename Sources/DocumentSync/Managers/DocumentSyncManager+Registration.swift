@@ -21,7 +21,13 @@ extension DocumentSyncManager {
   /// `applicationMissing`, `documentMissing`, `documentDeleted`, `fileExists`
   /// if the document is neither created nor joined; nothing is changed then.
   ///
-  /// - Parameter document: The identifier by which others find the document.
+  /// - Parameters:
+  ///   - path: The path of the database; none may be there if the document is
+  ///     joined.
+  ///   - directory: The shared directory.
+  ///   - document: The identifier by which others find the document.
+  ///   - options: What else to work with.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func register(
     storeAt path: String, directory: any SharedDirectory, document: String,
     options: Options = Options(), onProgress: SyncProgress.Handler? = nil

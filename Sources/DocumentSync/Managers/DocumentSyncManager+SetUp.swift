@@ -15,7 +15,12 @@ extension DocumentSyncManager {
   /// creates the document at the same time and that one counts: then the
   /// database is as it was before.
   ///
-  /// - Parameter document: The identifier by which others find the document.
+  /// - Parameters:
+  ///   - path: The path of the database.
+  ///   - directory: The shared directory.
+  ///   - document: The identifier by which others find the document.
+  ///   - options: What else to work with.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func create(
     storeAt path: String, directory: any SharedDirectory, document: String,
     options: Options = Options(), onProgress: SyncProgress.Handler? = nil
@@ -46,8 +51,13 @@ extension DocumentSyncManager {
   /// ``backup`` is its new path, ``merged`` is what became of its rows if these
   /// were to be merged, and ``replaced`` is what it had not sent.
   ///
-  /// - Parameter document: The identifier; `nil` takes the only document there
-  ///   is.
+  /// - Parameters:
+  ///   - path: The path at which the store is to be.
+  ///   - directory: The shared directory.
+  ///   - document: The identifier; `nil` takes the only document there is.
+  ///   - existing: What to do with a file that exists at `path`.
+  ///   - options: What else to work with.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func join(
     storeAt path: String, directory: any SharedDirectory, document: String? = nil,
     existing: ExistingFile = .refuse, options: Options = Options(),
@@ -69,8 +79,12 @@ extension DocumentSyncManager {
 
   /// Opens a store that is under sync.
   ///
-  /// - Parameter directory: Where the shared directory is now; `nil` takes the
-  ///   place where it was last.
+  /// - Parameters:
+  ///   - path: The path of the store.
+  ///   - directory: Where the shared directory is now; `nil` takes the place
+  ///     where it was last.
+  ///   - options: What else to work with.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func open(
     storeAt path: String, directory: (any SharedDirectory)? = nil, options: Options = Options(),
     onProgress: SyncProgress.Handler? = nil

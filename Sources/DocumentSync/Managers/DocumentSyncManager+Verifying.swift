@@ -15,9 +15,12 @@ extension DocumentSyncManager {
   /// would need permission to write to it.
   ///
   /// - Parameters:
+  ///   - path: The path of the store.
   ///   - directory: Where the shared directory is now; `nil` takes the place
   ///     where it was last.
   ///   - events: Where to send the events of its beginning and its end.
+  ///   - environment: What the operation needs from the world.
+  ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func verify(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     events: SyncEvents = SyncEvents(), environment: SyncEnvironment = SyncEnvironment(),

@@ -11,7 +11,7 @@ import SyncModel
 /// its completion block and observers of `isFinished` find it. One that was
 /// cancelled before it began does nothing.
 ///
-/// A subclass overrides ``perform()`` and nothing else. Properties may be read,
+/// A subclass overrides `perform()` and nothing else. Properties may be read,
 /// and `cancel()` called, from any thread.
 public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   private enum State {

@@ -60,8 +60,9 @@ public enum ExistingFile: Hashable, Sendable {
   /// same document, the new store takes its place, with what it had not sent:
   /// see ``ReplacedStore``.
   case replaceKeepingBackup
-  /// The same, and take its rows into the document, as edits of this device:
-  /// see ``LocalStore/adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``.
+  /// The same, and take its rows into the document, as edits of this device.
+  /// Where both have a row with different values, `prefer` decides; see
+  /// ``MergedRows/Preference``.
   case merge(prefer: MergedRows.Preference)
 }
 

@@ -5,8 +5,8 @@ import SyncStore
 extension SyncError {
   /// The error of any layer, as an error of this one.
   ///
-  /// For callers that use a ``DocumentSyncManager/store`` or a directory
-  /// directly and still want one kind of error. A `SyncError` stays as it is,
+  /// For callers that use a ``SharedDirectory`` directly and still want one
+  /// kind of error. A `SyncError` stays as it is,
   /// and a `CancellationError` becomes `cancelled`. For every other error,
   /// ``underlying`` is that error; if no layer throws it, the code is
   /// `internalFault`.

@@ -1,0 +1,18 @@
+import Foundation
+import GRDB
+
+/// Two devices with a folder that they share. Returns the notes that each of them shows.
+func tryNotes(in folder: URL) async throws -> [[String]] {
+  let shared = folder.appendingPathComponent("Shared")
+  try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
+
+  // The laptop has notes, and creates the document.
+  let laptopPath = folder.appendingPathComponent("laptop.db").path
+  try openNotes(at: laptopPath).close()
+  let laptop = try await NotesDocument(at: laptopPath, through: shared.path, device: "laptop")
+  try await laptop.database.write { db in
+    var note = Note(text: "Buy milk")
+    try note.insert(db)
+  }
+  return []
+}
