@@ -94,12 +94,12 @@ final class ExistenceRule {
     }
   }
 
-  /// Rows that are deleted or would go with a deleted row, and rows for which
-  /// other rows may have waited.
+  /// Rows that are deleted or would go with a deleted row, rows for which
+  /// other rows may have waited, and rows that may get another number.
   private func concerned() throws -> [WorkingRow] {
     var result = set.rows.filter {
       $0.isDead || $0.isLiving != $0.wasLiving || $0.shown == nil || $0.isEdited
-        || isReferredOtherwise($0)
+        || isReferredOtherwise($0) || mayBeRenumbered($0)
     }
     guard set.rows.contains(where: \.isDead) else { return result }
     var children: [RowKey: [WorkingRow]] = [:]
@@ -132,6 +132,19 @@ final class ExistenceRule {
           table.columns.firstIndex { $0.name.folded == name.folded }
             .map { row.values[$0] != row.loadedValues[$0] } ?? false
         }
+    }
+  }
+
+  /// Whether the key of a row in its table has the number of a row that is not in its table: if that
+  /// one comes back, it may get another number, and whatever leads to this row has to follow.
+  private func mayBeRenumbered(_ row: WorkingRow) -> Bool {
+    guard row.shown != nil else { return false }
+    let table = session.schema[row.key.table]
+    return table.identityPositions.contains { position in
+      guard case .key(let parent) = table.columns[position].domain,
+        case .identity(let identity)? = row.values[position]
+      else { return false }
+      return set[RowKey(table: parent, identity: identity)].map { $0.shown == nil } ?? false
     }
   }
 

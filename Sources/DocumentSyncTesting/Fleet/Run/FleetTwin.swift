@@ -108,6 +108,11 @@ final class FleetTwin {
   /// Runs the same statements.
   func edit(_ edit: FleetEdit) throws -> EditOutcome { try database.edit(edit) }
 
+  /// Whether SQLite finds nothing wrong with the tables and their indexes.
+  func isSound() throws -> Bool {
+    try database.rows("PRAGMA integrity_check") == [[.text(Array("ok".utf8))]]
+  }
+
   /// Runs a statement that changes the schema; returns SQLite's message if it
   /// refuses it. Afterwards this is not a twin any more.
   func alter(_ statement: String) throws -> String? {

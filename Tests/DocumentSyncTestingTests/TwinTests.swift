@@ -1,0 +1,52 @@
+import SyncModel
+import Testing
+
+@testable import DocumentSyncTesting
+
+/// What a database without our triggers decides, in histories that were written by hand.
+@Suite struct TwinTests {
+  /// Rows of which an upsert replaces one by way of triggers, while SQLite is about to update it.
+  private var schema: FleetSchema {
+    let table = FleetTable(
+      name: "t1",
+      columns: [FleetColumn(name: "k", type: .text), FleetColumn(name: "a", type: .integer)],
+      key: [0])
+    var schema = FleetSchema(tables: [table])
+    schema.triggers = [
+      "CREATE TRIGGER trigger1 BEFORE UPDATE ON t1 BEGIN DELETE FROM t1 WHERE k = 'a'; END",
+      "CREATE TRIGGER trigger2 BEFORE DELETE ON t1 BEGIN REPLACE INTO t1 (k, a) VALUES ('a', 1); END",
+    ]
+    return schema
+  }
+
+  private let start = [
+    "INSERT INTO t1 (k, a) VALUES ('a', 0)", "INSERT INTO t1 (k, a) VALUES ('b', 3)",
+  ]
+
+  private func edit(_ statement: String) -> FleetEdit {
+    FleetEdit(
+      statements: [statement], hasForeignKeys: true, time: 1_700_000_000_000, salt: 2)
+  }
+
+  /// SQLite 3.40.1 puts the second row of the upsert among those of the table in a wrong place, and
+  /// later takes the file for malformed, also without us. The history goes on without the edit.
+  @Test(arguments: [
+    "INSERT INTO t1 (k, a) VALUES ('a', 2), ('c', 2) ON CONFLICT DO UPDATE SET a = excluded.a",
+    "INSERT INTO t1 (k, a) VALUES ('c', 2)",
+  ])
+  func editsThatDamageTablesWithoutUsArePassedOver(statement: String) async throws {
+    let alone = try FleetSQLite(":memory:")
+    for statement in schema.sql + start { try alone.run(statement) }
+    try alone.run(statement)
+    let isDamaged = try alone.rows("PRAGMA integrity_check") != [[.text("ok")]]
+
+    let outcome = try await FleetRun.carryOut(
+      FleetPlan(
+        seed: 1, schema: schema, start: start, devices: [1, 2], usesManagers: false,
+        steps: [
+          .edit(device: 1, edit(statement)), .sync(device: 1, time: 1_700_000_001_000, salt: 3),
+        ]))
+    #expect(outcome.failure == nil)
+    #expect(outcome.acceptedStatements == (isDamaged ? 0 : 1))
+  }
+}
