@@ -336,6 +336,29 @@ import Testing
     try converge(devices, "SELECT name, size FROM place JOIN kiosk USING (id)", ["b|30"])
   }
 
+  /// With foreign keys off a place is deleted, and one of its name is inserted under another number,
+  /// and gets another name and another number: a kiosk that is left with the first number holds the
+  /// deleted place, and one with the second number is that of the place as it is now.
+  @Test func aNumberOfADeletedRowAndThatOfANewOneOfTheSameNameStandForTwoRows() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["place": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+      CREATE TABLE kiosk (id INTEGER PRIMARY KEY REFERENCES place ON UPDATE CASCADE, size INTEGER);
+      INSERT INTO place VALUES (5, 'a');
+      """, configuration: configuration)
+    try devices[0].run(
+      """
+      PRAGMA foreign_keys = OFF; INSERT INTO kiosk VALUES (5, 50), (2, 20); DELETE FROM place;
+      INSERT INTO place VALUES (2, 'a');
+      UPDATE place SET name = 'b' WHERE id = 2; UPDATE place SET id = 4 WHERE id = 2;
+      """)
+    try converge(
+      devices, "SELECT name, size FROM place JOIN kiosk USING (id) ORDER BY 1", ["a|50", "b|20"])
+  }
+
   /// A row that waits for another one refers, by its key, to a row that is shown under the key of a
   /// third one later: it follows there.
   @Test func aRowThatWaitsFollowsOneThatIsShownUnderAnotherKey() throws {

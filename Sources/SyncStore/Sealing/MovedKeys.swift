@@ -107,14 +107,17 @@ struct MovedKeys {
   /// no other.
   private func laterKey(of key: Int64, _ access: TableAccess, _ moves: KeyMoves) throws -> Int64? {
     let known = try access.localKey(of: try access.earlierIdentity(ofLocalKey: key))
-    if let known, known != key { return known }
+    if let known, known != key, try access.hasRow(localKey: known) { return known }
     // The row was inserted by the edits in the log, and its declared columns were edited before it
     // got another key: other devices only know it as it is now.
-    guard try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
+    if try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
       let first = try access.firstEntry(ofLocalKey: key),
-      let identity = try moves.destination(of: values, after: first - 1)
-    else { return nil }
-    return try access.localKey(of: identity)
+      let identity = try moves.destination(of: values, after: first - 1),
+      let later = try access.localKey(of: identity)
+    {
+      return later
+    }
+    return known == key ? nil : known
   }
 
   /// The cells of a column that held keys of a table as plain values before the edits in the log.

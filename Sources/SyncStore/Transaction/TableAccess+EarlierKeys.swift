@@ -42,9 +42,11 @@ extension TableAccess {
     for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
     var keys: [Int64] = []
     while try statement.step() { keys.append(statement.integer(at: 0)) }
-    return try keys.first {
+    let left = try keys.filter {
       try !hasRow(localKey: $0) && earlierIdentity(ofLocalKey: $0) == identity
     }
+    // A key that the row got and lost again by these edits seems to lead to no row.
+    return try left.first(where: wasTakenBefore) ?? left.first
   }
 
   func forgetEarlierKeys() throws {
