@@ -3,7 +3,7 @@ import SyncModel
 
 /// Exports the edits of one table, batch by batch.
 final class TableExport {
-  private let session: StoreSession
+  let session: StoreSession
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
