@@ -39,9 +39,12 @@ struct ExportedDependents {
   }
 
   /// Notes them after an edit of a row was exported.
+  ///
+  /// - Parameter old: What bookkeeping knew of the row before. If REPLACE put the row in its own
+  ///   place, the log may contain only an insertion.
   func note(
-    _ action: RowAction, _ row: Int, _ batch: EditLog.Batch, _ identities: TableExport.Identities,
-    _ suspects: inout ChangeExport.Suspects
+    _ action: RowAction, _ row: Int, after old: RowState?, _ batch: EditLog.Batch,
+    _ identities: TableExport.Identities, _ suspects: inout ChangeExport.Suspects
   ) throws {
     if action == .delete {
       if isReferredTo || hasKeptDependents { suspects.diminished.insert(table.id) }
@@ -53,7 +56,8 @@ struct ExportedDependents {
     }
     if isReferredTo, !referredColumns.isEmpty {
       // A row that was replaced may have other values as well.
-      if action == .insert, batch.rows[row].first != .insert {
+      let mayHaveBeenShown = old.map { $0.existence != .deleted || $0.isKept } ?? false
+      if action == .insert, mayHaveBeenShown || batch.rows[row].first != .insert {
         suspects.diminished.insert(table.id)
       }
       let updates = batch.rows[row].updates

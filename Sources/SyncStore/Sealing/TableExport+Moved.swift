@@ -19,11 +19,11 @@ extension TableExport {
     var result = batch
     for row in batch.rows.indices where batch.rows[row].isPresent {
       let key = batch.keys.map { $0[row] }
-      guard try access.identity(ofKey: key) != access.earlierIdentity(ofKey: key),
-        let (values, _) = try access.row(key)
+      let earlier = try access.earlierIdentity(ofKey: key)
+      guard try access.identity(ofKey: key) != earlier, let (values, _) = try access.row(key)
       else { continue }
       let log = batch.rows[row]
-      if log.first != .insert {
+      if try log.first != .insert || wasShown(earlier) {
         var former = EditLog.Row(former: log)
         let recorded = table.recordedColumns
         if table.keepsDeleted, !recorded.isEmpty {
@@ -51,6 +51,19 @@ extension TableExport {
   /// The identity under which a row with a former identity lives on.
   func formerDestination(of key: [Value]) throws -> RowIdentity? {
     table.isReferred ? try access.identity(ofKey: key) : nil
+  }
+
+  /// Whether the table showed a row before the edits in the log, as bookkeeping has it. If REPLACE
+  /// put another row in its place, the log may contain only the insertion of that one.
+  private func wasShown(_ identity: RowIdentity) throws -> Bool {
+    guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
+      return false
+    }
+    guard state.isKept else {
+      return state.existence != .deleted || session.isRevived(state, table)
+    }
+    let kept = try session.keptRows.row(RowKey(table: table.id, identity: identity))
+    return kept?.reason.isShown == true
   }
 
   /// Whether a row is in its table, under whatever key.

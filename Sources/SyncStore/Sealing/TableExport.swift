@@ -3,7 +3,7 @@ import SyncModel
 
 /// Exports the edits of one table, batch by batch.
 final class TableExport {
-  private let session: StoreSession
+  let session: StoreSession
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
@@ -84,11 +84,11 @@ final class TableExport {
         states[row]?.isKept == true
         ? RowKey(table: table.id, identity: identities.identity(row)) : nil
       let kept = try key.flatMap { try session.keptRows.row($0) }
-      let wasKnown = states[row] != nil
+      let old = states[row]
       let outcome = try export(
         row, of: batch, identities: identities, kept: kept, state: &states[row])
       isChanged[row] = outcome != nil
-      if outcome == .update, !wasKnown, !batch.isLast, table.mergeType == .keepBoth {
+      if outcome == .update, old == nil, !batch.isLast, table.mergeType == .keepBoth {
         updated.insert(identities.fingerprints[row])
       }
       if outcome == .insert, !batch.isLast, !table.counters.isEmpty {
@@ -109,7 +109,7 @@ final class TableExport {
           key: batch.keys.map { $0[row] })
       }
       if let outcome {
-        try dependents.note(outcome, row, batch, identities, &suspects)
+        try dependents.note(outcome, row, after: old, batch, identities, &suspects)
         try rows.finishIfFull(builder, afterRow: count)
       }
     }
