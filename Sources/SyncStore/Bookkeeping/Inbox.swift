@@ -36,7 +36,7 @@ struct Inbox {
   /// What the change sets are found by, in order. Those that cannot be found are not among them.
   func all() throws -> [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] {
     var found: [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] = []
-    try read("NULL") { client, number, hash, _ in
+    try forEach(withBytes: false) { client, number, hash, _ in
       if let client, let hash { found.append((client, number, hash)) }
     }
     return found
@@ -57,21 +57,18 @@ struct Inbox {
 
   /// Calls `body` with each change set as it is stored: its client and its hash are `nil` if they
   /// are invalid.
-  func forEach(_ body: (ClientIdentifier?, UInt64, ContentHash?, [UInt8]) throws -> Void) throws {
-    try read("bytes", body)
-  }
-
-  private func read(
-    _ content: String, _ body: (ClientIdentifier?, UInt64, ContentHash?, [UInt8]) throws -> Void
+  func forEach(
+    withBytes: Bool = true,
+    _ body: (ClientIdentifier?, UInt64, ContentHash?, [UInt8]) throws -> Void
   ) throws {
     let reading = try SQLStatement(
-      "SELECT client, number, hash, \(content) FROM docsync_inbox ORDER BY client, number",
-      on: database)
+      "SELECT client, number, hash\(withBytes ? ", bytes" : "") FROM docsync_inbox "
+        + "ORDER BY client, number", on: database)
     while try reading.step() {
       try body(
         Bits128(bytes: reading.content(at: 0)).map(ClientIdentifier.init(bits:)),
         UInt64(bitPattern: reading.integer(at: 1)), ContentHash(bytes: reading.content(at: 2)),
-        reading.bytes(at: 3))
+        withBytes ? reading.bytes(at: 3) : [])
     }
   }
 

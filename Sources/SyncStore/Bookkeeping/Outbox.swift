@@ -49,7 +49,7 @@ struct Outbox {
 
   private func all(where condition: String) throws -> [SealedChangeSet] {
     var found: [SealedChangeSet] = []
-    try read("NULL", where: condition) { _, sealed, _ in
+    try forEach(where: condition, withBytes: false) { _, sealed, _ in
       guard let sealed else { throw Self.definition.damaged() }
       found.append(sealed)
     }
@@ -58,19 +58,14 @@ struct Outbox {
 
   /// Calls `body` with the number of each change set, with the change set, which is `nil` if its
   /// hash is invalid, and with its bytes.
-  func forEach(_ body: (UInt64, SealedChangeSet?, [UInt8]) throws -> Void) throws {
-    try read("bytes", where: "TRUE", body)
-  }
-
-  private func read(
-    _ content: String, where condition: String,
+  func forEach(
+    where condition: String = "TRUE", withBytes: Bool = true,
     _ body: (UInt64, SealedChangeSet?, [UInt8]) throws -> Void
   ) throws {
     let reading = try SQLStatement(
-      """
-      SELECT client, number, hash, size, changes, published, length(bytes) > 0, \(content) \
-      FROM docsync_outbox WHERE \(condition) ORDER BY client, number
-      """, on: database)
+      "SELECT client, number, hash, size, changes, published, length(bytes) > 0"
+        + (withBytes ? ", bytes" : "")
+        + " FROM docsync_outbox WHERE \(condition) ORDER BY client, number", on: database)
     while try reading.step() {
       let client = clients.client(try reading.number(at: 0))
       let number: UInt64 = try reading.number(at: 1)
@@ -80,7 +75,7 @@ struct Outbox {
           client: client, number: number, hash: hash, byteCount: byteCount, rowCount: rowCount,
           isPublished: reading.integer(at: 5) != 0, isKept: reading.integer(at: 6) != 0)
       }
-      try body(number, sealed, reading.bytes(at: 7))
+      try body(number, sealed, withBytes ? reading.bytes(at: 7) : [])
     }
   }
 

@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import SyncModel
 
 /// Rewrites change sets, whose numbers another state of their client has used, as change sets of

@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import SyncModel
 
 /// Gathers the changes of several tables and seals them as change sets of

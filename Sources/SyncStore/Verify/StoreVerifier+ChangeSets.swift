@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import SyncModel
 
 extension StoreVerifier {
