@@ -47,6 +47,8 @@ import Testing
   /// 1413539: a table was made again twice, and rows that went unseen between that, with others whose
   /// deletion was sealed, were not found.
   ///
+  /// 1413671: a plain number of a version became a reference in the row in which that lives on.
+  ///
   /// 1413785: a parked row was deleted under a number that had stood for another row, of which the
   /// cells were lost.
   ///
@@ -56,8 +58,8 @@ import Testing
   /// 1221139, 1416955: a row that was held got the number by which others referred to a second one.
   @Test(arguments: [
     UInt64(1_221_139), 1_400_174, 1_400_323, 1_402_220, 1_403_691, 1_404_344, 1_405_843, 1_410_108,
-    1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539, 1_413_785, 1_416_901,
-    1_416_955,
+    1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539, 1_413_671, 1_413_785,
+    1_416_901, 1_416_955,
   ])
   func aHistoryThatFailedHolds(seed: UInt64) async throws {
     let report = try await Fleet.run(seed: seed)
