@@ -52,6 +52,8 @@ import Testing
   /// 1413539: a table was made again twice, and rows that went unseen between that, with others whose
   /// deletion was sealed, were not found.
   ///
+  /// 1413671: a plain number of a version became a reference in the row in which that lives on.
+  ///
   /// 1413785: a parked row was deleted under a number that had stood for another row, of which the
   /// cells were lost.
   ///
@@ -66,7 +68,8 @@ import Testing
     UInt64(1_221_139), 1_225_054, 1_400_174, 1_400_323, 1_402_220, 1_402_854, 1_403_691, 1_404_344,
     1_405_843,
     1_410_108,
-    1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539, 1_413_785, 1_416_901,
+    1_410_122, 1_410_494, 1_410_503, 1_410_925, 1_411_989, 1_413_539, 1_413_671, 1_413_785,
+    1_416_901,
     1_416_955, 1_417_099, 1_602_207,
   ])
   func aHistoryThatFailedHolds(seed: UInt64) async throws {

@@ -71,6 +71,40 @@ import Testing
     #expect(try devices.allSatisfy { try $0.sealsNothing() })
   }
 
+  /// A version has a number that leads to no row for its author, and is the key of a row on a device
+  /// that finds it. The row in which it lives on has the plain number everywhere; with a foreign key
+  /// there is no such row.
+  @Test(arguments: [("kind INTEGER", ["one", "two"]), ("kind INTEGER REFERENCES kind", ["two"])])
+  func aPlainValueOfAVersionStaysPlain(column: String, titles: [String]) throws {
+    var configuration = Self.configuration(.keepBoth)
+    if !column.contains("REFERENCES") { configuration.references = ["note": ["kind": "kind"]] }
+    let devices = try scratch.devices(
+      3,
+      """
+      CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT, \(column));
+      INSERT INTO note VALUES (1, 't', NULL)
+      """, configuration: configuration)
+    for (number, device) in devices.enumerated() { try device.setClock(offset: Double(number)) }
+    try devices[0].run("PRAGMA foreign_keys = OFF; UPDATE note SET title = 'one', kind = 7")
+    try devices[1].run("UPDATE note SET title = 'two'")
+    try devices[2].run("INSERT INTO kind VALUES (7, 'seven')")
+    try devices[2].receive(from: devices[0])
+    try devices[2].receive(from: devices[1])
+    #expect(try devices[2].rows("SELECT title FROM note ORDER BY 1") == titles)
+    for change in try devices[2].outgoing() {
+      for cells in change.changeSet.tables.filter({ $0.table == "note" }).flatMap(\.cells) {
+        #expect((0..<cells.count).allSatisfy { cells[$0].kind != .identity })
+      }
+    }
+    try converge(devices, "SELECT title FROM note ORDER BY 1", titles)
+    #expect(try devices[0].rows("SELECT name FROM note JOIN kind ON kind.id = note.kind") == [])
+    for device in devices {
+      #expect(try LocalStore.verify(at: device.path).report.findings == [])
+      #expect(try device.sealsNothing())
+    }
+  }
+
   @Test(arguments: [1, 2])
   func aVersionThatItsAuthorReplacedIsNoVersion(first: Int) throws {
     let devices = try scratch.devices(

@@ -179,7 +179,9 @@ final class TableExport {
     }
     if log.insertTime != nil, !(table.mergeType == .keepBoth && existed) {
       for cell in log.cells { cellRows[cell.column] = cell.index }
-      try appendInsertion(row, log, batch, identities, &state, batch.cells)
+      try appendInsertion(
+        row, log, batch, identities, &state, batch.cells,
+        beneath: plainValues(RowKey(table: table.id, identity: identities.identity(row))))
       return .insert
     }
     if !existed {
@@ -209,6 +211,12 @@ final class TableExport {
     guard !log.updates.isEmpty || log.insertTime != nil else { return nil }
     for cell in log.cells { cellRows[cell.column] = cell.index }
     return try appendUpdate(row, log, batch, identities, kept, &state) ? .update : nil
+  }
+
+  /// The plain values of a row that was inserted by this store itself, by column.
+  private func plainValues(_ row: RowKey) -> [Int: Value] {
+    guard let cells = session.insertedPlainCells[row] else { return [:] }
+    return Dictionary(cells.map { ($0.column, $0.value) }) { $1 }
   }
 
   /// The cells in which a row differs from what is shown under its identity.

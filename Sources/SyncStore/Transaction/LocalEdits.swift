@@ -97,9 +97,34 @@ struct LocalEdits {
       try session.putBackAside(into: row, key: key)
       try checkReferences(
         of: after.values, table, concerning: Set(table.columns.indices))
+      let named = try self.localKey(of: after, table)
+      let plain = try plainCells(cells, of: table, key: named)
+      try checkPlain(Set(plain.map(\.column)), of: after.values, table)
       try log(
-        .insert, key: try self.localKey(of: after, table), mask: nil, table, at: time,
+        .insert, key: named, mask: nil, table, at: time,
         further: table.identity == .surrogate ? [("identity", .blob(row.identity.bytes))] : [])
+      session.insertedPlainCells[row] = plain.isEmpty ? nil : plain
+    }
+  }
+
+  /// The cells with plain values that are keys of rows here.
+  private func plainCells(
+    _ cells: [Cell], of table: TableSchema, key: [Value]
+  ) throws -> [StoreSession.PlainCell] {
+    try cells.filter { cell in
+      cell.column < table.columns.count && !table.columns[cell.column].isIdentity
+        && cell.value.kind == .integer
+    }.filter { try session.isAmbiguous($0.value, in: table.columns[$0.column]) }.map {
+      StoreSession.PlainCell(table: table.id, key: key, column: $0.column, value: $0.value)
+    }
+  }
+
+  /// A foreign key with a plain value refers to no row, though a row here has that number.
+  private func checkPlain(_ plain: Set<Int>, of values: [Value], _ table: TableSchema) throws {
+    for key in table.foreignKeys where key.isEnforced && !plain.isDisjoint(with: key.columns) {
+      if key.columns.contains(where: { values[$0] == .null }) { continue }
+      let parent = session.schema[key.parent].name
+      throw Refusal(message: "The row of \(parent) that it refers to does not exist.")
     }
   }
 
