@@ -114,6 +114,7 @@ struct App {
     try edit(paths[0], "INSERT INTO notes VALUES (1, 'Buy milk')")
     try await use(paths, shared)
     try await runTutorial(in: folder.appendingPathComponent("Tutorial"))
+    try await Pages(folder: folder.appendingPathComponent("Pages")).run()
     print("The app could do all that it wanted.")
   }
 

@@ -15,7 +15,8 @@ extension DocumentSyncManager {
     public var configuration: StoreConfiguration
     /// The delegate that decides, now and later.
     public var delegate: (any SyncDelegate)?
-    /// Where to send the events, also the states before there is a manager.
+    /// Where to send the events, also the states before there is a manager. They have the state of one
+    /// document: managers of several documents need options of their own.
     public var events: SyncEvents
     /// What operations need from the world.
     public var environment: SyncEnvironment
