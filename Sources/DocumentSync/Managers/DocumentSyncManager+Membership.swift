@@ -29,8 +29,9 @@ extension DocumentSyncManager {
   }
 
   /// Removes another client from the document, so that the other members stop
-  /// waiting for it. Everything that it has published stays; if it returns, it
-  /// continues as a new client. Errors: `clientMissing`.
+  /// waiting for it. Everything that it has published stays; if it returns, its
+  /// delegate decides whether it continues as a new client. Errors:
+  /// `clientMissing`.
   @discardableResult
   public func removeClient(
     _ client: ClientIdentifier, onProgress: SyncProgress.Handler? = nil
