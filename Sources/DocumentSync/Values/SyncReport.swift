@@ -3,7 +3,7 @@ import SyncStore
 
 /// The result of one synchronization.
 public struct SyncReport: Hashable, Sendable {
-  /// A change set that was sent, received, applied or put back.
+  /// A change set that was sent, received, applied or restored.
   public struct ChangeSet: Hashable, Sendable {
     /// Its author.
     public var client: ClientIdentifier
