@@ -311,7 +311,6 @@ struct DocumentSteps {
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 
-  /// The error of a document that was deleted.
   func deleted(_ identifier: String, _ deletion: DocumentDescription.Deletion) -> SyncError {
     let who = deletion.clientDescription.map { " on “\($0)”" } ?? ""
     let when = deletion.milliseconds.map { " at " + Self.localTime($0) } ?? ""

@@ -50,7 +50,6 @@ final class LeftBehindReader {
       segments: SegmentReader(files, header: header, layout: layout))
   }
 
-  /// Lists the folders of clients.
   func look(at clients: [ClientIdentifier]) throws {
     for client in clients {
       var folder = Folder()

@@ -17,7 +17,6 @@ final class LocalFileHandle {
   private let path: String
   private let operation: String
 
-  /// Opens an existing file.
   init(reading path: String, operation: String) throws {
     self.path = path
     self.operation = operation
@@ -56,7 +55,6 @@ final class LocalFileHandle {
     }
   }
 
-  /// The length of the file.
   func byteCount() throws -> Int {
     try perform {
       let end = try handle.seekToEnd()

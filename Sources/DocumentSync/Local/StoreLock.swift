@@ -20,7 +20,6 @@ import SyncModel
 final class StoreLock: Sendable {
   private let descriptor: Int32
 
-  /// The path of the lock's file.
   static func path(for store: String) -> String { store + "-docsync-lock" }
 
   /// Takes the lock, or throws `storeInUse` at once.
@@ -96,7 +95,6 @@ final class StoreLock: Sendable {
       detail: String(cString: strerror(reason)))
   }
 
-  /// Releases the lock.
   func unlock() { close(descriptor) }
 
   /// Runs `body` while it holds the lock.

@@ -194,7 +194,6 @@ public final class DocumentSyncManager: Sendable {
     events.finish()
   }
 
-  /// Runs an operation on the manager's queue.
   func run<Output>(
     _ operation: SyncOperation<Output>, onProgress: SyncProgress.Handler? = nil
   ) async throws -> Output {

@@ -135,7 +135,6 @@ struct MarkerSteps: StoreSteps {
     try files.publishReplacingDamaged(Array(last.bytes), at: path, by: binding.client)
   }
 
-  /// The path of this store's last marker.
   func ownPath() throws -> RelativePath? {
     try records.ownMarker().flatMap { MarkerName($0.name) }.map { layout.path(of: $0) }
   }

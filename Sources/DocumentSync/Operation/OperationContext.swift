@@ -73,7 +73,6 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// Makes an error of this operation.
   func error(
     _ code: SyncError.Code, path: String? = nil, _ message: String, remedy: Remedy,
     detail: String? = nil

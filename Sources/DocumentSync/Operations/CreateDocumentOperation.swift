@@ -43,7 +43,6 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     super.init("create the document", environment: environment)
   }
 
-  /// Creates the document, and returns the store's binding.
   override func perform() async throws -> StoreBinding {
     let store = try await blocking { [self] in
       try descriptions.check(verb)

@@ -34,7 +34,6 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
     super.init("delete the document", environment: environment)
   }
 
-  /// Deletes the document, and returns the removed files.
   override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)

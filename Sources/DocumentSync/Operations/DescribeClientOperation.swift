@@ -20,7 +20,6 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
     super.init("describe the client", environment: environment)
   }
 
-  /// Publishes the description.
   override func perform() async throws {
     try await blocking { [self] in
       try descriptions.check(verb)

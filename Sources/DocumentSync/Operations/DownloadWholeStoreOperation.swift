@@ -61,7 +61,6 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     super.init("download the whole store", environment: environment)
   }
 
-  /// Downloads the whole store, and opens it.
   override func perform() async throws -> WholeStoreDescription.Download {
     try await blocking { [self] in
       try descriptions.check(verb)

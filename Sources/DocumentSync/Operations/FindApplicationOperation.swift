@@ -47,7 +47,6 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
     super.init("find the application", environment: environment)
   }
 
-  /// Returns the application, or throws `applicationMissing`.
   override func perform() async throws -> ApplicationDescription {
     try await blocking { [self] in
       begin(.listing)

@@ -41,7 +41,6 @@ public final class FindStandingOperation: SyncOperation<DocumentDescription.Stan
     super.init("look after the document", environment: environment)
   }
 
-  /// Returns what became of the document.
   override func perform() async throws -> DocumentDescription.Standing {
     try await blocking { [self] in
       begin(.listing)

@@ -32,7 +32,6 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
     super.init("list the clients", environment: environment)
   }
 
-  /// Returns the clients.
   override func perform() async throws -> [ClientDescription] {
     try await blocking { [self] in
       begin(.listing)

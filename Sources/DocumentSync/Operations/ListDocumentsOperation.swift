@@ -24,7 +24,6 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
     super.init("list the documents", environment: environment)
   }
 
-  /// Returns the documents.
   override func perform() async throws -> [DocumentDescription] {
     try await blocking { [self] in
       begin(.listing)

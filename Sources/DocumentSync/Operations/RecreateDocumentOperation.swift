@@ -24,7 +24,6 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
       environment: environment)
   }
 
-  /// Creates the document again, and returns the store's new binding.
   override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try descriptions.check(verb)

@@ -40,7 +40,6 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
     super.init("register the client", environment: environment)
   }
 
-  /// Registers the client.
   override func perform() async throws -> ApplicationRegistration {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)

@@ -33,7 +33,6 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
     super.init("register the document", environment: environment)
   }
 
-  /// Returns the document.
   override func perform() async throws -> DocumentDescription {
     try await blocking { [self] in
       begin(.listing)

@@ -33,7 +33,6 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
     super.init("remove all synchronized data", environment: environment)
   }
 
-  /// Removes the files, and reports them.
   override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)

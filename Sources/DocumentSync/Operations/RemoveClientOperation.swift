@@ -23,7 +23,6 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       environment: environment)
   }
 
-  /// Removes the client, and returns its description.
   override func perform() async throws -> ClientDescription {
     try await holdingStore { [self] files in
       begin(.listing)

@@ -19,7 +19,6 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
       environment: environment)
   }
 
-  /// Resets the document, and returns the store's new binding.
   override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }

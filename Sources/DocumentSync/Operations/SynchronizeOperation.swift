@@ -34,7 +34,6 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       environment: environment)
   }
 
-  /// Synchronizes, and reports what it did.
   override func perform() async throws -> SyncReport {
     let lock = try await blocking { [self] in
       try StoreLock(store: store.path, operation: verb)

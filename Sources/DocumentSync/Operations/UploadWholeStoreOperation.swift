@@ -20,7 +20,6 @@ public final class UploadWholeStoreOperation: DocumentOperation<WholeStoreDescri
       environment: environment)
   }
 
-  /// Uploads the whole store, and returns its description.
   override func perform() async throws -> WholeStoreDescription {
     try await holdingStore { [self] files in
       try WholeStoreUpload(

@@ -18,7 +18,6 @@ public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked 
       environment: environment)
   }
 
-  /// Removes the files, and reports them.
   override func perform() async throws -> VacuumReport {
     try await holdingStore { [self] files in
       try SyncPass(

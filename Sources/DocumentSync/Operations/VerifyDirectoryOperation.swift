@@ -25,7 +25,6 @@ public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unche
     super.init("verify the directory", environment: environment)
   }
 
-  /// Checks the directory, and returns the findings.
   override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       try DirectoryVerifier(

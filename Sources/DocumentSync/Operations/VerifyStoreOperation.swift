@@ -26,7 +26,6 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
     super.init("verify the store", environment: environment)
   }
 
-  /// Checks the store and the directory, and returns the findings.
   override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       let lock = try StoreLock(reading: path, operation: verb)

@@ -7,7 +7,6 @@ import SyncStore
 struct GapSteps: StoreSteps {
   let session: SyncSession
 
-  /// Whether a whole store in the directory closes a gap.
   func canClose(_ gap: Gap) throws -> Bool {
     let vector = try store.vector()
     return try WholeStoreSteps(files).candidates(GenerationFile(of: store.binding)).contains {

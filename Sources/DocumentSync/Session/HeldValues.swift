@@ -48,6 +48,5 @@ final class HeldValues: Sendable {
     }
   }
 
-  /// Forgets all values.
   func forget() { state.withLock { $0 = State() } }
 }

@@ -94,7 +94,6 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// Reads the bytes of a file.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try prepare()
     let bytes = try directory.read(path, limit: limit)
@@ -114,7 +113,6 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// Publishes a file.
   func publish(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
     try prepare()
     try directory.publish(bytes, at: path, by: client)
@@ -135,7 +133,6 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// Publishes a value in a file with a JSON body.
   func publish(
     _ value: some Encodable, as type: Envelope.FileType, at path: RelativePath,
     by client: ClientIdentifier

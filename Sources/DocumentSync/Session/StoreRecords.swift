@@ -92,14 +92,12 @@ struct StoreRecords {
   /// unusable.
   func unsound() throws -> [String] { try value(.unsound) ?? [] }
 
-  /// Records which whole stores are unusable.
   func keep(unsound: some Sequence<String>) throws { try keep(Array(unsound), .unsound) }
 
   /// The change sets of others that could not be applied at the last
   /// synchronization.
   func refused() throws -> [SyncReport.Wait] { try value(.refused) ?? [] }
 
-  /// Records which change sets could not be applied.
   func keep(refused: [SyncReport.Wait]) throws {
     guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
     try keep(refused, .refused)
@@ -200,7 +198,6 @@ struct StoreRecords {
     return seen
   }
 
-  /// Records the newest markers of the other clients.
   func keep(_ seen: [ClientIdentifier: SeenMarker]) throws {
     try keep(byClient: seen, .seenMarkers)
     if try store.record(Key.formerMarker.rawValue) != nil {
@@ -214,7 +211,6 @@ struct StoreRecords {
     try holding(.readMarkers) { try byClient(.readMarkers) }
   }
 
-  /// Records the content of the others' markers.
   func keep(_ markers: [ClientIdentifier: RecentSyncFile]) throws {
     try keep(byClient: markers, .readMarkers)
     hold(markers, .readMarkers)
@@ -223,39 +219,33 @@ struct StoreRecords {
   /// The least numbers of this client's files that were not vacuumed.
   func kept() throws -> Kept { try value(.kept) ?? Kept() }
 
-  /// Records the least numbers of this client's files.
   func keep(_ kept: Kept) throws { try keep(kept, .kept) }
 
   /// The least numbers that were not vacuumed, of the retired clients whose
   /// files this client vacuums.
   func retiredKept() throws -> [ClientIdentifier: Kept] { try byClient(.retiredKept) }
 
-  /// Records the least numbers of retired clients' files.
   func keep(_ kept: [ClientIdentifier: Kept]) throws { try keep(byClient: kept, .retiredKept) }
 
   /// The segments that this store has made or verified.
   func segments() throws -> [RecentSyncFile.Segment] { try value(.segments) ?? [] }
 
-  /// Records the segments that this store has made or verified.
   func keep(_ segments: [RecentSyncFile.Segment]) throws { try keep(segments, .segments) }
 
   /// By the hash of a segment, how often a vacuum has found that no member has
   /// verified it.
   func unverified() throws -> [String: Int] { try value(.unverified) ?? [:] }
 
-  /// Records how often segments were found that no member has verified.
   func keep(_ unverified: [String: Int]) throws { try keep(unverified, .unverified) }
 
   /// The state at the last vacuum; `nil` before the first.
   func housekeeping() throws -> Vacuumed? { try value(.housekeeping) }
 
-  /// Records the state of the store at its vacuum.
   func keep(_ housekeeping: Vacuumed) throws { try keep(housekeeping, .housekeeping) }
 
   /// The files that this client waits for.
   func waits() throws -> Waits { try holding(.waits) { try value(.waits) ?? Waits() } }
 
-  /// Records the files that this client waits for.
   func keep(_ waits: Waits) throws {
     try keep(waits, .waits)
     hold(waits, .waits)
@@ -265,13 +255,11 @@ struct StoreRecords {
   /// answered.
   func answered() throws -> [ClientIdentifier: UInt64] { try byClient(.answered) }
 
-  /// Records which markers were answered.
   func keep(answered: [ClientIdentifier: UInt64]) throws { try keep(byClient: answered, .answered) }
 
   /// By client, the time for which it was absent.
   func absences() throws -> [ClientIdentifier: Absence] { try byClient(.absences) }
 
-  /// Records the absence of other clients.
   func keep(_ absences: [ClientIdentifier: Absence]) throws {
     try keep(byClient: absences, .absences)
   }
@@ -279,7 +267,6 @@ struct StoreRecords {
   /// The former clients of this store that are to be retired.
   func replaced() throws -> [ClientIdentifier] { try value(.replaced) ?? [] }
 
-  /// Records which former clients are to be retired.
   func keep(replaced: [ClientIdentifier]) throws { try keep(replaced, .replaced) }
 
   /// Whether this client may continue as a new one although it was removed.
@@ -293,7 +280,6 @@ struct StoreRecords {
   /// vacuumed.
   func formerLives() throws -> [FormerLife] { try value(.formerLives) ?? [] }
 
-  /// Records which generations the store has left.
   func keep(_ lives: [FormerLife]) throws { try keep(lives, .formerLives) }
 
   /// The exchange of content that no report contains yet.
@@ -325,7 +311,6 @@ struct StoreRecords {
   /// store.
   func asked() throws -> [String: UInt64] { try value(.asked) ?? [:] }
 
-  /// Records for which change sets this store has asked for a whole store.
   func keep(asked: [String: UInt64]) throws { try keep(asked, .asked) }
 
   /// The former clients of this store in this generation.
@@ -333,7 +318,6 @@ struct StoreRecords {
     try holding(.ancestors) { try value(.ancestors) ?? Ancestors() }
   }
 
-  /// Records the former clients of this store in this generation.
   func keep(_ ancestors: Ancestors) throws {
     try keep(ancestors, .ancestors)
     hold(ancestors, .ancestors)
@@ -349,7 +333,6 @@ struct StoreRecords {
     try holding(.formerGenerations) { try value(.formerGenerations) ?? [] }
   }
 
-  /// Records the former generations of this store.
   func keep(_ generations: [FormerGeneration]) throws {
     try keep(generations, .formerGenerations)
     hold(generations, .formerGenerations)
@@ -363,7 +346,6 @@ struct StoreRecords {
   /// The whole stores that this store has made or verified.
   func wholeStores() throws -> [RecentSyncFile.WholeStore] { try value(.wholeStores) ?? [] }
 
-  /// Records the whole stores that this store has made or verified.
   func keep(_ wholeStores: [RecentSyncFile.WholeStore]) throws {
     try keep(wholeStores, .wholeStores)
   }

@@ -31,7 +31,6 @@ extension SyncError {
     }
   }
 
-  /// The error of a cancelled operation.
   static func cancelled(_ operation: String) -> SyncError {
     SyncError(
       .cancelled, operation: operation, message: "The operation was cancelled.",

@@ -17,7 +17,6 @@ struct DirectoryInventory: Hashable {
     /// The greatest ordinal that a tombstone names.
     private var lastDeleted: UInt64?
 
-    /// Adds the file of a generation.
     mutating func insert(_ name: GenerationName) {
       generations.insert(name)
       counting = max(counting ?? name, name)
@@ -26,7 +25,6 @@ struct DirectoryInventory: Hashable {
         min(known.lowerBound, name.ordinal)...max(known.upperBound, name.ordinal)
     }
 
-    /// Adds a tombstone.
     mutating func insert(_ name: DeletedName) {
       deleted.insert(name)
       lastDeleted = max(lastDeleted ?? name.ordinal, name.ordinal)

@@ -71,7 +71,6 @@ struct GenerationFacts {
     }
   }
 
-  /// Adds an intact whole store.
   mutating func add(_ store: WholeStore) {
     wholeStores.append(store)
     for (client, entry) in store.vector.entries {

@@ -13,10 +13,8 @@ final class VerifiedFiles {
     self.context = context
   }
 
-  /// Notes a finding.
   func note(_ finding: VerifyReport.Finding) { report.findings.append(finding) }
 
-  /// Notes a finding about a path.
   func note(
     _ kind: VerifyReport.Finding.Kind, _ path: RelativePath, _ message: String,
     detail: String? = nil
