@@ -72,7 +72,7 @@ extension DocumentSteps {
 extension DocumentSteps {
   /// The obstacle to a generation that was begun and is not complete.
   enum Rival {
-    /// None.
+    /// Nothing prevents the generation from counting.
     case none
     /// The generation was deleted.
     case deleted

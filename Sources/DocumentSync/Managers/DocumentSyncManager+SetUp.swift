@@ -11,8 +11,9 @@ extension DocumentSyncManager {
   /// interrupted call, repeat it. Errors, with nothing changed:
   /// `alreadyUnderSync`; `storeUnsuitable` if the database cannot be
   /// synchronized; `documentExists` if the document is in the directory already
-  /// (join it instead), or if another device creates it at the same time and
-  /// that one counts.
+  /// (join it instead). If another device creates the document at the same time
+  /// and that one counts, the call also throws `documentExists`; the database is
+  /// then as it was before.
   ///
   /// - Parameters:
   ///   - path: The path of the database.

@@ -10,9 +10,9 @@ public struct VacuumReport: Hashable, Sendable {
       case changeSets
       /// Segments: files of many change sets.
       case segments
-      /// Whole stores.
+      /// Snapshots of the document.
       case wholeStores
-      /// Commands.
+      /// Instructions by one client to all others.
       case commands
       /// RecentSyncs.
       case markers
