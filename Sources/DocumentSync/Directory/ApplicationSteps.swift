@@ -1,18 +1,20 @@
 import SyncDirectory
 import SyncModel
 
-/// Finding, creating and joining the application of a shared directory.
+/// Finds, creates and describes the application and the clients of a shared
+/// directory.
 struct ApplicationSteps {
   let files: SharedFiles
   private var context: OperationContext { files.context }
 
   init(_ files: SharedFiles) { self.files = files }
 
-  /// The application that the directory belongs to; `nil` if there is none.
+  /// Returns the application that the directory belongs to; `nil` if there is
+  /// none.
   ///
-  /// If clients made several files, unseen by each other, every client takes
-  /// the one with the lowest root. So a file that cannot be read is an error,
-  /// never passed over.
+  /// If clients created several files without seeing each other's, every client
+  /// takes the one with the lowest root. So an unreadable file is an error, and
+  /// is never skipped.
   func find() throws -> ApplicationFile? {
     let roots = try files.list(.root, as: RootName.self).compactMap { name in
       if case .application(let name) = name { name.root } else { nil }
@@ -21,16 +23,16 @@ struct ApplicationSteps {
     return try read(root)
   }
 
-  /// As ``find()``; throws unless there is one and it is `identifier`, where
-  /// that is given.
+  /// Does the same as ``find()``; throws if there is no application, or if it
+  /// is not `identifier`.
   func require(_ identifier: String?) throws -> ApplicationFile {
     guard let found = try find() else { throw try absent() }
     try check(found, is: identifier)
     return found
   }
 
-  /// The error of a directory without an application: if there are documents
-  /// in it, its file is lost or has not arrived.
+  /// The error of a directory without an application: if it has documents, the
+  /// application's file is lost or has not arrived.
   private func absent() throws -> SyncError {
     let documents = try DocumentSteps(files).look()
     guard
@@ -44,7 +46,7 @@ struct ApplicationSteps {
       remedy: UnreadableDocument.remedy)
   }
 
-  /// Finds the application, or creates it if that is wanted.
+  /// Finds the application, or creates it if permitted.
   func findOrCreate(
     _ identifier: String?, by client: ClientIdentifier, createIfMissing: Bool,
     described: SyncDescriptions = SyncDescriptions()
@@ -63,19 +65,19 @@ struct ApplicationSteps {
     try files.publish(
       mine, as: .application, at: DirectoryLayout.path(of: ApplicationName(root: mine.root)),
       by: client)
-    // Another client may have done the same in the meantime.
+    // Another client may have created one in the meantime.
     guard let counts = try find(), counts.root != mine.root else { return (mine, true) }
     try check(counts, is: identifier)
     return (counts, false)
   }
 
-  /// Publishes the description of a client, unless its newest file contains
-  /// just that.
+  /// Publishes the description of a client, unless its newest file has the same
+  /// content.
   ///
   /// - Parameters:
-  ///   - userInfo: `nil` keeps the earlier one.
-  ///   - document: The document of its store; `nil` keeps the earlier one.
-  ///   - hasLeft: Whether its store is taken out of sync.
+  ///   - userInfo: The notes; `nil` leaves the earlier ones.
+  ///   - document: The document of its store; `nil` leaves the earlier one.
+  ///   - hasLeft: Whether its store was taken out of sync.
   func describe(
     _ client: ClientIdentifier, as description: String, ancestor: ClientIdentifier?,
     userInfo: SyncUserInfo? = nil, document: DocumentName? = nil, hasLeft: Bool = false
@@ -100,8 +102,8 @@ struct ApplicationSteps {
         if said == file, revision == revisions.max() { return }
         break
       } catch let error where error.concernsOneFile {
-        // The file is published again; an earlier revision may contain its
-        // values.
+        // The file is published again; an earlier revision may contain the
+        // client's values.
         context.environment.logger.notice("client \(client): \(error)")
       }
     }
@@ -112,8 +114,8 @@ struct ApplicationSteps {
       by: client)
   }
 
-  /// Records for all clients that a client was removed, unless that is recorded
-  /// already.
+  /// Records for all clients that a client was removed, unless a removal of it
+  /// is recorded.
   func noteRemoval(
     of client: ClientIdentifier, by remover: ClientIdentifier, described description: String
   ) throws {
@@ -129,8 +131,8 @@ struct ApplicationSteps {
     try files.publish(bytes, at: DirectoryLayout.path(of: name), by: remover)
   }
 
-  /// The descriptions of the clients, with their removals, in order. A client
-  /// whose file cannot be read is listed without a description.
+  /// Returns the descriptions of the clients, with their removals, in order. A
+  /// client whose file cannot be read has no description.
   func clients() throws -> [ClientDescription] {
     var latest: [ClientIdentifier: ClientDeviceName] = [:]
     var removals: [ClientIdentifier: ClientRemovalName] = [:]
@@ -222,7 +224,7 @@ struct ApplicationSteps {
       try files.publish(
         Array(DirectoryLayout.readmeText.utf8), at: DirectoryLayout.readme, by: client)
     } catch let error as DirectoryError where error.code == .exists {
-      // Another version's text, or the user's own: it stays.
+      // The text is another version's, or the user's own: it stays.
       context.environment.logger.debug("README.txt says something else: \(error)")
     }
   }

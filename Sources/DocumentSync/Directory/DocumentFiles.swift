@@ -1,9 +1,9 @@
 import SyncDirectory
 import SyncModel
 
-/// What the folder of a document holds: to measure it, and to remove it.
+/// Measures and removes the files in a document's folder.
 struct DocumentFiles {
-  /// What there is.
+  /// The files and folders that were found.
   struct Inventory {
     /// A file of ours.
     struct File {
@@ -11,9 +11,9 @@ struct DocumentFiles {
       var byteCount: Int
     }
 
-    /// Files of ours, in the order in which they may go.
+    /// Files of ours, in the order in which to remove them.
     var files: [File] = []
-    /// Folders of ours, those within others first.
+    /// Folders of ours, inner ones first.
     var folders: [RelativePath] = []
     /// Files that are not ours.
     var foreign: [RelativePath] = []
@@ -34,8 +34,8 @@ struct DocumentFiles {
 
   init(_ files: SharedFiles) { self.files = files }
 
-  /// The content of generations of a document, with everything that a slow
-  /// synchronizer may have brought in the meantime.
+  /// Lists the files of a document's generations, including everything that a
+  /// slow synchronizer may have brought in the meantime.
   func inventory(
     of lives: some Sequence<IntegrityKey>, in document: DocumentName
   ) throws -> Inventory {
@@ -54,7 +54,7 @@ struct DocumentFiles {
         case .wholeStore:
           try addClients(layout.wholeStores, as: WholeStoreName.self, to: &inventory)
         case .assets:
-          // Nothing of ours is in there yet.
+          // This version puts no files in this folder.
           let assets = try files.listing(layout.assets, as: GenerationEntryName.self)
           inventory.foreign += Self.paths(assets.foreign, in: layout.assets)
           inventory.folders.append(layout.assets)
@@ -65,7 +65,7 @@ struct DocumentFiles {
     return inventory
   }
 
-  /// Adds a folder of files.
+  /// Adds the files in a folder, and the folder.
   func add<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type, to inventory: inout Inventory
   ) throws {
@@ -93,8 +93,8 @@ struct DocumentFiles {
     inventory.folders.append(folder)
   }
 
-  /// Removes files, then the folders that are empty by then. Foreign files
-  /// stay, with the folders that they are in.
+  /// Removes files, then the folders that are empty by then. Foreign files and
+  /// their folders stay.
   func remove(_ inventory: Inventory) throws {
     context.begin(.removing, count: inventory.files.count, bytes: inventory.byteCount)
     for file in inventory.files {
@@ -107,7 +107,7 @@ struct DocumentFiles {
     for folder in inventory.folders { try files.removeIfEmpty(folder) }
   }
 
-  /// The paths of foreign names; those that cannot be paths are left out.
+  /// Returns the paths of foreign names, without those that cannot be paths.
   static func paths(_ names: [ForeignName], in folder: RelativePath) -> [RelativePath] {
     names.compactMap { folder.appending($0.name) }
   }

@@ -3,23 +3,23 @@ import SyncModel
 import SyncStore
 
 extension DocumentDescription {
-  /// What became of the document that a store belongs to.
+  /// What became of the document of a store.
   public enum Standing: Hashable, Sendable {
-    /// It is there, in the generation that the store is bound to.
+    /// The store's generation of it counts.
     case current
     /// It was deleted.
     case deleted(DocumentDescription.Deletion)
     /// It was deleted and created again.
     case createdAgain(DocumentDescription)
-    /// Another generation counts: two devices began the document at once, or it
-    /// was reset.
+    /// Another generation counts: two devices created the document at the same
+    /// time, or it was reset.
     case outnumbered(DocumentDescription)
   }
 }
 
 extension DocumentSteps {
-  /// Returns what became of the document. Throws as ``check(_:)`` if that
-  /// cannot be told.
+  /// Returns what became of the document. Throws as ``check(_:)`` does if that
+  /// is not known.
   func standing(of binding: StoreBinding) throws -> DocumentDescription.Standing {
     do {
       try check(binding)
@@ -43,7 +43,7 @@ extension DocumentSteps {
     }
   }
 
-  /// The client that has deleted a document, and the time, as far as the
+  /// Returns the client that deleted a document, and the time, as far as the
   /// tombstone can be read.
   func deletion(_ name: DeletedName, of document: DocumentName) throws
     -> DocumentDescription.Deletion
@@ -62,7 +62,7 @@ extension DocumentSteps {
 }
 
 extension DocumentSteps {
-  /// The ordinal of a document's next generation.
+  /// Returns the ordinal of a document's next generation.
   func nextOrdinal(of document: DocumentName) throws -> UInt64 {
     let folder = DirectoryLayout.Document(document).folder
     return Listing(try files.listIfPresent(folder, as: DocumentEntryName.self)).nextOrdinal
@@ -70,18 +70,18 @@ extension DocumentSteps {
 }
 
 extension DocumentSteps {
-  /// What stands in the way of a generation that was begun and is not complete.
+  /// The obstacle to a generation that was begun and is not complete.
   enum Rival {
-    /// Nothing.
+    /// Nothing prevents the generation from counting.
     case none
-    /// It was deleted.
+    /// The generation was deleted.
     case deleted
-    /// Another one counts, and is not deleted.
+    /// Another generation counts, and is not deleted.
     case counting(GenerationFile)
   }
 
-  /// What stands in the way of the generation that a store is bound to, which
-  /// may not have been published.
+  /// Returns the obstacle to the generation that a store is bound to, which may
+  /// not have been published.
   func rival(of binding: StoreBinding) throws -> Rival {
     let ordinal = UInt64(binding.generationOrdinal)
     let own = GenerationName(ordinal: ordinal, key: binding.generation)
@@ -104,18 +104,18 @@ extension DocumentSteps {
 }
 
 extension DocumentSteps {
-  /// How the generation that counts is related to that of a store.
+  /// The relation of the generation that counts to that of a store.
   enum Lineage {
-    /// Its line of predecessors leads there: the document was reset.
+    /// It is a successor of the store's generation: the document was reset.
     case successor(GenerationFile)
-    /// It does not: another device has created the document.
+    /// It is no successor: another device has created the document.
     case stranger(GenerationFile)
-    /// A file of the line has not arrived.
+    /// A file in the line of predecessors has not arrived.
     case unknown
   }
 
-  /// How the generation that counts is related to that of a binding, which is
-  /// another.
+  /// Returns how the generation that counts is related to that of a binding,
+  /// which does not count.
   func lineage(of binding: StoreBinding) throws -> Lineage {
     let layout = DirectoryLayout.Document(binding.document)
     let listing = Listing(try files.listIfPresent(layout.folder, as: DocumentEntryName.self))
@@ -123,7 +123,7 @@ extension DocumentSteps {
       found.file.generation == counting.key
     else { return .unknown }
     var file = found.file
-    // Each is of a lower ordinal than the one after it.
+    // Each generation has a lower ordinal than the one after it.
     while let previous = file.previous {
       if previous == binding.generation { return .successor(found.file) }
       guard

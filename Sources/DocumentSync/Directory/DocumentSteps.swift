@@ -3,9 +3,9 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finding, creating and checking the documents of a shared directory.
+/// Finds, creates and checks the documents of a shared directory.
 struct DocumentSteps {
-  /// What a document's folder shows.
+  /// The entries of a document's folder.
   struct Listing {
     var generations: [GenerationName] = []
     var deleted: [DeletedName] = []
@@ -24,17 +24,17 @@ struct DocumentSteps {
     /// The generation that counts: highest ordinal, then lowest key.
     var counting: GenerationName? { generations.max() }
 
-    /// The tombstone by which a generation of that ordinal was deleted.
+    /// Returns the tombstone that deletes a generation of this ordinal.
     func tombstone(for ordinal: UInt64) -> DeletedName? {
       deleted.filter { $0.ordinal >= ordinal }.max {
         ($0.ordinal, $1.client) < ($1.ordinal, $0.client)
       }
     }
 
-    /// Whether a generation of that ordinal was deleted.
+    /// Whether a tombstone deletes a generation of this ordinal.
     func isDeleted(_ ordinal: UInt64) -> Bool { tombstone(for: ordinal) != nil }
 
-    /// The ordinal of the next generation: beyond all that there were.
+    /// The ordinal of the next generation, greater than all others.
     var nextOrdinal: UInt64 {
       (generations.map(\.ordinal) + deleted.map(\.ordinal)).reduce(0, max) + 1
     }
@@ -43,9 +43,10 @@ struct DocumentSteps {
   /// A document and the file that describes its generation.
   struct Found {
     var file: GenerationFile
-    /// Which client has deleted it; `nil` if the document was not deleted.
+    /// The client that deleted the document, and the time; `nil` if it was not
+    /// deleted.
     var deletion: DocumentDescription.Deletion?
-    /// The ordinal that the next generation would have.
+    /// The ordinal of a next generation.
     var nextOrdinal: UInt64
     var isDeleted: Bool { deletion != nil }
 
@@ -65,26 +66,26 @@ struct DocumentSteps {
 
   init(_ files: SharedFiles) { self.files = files }
 
-  /// The folder's name for a document that is created.
+  /// Makes the folder's name for a document that is created.
   ///
   /// It is a hash of the identifiers, so that two clients that create the same
-  /// document unseen by each other meet in one folder. It has no other meaning,
-  /// and readers go by the content of the generation's file.
+  /// document without seeing each other's meet in one folder. It has no other
+  /// meaning: readers go by the content of the generation's file.
   static func name(application: String, identifier: String) -> DocumentName {
     let hash = ContentHash(
       of: Array("document\0\(application)\0\(identifier)".utf8))
     return DocumentName(bits: Bits128(bytes: hash.bytes.prefix(16)) ?? Bits128(high: 0, low: 0))
   }
 
-  /// Every document, in order of identifier. If several have one identifier,
-  /// the one whose generation counts is listed.
+  /// Returns every document, in order of identifier. If several have one
+  /// identifier, returns the one whose generation counts.
   ///
   /// A document whose file cannot be read yet is left out; no device can use it
-  /// until it has arrived.
+  /// until the file has arrived.
   func all() throws -> [Found] { try look().found }
 
-  /// The content of the folder of documents: as ``all()``, and the documents
-  /// whose file is missing or cannot be read.
+  /// Returns the same documents as ``all()``, and those whose file is missing
+  /// or cannot be read.
   func look() throws -> (found: [Found], unreadable: [UnreadableDocument]) {
     var documents: [String: Found] = [:]
     var unreadable: [UnreadableDocument] = []
@@ -99,11 +100,11 @@ struct DocumentSteps {
     )
   }
 
-  /// The document in a folder, by the generation that counts; `nil` if it
-  /// has not arrived.
+  /// Returns the document in a folder, by the generation that counts; `nil` if
+  /// its file has not arrived.
   ///
-  /// - Parameter unreadable: Called for a document whose file is missing or
-  ///   cannot be read.
+  /// - Parameter unreadable: Called if the document's file is missing or cannot
+  ///   be read.
   func find(
     _ name: DocumentName, unreadable: (UnreadableDocument) -> Void = { _ in }
   ) throws -> Found? {
@@ -151,7 +152,7 @@ struct DocumentSteps {
     }
   }
 
-  /// The document of an identifier, even if it was deleted.
+  /// Returns the document with an identifier, even if it was deleted.
   func requireAny(_ identifier: String) throws -> Found {
     let (documents, unreadable) = try look()
     guard let found = documents.first(where: { $0.file.identifier == identifier }) else {
@@ -160,9 +161,9 @@ struct DocumentSteps {
     return found
   }
 
-  /// Throws if the document of an identifier is there, and the file that
-  /// describes it is damaged: its folder is known all the same. A missing file
-  /// is about to arrive, and is checked then.
+  /// Throws if the file that describes the document with an identifier is
+  /// damaged: the folder's name follows from the identifier. A missing file may
+  /// still arrive, and is checked then.
   func checkReadable(_ identifier: String, of application: String) throws {
     let name = Self.name(application: application, identifier: identifier)
     guard
@@ -173,7 +174,7 @@ struct DocumentSteps {
     throw damaged(document)
   }
 
-  /// The document to join: that of `identifier`, or the only one.
+  /// Returns the document to join: the one with `identifier`, or the only one.
   func require(_ identifier: String?) throws -> Found {
     let (documents, unreadable) = try look()
     let alive = documents.filter { !$0.isDeleted }
@@ -195,9 +196,9 @@ struct DocumentSteps {
 
   /// Publishes the beginning of the document that a store is bound to.
   ///
-  /// Repeating it changes nothing. Throws `documentExists` if the document
-  /// is there and is not this one, and `generationReplaced` if another, which
-  /// counts, was published at the same time.
+  /// A repeated call changes nothing. Throws `documentExists` if the directory
+  /// has another document with the identifier, and `generationReplaced` if
+  /// another generation, which counts, was published at the same time.
   func create(
     _ binding: StoreBinding, description: String, userInfo: SyncUserInfo? = nil
   ) throws -> Found {
@@ -221,8 +222,8 @@ struct DocumentSteps {
     }
     let found = try find(binding.document)
     if let found, found.file.generation == binding.generation { return found }
-    // The listing may not contain yet what was just published: then no other
-    // generation has won.
+    // The listing may not contain the generation that was just published: then
+    // no other one has won.
     if let found,
       name < GenerationName(ordinal: found.file.ordinal, key: found.file.generation)
     {
@@ -232,12 +233,12 @@ struct DocumentSteps {
       binding, listing: Listing(files.listIfPresent(layout.folder, as: DocumentEntryName.self)))
   }
 
-  /// Throws `documentExists` if a document of that identifier is there, and
-  /// its generation is not `own`. Returns the deleted one whose place may be
-  /// taken.
+  /// Throws `documentExists` if the directory has a document with this
+  /// identifier whose generation is not `own`. Returns the deleted document
+  /// that may be replaced.
   ///
-  /// - Parameter successor: A generation that takes the place of an earlier
-  ///   one of the same document.
+  /// - Parameter successor: A generation that replaces an earlier one of the
+  ///   same document.
   @discardableResult
   func checkAbsent(
     _ identifier: String, except own: IntegrityKey? = nil,
@@ -260,10 +261,9 @@ struct DocumentSteps {
     return found
   }
 
-  /// Throws unless the generation that a store is bound to is there and
-  /// counts. Costs one listing while it does.
-  ///
-  /// The root is checked then before a file is touched.
+  /// Throws unless the generation that a store is bound to is in the directory
+  /// and counts. If it does, the check costs one listing, and the root is
+  /// checked before a file is touched.
   func check(_ binding: StoreBinding) throws {
     let folder = DirectoryLayout.Document(binding.document).folder
     let listing = Listing(try files.listIfPresent(folder, as: DocumentEntryName.self))
@@ -283,8 +283,8 @@ struct DocumentSteps {
     guard counting.key == binding.generation else { throw replaced(binding) }
   }
 
-  /// Throws if the directory belongs to another application. It belongs to none
-  /// once everything was removed, which is no error here.
+  /// Throws if the directory belongs to another application. After everything
+  /// was removed it belongs to none, which is no error here.
   private func checkIsNoOther(_ binding: StoreBinding) throws {
     let roots = try files.roots()
     guard roots.isEmpty || roots.contains(binding.root) else {
@@ -311,7 +311,6 @@ struct DocumentSteps {
       detail: "generation \(binding.generationOrdinal) \(binding.generation)")
   }
 
-  /// The error of a document that was deleted.
   func deleted(_ identifier: String, _ deletion: DocumentDescription.Deletion) -> SyncError {
     let who = deletion.clientDescription.map { " on “\($0)”" } ?? ""
     let when = deletion.milliseconds.map { " at " + Self.localTime($0) } ?? ""
@@ -324,7 +323,7 @@ struct DocumentSteps {
       detail: "by \(deletion.client)")
   }
 
-  /// A moment in the time of this device, to the second.
+  /// Returns a time in the time zone of this device, to the second.
   private static func localTime(_ milliseconds: Int64) -> String {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -358,7 +357,7 @@ struct DocumentSteps {
   private func missing(
     _ identifier: String?, among alive: [Found], _ unreadable: [UnreadableDocument]
   ) -> SyncError {
-    // It may be that one.
+    // The unreadable document may be the wanted one.
     if let document = unreadable.first(where: { !$0.isDeleted }) { return damaged(document) }
     let what = identifier.map { "no document “\($0)”" } ?? "no document"
     return context.error(
@@ -382,8 +381,8 @@ struct DocumentSteps {
 }
 
 extension DocumentSteps.Found {
-  /// Whether this one counts rather than `other`: a document that is not
-  /// deleted counts over a deleted one, then generations decide.
+  /// Whether this document counts rather than `other`: an existing one counts
+  /// over a deleted one; otherwise the generations decide.
   func counts(over other: Self) -> Bool {
     if isDeleted != other.isDeleted { return !isDeleted }
     return GenerationName(ordinal: other.file.ordinal, key: other.file.generation)

@@ -6,9 +6,9 @@ struct ApplicationFile: Hashable, Codable {
   var formatVersion = FormatVersion.current
   var application: String
   var root: RootIdentifier
-  /// Readers below this version must keep away.
+  /// A reader below this version must leave the directory alone.
   var leastReaderVersion = 1
-  /// Readers that do not know one of these must keep away.
+  /// A reader that does not know all of these must leave the directory alone.
   var requiredFeatures: [String] = []
   var creator: ClientIdentifier
   var createdMilliseconds: Int64
@@ -24,7 +24,7 @@ struct ClientFile: Hashable, Codable {
   var ancestor: ClientIdentifier?
   var readerVersion = FormatVersion.reader
   var registeredMilliseconds: Int64
-  /// The document of the store that the client is.
+  /// The document of the client's store.
   var document: DocumentName?
   var userInfo: SyncUserInfo?
   /// When its store was taken out of sync.

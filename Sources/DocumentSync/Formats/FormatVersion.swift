@@ -1,16 +1,17 @@
 import SyncModel
 
-/// What this software can read. Files of the shared directory state what a
-/// reader needs.
+/// The formats that this software can read. Files of the shared directory name
+/// what a reader needs.
 enum FormatVersion {
-  /// The version of the directory's format that is written.
+  /// The version of the directory's format that this software writes.
   static let current = 1
-  /// The greatest least-reader-version that is understood.
+  /// The greatest least-reader-version that this software supports.
   static let reader = 1
-  /// The required features that are understood.
+  /// The required features that this software supports.
   static let knownFeatures: Set<String> = []
 
-  /// Throws `newerVersionNeeded` if a file asks for more than is understood.
+  /// Throws `newerVersionNeeded` if a file needs more than this software
+  /// supports.
   static func check(
     leastReader: Int, features: [String], operation: String, path: String
   ) throws(SyncError) {

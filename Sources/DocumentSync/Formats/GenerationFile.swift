@@ -3,8 +3,8 @@ import SyncStore
 
 /// `generation.<ordinal>.<integrity key>.json`: one generation of a document.
 struct GenerationFile: Hashable, Codable {
-  /// The shared directory as its creator knew it; the headers of all files
-  /// of this generation carry it.
+  /// The root as the generation's creator knew it; the headers of all files of
+  /// this generation contain it.
   var root: RootIdentifier
   var document: DocumentName
   /// The identifier that the user chose.
@@ -24,17 +24,16 @@ struct GenerationFile: Hashable, Codable {
 struct TombstoneFile: Hashable, Codable {
   var root: RootIdentifier
   var document: DocumentName
-  /// The ordinal of the generation that was deleted; those before it are
-  /// deleted as well.
+  /// The ordinal of the deleted generation; earlier ones are deleted as well.
   var ordinal: UInt64
   var client: ClientIdentifier
-  /// What the client is called.
+  /// The name of the client.
   var clientDescription: String?
   var deletedMilliseconds: Int64
 }
 
 extension GenerationFile {
-  /// Creates the file from what a binding contains about its generation.
+  /// Creates the file with the parts that a binding contains.
   init(of binding: StoreBinding) {
     self.init(
       root: binding.root, document: binding.document, identifier: binding.documentIdentifier,

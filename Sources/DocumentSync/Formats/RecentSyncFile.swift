@@ -1,9 +1,10 @@
 import SyncModel
 
-/// A marker in RecentSyncs: what a client has published and applied.
+/// A RecentSync: the change sets and commands that a client has published and
+/// applied.
 struct RecentSyncFile: Hashable, Codable {
-  /// A whole store that the client has uploaded or downloaded and found
-  /// whole.
+  /// A whole store that the client has uploaded, or has downloaded and
+  /// verified.
   struct WholeStore: Hashable, Codable {
     var client: ClientIdentifier
     var number: UInt64
@@ -12,11 +13,11 @@ struct RecentSyncFile: Hashable, Codable {
     var vector: VersionVector
     /// The commands that it has processed.
     var commands: VersionVector
-    /// The length of its file.
+    /// The length of its file, in bytes.
     var byteCount: Int
   }
 
-  /// A segment that the client has made, or read and found whole.
+  /// A segment that the client has made, or has read and verified.
   struct Segment: Hashable, Codable {
     var client: ClientIdentifier
     var first: UInt64
@@ -24,14 +25,14 @@ struct RecentSyncFile: Hashable, Codable {
     var hash: ContentHash
   }
 
-  /// A client that is retired, and which of its files are left.
+  /// A retired client, and which of its files are left.
   struct Retired: Hashable, Codable {
     var client: ClientIdentifier
-    /// The number up to which its change sets are applied; `nil` as long as not
-    /// every member has stopped.
+    /// The number up to which its change sets are applied; `nil` while some
+    /// member has not stopped.
     var cut: UInt64?
-    /// The least numbers of its change sets and of its commands that were
-    /// not cleared away.
+    /// The least numbers of its change sets and of its commands that were not
+    /// vacuumed.
     var lowestKept: UInt64
     var lowestKeptCommand: UInt64
   }
@@ -40,44 +41,45 @@ struct RecentSyncFile: Hashable, Codable {
   var document: DocumentName
   var generation: IntegrityKey
   var client: ClientIdentifier
-  /// From 1; the highest counts.
+  /// The revision, from 1; the highest counts.
   var revision: UInt64
   /// The hash of the client's previous marker.
   var previous: ContentHash?
-  /// The last change set of its own.
+  /// The client's last change set.
   var changeHead: VersionVector.Entry?
-  /// The last command of its own.
+  /// The client's last command.
   var commandHead: VersionVector.Entry?
   /// The change sets of others that it has durably applied.
   var applied: VersionVector
-  /// The commands that it has processed, its own among them.
+  /// The commands that it has processed, including its own.
   var commandsApplied: VersionVector
-  /// The members of the document as it knows them, itself included.
+  /// The members of the document as it knows them, including itself.
   var members: [ClientIdentifier]
-  /// The whole stores that it has found whole.
+  /// The whole stores that it has made or verified.
   var wholeStores: [WholeStore]
-  /// The segments that it has found whole, its own among them.
+  /// The segments that it has made or verified.
   var segments: [Segment]
-  /// The least number of its change sets that was not cleared away.
+  /// The least number of its change sets that was not vacuumed.
   var lowestKept: UInt64
-  /// The least number of its commands that was not cleared away.
+  /// The least number of its commands that was not vacuumed.
   var lowestKeptCommand: UInt64
-  /// The clients that are retired, as far as it knows, in order.
+  /// The retired clients that it knows, in order.
   var retired: [Retired]
-  /// What it is waiting for.
+  /// The change sets and commands that it waits for.
   var waiting: [SyncReport.Wait]
   var readerVersion = FormatVersion.reader
-  /// By its own clock; it decides nothing.
+  /// The time by its own clock, in milliseconds since 1970; nothing depends on
+  /// it.
   var milliseconds: Int64
 }
 
 extension RecentSyncFile {
-  /// The clients that a marker lists as retired, unless the author of another
-  /// marker has processed at least the same commands and does not list them: a
-  /// client that was absent and has shown itself is back.
+  /// Returns the clients that a marker lists as retired, unless the author of
+  /// another marker has processed at least the same commands and does not list
+  /// them: an absent client that has shown itself is back.
   ///
   /// - Parameter countsOwn: Whether a client's own marker shows that it is
-  ///   back. So does that of a client that has left.
+  ///   back. A client that has left has such a marker, too.
   static func retired(
     by markers: [RecentSyncFile], countsOwn: Bool = true
   ) -> Set<ClientIdentifier> {
@@ -86,7 +88,7 @@ extension RecentSyncFile {
     }
     var retired: Set<ClientIdentifier> = []
     for (marker, clients) in zip(markers, said) where !clients.isSubset(of: retired) {
-      // Looked for once for all clients that one marker lists.
+      // Computed once for all clients that one marker lists.
       let knowing = markers.indices.filter {
         markers[$0].commandsApplied.contains(marker.commandsApplied)
       }
@@ -101,8 +103,8 @@ extension RecentSyncFile {
   }
 }
 
-// Files of other devices may contain any numbers: those that are counted and
-// added up are within bounds once they are read.
+// Files of other devices may contain any numbers. Decoding limits those that
+// are counted or added.
 
 extension RecentSyncFile.WholeStore {
   /// The greatest length of a whole store's file.

@@ -11,36 +11,37 @@ struct SyncCommandFile: Hashable, Codable {
   var number: UInt64
   /// The hash of the client's previous command.
   var previous: ContentHash?
-  /// Above the stamps of all commands that the author had processed.
+  /// The stamp, greater than those of all commands that the author had
+  /// processed.
   var stamp: HybridTime
   var command: SyncCommand
 }
 
-/// The content of a command. It has exactly one of the parts, the one of its
-/// kind; a command of an unknown kind has none.
+/// The content of a command. It has exactly the one part of its kind; a command
+/// of an unknown kind has none.
 struct SyncCommand: Hashable, Codable {
-  /// The members need not wait for a client any more.
+  /// Retires a client: the members stop waiting for it.
   struct Retire: Hashable, Codable {
     var client: ClientIdentifier
     var reason: RetirementSelection.Reason
     /// The revision of its newest marker that the author has seen.
     var lastRevision: UInt64
-    /// The number of its last change set, if the author is the client itself or
-    /// has taken its place: everything up to there is applied.
+    /// The number of its last change set, up to which all are applied, if the
+    /// author is the client itself or has replaced it.
     var changeHead: UInt64?
   }
 
-  /// Another generation takes this one's place.
+  /// Resets the document: another generation replaces this one.
   struct Reset: Hashable, Codable {
     var generation: IntegrityKey
     var ordinal: UInt64
   }
 
-  /// The author needs a change set that was cleared away, and no whole store
-  /// contains it. A client that has everything that was cleared away uploads
-  /// one.
+  /// Asks for a whole store: the author needs a change set that was vacuumed,
+  /// and no whole store contains it. A client that has everything that was
+  /// vacuumed uploads one.
   struct Upload: Hashable, Codable {
-    /// The client whose change set it is.
+    /// The author of the change set.
     var client: ClientIdentifier
     var number: UInt64
   }
@@ -87,10 +88,10 @@ struct SyncCommand: Hashable, Codable {
     self.application = application
   }
 
-  /// Whether it is of a kind that a newer version has added.
+  /// Whether a newer version has added its kind.
   var isUnknown: Bool { Kind(rawValue: kind) == nil }
 
-  /// Whether it has what its kind needs, within bounds.
+  /// Whether it has exactly the part of its kind, with values within limits.
   var isWellFormed: Bool {
     let parts = [retire != nil, reset != nil, upload != nil, application != nil]
     guard let kind = Kind(rawValue: kind) else { return true }

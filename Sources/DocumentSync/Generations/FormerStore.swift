@@ -2,26 +2,26 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// A store under sync whose place a new one takes, and what the new one carries
-/// on.
+/// A store under sync that a new one replaces, and the changes that the new one
+/// continues with.
 struct FormerStore {
-  /// What is reported of it.
+  /// Its description for the report.
   var replaced: ReplacedStore
-  /// What it had not sent, in order.
+  /// The change sets that it had not sent, in order.
   private var unsent: [[UInt8]] = []
-  /// Clients that it was, whose files may hold content that no device has.
+  /// Its clients, whose files may contain changes that no device has.
   private var ancestors = StoreRecords.Ancestors()
-  /// Clients of which no store exists any more.
+  /// The clients whose stores no longer exist.
   private var gone: [ClientIdentifier] = []
 
-  /// Looks at the file at `path`, and seals its edits. Returns `nil` if it is
+  /// Examines the file at `path`, and seals its edits. Returns `nil` if it is
   /// not under sync.
   ///
-  /// If the file cannot be read any more, ``replaced`` contains the reason:
-  /// that file is replaced. Throws errors that may pass, such as `storeBusy`,
-  /// and `newerVersionNeeded`.
+  /// If the file cannot be read at all, it is replaced all the same, and
+  /// ``replaced`` contains the reason. Throws errors that may pass, such as
+  /// `storeBusy`, and `newerVersionNeeded`.
   ///
-  /// - Parameter binding: What the new one is bound to.
+  /// - Parameter binding: The binding of the new store.
   init?(at path: String, replacedBy binding: StoreBinding, _ context: OperationContext) throws {
     do {
       guard FileManager.default.fileExists(atPath: path),
@@ -41,7 +41,7 @@ struct FormerStore {
       }
       try store.close()
     } catch let error as StoreError where Self.isOfTheStore(error.code) {
-      // A file that is no database was never under sync, as far as can be seen.
+      // A file that is no database was never under sync, as far as this shows.
       guard error.code != .notADatabase else { return nil }
       context.environment.logger.notice("\(path): \(error)")
       replaced = ReplacedStore(unreadable: error.message)
@@ -69,8 +69,9 @@ struct FormerStore {
       + [store.binding.client]
   }
 
-  /// Hands a new store of the same document what it has to carry on: its first
-  /// synchronization sends what was not sent, and retires the client.
+  /// Passes the unsent change sets and the former clients on to a new store of
+  /// the same document: its first synchronization sends the change sets, and
+  /// retires the client.
   func hand(on store: LocalStore) throws {
     guard replaced.isSameDocument else { return }
     try store.keepReturning(unsent)

@@ -10,11 +10,11 @@ struct Gap: Error, Hashable {
   /// The least numbers of the others' commands that were not vacuumed.
   var keptCommands: [ClientIdentifier: UInt64] = [:]
 
-  /// Whether a whole store contains it, and opens no other gap: if two each
-  /// lack something vacuumed that the other contains, neither would do for
-  /// long.
+  /// Whether a whole store contains it, and opens no other gap. If two whole
+  /// stores each lacked something vacuumed that the other contains, exchanging
+  /// one for the other would never end.
   ///
-  /// - Parameter vector: What the store has.
+  /// - Parameter vector: The change sets that the store has.
   func isClosed(by candidate: WholeStoreSteps.Candidate, for vector: VersionVector) -> Bool {
     guard let contained = candidate.vector,
       (isCommand ? candidate.commands : contained)?.number(of: client) ?? 0 >= number

@@ -5,31 +5,31 @@ import SyncStore
 /// Change sets in the directory that no device applies as they are: those that
 /// clients have published in a replaced generation and that its successor does
 /// not contain, and those that this store published as a former client, before
-/// it knew that it was retired.
+/// it learned that it was retired.
 ///
 /// A device that was in the former generation writes them again in the present
-/// one, each value with the stamp that it had: their authors may be gone. Files
-/// may arrive at any time, so the folders are looked through in turn, as those
-/// of the present generation are.
+/// one, each value with its original stamp: their authors may be gone. Files
+/// may arrive at any time, so the folders are scanned in turn, like those of
+/// the present generation.
 struct LeftBehind: StoreSteps {
   /// The most change sets that are written at once.
   private static let windowCount = 64
 
   let session: SyncSession
 
-  // MARK: Going over
+  // MARK: Moving to another generation
 
-  /// The generations that a store was in when it moves to another.
+  /// Returns the former generations of a store that moves to another one.
   func formerGenerations(
     beside present: StoreRecords.FormerGeneration
   ) throws -> [StoreRecords.FormerGeneration] {
     try records.formerGenerations().filter { $0.generation != present.generation } + [present]
   }
 
-  /// What is known of the store's generation, when another that contains the
-  /// change sets of `vector` takes its place.
+  /// Returns what this store knows of its generation, when a generation that
+  /// contains the change sets of `vector` replaces it.
   ///
-  /// The store's own change sets are set aside when it moves.
+  /// The store sets its own change sets aside when it moves.
   func present(containing vector: VersionVector) throws -> StoreRecords.FormerGeneration {
     let listing = MarkerSteps.Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
@@ -46,8 +46,8 @@ struct LeftBehind: StoreSteps {
       lowestKept: Self.byText(lowest), cuts: Self.byText(try cuts(known)))
   }
 
-  /// The last numbers to take from clients that were removed. The store takes
-  /// its own change sets all the same.
+  /// Returns the numbers of the last change sets to take from removed clients.
+  /// The store takes its own change sets in any case.
   private func cuts(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> [ClientIdentifier: UInt64] {
@@ -66,9 +66,9 @@ struct LeftBehind: StoreSteps {
     return cuts
   }
 
-  /// Records that the store was another client in this generation.
+  /// Records the former clients of the store in this generation.
   func note(_ incarnations: [Incarnation]) throws {
-    // Another state of a store that was copied goes on by itself.
+    // Another state of a copied store continues by itself.
     let clients = incarnations.filter {
       $0.reason != .begunAgain && ($0.reason != .copied || $0.isAncestorGone)
     }.map(\.ancestor)
@@ -81,15 +81,15 @@ struct LeftBehind: StoreSteps {
     if ancestors != before { try records.keep(ancestors) }
   }
 
-  // MARK: Looking
+  // MARK: Scanning
 
-  /// Whether there are folders to be looked through from time to time.
+  /// Whether there are folders to scan from time to time.
   func isNeeded(_ members: Members) throws -> Bool {
     try !records.formerGenerations().isEmpty || !retired(records.ancestors(), members).isEmpty
   }
 
-  /// Writes again what is there. Unless `isTurn`, it reads only folders that
-  /// were never looked through.
+  /// Writes the change sets in them again. Unless `isTurn`, scans only folders
+  /// that were never scanned.
   func bring(_ members: Members, isTurn: Bool) throws {
     try bringOfFormerGenerations(isTurn: isTurn)
     try bringOfAncestors(members, isTurn: isTurn)
@@ -116,7 +116,8 @@ struct LeftBehind: StoreSteps {
       }
       try write()
       if reader.waiting.contains(where: { $0.reason == .dependencies }) {
-        // What an author has brought along itself comes from that author.
+        // Change sets that an author has brought along itself come from that
+        // author.
         reader.departed = try FormerLives(session: session).departed(
           from: former.generation)
         if !reader.departed.isEmpty { try write() }
@@ -190,7 +191,7 @@ struct LeftBehind: StoreSteps {
         $0.completedBytes = bytes
       }
     }
-    // The others wait.
+    // The other change sets wait.
     context.endPhase()
   }
 

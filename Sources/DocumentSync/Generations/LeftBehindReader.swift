@@ -2,17 +2,17 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Reads the change sets of some clients' folders that are beyond what is
-/// known, in causal order.
+/// Reads the change sets beyond the known ones in some clients' folders, in
+/// causal order.
 final class LeftBehindReader {
   private struct Folder {
     var claims: [UInt64: [ChangeSetName]] = [:]
     var segments: [SegmentName] = []
-    /// The hash of the last one that was read.
+    /// The hash of the last change set that was read.
     var last: ContentHash?
-    /// The next one, as soon as it is read.
+    /// The next change set, once it is read.
     var next: ReceivedChangeSet?
-    /// Why it cannot be read.
+    /// Why the next change set cannot be read.
     var wait: SyncReport.Wait?
   }
 
@@ -23,14 +23,14 @@ final class LeftBehindReader {
   private let limits: [ClientIdentifier: UInt64]
   private var folders: [ClientIdentifier: Folder] = [:]
 
-  /// By client, the number up to which everything was read or known before.
+  /// By client, the number up to which everything is known or was read.
   private(set) var contained: [ClientIdentifier: UInt64]
-  /// Clients whose change sets are not waited for any more.
+  /// Clients whose change sets are not awaited.
   var departed: Set<ClientIdentifier> = []
 
   /// - Parameters:
   ///   - lowestKept: The least number of a client that was not vacuumed. Lower
-  ///     ones are not waited for.
+  ///     ones are not awaited.
   ///   - limits: The last number to read of a client.
   init(
     _ files: SharedFiles, binding: StoreBinding, generation: IntegrityKey,
@@ -50,7 +50,6 @@ final class LeftBehindReader {
       segments: SegmentReader(files, header: header, layout: layout))
   }
 
-  /// Lists the folders of clients.
   func look(at clients: [ClientIdentifier]) throws {
     for client in clients {
       var folder = Folder()
@@ -66,7 +65,7 @@ final class LeftBehindReader {
     }
   }
 
-  /// How many change sets there are that were not read yet.
+  /// The number of change sets that were not read yet.
   var remainingCount: Int {
     folders.reduce(0) { sum, entry in
       let (client, folder) = entry
@@ -85,8 +84,8 @@ final class LeftBehindReader {
     }
   }
 
-  /// The next change sets, each after those that it depends on; none if no
-  /// more can be read.
+  /// Returns the next change sets, each after those that it depends on; none if
+  /// no more can be read.
   func next(_ count: Int, bytes: Int) throws -> [SyncChangeSet] {
     var found: [SyncChangeSet] = []
     var size = 0
@@ -110,7 +109,7 @@ final class LeftBehindReader {
     return found
   }
 
-  /// The first change set of each client that is there and cannot be taken yet.
+  /// The first change set of each client that exists and cannot be taken yet.
   var waiting: [SyncReport.Wait] {
     folders.sorted { $0.key < $1.key }.compactMap { client, folder in
       guard let next = folder.next else { return folder.wait }
@@ -156,7 +155,7 @@ final class LeftBehindReader {
     let intact = (outcome?.intact ?? []).filter { received in
       folder.last == nil || received.changeSet.header.previous == folder.last
     }
-    // If there are several, the one with the lowest hash counts, as anywhere.
+    // If there are several, the one with the lowest hash counts, as everywhere.
     folder.next = intact.min {
       HashFragment($0.hash).description < HashFragment($1.hash).description
     }

@@ -10,14 +10,13 @@ import SyncModel
   import Darwin
 #endif
 
-/// A local file that is read or written part by part. It is closed when it is
-/// released. Its errors are ``SyncError``.
+/// A local file that is read or written in parts. Releasing it closes the file.
+/// Its errors are ``SyncError``.
 final class LocalFileHandle {
   private let handle: FileHandle
   private let path: String
   private let operation: String
 
-  /// Opens an existing file.
   init(reading path: String, operation: String) throws {
     self.path = path
     self.operation = operation
@@ -28,7 +27,7 @@ final class LocalFileHandle {
     }
   }
 
-  /// Makes a new file, to write and to read.
+  /// Creates a file, to write and to read.
   ///
   /// - Parameter store: The store whose permissions the file gets; without one,
   ///   only this user may read it.
@@ -52,12 +51,10 @@ final class LocalFileHandle {
     do {
       try handle.close()
     } catch {
-      // Everything that had to be durable was flushed before; nothing depends
-      // on this.
+      // Everything that had to be durable was flushed before.
     }
   }
 
-  /// The length of the file.
   func byteCount() throws -> Int {
     try perform {
       let end = try handle.seekToEnd()
@@ -66,15 +63,15 @@ final class LocalFileHandle {
     }
   }
 
-  /// Goes to a position.
+  /// Moves to a position.
   func seek(to offset: Int) throws { try perform { try handle.seek(toOffset: UInt64(offset)) } }
 
-  /// The next bytes: `count`, or fewer at the end.
+  /// Reads the next bytes: `count`, or fewer at the end.
   func read(_ count: Int) throws -> [UInt8] {
     try perform { Array(try handle.read(upToCount: count) ?? Data()) }
   }
 
-  /// Reads on to the end.
+  /// Reads to the end of the file, in chunks.
   func forEachChunk(of count: Int, _ body: ([UInt8]) throws -> Void) throws {
     while true {
       let chunk = try read(count)
@@ -86,11 +83,11 @@ final class LocalFileHandle {
   /// Writes at the position.
   func write(_ bytes: [UInt8]) throws { try perform { try handle.write(contentsOf: bytes) } }
 
-  /// Makes what was written durable.
+  /// Makes the written bytes durable.
   func flush() throws { try perform { try handle.synchronize() } }
 
   /// Flushes a file, or the names in a folder, to the disk, if the file system
-  /// can do that.
+  /// supports that.
   static func flush(_ path: String) throws {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }

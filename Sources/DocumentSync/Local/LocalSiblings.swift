@@ -2,10 +2,10 @@ import Foundation
 import SyncStore
 import SyncModel
 
-/// The files that this module keeps beside a store for a while.
+/// The temporary files of this module beside a store.
 ///
 /// Their names begin with the store's name, so that an operation that holds the
-/// store's lock may remove those that an interrupted operation left.
+/// store's lock may remove those of an interrupted operation.
 struct LocalSiblings {
   let store: String
   let operation: String
@@ -13,10 +13,10 @@ struct LocalSiblings {
   private var folder: String { StorePath(store).folder }
   private var prefix: String { StorePath(store).name + "-docsync-tmp." }
 
-  /// A path that is not in use, for a file that does not outlive the call.
+  /// Returns the path for a temporary file, which does not outlive the call.
   func temporary(_ kind: String) -> String { store + "-docsync-tmp." + kind }
 
-  /// Removes all such files. The caller holds the lock.
+  /// Removes all temporary files. The caller holds the lock.
   func removeAll() throws {
     do {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -24,7 +24,7 @@ struct LocalSiblings {
         do {
           try FileManager.default.removeItem(atPath: folder + "/" + name)
         } catch let error as CocoaError where error.code == .fileNoSuchFile {
-          // The interrupted operation has removed it meanwhile, as wanted.
+          // The interrupted operation has removed it meanwhile.
           continue
         }
       }
@@ -33,10 +33,10 @@ struct LocalSiblings {
     }
   }
 
-  /// Gives the new store its place, in one step. A file that was there is kept
-  /// under the returned path, if `existing` allows that.
+  /// Moves the new store to its path, in one step. If `existing` allows that,
+  /// it first moves the file there to the returned path, as a backup.
   ///
-  /// The companions of an old store in WAL mode go with it, since they are
+  /// The companions of an old store in WAL mode move with it, since they are
   /// part of it.
   func moveIntoPlace(
     _ new: String, existing: ExistingFile, milliseconds: Int64
@@ -49,9 +49,9 @@ struct LocalSiblings {
       backup = try moveAway(milliseconds)
     }
     do {
-      // Throws if something exists there by now.
+      // Throws if a file exists there by now.
       try FileManager.default.moveItem(atPath: new, toPath: store)
-      // The file itself once more: FAT keeps its length in its folder.
+      // Flushes the file itself once more: FAT keeps its length in its folder.
       for path in [backup, store, folder].compactMap(\.self) {
         try LocalFileHandle.flush(path)
       }
@@ -61,7 +61,7 @@ struct LocalSiblings {
     return backup
   }
 
-  /// Throws `fileExists` if a file is in the way, and `notAFile` if anything
+  /// Throws `fileExists` if a file is at the path, and `notAFile` if anything
   /// else is, which is never moved away.
   func checkFree(_ existing: ExistingFile) throws {
     guard FileManager.default.fileExists(atPath: store) else { return }
@@ -69,8 +69,8 @@ struct LocalSiblings {
     if existing == .refuse { throw try isUnderSync() ? underSync : exists }
   }
 
-  /// Lengths and dates that show whether a program has written to the file at
-  /// the store's path.
+  /// Returns the lengths and dates that show whether a program has written to
+  /// the file at the store's path.
   func trace() throws -> [String: [Int]] {
     var trace: [String: [Int]] = [:]
     do {
@@ -86,7 +86,7 @@ struct LocalSiblings {
     } catch {
       throw failure(error, "The existing file could not be inspected.")
     }
-    // A file that exists only because the database was looked at is empty.
+    // Looking at a database may create empty files, which do not count.
     return trace.filter { $0.value[0] > 0 }
   }
 
@@ -111,8 +111,8 @@ struct LocalSiblings {
     }
   }
 
-  /// A user who could not read the old store must not be able to read the new
-  /// one.
+  /// Gives the new store the permissions of the old one: a user who could not
+  /// read the old one must not be able to read the new one.
   private func copyPermissions(to new: String) throws {
     do {
       let resolved = URL(fileURLWithPath: store).resolvingSymlinksInPath().path
@@ -145,7 +145,7 @@ struct LocalSiblings {
     }
   }
 
-  /// Thrown also after joining was interrupted: the store exists then.
+  /// The error also after an interrupted joining: the store exists then.
   private var underSync: SyncError {
     SyncError(
       .fileExists, operation: operation, path: store,

@@ -10,17 +10,16 @@ import SyncModel
   import Darwin
 #endif
 
-/// Keeps two operations from working on one store at once, in one process or
-/// in several.
+/// The lock that keeps two operations from working on one store at once, in one
+/// process or in several.
 ///
-/// An advisory lock on a file beside the store: the system releases it when the
-/// process ends, however that happens, so it never has to be broken. The file
-/// stays, with the permissions of the store: a user who may read it may hold
-/// the lock. Removing it would let two processes lock two files of one name.
+/// It is an advisory lock on a file beside the store: the system releases it
+/// whenever the process ends, so it never has to be broken. The file stays,
+/// with the permissions of the store: a user who may read it may hold the lock.
+/// If it were removed, two processes could lock two files of one name.
 final class StoreLock: Sendable {
   private let descriptor: Int32
 
-  /// The path of the lock's file.
   static func path(for store: String) -> String { store + "-docsync-lock" }
 
   /// Takes the lock, or throws `storeInUse` at once.
@@ -36,15 +35,16 @@ final class StoreLock: Sendable {
   /// Takes the lock for an operation that changes nothing, or throws
   /// `storeInUse` at once.
   ///
-  /// `nil` if there is no file to lock (none is made), or if it may not be
-  /// opened: then no process of this user synchronizes the store either.
+  /// Returns `nil` if there is no file to lock, which it does not create, or if
+  /// it may not be opened: then no process of this user synchronizes the store
+  /// either.
   init?(reading store: String, operation: String) throws {
     descriptor = open(Self.path(for: store), O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     try Self.lock(descriptor, store: store, operation: operation)
   }
 
-  /// Locks a file that was opened; closes it if that fails.
+  /// Locks an opened file; closes it if that fails.
   private static func lock(_ descriptor: Int32, store: String, operation: String) throws {
     let path = Self.path(for: store)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
@@ -64,8 +64,8 @@ final class StoreLock: Sendable {
     }
   }
 
-  /// Why the lock's file could not be made or opened: the folder is the reason,
-  /// unless the file exists.
+  /// The error if the lock's file could not be created or opened. The cause is
+  /// the folder, unless the file exists.
   private static func failure(_ reason: Int32, store: String, operation: String) -> SyncError {
     let folder = StorePath(store).folder
     var code = SyncError.Code.storeNotWritable
@@ -95,10 +95,9 @@ final class StoreLock: Sendable {
       detail: String(cString: strerror(reason)))
   }
 
-  /// Releases the lock.
   func unlock() { close(descriptor) }
 
-  /// Runs `body` while the lock is held.
+  /// Runs `body` while it holds the lock.
   static func hold<Value>(
     store: String, operation: String, _ body: () throws -> Value
   ) throws -> Value {

@@ -3,7 +3,7 @@
 /// `NSString.deletingLastPathComponent` ends the process on Linux for a path of
 /// one character (Foundation of Swift 6.3).
 struct StorePath {
-  /// The folder, “.” for a name alone.
+  /// The folder; “.” for a name alone.
   let folder: String
   /// The file's name.
   let name: String

@@ -2,18 +2,18 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Files that are missing or damaged and that another device waits for.
+/// Missing or damaged files that another device waits for.
 ///
-/// A device that waits names the files in its marker, once it has waited in two
-/// synchronizations; the revision in the marker's name shows that it waits
-/// (``MarkerName/saysWaiting``), so that the others read only such markers,
-/// each once. The author of a file puts it back, byte for byte.
+/// A device names the files in its marker once it has waited for them in two
+/// synchronizations. The revision in the marker's name shows that it waits
+/// (``MarkerName/saysWaiting``), so that the others read only such markers, and
+/// each of them once. The author of a file restores it, byte for byte.
 struct AwaitedFiles: StoreSteps {
   /// The files of this client that others wait for.
   struct Asked {
-    /// The least number of a change set.
+    /// The least number of an awaited change set.
     var changeSet: UInt64?
-    /// Whether there is a command among them.
+    /// Whether a command is awaited.
     var hasCommand = false
     /// The markers that name them.
     fileprivate var markers: [ClientIdentifier: UInt64] = [:]
@@ -21,13 +21,13 @@ struct AwaitedFiles: StoreSteps {
 
   let session: SyncSession
 
-  /// The most waits that a marker names: a marker is a small file, and a forger
-  /// can make this client wait for anything.
+  /// The most waits that a marker names: a marker is a small file, and forged
+  /// files can make this client wait for anything.
   private static let greatestCount = 1_000
 
-  /// The waits to name in the marker: all if they are few, else first those for
-  /// clients of which something was applied, then those for clients that have a
-  /// marker.
+  /// Returns the waits to name in the marker. If there are too many, first come
+  /// those for clients whose change sets were applied, then those for clients
+  /// that have a marker.
   func worthSaying(
     _ waiting: [SyncReport.Wait], _ listing: MarkerSteps.Listing
   ) throws -> [SyncReport.Wait] {
@@ -41,8 +41,8 @@ struct AwaitedFiles: StoreSteps {
     return chosen.map { waiting[$0] }
   }
 
-  /// Records what this client waits for. Returns the waits that have lasted
-  /// since the last synchronization.
+  /// Records the waits of this client. Returns those that have lasted since the
+  /// last synchronization.
   func note(_ waiting: [SyncReport.Wait]) throws -> Set<StoreRecords.Awaited> {
     let client = client
     let awaited = Set(waiting.compactMap(StoreRecords.Awaited.init)).filter { $0.client != client }
@@ -55,7 +55,7 @@ struct AwaitedFiles: StoreSteps {
     return lasting
   }
 
-  /// What others wait for, from those of their markers that were not answered.
+  /// Returns what others wait for, from their markers that were not answered.
   func asked(_ listing: MarkerSteps.Listing) throws -> Asked {
     var asked = Asked()
     let new = listing.newest.filter(\.value.saysWaiting)

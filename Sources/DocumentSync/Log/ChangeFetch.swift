@@ -2,28 +2,28 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finding, reading, checking and applying the others' change sets.
+/// Finds, reads, checks and applies the change sets of other clients.
 ///
-/// A file that does not check out is pending: that client's later files wait
-/// for it, the others' do not, and the report gives the reason.
+/// A file that does not check out is pending: its author's later files wait for
+/// it, other clients' files do not, and the report gives the reason.
 final class ChangeFetch: StoreSteps {
-  /// What this store has of a client, and what it knows to be there.
+  /// The state of one author's change sets in this store and in the directory.
   private struct Author {
-    /// The last number that is applied or kept by the store.
+    /// The last number that the store has applied or holds.
     var has: UInt64 = 0
-    /// The hash of that one; `nil` if it is unknown.
+    /// The hash of that change set; `nil` if unknown.
     var lastHash: ContentHash?
     /// The last applied change set.
     var applied: VersionVector.Entry?
-    /// The last number that it has announced.
+    /// The last announced number.
     var announced: UInt64 = 0
-    /// The last number to apply, if it is retired.
+    /// The last number to apply, if the author is retired.
     var limit = UInt64.max
-    /// Its folder, once it was listed.
+    /// The content of its folder, after it was listed.
     var listed: [ChangeFileName]?
   }
 
-  /// How many numbers are read, and how many there are to read; how many bytes
+  /// How many numbers were read, how many there are to read, and how many bytes
   /// the operation had read before.
   private struct Reading {
     var done = 0
@@ -31,44 +31,44 @@ final class ChangeFetch: StoreSteps {
     var bytesBefore = 0
   }
 
-  /// The most bytes of decoded changes that are handed to the store at once,
-  /// about: few bytes of a file can stand for many.
+  /// About the most bytes of decoded changes that the store gets at once: a
+  /// short file can decode to many bytes.
   private static let windowMemory = 24 << 20
-  /// The most numbers of a client that are planned ahead: names of segments
-  /// can claim any number of them.
+  /// The most numbers of a client that are planned ahead: names of segments can
+  /// claim any number of them.
   private static let plannedCount = 4_096
-  /// How often a folder is listed again when files of it have gone.
+  /// How often a folder is listed again after files of it have disappeared.
   private static let relistings = 2
 
   let session: SyncSession
   private let header: SyncChangeSet.Header
   private let layout: DirectoryLayout.Generation
   private var authors: [ClientIdentifier: Author] = [:]
-  /// The first number of each client that waits, and why.
+  /// The first waiting number of each client, and why it waits.
   private var waits: [ClientIdentifier: SyncReport.Wait] = [:]
-  /// Clients of which a file did not check out: what follows it waits.
+  /// The clients with a file that did not check out: their later files wait.
   private var blocked: Set<ClientIdentifier> = []
-  /// Whether the store keeps a change set that nothing hinders any more: the
-  /// application has changed its schema, or an earlier run was interrupted.
+  /// Whether a change set in the store no longer has to wait: the application
+  /// has changed its schema, or an earlier run was interrupted.
   private let canApplyKept: Bool
-  /// The change sets that wait in the store.
+  /// The change sets that the store holds until others arrive.
   private var waiting: [StoreStatus.WaitingChangeSet]
-  /// Clients whose change sets the waiting ones need.
+  /// The authors of the change sets that the waiting ones need.
   private let missing: [ClientIdentifier]
-  /// Clients of which a file disappeared before it was read.
+  /// The clients with a file that disappeared before it was read.
   private var vanished: Set<ClientIdentifier> = []
-  /// The first number of a client that is needed and was vacuumed.
+  /// The first number of a client that the store needs and that was vacuumed.
   private(set) var gap: (client: ClientIdentifier, number: UInt64)?
   private let segments: SegmentReader
   private let lowestKept: (ClientIdentifier) throws -> UInt64
-  /// How far reading has come.
+  /// The progress of reading.
   private var reading = Reading()
 
   /// - Parameters:
   ///   - heads: The last change set that each client has announced.
   ///   - cuts: How far the change sets of retired clients are applied.
-  ///   - lowestKept: The least number of a client that was not vacuumed, as far
-  ///     as the markers show.
+  ///   - lowestKept: Returns the least number of a client that was not
+  ///     vacuumed, as far as the markers show.
   init(
     _ session: SyncSession, heads: [ClientIdentifier: UInt64],
     cuts: [ClientIdentifier: Members.Cut],
@@ -100,7 +100,7 @@ final class ChangeFetch: StoreSteps {
     limit(cuts)
   }
 
-  /// The known other clients of which more change sets may be applied.
+  /// The known other clients whose change sets the store may still apply.
   var knownClients: [ClientIdentifier] {
     authors.filter { $0.value.has < $0.value.limit }.map(\.key)
   }
@@ -118,15 +118,15 @@ final class ChangeFetch: StoreSteps {
           "its author is being retired, and not all members have published how much of it they have applied"
             + (who.isEmpty ? "" : ": " + who.joined(separator: ", ")), path: nil)
       case .settled(let number):
-        // The store does not wait for later ones: the client that the author
-        // becomes, or has become, publishes them again.
+        // The store does not wait for later ones: the author publishes them
+        // again as a new client.
         authors[client, default: author].limit = number
         authors[client]?.announced = number
       }
     }
   }
 
-  /// Lists a client's folder, whatever it has announced.
+  /// Lists a client's folder, even if it has announced nothing.
   func look(at client: ClientIdentifier) throws {
     guard authors[client]?.listed == nil else { return }
     let folder = layout.syncChanges(of: client)
@@ -136,7 +136,7 @@ final class ChangeFetch: StoreSteps {
     } catch let error as DirectoryError
       where error.code == .notADirectory || error.code == .notReadable
     {
-      // This concerns that folder alone; the others go on.
+      // The error concerns that folder alone; the others are read.
       authors[client, default: Author()].listed = []
       wait(
         client, (authors[client]?.has ?? 0) + 1, .unreadable,
@@ -144,8 +144,7 @@ final class ChangeFetch: StoreSteps {
     }
   }
 
-  /// Lists the folder of all clients, and the folders of clients that are not
-  /// known yet.
+  /// Lists the folder of all clients, and the folders of unknown clients in it.
   func lookForClients() throws {
     let clients = try files.listIfPresent(layout.syncChanges, as: ClientIdentifier.self)
     for client in clients where client != header.client && authors[client] == nil {
@@ -153,7 +152,7 @@ final class ChangeFetch: StoreSteps {
     }
   }
 
-  /// Reads and applies what is new.
+  /// Reads and applies the new change sets.
   func run() throws {
     var wanted = authors.filter { min($0.value.announced, $0.value.limit) > $0.value.has }.map(
       \.key)
@@ -170,8 +169,8 @@ final class ChangeFetch: StoreSteps {
     for client in authors.keys.sorted() { try takeBackFork(of: client) }
     try applyKept()
     try fetch(authors.keys.sorted())
-    // If a file was vacuumed while it was read, a segment contains its change
-    // set by now, or there is a gap.
+    // If a file was vacuumed before it was read, either a segment contains its
+    // change set by now, or there is a gap.
     for _ in 0..<Self.relistings where !vanished.isEmpty {
       let clients = vanished.sorted()
       vanished = []
@@ -209,7 +208,7 @@ final class ChangeFetch: StoreSteps {
     if isBegun { context.endPhase() }
   }
 
-  /// Begins the phase, or goes on with it.
+  /// Reports the downloading phase with its present counts.
   private func showReading() {
     let (reading, bytes) = (reading, files.counts.bytesRead - reading.bytesBefore)
     context.report {
@@ -223,8 +222,8 @@ final class ChangeFetch: StoreSteps {
 
   // MARK: Planning
 
-  /// What to read of a client: numbers without a gap, each with the names
-  /// that claim it. Notes why it stops.
+  /// Plans what to read of a client: numbers without a gap, each with the names
+  /// that claim it. Notes why the plan ends.
   private func plan(_ client: ClientIdentifier) throws -> [ChangeFetchQueue.Item] {
     guard let author = authors[client], let listed = author.listed else { return [] }
     var claims: [UInt64: [ChangeSetName]] = [:]
@@ -257,10 +256,10 @@ final class ChangeFetch: StoreSteps {
     return items
   }
 
-  /// Goes back to before a number that was applied from one file, if another
-  /// file with a lower hash claims it: two states of one client have published.
-  /// The applied content stays; it comes again from the client that the author
-  /// of the file has become.
+  /// Takes back the changes from a number on, if another file with a lower hash
+  /// than the applied one claims it: two states of one client have published.
+  /// The applied content stays; it comes again from the new client that the
+  /// author of the applied file becomes.
   private func takeBackFork(of client: ClientIdentifier) throws {
     guard let author = authors[client], let listed = author.listed, author.has > 0 else { return }
     var claims: [UInt64: [ChangeSetName]] = [:]
@@ -268,7 +267,8 @@ final class ChangeFetch: StoreSteps {
       claims[name.number, default: []].append(name)
     }
     guard let first = claims.keys.min() else { return }
-    // The one before it as well, for its successor to go on from.
+    // Reads the hash before the first as well, from which its successor
+    // continues.
     let hashes = try store.hashes(of: client, from: max(first, 2) - 1)
     for (number, names) in claims.sorted(by: { $0.key < $1.key }) {
       guard let name = names.min(by: { $0.hash.description < $1.hash.description }),
@@ -294,7 +294,7 @@ final class ChangeFetch: StoreSteps {
     }
   }
 
-  /// Records that a number has no file: it has not arrived, or was vacuumed.
+  /// Notes that a number has no file: it has not arrived, or was vacuumed.
   private func noteMissing(
     _ client: ClientIdentifier, _ number: UInt64, isNext: Bool
   ) throws {
@@ -327,10 +327,10 @@ final class ChangeFetch: StoreSteps {
         files, header: header, layout: layout, segments: segments)
       let outcomes = try reader.read(items, isAlone: window.isEmpty)
       queue.giveBack(items[outcomes.count...])
-      // What does not fit comes in the next window.
+      // The rest comes in the next window.
       let isFull = outcomes.count < items.count
       for (item, outcome) in zip(items, outcomes) {
-        // One of the same client may have failed a moment ago.
+        // Another file of the client may have failed just before.
         guard !blocked.contains(item.client) else { continue }
         guard let received = accept(outcome, of: item) else { continue }
         window.append(received)
@@ -348,7 +348,7 @@ final class ChangeFetch: StoreSteps {
     return window
   }
 
-  /// The one file that may be applied; notes why if there is none.
+  /// Returns the file to apply; notes the reason if there is none.
   private func accept(
     _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
   ) -> ReceivedChangeSet? {
@@ -357,7 +357,7 @@ final class ChangeFetch: StoreSteps {
     let intact = outcome.intact.filter { received in
       previous == nil || received.changeSet.header.previous == previous
     }
-    // If several continue the chain, the one with the lowest hash counts.
+    // If several files continue the chain, the one with the lowest hash counts.
     guard let received = intact.min(by: { $0.fragment < $1.fragment }) else {
       blocked.insert(item.client)
       if outcome.intact.isEmpty, outcome.hasVanished { vanished.insert(item.client) }
@@ -369,7 +369,7 @@ final class ChangeFetch: StoreSteps {
     return received
   }
 
-  /// Why none of the files that claim a number may be applied.
+  /// Returns why none of the files that claim a number may be applied.
   private func reason(
     _ outcome: ChangeFileReader.Outcome, of item: ChangeFetchQueue.Item
   ) -> SyncReport.Wait {
@@ -391,7 +391,7 @@ final class ChangeFetch: StoreSteps {
     try context.checkCancellation()
     beginApplying(received)
     add(try applyToStore(received))
-    // Change sets that wait for others are done with as well.
+    // Change sets that the store holds for now are done with as well.
     context.endPhase()
     showReading()
   }
@@ -409,8 +409,8 @@ final class ChangeFetch: StoreSteps {
   }
 
   private func applyToStore(_ received: [ReceivedChangeSet]) throws -> ApplyReport {
-    // The store may apply change sets that it kept, together with those
-    // received.
+    // The store may also apply change sets that it has held, together with the
+    // received ones.
     let byteCounts = Dictionary(
       received.map { ($0.hash, $0.bytes.count) }, uniquingKeysWith: { first, _ in first })
     let applied = try store.apply(received, checkCancellation: context.checkCancellation) {
@@ -483,7 +483,7 @@ final class ChangeFetch: StoreSteps {
 }
 
 extension ReceivedChangeSet {
-  /// The part of its hash that names its file.
+  /// The part of its hash in its file's name.
   fileprivate var fragment: String { HashFragment(hash).description }
 }
 
@@ -498,7 +498,7 @@ extension SyncReport.Wait.Reason {
 }
 
 extension SyncReport.Wait {
-  /// Why the store keeps a change set and does not apply it.
+  /// Creates a wait for a change set that the store holds and cannot apply.
   fileprivate init(_ waiting: StoreStatus.WaitingChangeSet) {
     let missing = waiting.missing.sorted { $0.key < $1.key }
       .map { "change set \($0.value) of \($0.key)" }

@@ -1,20 +1,20 @@
 import SyncDirectory
 import SyncModel
 
-/// The files to read, by turns from each client, so that change sets that
+/// The files to read, alternating between the clients, so that change sets that
 /// depend on each other arrive at about the same time.
 struct ChangeFetchQueue {
-  /// One change set, the names that claim to be it, and the segments that
-  /// claim to contain it.
+  /// One change set, with the names that claim it and the segments that may
+  /// contain it.
   struct Item {
     var client: ClientIdentifier
     var number: UInt64
     var names: [ChangeSetName]
-    /// Segments of the client, in the order in which they are tried; all items
-    /// share them, and those that do not contain the number are passed over.
+    /// The segments of the client, in the order in which to try them. All items
+    /// share them; those that do not contain the number are skipped.
     var segments: [SegmentName] = []
 
-    /// Those that claim to contain the number.
+    /// The segments that claim to contain the number.
     var containing: some Sequence<SegmentName> {
       segments.lazy.filter { $0.numbers.contains(number) }
     }
@@ -23,11 +23,11 @@ struct ChangeFetchQueue {
   private var items: [Item]
   private var position = 0
 
-  /// Orders the files of each client, which are in order of number.
+  /// Creates a queue from the files of each client, in order of number.
   init(_ clients: [(client: ClientIdentifier, files: [Item])]) {
     var keyed: [(Int, Int, Item)] = []
     for (rank, client) in clients.enumerated() {
-      // The change sets of one segment are read in one go.
+      // The change sets of one segment are read together.
       var turn = 0
       var last: (isInSegment: Bool, segment: SegmentName?)?
       for (index, item) in client.files.enumerated() {
@@ -49,21 +49,20 @@ struct ChangeFetchQueue {
     }.map(\.element.2)
   }
 
-  /// How many were put in.
+  /// The number of items that the queue began with.
   var count: Int { items.count }
-  /// How many were taken, or passed over.
+  /// The number of items that were taken or skipped.
   var takenCount: Int { position }
   /// Whether all were taken.
   var isEmpty: Bool { position >= items.count }
 
-  /// Puts back the last of those that were taken: they are taken next.
+  /// Puts back the last of the taken items: they are taken next.
   mutating func giveBack(_ last: ArraySlice<Item>) {
     items.replaceSubrange(position - last.count..<position, with: last)
     position -= last.count
   }
 
-  /// The next items of clients that are still wanted; the others are passed
-  /// over for good.
+  /// Returns the next items of wanted clients; skips the others for good.
   mutating func take(_ limit: Int, where isWanted: (ClientIdentifier) -> Bool) -> [Item] {
     var taken: [Item] = []
     while position < items.count, taken.count < max(1, limit) {

@@ -4,25 +4,25 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Reads and checks files of change sets, several at a time.
+/// Reads and checks change set files, several at a time.
 struct ChangeFileReader: Sendable {
-  /// What the files that claim one number contain.
+  /// The result of reading the files that claim one number.
   struct Outcome: Sendable {
     /// The files that are whole and belong where they are.
     var intact: [ReceivedChangeSet] = []
-    /// What is wrong with the first of the others.
+    /// The problem of the first of the other files.
     var failure: SyncReport.Wait?
-    /// Whether a file that was listed is not there any more.
+    /// Whether a listed file has disappeared.
     var hasVanished = false
-    /// Whether one takes more memory than is allowed while several are read at
-    /// once.
+    /// Whether a file takes more memory than is allowed while several are read
+    /// at once.
     fileprivate var isLarge = false
-    /// The memory that the intact ones take.
+    /// The memory that the intact files take, in bytes.
     fileprivate var memory = 0
   }
 
-  /// The most memory that the files that claim one number take together, beyond
-  /// the first intact one: any number of files can claim it.
+  /// The most memory in bytes that the files that claim one number take
+  /// together, beyond the first intact one: any number of files can claim it.
   private static let memoryForOneNumber = 32 << 20
 
   private let files: SharedFiles
@@ -30,7 +30,8 @@ struct ChangeFileReader: Sendable {
   private let layout: DirectoryLayout.Generation
   private let segments: SegmentReader
 
-  /// - Parameter header: What the headers of all files here have in common.
+  /// - Parameter header: The fields that the headers of all files in the
+  ///   generation share.
   init(
     _ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation,
     segments: SegmentReader
@@ -41,16 +42,19 @@ struct ChangeFileReader: Sendable {
     self.segments = segments
   }
 
-  /// Reads the items in order, as many as fit in memory together, and at least one if nothing else
-  /// is in it. Throws errors that do not concern a single file.
+  /// Reads the items in order, as many as fit in memory together, and at least
+  /// one if memory has no other. Throws errors that do not concern a single
+  /// file.
   ///
-  /// A large file is read only while nothing else is in memory: the outcomes end before it.
+  /// A large file is read only if memory has no other: the outcomes end before
+  /// it.
   ///
-  /// - Parameter isAlone: Whether nothing was read before that is still in memory.
+  /// - Parameter isAlone: Whether no file that was read before is still in
+  ///   memory.
   func read(_ items: [ChangeFetchQueue.Item], isAlone: Bool = true) throws -> [Outcome] {
     let results = Results(count: items.count)
-    // Reading mostly waits: each item has a thread, whatever the number of
-    // cores.
+    // Reading is mostly waiting: each item has a thread, independently of the
+    // number of cores.
     let queue = DispatchQueue(label: "DocumentSync: read", attributes: .concurrent)
     let group = DispatchGroup()
     for (index, item) in items.enumerated() {
@@ -68,7 +72,8 @@ struct ChangeFileReader: Sendable {
     return [try outcome(of: first, limits: .default)]
   }
 
-  /// Looks into segments only if the change set has no intact file of its own.
+  /// Reads an item; reads segments only if the change set has no intact file of
+  /// its own.
   private func outcome(
     of item: ChangeFetchQueue.Item, limits: CodecLimits
   ) throws -> Outcome {
@@ -79,7 +84,7 @@ struct ChangeFileReader: Sendable {
     ) {
       switch result {
       case .success(let received):
-        // Those that come first are the ones that count.
+        // The first files are those that count.
         let memory = outcome.memory + received.changeSet.byteCount
         guard outcome.intact.isEmpty || memory <= Self.memoryForOneNumber else { return }
         outcome.memory = memory
@@ -135,7 +140,7 @@ struct ChangeFileReader: Sendable {
       lock.withLock { values[index] = value }
     }
 
-    /// Removes all of them and returns them.
+    /// Removes and returns all results.
     func takeAll() throws -> [Outcome] {
       try lock.withLock {
         defer { values = [] }

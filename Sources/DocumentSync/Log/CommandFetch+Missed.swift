@@ -2,26 +2,25 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Commands that were vacuumed while no member waited for this client.
+/// Commands that the other members vacuumed while they did not wait for this
+/// client.
 extension CommandFetch {
-  /// What becomes of commands that a whole store had processed and that this
-  /// store has not.
+  /// The commands that a whole store has processed and this store has not.
   struct Missed {
-    /// Those for the application whose files are still there, in order.
+    /// The commands for the application whose files still exist, in order.
     var events: [CommandEvent] = []
-    /// Warnings about those whose files are gone.
+    /// The warnings about commands whose files are gone.
     var warnings: [SyncWarning] = []
   }
 
-  /// Looks for what is left of commands that this store will not process one
-  /// by one.
+  /// Looks for commands that this store will not process one by one.
   ///
-  /// Each command contains the hash of the one that it continues. So the search
-  /// begins at the last one that the whole store had processed, and finds those
-  /// that it had processed, and no others.
+  /// Each command contains the hash of the one before it. So the search begins
+  /// at the last one that the whole store has processed, and finds exactly
+  /// those that it has processed.
   ///
   /// - Parameters:
-  ///   - commands: What the whole store had processed.
+  ///   - commands: The commands that the whole store has processed.
   ///   - kept: The least number of a client's commands that was not vacuumed.
   func missed(
     until commands: VersionVector, kept: [ClientIdentifier: UInt64]
@@ -45,8 +44,8 @@ extension CommandFetch {
     return missed
   }
 
-  /// The commands for the application among those that are still there, and the
-  /// least number that is still there.
+  /// Returns the remaining commands for the application, and the least number
+  /// of a command whose file still exists.
   private func left(
     of client: ClientIdentifier, from last: VersionVector.Entry, downTo first: UInt64
   ) throws -> (events: [CommandEvent], lowest: UInt64) {

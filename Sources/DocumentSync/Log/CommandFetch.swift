@@ -2,9 +2,9 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Fetching and processing the others' commands.
+/// Fetches and processes the commands of other clients.
 struct CommandFetch: StoreSteps {
-  /// About how many bytes of payloads are kept in memory.
+  /// About how many bytes of payloads are in memory at once.
   private static let windowBytes = 8 << 20
 
   let session: SyncSession
@@ -12,9 +12,9 @@ struct CommandFetch: StoreSteps {
   /// Processes the commands that others have announced and this store has not
   /// processed. Returns the state after them.
   ///
-  /// A file that is missing or does not check out holds up its author's later
-  /// commands, and nothing else; the report names it. If one was vacuumed, the
-  /// store needs a whole store (`clearedAway`).
+  /// A file that is missing or does not check out delays its author's later
+  /// commands, and nothing else; the report names it. If a command was
+  /// vacuumed, this store needs a whole store (`clearedAway`).
   func fetch(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ lowest: LowestKept
   ) throws -> CommandState {
@@ -103,7 +103,7 @@ struct CommandFetch: StoreSteps {
     var wait: SyncReport.Wait
   }
 
-  /// The one file of a number that continues what was processed.
+  /// Reads the one file of a number that continues the processed commands.
   private func read(
     _ client: ClientIdentifier, _ number: UInt64, _ names: [CommandName], _ state: CommandState
   ) throws -> Result<(SyncCommandFile, ContentHash), Failure> {
@@ -147,7 +147,8 @@ struct CommandFetch: StoreSteps {
           folder))
   }
 
-  /// Throws unless a command is the next one of its author, and can be processed.
+  /// Throws unless a command is the next one of its author, and this version
+  /// can process it.
   private func check(
     _ file: SyncCommandFile, _ client: ClientIdentifier, _ number: UInt64,
     after state: CommandState

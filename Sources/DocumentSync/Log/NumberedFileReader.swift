@@ -2,18 +2,19 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Reads files that are numbered and chained, and whose names contain their hash: change sets and
-/// commands.
+/// Reads files that are numbered and chained, and whose names contain their
+/// hash: change sets and commands.
 ///
-/// A file that does not check out is a ``Problem``: its author's later files wait for it.
+/// A file that does not check out is a ``Problem``: its author's later files
+/// wait for it.
 struct NumberedFileReader: Sendable {
-  /// Why a file cannot be taken.
+  /// The reason why a file cannot be used.
   struct Problem: Error {
     var reason: SyncReport.Wait.Reason
     var message: String
-    /// Whether it was listed and is not there any more.
+    /// Whether the file was listed and has disappeared.
     var hasVanished = false
-    /// Whether it takes more memory than is allowed now.
+    /// Whether the file takes more memory than is allowed at the moment.
     var isLarge = false
 
     init(_ reason: SyncReport.Wait.Reason, _ message: String) {
@@ -21,16 +22,18 @@ struct NumberedFileReader: Sendable {
       self.message = message
     }
 
-    /// A file that is whole and in the wrong place.
+    /// The problem of an intact file in the wrong place.
     static let misplaced = Problem(
       .misplaced, "its file belongs to another document, client or number")
   }
 
   let files: SharedFiles
 
-  /// Reads a file, and hands its bytes and their hash to `decode` if the name means them.
+  /// Reads a file, and passes its bytes and their hash to `decode` if the hash
+  /// matches the name.
   ///
-  /// - Parameter decode: Throws ``Problem`` or ``CodecError`` if the content is not what it should be.
+  /// - Parameter decode: Throws ``Problem`` or ``CodecError`` if the content is
+  ///   wrong.
   func read<Content>(
     _ path: RelativePath, _ fragment: HashFragment, limit: Int,
     _ decode: ([UInt8], ContentHash) throws -> Content
@@ -45,8 +48,8 @@ struct NumberedFileReader: Sendable {
     }
   }
 
-  /// What `body` returns, or what is wrong with the file that it reads. Throws errors that do not
-  /// concern that file alone.
+  /// Returns the result of `body`, or the problem of the file that it reads.
+  /// Throws errors that do not concern that file alone.
   func result<Content>(_ body: () throws -> Content) throws -> Result<Content, Problem> {
     do {
       return .success(try body())
@@ -68,7 +71,8 @@ struct NumberedFileReader: Sendable {
   }
 }
 
-/// Where a file says that it belongs, which has to agree with its place in the directory.
+/// The place that a file names as its own, which has to agree with its place in
+/// the directory.
 struct FileOrigin: Hashable {
   var root: RootIdentifier
   var document: DocumentName
@@ -83,7 +87,7 @@ extension FileOrigin {
       client: header.client)
   }
 
-  /// The same, of another client's file.
+  /// Creates the origin of another client's file.
   init(_ header: SyncChangeSet.Header, of client: ClientIdentifier) {
     self.init(header)
     self.client = client

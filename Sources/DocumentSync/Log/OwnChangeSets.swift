@@ -2,21 +2,22 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The change sets of this store: publishes them, and puts lost ones back.
+/// Seals and publishes the change sets of this store, and restores lost ones.
 struct OwnChangeSets: StoreSteps {
-  /// How many own files are read in a synchronization that has other work.
+  /// How many own files a synchronization reads if it has other work.
   static let sample = 4
 
   let session: SyncSession
 
-  /// What is in the own folder.
+  /// The files in the own folder.
   struct Listed: Sendable {
     var changeSets: [ChangeSetName] = []
     var segments: [SegmentName] = []
   }
 
-  /// The own files in the directory. Throws ``Fork`` if there are some of this
-  /// client that the store has not made; reports those that only claim to be.
+  /// Lists the own files in the directory. Throws ``Fork`` if the directory has
+  /// change sets of this client that the store has not made; reports files that
+  /// only claim to be such.
   func list() throws -> Listed {
     let names = try listAll()
     let outbox = try store.outbox()
@@ -49,10 +50,10 @@ struct OwnChangeSets: StoreSteps {
   }
 
   /// Examines a file under an own number that the store has not made. Throws
-  /// ``Fork`` if it is what its name claims.
+  /// ``Fork`` if it is a change set of this client.
   ///
-  /// - Parameter isThere: Whether the store's own file of that number is
-  ///   there, so that nothing waits for this one.
+  /// - Parameter isThere: Whether the store's own file of that number is in the
+  ///   directory, so that no device waits for this one.
   private func examine(
     _ name: ChangeSetName, isThere: Bool
   ) throws {
@@ -75,12 +76,12 @@ struct OwnChangeSets: StoreSteps {
     try files.listIfPresent(layout.syncChanges(of: client), as: ChangeFileName.self)
   }
 
-  /// Finds out which change sets of this store are a branch of its own, once
-  /// the directory was seen to contain more of the client than the store.
+  /// Returns which change sets of this store are a branch of its own, after the
+  /// directory was found to contain more of this client than the store.
   ///
   /// A change set that is listed under its hash is common to both states. If
-  /// two claim one number, the lower hash counts; one that no device can have
-  /// seen gives way.
+  /// two claim one number, the one with the lower hash counts; one that no
+  /// device can have seen gives way.
   func standing() throws -> (SealedChangeSet) -> Incarnation.Standing {
     var claims: [UInt64: Set<HashFragment>] = [:]
     for case .changeSet(let name) in try listAll() {
@@ -95,8 +96,8 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  /// Publishes, byte for byte, what the store sealed as another client, into
-  /// that client's folder.
+  /// Publishes change sets that the store sealed as another client, byte for
+  /// byte, into that client's folder.
   private func publishAncestral(_ sealed: [SealedChangeSet]) throws {
     guard !sealed.isEmpty else { return }
     context.begin(
@@ -112,15 +113,16 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  /// What sealing left to be published.
+  /// The result of sealing.
   struct Sealed: Sendable {
     /// All change sets that the store has sealed.
     var outbox: SealedChangeSets
-    /// The files of those that were sealed just now, as far as they are few bytes.
+    /// The files of those that were just sealed, as far as they are small.
     var files: [UInt64: [UInt8]] = [:]
   }
 
-  /// Seals the local edits and returns all change sets that the store keeps.
+  /// Seals the local edits, and returns all change sets that the store has
+  /// sealed.
   func seal() throws -> Sealed {
     context.begin(.sealing)
     try context.checkCancellation()
@@ -132,8 +134,8 @@ struct OwnChangeSets: StoreSteps {
     return Sealed(outbox: try store.outbox(), files: sealed.files)
   }
 
-  /// Publishes what is sealed and not published, in order: as a former client first, since the
-  /// chain goes on from there.
+  /// Publishes sealed change sets in order, those of a former client first,
+  /// since the chain continues from there.
   ///
   /// If it is interrupted after it published a file and before it recorded
   /// that, the next run publishes the same bytes under the same name.
@@ -158,16 +160,16 @@ struct OwnChangeSets: StoreSteps {
     }
   }
 
-  /// Puts back own files that were published before and are missing in a
-  /// listing of the own folder, or damaged. Reads at most `limit` of those that
-  /// are there, beginning anywhere. Returns those that cannot be put back,
-  /// since the store no longer has their bytes.
+  /// Publishes own files again that were published before and are damaged, or
+  /// missing in a listing of the own folder. Reads at most `limit` of the
+  /// existing files, beginning anywhere. Returns those that it cannot publish
+  /// again, since the store no longer has their bytes.
   ///
   /// Vacuumed files are not missed, nor those in a segment. A damaged segment
-  /// makes way for the files that were in it.
+  /// is replaced by the files that were in it.
   ///
-  /// - Parameter turns: Chooses files whose lengths are compared, which reads
-  ///   nothing; those of another length are read.
+  /// - Parameter turns: Selects files whose lengths are compared without
+  ///   reading them; those of another length are read.
   func putBack(
     _ kept: [SealedChangeSet], _ listed: Listed, readingAtMost limit: Int,
     measuring turns: SyncTurns? = nil
@@ -205,7 +207,8 @@ struct OwnChangeSets: StoreSteps {
     return lost
   }
 
-  /// The own segments that are there and, as far as they are read, whole.
+  /// Returns the own segments in the directory, without those that were read
+  /// and found damaged.
   private func checkedSegments(
     _ listed: Listed, readingAtMost limit: Int, measures: Bool
   ) throws -> [SegmentName] {
@@ -259,7 +262,7 @@ struct OwnChangeSets: StoreSteps {
     return true
   }
 
-  /// The file of a change set, as the store keeps it.
+  /// Returns the file of a change set from the store.
   private func storedFile(of sealed: SealedChangeSet) throws -> [UInt8] {
     let bytes = try store.sealedBytes(sealed.number, of: sealed.client)
     guard store.hash(of: bytes) == sealed.hash else {

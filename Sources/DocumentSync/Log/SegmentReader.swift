@@ -2,10 +2,10 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// Reads and checks segments, and keeps the last few in memory, since their
-/// change sets are asked for one by one.
+/// Reads and checks segments, and caches the last few, since callers ask for
+/// their change sets one by one.
 final class SegmentReader: Sendable {
-  /// The most bytes of segments that are kept, about.
+  /// About the most bytes of segments in the cache.
   private static let greatestByteCount = 32 << 20
 
   private struct Key: Hashable {
@@ -25,27 +25,28 @@ final class SegmentReader: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var entries: [Key: Entry] = [:]
   nonisolated(unsafe) private var uses = 0
-  /// The errors of damaged segments, which are not read again: each of their
-  /// change sets would ask for them.
+  /// The errors of damaged segments, which are not read again for each of their
+  /// change sets.
   nonisolated(unsafe) private var failures: [Key: CodecError] = [:]
 
-  /// - Parameter header: What the headers of all files here have in common.
+  /// - Parameter header: The fields that the headers of all files in the
+  ///   generation share.
   init(_ files: SharedFiles, header: SyncChangeSet.Header, layout: DirectoryLayout.Generation) {
     self.files = files
     self.header = header
     self.layout = layout
   }
 
-  /// A change set of a segment that is whole and belongs where it is. Throws
-  /// ``CodecError`` if it is not, and what reading throws.
+  /// Returns a change set of an intact segment. Throws ``CodecError`` if the
+  /// segment is not intact or is in the wrong place, and the errors of reading.
   ///
-  /// - Parameter limit: The most bytes that its file may have.
+  /// - Parameter limit: The most bytes that the segment's file may have.
   func part(
     _ number: UInt64, of name: SegmentName, by client: ClientIdentifier,
     limit: Int = CodecLimits.default.fileBytes
   ) throws -> Segment.Part {
     let key = Key(client: client, name: name)
-    // One at a time: threads that wait mostly want the same segment.
+    // One thread at a time: those that wait mostly want the same segment.
     return try lock.withLock {
       uses += 1
       entries[key]?.used = uses
@@ -76,7 +77,7 @@ final class SegmentReader: Sendable {
     return part
   }
 
-  /// Forgets the segments that were used the longest time ago.
+  /// Removes the least recently used segments.
   private func makeRoom(for byteCount: Int) {
     while entries.values.reduce(byteCount, { $0 + $1.byteCount }) > Self.greatestByteCount,
       let oldest = entries.min(by: { $0.value.used < $1.value.used })?.key
@@ -85,7 +86,7 @@ final class SegmentReader: Sendable {
     }
   }
 
-  /// Reads and checks a segment, with the hash of its file.
+  /// Reads and checks a segment; returns it with the hash of its file.
   func read(
     _ name: SegmentName, by client: ClientIdentifier
   ) throws -> (segment: Segment, hash: ContentHash, byteCount: Int) {

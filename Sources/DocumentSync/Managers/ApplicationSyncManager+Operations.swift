@@ -2,13 +2,14 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// The operations behind the manager's methods, for queues of the application.
+/// Functions that make the operations behind the manager's methods, for the
+/// application's own queues.
 ///
-/// Each function makes a new operation, which sends its events to the
-/// manager's ``events``. Add it to any `OperationQueue`, with any dependencies,
-/// and read ``SyncOperation/result`` when it has finished.
+/// Each operation sends its events to the manager's ``events``. Add it to any
+/// `OperationQueue`, with any dependencies, and read ``SyncOperation/result``
+/// when it has finished.
 extension ApplicationSyncManager {
-  /// The operation of
+  /// Makes the operation of
   /// ``register(_:description:ancestor:createIfMissing:descriptions:onProgress:)``.
   public func makeRegisterOperation(
     _ client: ClientIdentifier, description: String, ancestor: ClientIdentifier? = nil,
@@ -21,7 +22,7 @@ extension ApplicationSyncManager {
         descriptions: descriptions, environment: environment))
   }
 
-  /// The operation of ``findApplication(onProgress:)``.
+  /// Makes the operation of ``findApplication(onProgress:)``.
   public func makeFindApplicationOperation() -> FindApplicationOperation {
     sending(
       FindApplicationOperation(
@@ -29,7 +30,7 @@ extension ApplicationSyncManager {
         environment: environment))
   }
 
-  /// The operation of ``listDocuments(measuring:onProgress:)``.
+  /// Makes the operation of ``listDocuments(measuring:onProgress:)``.
   public func makeListDocumentsOperation(measuring: Bool = false) -> ListDocumentsOperation {
     sending(
       ListDocumentsOperation(
@@ -37,7 +38,7 @@ extension ApplicationSyncManager {
         environment: environment))
   }
 
-  /// The operation of ``findDocument(_:onProgress:)``.
+  /// Makes the operation of ``findDocument(_:onProgress:)``.
   public func makeFindDocumentOperation(
     _ identifier: String? = nil
   ) -> RegisterDocumentOperation {
@@ -47,12 +48,13 @@ extension ApplicationSyncManager {
         action: .join(identifier: identifier), environment: environment))
   }
 
-  /// The operation of ``listClients(onProgress:)``.
+  /// Makes the operation of ``listClients(onProgress:)``.
   public func makeListClientsOperation() -> ListClientsOperation {
     sending(ListClientsOperation(directory: directory, environment: environment))
   }
 
-  /// The operation of ``deleteDocument(_:by:described:preview:onProgress:)``.
+  /// Makes the operation of
+  /// ``deleteDocument(_:by:described:preview:onProgress:)``.
   public func makeDeleteDocumentOperation(
     _ identifier: String, by client: ClientIdentifier, described description: String? = nil,
     preview: Bool = false
@@ -64,7 +66,7 @@ extension ApplicationSyncManager {
         isPreview: preview, environment: environment))
   }
 
-  /// The operation of ``removeAll(by:described:preview:onProgress:)``.
+  /// Makes the operation of ``removeAll(by:described:preview:onProgress:)``.
   public func makeRemoveAllOperation(
     by client: ClientIdentifier, described description: String? = nil, preview: Bool = false
   ) -> RemoveAllOperation {
@@ -75,7 +77,7 @@ extension ApplicationSyncManager {
         environment: environment))
   }
 
-  /// The operation of ``verify(onProgress:)``.
+  /// Makes the operation of ``verify(onProgress:)``.
   public func makeVerifyDirectoryOperation() -> VerifyDirectoryOperation {
     sending(
       VerifyDirectoryOperation(
@@ -83,7 +85,7 @@ extension ApplicationSyncManager {
         environment: environment))
   }
 
-  /// The operation, with the manager's events.
+  /// Sets the manager's events on the operation, and returns it.
   private func sending<Output, Made: SyncOperation<Output>>(_ operation: Made) -> Made {
     operation.events = events
     return operation

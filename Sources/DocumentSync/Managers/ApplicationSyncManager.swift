@@ -2,23 +2,23 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// What one application keeps in one shared directory: its clients and its
-/// documents.
+/// One application in one shared directory: its clients and its documents.
 ///
 /// Each method runs one operation on the manager's queue and throws
 /// ``SyncError``. Cancelling the calling task cancels the operation.
 public final class ApplicationSyncManager: Sendable {
   /// The shared directory.
   public let directory: any SharedDirectory
-  /// The application; `nil` accepts any that the directory belongs to.
+  /// The application's identifier; `nil` accepts the application of the
+  /// directory, whichever it is.
   public let applicationIdentifier: String?
-  /// What operations need from the world.
+  /// The clock, the random numbers and the limits for operations.
   public let environment: SyncEnvironment
-  /// What happens, for any number of observers.
+  /// The events of the manager's operations, for any number of observers.
   public let events: SyncEvents
   private let queue = OperationQueue()
 
-  /// Creates a manager of a directory and an application; reads and writes
+  /// Creates a manager of an application in a directory; reads and writes
   /// nothing.
   public init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
@@ -33,16 +33,16 @@ public final class ApplicationSyncManager: Sendable {
 
   /// Registers a client with the application.
   ///
-  /// With `createIfMissing`, a directory that holds no application yet gets
-  /// one; otherwise that is the error `applicationMissing`.
+  /// If the directory holds no application, the call creates it with
+  /// `createIfMissing`, and throws `applicationMissing` otherwise.
   ///
   /// - Parameters:
   ///   - client: The client.
-  ///   - description: What to call it.
-  ///   - ancestor: The client that it continues, if it has a former one.
+  ///   - description: The client's name, for people.
+  ///   - ancestor: The client whose state this one continues, if there is one.
   ///   - createIfMissing: Whether to create the application if there is none.
-  ///   - descriptions: What else to note about the client, and about the
-  ///     application if it is created.
+  ///   - descriptions: Further notes about the client, and about the
+  ///     application if the call creates it.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   @discardableResult
   public func register(
@@ -57,18 +57,18 @@ public final class ApplicationSyncManager: Sendable {
       onProgress)
   }
 
-  /// The application that the directory belongs to; `applicationMissing` if
-  /// there is none.
+  /// Returns the application that the directory belongs to. Throws
+  /// `applicationMissing` if there is none.
   public func findApplication(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> ApplicationDescription {
     try await run(makeFindApplicationOperation(), onProgress)
   }
 
-  /// The documents, deleted ones among them, in order of identifier.
+  /// Returns the documents, including deleted ones, in order of identifier.
   ///
   /// - Parameters:
-  ///   - measuring: Whether to look at every file, for
+  ///   - measuring: Whether to measure all files, for
   ///     ``DocumentDescription/contents``.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   public func listDocuments(
@@ -77,42 +77,43 @@ public final class ApplicationSyncManager: Sendable {
     try await run(makeListDocumentsOperation(measuring: measuring), onProgress)
   }
 
-  /// The documents that are in the directory and missing in the list of
-  /// documents, since the files that describe them cannot be read.
+  /// Returns the documents in the directory that
+  /// ``listDocuments(measuring:onProgress:)`` leaves out because the files that
+  /// describe them cannot be read.
   public func listUnreadableDocuments() async throws -> [UnreadableDocument] {
     try await run(ListUnreadableOperation(directory: directory, environment: environment))
   }
 
-  /// The document of that identifier, or the only one if it is `nil`.
+  /// Returns the document with that identifier; with `nil`, the only document.
   ///
-  /// Errors: `documentMissing`, whose remedy lists those that are there,
-  /// `malformedFile` if it may be one that cannot be read, `documentAmbiguous`,
-  /// `documentDeleted`.
+  /// Errors: `documentMissing`, whose remedy lists the documents in the
+  /// directory; `malformedFile` if the document may be one that cannot be read;
+  /// `documentAmbiguous`; `documentDeleted`.
   public func findDocument(
     _ identifier: String? = nil, onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentDescription {
     try await run(makeFindDocumentOperation(identifier), onProgress)
   }
 
-  /// The clients that have registered with the application, in order.
+  /// Returns the clients that have registered with the application, in order.
   public func listClients(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
     try await run(makeListClientsOperation(), onProgress)
   }
 
-  /// Deletes a document: first publishes a tombstone, which tells the others,
-  /// then removes its files. Their stores stay as they are, with all edits.
+  /// Deletes a document: publishes a tombstone, which tells the other devices,
+  /// then removes the document's files. The stores of the devices stay as they
+  /// are, with all edits.
   ///
-  /// A call that was interrupted is completed by repeating it. Errors:
-  /// `documentMissing`.
+  /// To complete an interrupted call, repeat it. Errors: `documentMissing`.
   ///
   /// - Parameters:
   ///   - identifier: The identifier of the document.
-  ///   - client: The client that deletes it.
-  ///   - description: What that client is called; its host's name if `nil`.
-  ///   - preview: Whether to change nothing, and to report what would be
-  ///     removed.
+  ///   - client: The client that deletes the document.
+  ///   - description: The name of that client; the host's name if `nil`.
+  ///   - preview: Whether to change nothing, and only report what a call
+  ///     without it would remove.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   @discardableResult
   public func deleteDocument(
@@ -125,12 +126,12 @@ public final class ApplicationSyncManager: Sendable {
       onProgress)
   }
 
-  /// Removes everything that the application keeps in the directory. Only the
-  /// tombstones of the documents stay, which tell the others, and files that do
-  /// not belong to DocumentSync, which the report names.
+  /// Removes all files of the application from the directory. The documents'
+  /// tombstones stay, which tell the other devices, and so do files that do not
+  /// belong to DocumentSync; the report names these.
   ///
-  /// A call that was interrupted is completed by repeating it. The parameters
-  /// are those of ``deleteDocument(_:by:described:preview:onProgress:)``.
+  /// To complete an interrupted call, repeat it. The parameters are those of
+  /// ``deleteDocument(_:by:described:preview:onProgress:)``.
   @discardableResult
   public func removeAll(
     by client: ClientIdentifier, described description: String? = nil, preview: Bool = false,
@@ -140,10 +141,10 @@ public final class ApplicationSyncManager: Sendable {
       makeRemoveAllOperation(by: client, described: description, preview: preview), onProgress)
   }
 
-  /// Checks every file of the shared directory against every rule, and
-  /// changes nothing in it.
+  /// Checks every file of the shared directory against every rule; changes
+  /// nothing in the directory.
   ///
-  /// The report contains what is wrong; it is not thrown.
+  /// The report lists the faults; they are not thrown.
   public func verify(onProgress: SyncProgress.Handler? = nil) async throws -> VerifyReport {
     try await run(makeVerifyDirectoryOperation(), onProgress)
   }

@@ -17,13 +17,13 @@ final class AsyncTurn: Sendable {
 
   private let state = Mutex(State())
 
-  /// How many wait for their turn.
+  /// The number of tasks that wait for their turn.
   var waitingCount: Int { state.withLock { $0.waiting.count } }
 
   /// Waits for the turn, runs `body`, and passes the turn on.
   ///
-  /// Throws `CancellationError` at once if the task is cancelled while it
-  /// waits; `body` is not called then.
+  /// If the task is cancelled while it waits, throws `CancellationError` at
+  /// once and does not call `body`.
   func take<Output>(_ body: () async throws -> Output) async throws -> Output {
     try await wait()
     defer { pass() }
@@ -35,7 +35,7 @@ final class AsyncTurn: Sendable {
       defer { state.next += 1 }
       return state.next
     }
-    // A cancellation that came too late must leave nothing behind.
+    // A cancellation that came too late has left its number in the set.
     defer { state.withLock { _ = $0.cancelled.remove(number) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

@@ -2,23 +2,22 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// Commands for the application: instructions to the same application on all
-/// other devices of the document.
+/// The application's commands: messages to the same application on all other
+/// devices of the document.
 ///
-/// None of these waits for a synchronization that is under way.
+/// No method here waits for a synchronization that is under way.
 extension DocumentSyncManager {
   /// Sends a command to all other members of the document, with the next
   /// synchronization.
   ///
-  /// Each of them gets it once, before the changes that are sent with it or
-  /// later. A device that joins afterwards does not get it, nor does one that
-  /// comes back after it was retired and the command was cleared away, which
-  /// its report warns of. Throws
-  /// `commandTooLarge`.
+  /// Each member gets the command once, before the changes that are sent with
+  /// it or later. A device that joins afterwards does not get it. Nor does a
+  /// retired device that comes back after the command was cleared away; the
+  /// device's report then has a warning. Throws `commandTooLarge`.
   ///
   /// - Parameters:
-  ///   - name: At most 1 KiB in UTF-8.
-  ///   - payload: At most 1 MiB.
+  ///   - name: The name, at most 1 KiB in UTF-8.
+  ///   - payload: The content, at most 1 MiB.
   public func sendCommand(name: String, payload: [UInt8] = []) async throws {
     typealias Application = SyncCommand.Application
     guard payload.count <= Application.payloadLimit, name.utf8.count <= Application.nameLimit
@@ -36,16 +35,17 @@ extension DocumentSyncManager {
     }
   }
 
-  /// The commands of others that the application has not acknowledged, in
-  /// the order in which they are to be carried out.
+  /// Returns the commands of other devices that the application has not
+  /// acknowledged, in the order in which to carry them out.
   ///
-  /// They stay, even if the application ends, until ``acknowledgeCommand(_:)``.
+  /// A command stays in the queue until ``acknowledgeCommand(_:)``, even if the
+  /// application ends.
   public func pendingCommands() async throws -> [CommandEvent] {
     try await use("list the commands") { try $0.pendingEvents() }
   }
 
-  /// Takes a command out of the queue, durably: the application has carried
-  /// it out. It never comes again. Idempotent.
+  /// Removes a command durably from the queue, after the application has
+  /// carried it out. Calling it twice does no harm.
   public func acknowledgeCommand(_ command: CommandEvent) async throws {
     try await use("acknowledge the command") {
       try $0.acknowledgeEvent(of: command.client, number: command.number)

@@ -5,26 +5,26 @@ import SyncStore
 /// The conflict journal of the store, and the answers and policies that decide
 /// conflicts.
 ///
-/// None of these waits for a synchronization that is under way, not even for
+/// No method here waits for a synchronization that is under way, not even for
 /// one that waits for an answer. Answers and restored values are ordinary
-/// edits: the next step or the next synchronization sends them.
+/// edits: the synchronization under way or the next one sends them.
 extension DocumentSyncManager {
-  /// The entries of the journal, the newest first.
+  /// Returns the entries of the journal, the newest first.
   public func conflicts(onlyOpen: Bool = false) async throws -> [Conflict] {
     try await use("list the conflicts") { try $0.conflicts(onlyOpen: onlyOpen) }
   }
 
-  /// One entry of the journal; throws `noSuchConflict`.
+  /// Returns one entry of the journal. Throws `noSuchConflict`.
   public func conflict(_ number: Int64) async throws -> Conflict {
     try await use("show the conflict") { try $0.conflict(number) }
   }
 
-  /// How many questions are open.
+  /// Returns the number of open questions.
   public func openConflictCount() async throws -> Int {
     try await use("count the conflicts") { try $0.openConflictCount() }
   }
 
-  /// What the journal has dropped to stay within its bound.
+  /// Returns which entries the journal has dropped to stay within its limit.
   public func droppedConflicts() async throws -> Conflict.Dropped {
     try await use("list the conflicts") { try $0.droppedConflicts() }
   }
@@ -32,7 +32,7 @@ extension DocumentSyncManager {
   /// Answers an open question.
   ///
   /// Errors: `noSuchConflict`; `conflictNotOpen` if it was decided before;
-  /// `editRefused`, with nothing changed, if a constraint refuses the edit.
+  /// `editRefused` if a constraint refuses the edit; then nothing is changed.
   public func resolveConflict(_ number: Int64, by answer: Conflict.Answer) async throws {
     try await use("resolve the conflict") { try $0.resolveConflict(number, by: answer) }
   }
@@ -43,25 +43,25 @@ extension DocumentSyncManager {
   ///
   /// - Parameters:
   ///   - number: The number of the conflict in the journal.
-  ///   - side: Which of the two sides, if neither is shown.
+  ///   - side: The side to restore, if the store shows neither.
   public func restoreConflict(_ number: Int64, side: Conflict.Outcome? = nil) async throws {
     try await use("restore the conflict") { try $0.restoreConflict(number, side: side) }
   }
 
-  /// The policies of this device.
+  /// Returns the policies of this device.
   public func policies() async throws -> SyncPolicies {
     try await use("read the policies") { try $0.policies() }
   }
 
-  /// Changes the policies of this device, durably. Throws `policyUnsuitable`
-  /// if they name tables or columns that are not synchronized.
+  /// Changes the policies of this device, durably. Throws `policyUnsuitable` if
+  /// they name tables or columns that are not synchronized.
   public func setPolicies(
     _ change: @escaping @Sendable (inout SyncPolicies) -> Void
   ) async throws {
     try await use("set the policies") { try $0.setPolicies(change) }
   }
 
-  /// Runs work on the store that does not wait for a synchronization.
+  /// Runs work on the store without waiting for a synchronization.
   func use<Output: Sendable>(
     _ verb: String, _ work: @escaping @Sendable (LocalStore) throws -> Output
   ) async throws -> Output {

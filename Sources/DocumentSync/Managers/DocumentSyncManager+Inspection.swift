@@ -1,45 +1,47 @@
 import SyncModel
 import SyncStore
 
-/// What the store contains and has done.
+/// The content, the status and the history of the store.
 ///
-/// None of these waits for a synchronization that is under way, needs the
+/// No method here waits for a synchronization that is under way, needs the
 /// shared directory, or changes anything.
 extension DocumentSyncManager {
   /// The path of the store.
   public var path: String { store.path }
 
-  /// What the store has not sent, has received, waits for and synchronizes.
+  /// Returns what the store has not sent, has received, waits for and
+  /// synchronizes.
   public func status() async throws -> StoreStatus {
     try await use("read the status") { try $0.status() }
   }
 
-  /// The last change sets that were made or applied here, the newest first.
+  /// Returns the last change sets that this device made or applied, the newest
+  /// first.
   public func history(limit: Int = 100) async throws -> [AppliedChangeSet] {
     try await use("read the history") { try $0.history(limit: limit) }
   }
 
-  /// The digest of what the store shows and of the state beneath: equal where
-  /// devices agree.
+  /// Returns a digest of the rows that the store shows and of the logical state
+  /// beneath them. Devices that agree have equal digests.
   ///
   /// The first part includes edits that are not sent yet; the second does not.
   public func digest() async throws -> StoreDigest {
     try await use("compute the digest") { try $0.digest() }
   }
 
-  /// The rows that are kept and not shown.
+  /// Returns the parked rows: rows that the store has and does not show.
   public func parkedRows() async throws -> [ParkedRow] {
     try await use("list the parked rows") { try $0.parkedRows() }
   }
 
-  /// What would be lost if the store left the document now: only the
+  /// Returns the data that leaving the document now would lose, since only the
   /// bookkeeping contains it.
   public func removalLoss() async throws -> RemovalLoss {
     try await use("look for what leaving would lose") { try $0.removalLoss() }
   }
 
-  /// Whether the database at `path` is under sync. Throws `storeMissing` and
-  /// other errors of a file that cannot be read.
+  /// Returns whether the database at `path` is under sync. Throws
+  /// `storeMissing`, and other errors if the file cannot be read.
   public static func isUnderSync(storeAt path: String) throws -> Bool {
     do {
       return try LocalStore.isUnderSync(at: path)
@@ -48,7 +50,7 @@ extension DocumentSyncManager {
     }
   }
 
-  /// How the database at `path` would be put under sync; changes nothing.
+  /// Returns how the database at `path` would be synchronized; changes nothing.
   ///
   /// Throws `storeUnsuitable` if it cannot be synchronized as it is.
   public static func plan(

@@ -4,18 +4,18 @@ import SyncStore
 /// Leaving the document, and removing and describing its clients.
 extension DocumentSyncManager {
   /// Takes the store out of sync: it becomes an ordinary database again, with
-  /// all rows that it shows. The manager can only be closed afterwards.
+  /// all rows that it shows. Afterwards, the manager can only be closed.
   ///
-  /// It first publishes unpublished edits, and tells the others that they need
-  /// not wait for this client. Errors: `directoryAway` and others of a
-  /// directory that is not there, unless it is abandoned; `confirmationNeeded`
-  /// if something would be lost that only the bookkeeping contains, which
-  /// ``removalLoss()`` lists. Nothing is changed then.
+  /// The call first publishes unpublished edits, and tells the other devices to
+  /// stop waiting for this client. Errors, with nothing changed:
+  /// `directoryAway` and others of a missing directory, unless `abandoning`;
+  /// `confirmationNeeded` if leaving would lose data that only the bookkeeping
+  /// contains, which ``removalLoss()`` lists.
   ///
   /// - Parameters:
   ///   - abandoning: Whether to leave without publishing and without telling
-  ///     the others.
-  ///   - isConfirmed: Whether the loss was agreed to.
+  ///     the other devices.
+  ///   - isConfirmed: Whether the user has agreed to the loss.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   @discardableResult
   public func leave(
@@ -29,8 +29,9 @@ extension DocumentSyncManager {
   }
 
   /// Removes another client from the document, so that the other members stop
-  /// waiting for it. Everything that it has published stays; if it returns, it
-  /// continues as a new client. Errors: `clientMissing`.
+  /// waiting for it. Everything that it has published stays; if it returns, its
+  /// delegate decides whether it continues as a new client. Errors:
+  /// `clientMissing`.
   @discardableResult
   public func removeClient(
     _ client: ClientIdentifier, onProgress: SyncProgress.Handler? = nil
@@ -40,8 +41,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// Changes what this client is called, or what is noted about it. A part that
-  /// is `nil` stays as it is.
+  /// Changes this client's name or the notes about it. A part that is `nil`
+  /// stays as it is.
   public func describeClient(
     _ description: String? = nil, userInfo: SyncUserInfo? = nil,
     onProgress: SyncProgress.Handler? = nil

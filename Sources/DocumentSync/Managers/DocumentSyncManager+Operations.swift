@@ -3,18 +3,19 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The operations behind the manager's methods, for queues of the application.
+/// Functions that make the operations behind the manager's methods, for the
+/// application's own queues.
 ///
-/// Each function makes a new operation, which sends its events to the
-/// manager's ``events``. Add it to any `OperationQueue`, with any dependencies,
-/// and read ``SyncOperation/result`` when it has finished. Only one operation
-/// works on a store at a time; another one fails with `storeInUse`. An
-/// operation asks the delegate about conflicts, and does not ask about the
-/// document: it fails with the error that the question would be about.
+/// Each operation sends its events to the manager's ``events``. Add it to any
+/// `OperationQueue`, with any dependencies, and read ``SyncOperation/result``
+/// when it has finished. Only one operation works on a store at a time; another
+/// one fails with `storeInUse`. An operation asks the delegate about conflicts,
+/// but not about the document: it fails with the error that the question would
+/// be about.
 extension DocumentSyncManager {
-  /// The operation of ``synchronize(onProgress:)``.
+  /// Makes the operation of ``synchronize(onProgress:)``.
   ///
-  /// - Parameter isThorough: Whether it is that of
+  /// - Parameter isThorough: Whether to make that of
   ///   ``synchronizeThoroughly(onProgress:)``.
   public func makeSynchronizeOperation(isThorough: Bool = false) -> SynchronizeOperation {
     sending(
@@ -23,41 +24,41 @@ extension DocumentSyncManager {
         delegate: delegate.withLock(\.self), environment: environment))
   }
 
-  /// The operation of ``uploadWholeStore(onProgress:)``.
+  /// Makes the operation of ``uploadWholeStore(onProgress:)``.
   public func makeUploadWholeStoreOperation() -> UploadWholeStoreOperation {
     sending(
       UploadWholeStoreOperation(
         store: store, directory: directory, turns: turns, environment: environment))
   }
 
-  /// The operation of ``vacuum(onProgress:)``.
+  /// Makes the operation of ``vacuum(onProgress:)``.
   public func makeVacuumOperation() -> VacuumOperation {
     sending(
       VacuumOperation(store: store, directory: directory, turns: turns, environment: environment))
   }
 
-  /// The operation of ``retire(_:onProgress:)``.
+  /// Makes the operation of ``retire(_:onProgress:)``.
   public func makeRetireOperation(_ selection: RetirementSelection) -> RetireOperation {
     sending(
       RetireOperation(
         selection, store: store, directory: directory, turns: turns, environment: environment))
   }
 
-  /// The operation of ``reset(onProgress:)``.
+  /// Makes the operation of ``reset(onProgress:)``.
   public func makeResetOperation() -> ResetOperation {
     sending(
       ResetOperation(store: store, directory: directory, turns: turns, environment: environment))
   }
 
-  /// Creates the document again from this store, after it was deleted: the
-  /// operation behind the decision ``SyncQuestion/Decision/create``.
+  /// Makes the operation that creates a deleted document again from this store,
+  /// as after the decision ``SyncQuestion/Decision/create``.
   public func makeRecreateDocumentOperation() -> RecreateDocumentOperation {
     sending(
       RecreateDocumentOperation(
         store: store, directory: directory, turns: turns, environment: environment))
   }
 
-  /// The operation of ``leave(abandoning:isConfirmed:onProgress:)``.
+  /// Makes the operation of ``leave(abandoning:isConfirmed:onProgress:)``.
   public func makeLeaveOperation(
     abandoning: Bool = false, isConfirmed: Bool = false
   ) -> LeaveOperation {
@@ -67,7 +68,7 @@ extension DocumentSyncManager {
         isConfirmed: isConfirmed, environment: environment))
   }
 
-  /// The operation of ``removeClient(_:onProgress:)``.
+  /// Makes the operation of ``removeClient(_:onProgress:)``.
   public func makeRemoveClientOperation(_ client: ClientIdentifier) -> RemoveClientOperation {
     sending(
       RemoveClientOperation(
@@ -75,7 +76,7 @@ extension DocumentSyncManager {
         environment: environment))
   }
 
-  /// The operation of ``describeClient(_:userInfo:onProgress:)``.
+  /// Makes the operation of ``describeClient(_:userInfo:onProgress:)``.
   public func makeDescribeClientOperation(
     _ description: String? = nil, userInfo: SyncUserInfo? = nil
   ) -> DescribeClientOperation {
@@ -86,19 +87,20 @@ extension DocumentSyncManager {
         environment: environment))
   }
 
-  /// The operation of ``findStanding(onProgress:)``.
+  /// Makes the operation of ``findStanding(onProgress:)``.
   public func makeFindStandingOperation() -> FindStandingOperation {
     sending(FindStandingOperation(directory: directory, binding: binding, environment: environment))
   }
 
-  /// The operation of ``verify(onProgress:)``.
+  /// Makes the operation of ``verify(onProgress:)``.
   public func makeVerifyStoreOperation() -> VerifyStoreOperation {
     sending(
       VerifyStoreOperation(storeAt: store.path, directory: directory, environment: environment))
   }
 
-  /// The operation of ``create(storeAt:directory:document:options:onProgress:)``.
-  /// Open the store when it has finished.
+  /// Makes the operation of
+  /// ``create(storeAt:directory:document:options:onProgress:)``. Open the store
+  /// when the operation has finished.
   public static func makeCreateDocumentOperation(
     storeAt path: String, directory: any SharedDirectory, document: String,
     options: Options = Options()
@@ -112,9 +114,9 @@ extension DocumentSyncManager {
     return operation
   }
 
-  /// The operation of
-  /// ``join(storeAt:directory:document:existing:options:onProgress:)``. Open the
-  /// store when it has finished, and synchronize.
+  /// Makes the operation of
+  /// ``join(storeAt:directory:document:existing:options:onProgress:)``. Open
+  /// the store when the operation has finished, and synchronize.
   public static func makeDownloadWholeStoreOperation(
     storeAt path: String, directory: any SharedDirectory, document: String? = nil,
     existing: ExistingFile = .refuse, options: Options = Options()
@@ -128,7 +130,7 @@ extension DocumentSyncManager {
     return operation
   }
 
-  /// The operation, with the manager's events.
+  /// Sets the manager's events on the operation, and returns it.
   private func sending<Output, Made: SyncOperation<Output>>(_ operation: Made) -> Made {
     operation.events = events
     return operation

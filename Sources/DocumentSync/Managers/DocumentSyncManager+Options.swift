@@ -2,37 +2,39 @@ import SyncModel
 import SyncStore
 
 extension DocumentSyncManager {
-  /// What a manager works with besides a store, a directory and a document.
-  /// Everything has a default.
+  /// A manager's options besides a store, a directory and a document. Each has
+  /// a default.
   public struct Options: Sendable {
-    /// The application's identifier. If it is `nil`, a document that is created
-    /// belongs to `docsync`, and a document of any application can be joined.
+    /// The application's identifier. With `nil`, a created document belongs to
+    /// `docsync`, and a document of any application can be joined.
     public var application: String?
-    /// What to note about the client, and about a document and an application
-    /// that are created.
+    /// Notes about the client, and about a document and an application that the
+    /// manager creates.
     public var descriptions: SyncDescriptions
-    /// How a document that is created is synchronized.
+    /// How a created document is synchronized.
     public var configuration: StoreConfiguration
-    /// The delegate that decides, now and later.
+    /// The delegate of the call and of the manager that it returns.
     public var delegate: (any SyncDelegate)?
-    /// Where to send the events, also the states before there is a manager. They have the state of one
-    /// document: managers of several documents need options of their own.
+    /// The receiver of all events and states, including those from before the
+    /// manager exists. It has the state of one document: give managers of
+    /// several documents options of their own.
     public var events: SyncEvents
-    /// What operations need from the world.
+    /// The clock, the random numbers and the limits for operations.
     public var environment: SyncEnvironment
 
-    /// The options that are given, and the defaults for the others.
+    /// Creates options from the given parts and the defaults for the others.
     ///
     /// - Parameters:
     ///   - application: The application's identifier.
-    ///   - client: What to call this device, rather than as `descriptions`
-    ///     says; `nil` leaves it at that.
-    ///   - descriptions: What to note about the client, the document and the
+    ///   - client: This device's name, in place of the one in `descriptions`;
+    ///     `nil` takes that one.
+    ///   - descriptions: Notes about the client, the document and the
     ///     application.
-    ///   - configuration: How a document that is created is synchronized.
+    ///   - configuration: How a created document is synchronized.
     ///   - delegate: The delegate that decides.
-    ///   - events: Where to send the events.
-    ///   - environment: What operations need from the world.
+    ///   - events: The receiver of the events.
+    ///   - environment: The clock, the random numbers and the limits for
+    ///     operations.
     public init(
       application: String? = nil, client: String? = nil,
       descriptions: SyncDescriptions = SyncDescriptions(),
@@ -49,7 +51,7 @@ extension DocumentSyncManager {
       self.environment = environment
     }
 
-    /// The application of a document that is created.
+    /// The application that a created document belongs to.
     var createdApplication: String { application ?? "docsync" }
   }
 }

@@ -1,10 +1,10 @@
 import SyncModel
 
-/// The questions to the delegate, if the document was deleted or replaced, or
-/// this client was removed.
+/// The questions that the manager asks the delegate if the document was deleted
+/// or replaced, or this client was removed.
 extension DocumentSyncManager {
-  /// Runs `body`, and once more if the answer to a question allows it to
-  /// continue.
+  /// Runs `body`. If it fails with an error that a question is about, asks the
+  /// delegate, and runs `body` once more if the decision allows that.
   func asking<Output>(_ body: () async throws -> Output) async throws -> Output {
     do {
       let output = try await body()
@@ -22,8 +22,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// What became of the document; it asks no delegate and changes nothing.
-  /// Errors: those of a directory or a document that is not there.
+  /// Returns what became of the document, without asking the delegate or
+  /// changing anything. Errors: those of a missing directory or document.
   public func findStanding(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> DocumentDescription.Standing {
@@ -39,8 +39,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// Returns if the call should be tried again; otherwise throws the error for
-  /// the caller.
+  /// Returns if the caller should try again; otherwise throws the error for the
+  /// application.
   private func answer(_ error: SyncError) async throws {
     switch error.code {
     case .documentDeleted, .documentReplaced:
@@ -49,7 +49,7 @@ extension DocumentSyncManager {
       events.enter(.removed)
       try await answer(error, to: .clientRemoved(identifier: binding.documentIdentifier))
     case .setUpUnfinished:
-      // An interruption stopped what was decided the last time.
+      // An interruption stopped the last decision before it was carried out.
       try await createAgain()
     default: throw error
     }
@@ -60,7 +60,8 @@ extension DocumentSyncManager {
     let identifier = binding.documentIdentifier
     switch standing {
     case .current:
-      // Another call's question was answered meanwhile.
+      // Another call has asked the question meanwhile, and carried out the
+      // decision.
       return
     case .deleted(let deletion):
       if events.state != .deleted(deletion) {
@@ -78,8 +79,8 @@ extension DocumentSyncManager {
     }
   }
 
-  /// - Parameter generation: The generation that takes the place of the
-  ///   store's, if there is one.
+  /// - Parameter generation: The generation that has replaced the store's, if
+  ///   there is one.
   private func answer(
     _ error: SyncError, to question: SyncQuestion, about generation: IntegrityKey? = nil
   ) async throws {
@@ -99,7 +100,7 @@ extension DocumentSyncManager {
       try await use("go on as a new device") { try StoreRecords($0).noteRejoins() }
     case .merge:
       guard let generation else { throw error }
-      // The synchronization merges, and reports it.
+      // The next synchronization merges, and reports it.
       try await use("merge into the other document") {
         try StoreRecords($0).noteMerging(into: generation)
       }
@@ -113,8 +114,8 @@ extension DocumentSyncManager {
 }
 
 extension SyncEvents {
-  /// Asks the delegate; without one, takes the usual decision. An impossible
-  /// decision counts as ``SyncQuestion/Decision/stop``.
+  /// Asks the delegate; without a delegate, returns the usual decision. An
+  /// impossible decision counts as ``SyncQuestion/Decision/stop``.
   func decision(
     of delegate: (any SyncDelegate)?, on question: SyncQuestion, before: DocumentSyncState
   ) async -> SyncQuestion.Decision {

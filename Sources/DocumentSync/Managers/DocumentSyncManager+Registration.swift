@@ -4,29 +4,30 @@ import SyncModel
 import SyncStore
 
 extension DocumentSyncManager {
-  /// Makes the database at `path` the document: opens it if it is under sync;
-  /// otherwise joins the document that is in the directory, or creates it from
-  /// the database at `path`.
+  /// Makes the database at `path` a synchronized store of the document: opens
+  /// it if it is under sync; otherwise joins the document in the directory, or
+  /// creates the document from the database.
   ///
-  /// It asks the delegate if there is something to decide; see ``SyncQuestion``
-  /// for the decision without one. If two devices create the document at the
-  /// same moment, one finds the other's document, and its delegate is asked as
-  /// if that had been there before; if neither finds the other's, the next
-  /// synchronization of one device takes over the other's document, with the
-  /// rows. A store that is under sync is opened even while the directory is
-  /// away. Errors, besides those of
-  /// ``create(storeAt:directory:document:options:onProgress:)``
-  /// and
+  /// The call asks the delegate where there is something to decide; see
+  /// ``SyncQuestion`` for the decisions without a delegate. If two devices
+  /// create the document at the same moment and one of them finds the other's
+  /// document, its delegate is asked as if that document had been there before.
+  /// If neither finds the other's, the next synchronization of one device takes
+  /// over the other's document and merges its own rows into it. A store that is
+  /// under sync is opened even while the directory is away.
+  ///
+  /// Errors, besides those of
+  /// ``create(storeAt:directory:document:options:onProgress:)`` and
   /// ``join(storeAt:directory:document:existing:options:onProgress:)``:
   /// `applicationMissing`, `documentMissing`, `documentDeleted`, `fileExists`
   /// if the document is neither created nor joined; nothing is changed then.
   ///
   /// - Parameters:
-  ///   - path: The path of the database; none may be there if the document is
-  ///     joined.
+  ///   - path: The path of the database. To join a document, let there be no
+  ///     file.
   ///   - directory: The shared directory.
-  ///   - document: The identifier by which others find the document.
-  ///   - options: What else to work with.
+  ///   - document: The identifier by which other devices find the document.
+  ///   - options: The options; each has a default.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func register(
     storeAt path: String, directory: any SharedDirectory, document: String,
@@ -46,7 +47,7 @@ extension DocumentSyncManager {
   }
 }
 
-/// One registration: finds out what exists, and makes a manager.
+/// One registration: looks for the document, and makes a manager.
 private struct DocumentRegistration {
   let path: String
   let directory: any SharedDirectory
@@ -91,11 +92,12 @@ private struct DocumentRegistration {
     }
   }
 
-  // MARK: What is there
+  // MARK: The database at the path
 
   private var isFileThere: Bool { FileManager.default.fileExists(atPath: path) }
 
-  /// The manager of a store that is under sync; `nil` if it is not.
+  /// Returns the manager of a store that is under sync; `nil` if it is not
+  /// under sync.
   private func open() async throws -> DocumentSyncManager? {
     guard isFileThere, try LocalStore.isUnderSync(at: path) else { return nil }
     let manager: DocumentSyncManager
@@ -114,9 +116,11 @@ private struct DocumentRegistration {
     return manager
   }
 
-  /// Checks the document of a store that is under sync. A directory that is
-  /// away may be back the next time; a question that was answered with
-  /// ``SyncQuestion/Decision/stop`` is an error of the next synchronization again.
+  /// Checks the document of a store that is under sync.
+  ///
+  /// A directory that is away is no error: it may be back the next time. Nor is
+  /// the decision ``SyncQuestion/Decision/stop``: the next synchronization
+  /// throws the error again.
   private func check(_ manager: DocumentSyncManager) async throws {
     let binding = manager.binding
     guard binding.documentIdentifier == document, binding.application == application else {
@@ -139,7 +143,7 @@ private struct DocumentRegistration {
     events.send(.registered(manager.binding))
   }
 
-  // MARK: What is done
+  // MARK: Creating and joining
 
   private func create() async throws -> DocumentSyncManager {
     do {
@@ -147,14 +151,14 @@ private struct DocumentRegistration {
         storeAt: path, directory: directory, document: document, options: options,
         onProgress: onProgress)
     } catch let error as SyncError where error.code == .documentExists {
-      // Another device was faster. Both meant the same document.
+      // Another device was faster; both meant the same document.
       return try await join(afterLosing: true)
     }
   }
 
-  /// - Parameter hasLost: Whether the database was to become the document, and
-  ///   another device's has become it at the same moment: then it is merged,
-  ///   unless a delegate decides.
+  /// - Parameter hasLost: Whether another device has created the document at
+  ///   the same moment. Then, unless a delegate decides, the rows of the
+  ///   database at the path are merged into that document.
   private func join(afterLosing hasLost: Bool = false) async throws -> DocumentSyncManager {
     var existing = ExistingFile.refuse
     if isFileThere {

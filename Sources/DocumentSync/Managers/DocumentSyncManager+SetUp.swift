@@ -4,22 +4,22 @@ import SyncModel
 import SyncStore
 
 extension DocumentSyncManager {
-  /// Puts the database at `path` under sync as a new document, and uploads
-  /// it for others to join.
+  /// Puts the database at `path` under sync as a new document, and uploads it
+  /// for other devices to join.
   ///
-  /// If the directory holds no application, it creates one. A call that stopped
-  /// half-way is completed by repeating it. It is refused, with nothing
-  /// changed, if the store is under sync (`alreadyUnderSync`), cannot be
-  /// synchronized (`storeUnsuitable`), or the document is there already
-  /// (`documentExists`: join it instead). It is also refused if another device
-  /// creates the document at the same time and that one counts: then the
-  /// database is as it was before.
+  /// If the directory holds no application, the call creates it. To complete an
+  /// interrupted call, repeat it. Errors, with nothing changed:
+  /// `alreadyUnderSync`; `storeUnsuitable` if the database cannot be
+  /// synchronized; `documentExists` if the document is in the directory already
+  /// (join it instead). If another device creates the document at the same time
+  /// and that one counts, the call also throws `documentExists`; the database is
+  /// then as it was before.
   ///
   /// - Parameters:
   ///   - path: The path of the database.
   ///   - directory: The shared directory.
-  ///   - document: The identifier by which others find the document.
-  ///   - options: What else to work with.
+  ///   - document: The identifier by which other devices find the document.
+  ///   - options: The options; each has a default.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func create(
     storeAt path: String, directory: any SharedDirectory, document: String,
@@ -40,23 +40,24 @@ extension DocumentSyncManager {
       store: store, directory: directory, turns: operation.turns, options: options)
   }
 
-  /// Gets the whole store of a document that is in the directory, and puts
-  /// it at `path` under sync.
+  /// Downloads the whole store of a document, puts it at `path` under sync, and
+  /// synchronizes it for the first time.
   ///
-  /// Then it synchronizes the store for the first time; if that fails, the
-  /// store exists, and can be opened and synchronized again.
+  /// If that synchronization fails, the store exists, and can be opened and
+  /// synchronized again. An incomplete store is never at `path`.
   ///
-  /// An incomplete store is never at `path`. A file that exists there is left
-  /// alone (`fileExists`) unless `existing` permits to replace it; then
-  /// ``backup`` is its new path, ``merged`` is what became of its rows if these
-  /// were to be merged, and ``replaced`` is what it had not sent.
+  /// If a file is at `path`, the call throws `fileExists` and leaves it alone,
+  /// unless `existing` permits replacing it. Then ``backup`` is the file's new
+  /// path, ``merged`` counts its rows if they were merged, and ``replaced``
+  /// describes what the store in it had not sent.
   ///
   /// - Parameters:
-  ///   - path: The path at which the store is to be.
+  ///   - path: The path for the store.
   ///   - directory: The shared directory.
-  ///   - document: The identifier; `nil` takes the only document there is.
-  ///   - existing: What to do with a file that exists at `path`.
-  ///   - options: What else to work with.
+  ///   - document: The identifier; `nil` takes the only document in the
+  ///     directory.
+  ///   - existing: What to do with a file at `path`.
+  ///   - options: The options; each has a default.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func join(
     storeAt path: String, directory: any SharedDirectory, document: String? = nil,
@@ -81,9 +82,9 @@ extension DocumentSyncManager {
   ///
   /// - Parameters:
   ///   - path: The path of the store.
-  ///   - directory: Where the shared directory is now; `nil` takes the place
-  ///     where it was last.
-  ///   - options: What else to work with.
+  ///   - directory: The shared directory, where it is now; `nil` takes its last
+  ///     known path.
+  ///   - options: The options; each has a default.
   ///   - onProgress: Called with the progress, on the thread of the operation.
   public static func open(
     storeAt path: String, directory: (any SharedDirectory)? = nil, options: Options = Options(),

@@ -7,34 +7,36 @@ import Synchronization
 /// One document on this device: its store, and its place in the shared
 /// directory.
 ///
-/// Get one with ``register(storeAt:directory:document:options:onProgress:)``,
-/// which does what is needed, or with
+/// Get a manager from
+/// ``register(storeAt:directory:document:options:onProgress:)``, which joins,
+/// creates or opens the document as needed, or from
 /// ``create(storeAt:directory:document:options:onProgress:)``,
 /// ``join(storeAt:directory:document:existing:options:onProgress:)`` or
-/// ``open(storeAt:directory:options:onProgress:)``. Each method runs one operation on the manager's queue, one at a time, and throws
-/// ``SyncError``. Cancelling the calling task cancels the operation.
+/// ``open(storeAt:directory:options:onProgress:)``. Each method runs one
+/// operation on the manager's queue, one at a time, and throws ``SyncError``.
+/// Cancelling the calling task cancels the operation.
 public final class DocumentSyncManager: Sendable {
   /// The local store.
   package let store: LocalStore
   /// The shared directory.
   public let directory: any SharedDirectory
-  /// What operations need from the world.
+  /// The clock, the random numbers and the limits for operations.
   public let environment: SyncEnvironment
-  /// The path of the backup of a file that joining has replaced; `nil` if there
-  /// was none.
+  /// The path of the backup of the file that joining has replaced; `nil` if
+  /// there was no file.
   public let backup: String?
   /// What became of that file's rows, if joining has merged them.
   public let merged: MergedRows?
-  /// What that file was, if joining has replaced a store under sync.
+  /// The store in that file, if joining has replaced a store under sync.
   public let replaced: ReplacedStore?
-  /// What happens, for any number of observers.
+  /// The events of the manager's operations, for any number of observers.
   public let events: SyncEvents
   private let queue: OperationQueue
   let turns: SyncTurns
-  /// For operations that must not wait for a synchronization.
+  /// The queue for operations that must not wait for a synchronization.
   let journalQueue: OperationQueue
   let delegate: Mutex<(any SyncDelegate)?>
-  /// One question at a time.
+  /// Asks the delegate one question at a time.
   let questions = AsyncTurn()
 
   init(
@@ -62,22 +64,24 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// What the store is bound to.
+  /// The application, the directory, the document and the client that the store
+  /// is bound to.
   public var binding: StoreBinding { store.binding }
 
-  /// Where the document stands, as of the last operation.
+  /// The state of the document, as of the last operation.
   public var state: DocumentSyncState { events.state }
 
-  /// Where the document stands, and each state that it takes from now on.
+  /// The state of the document, and each state that it takes from now on.
   public var states: AsyncStream<DocumentSyncState> { events.states() }
 
   /// Sets the delegate that decides about the document and about conflicts;
-  /// `nil` removes it. It answers conflicts from the next synchronization on.
+  /// `nil` removes it. A new delegate answers conflicts from the next
+  /// synchronization on.
   public func setDelegate(_ delegate: (any SyncDelegate)?) {
     self.delegate.withLock { $0 = delegate }
   }
 
-  /// Sends what was edited here and applies what was edited elsewhere.
+  /// Sends the edits of this device and applies those of other devices.
   ///
   /// If there is nothing to do, it lists three folders, now and then asks for
   /// the lengths of a few files of its own, and reads and writes nothing. If
@@ -91,7 +95,7 @@ public final class DocumentSyncManager: Sendable {
   }
 
   /// Synchronizes, checks every file of this client in the directory byte for
-  /// byte, and puts back those that are missing or damaged.
+  /// byte, and restores missing and damaged ones.
   @discardableResult
   public func synchronizeThoroughly(
     onProgress: SyncProgress.Handler? = nil
@@ -108,9 +112,9 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// Uploads the whole store, so that others can join from it.
+  /// Uploads the whole store, so that other devices can join from it.
   ///
-  /// Edits that are not published are synchronized first.
+  /// The call first synchronizes edits that are not published.
   @discardableResult
   public func uploadWholeStore(
     onProgress: SyncProgress.Handler? = nil
@@ -120,7 +124,8 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// The clients of the document, in order, and where they stand.
+  /// Returns the clients of the document, in order, and how far each has
+  /// synchronized.
   public func listClients(
     onProgress: SyncProgress.Handler? = nil
   ) async throws -> [ClientDescription] {
@@ -137,8 +142,8 @@ public final class DocumentSyncManager: Sendable {
       onProgress: onProgress)
   }
 
-  /// Clears away at once the files that no device needs any more. A
-  /// synchronization does so by itself now and then.
+  /// Removes the files that no device needs any more. A synchronization does so
+  /// by itself now and then.
   @discardableResult
   public func vacuum(onProgress: SyncProgress.Handler? = nil) async throws -> VacuumReport {
     try await asking {
@@ -147,11 +152,12 @@ public final class DocumentSyncManager: Sendable {
   }
 
   /// Retires clients, so that the other members stop waiting for them; returns
-  /// those for which a command was sent.
+  /// those for which it sent a command.
   ///
-  /// A client that is in use all the same continues if it was retired as
-  /// absent, and becomes a new client otherwise; its edits arrive either way.
-  /// Throws `clientUnknown`.
+  /// A retired client that is still in use becomes a new client. One that was
+  /// retired as absent continues as it is if it synchronizes before all other
+  /// members have processed the command. Its edits arrive either way. Throws
+  /// `clientUnknown`.
   @discardableResult
   public func retire(
     _ selection: RetirementSelection, onProgress: SyncProgress.Handler? = nil
@@ -161,8 +167,9 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// Begins a new generation of the document from this store: all others take
-  /// over its content, and keep those of their edits that it does not have.
+  /// Begins a new generation of the document with the content of this store.
+  /// The other devices take over this content, and keep those of their edits
+  /// that it does not have.
   ///
   /// The store becomes a new client. If the call is interrupted, the next one
   /// completes it.
@@ -173,21 +180,20 @@ public final class DocumentSyncManager: Sendable {
     }
   }
 
-  /// Whether the document is complete in the directory. It is not after an
-  /// interrupted reset, or an interrupted creation from a store that shared it;
-  /// the next synchronization, or reset, completes that.
+  /// Returns whether the document is complete in the directory. It is not after
+  /// an interrupted reset, or an interrupted creation from a store that shared
+  /// it; the next synchronization, or reset, completes it.
   public func isSetUp() async throws -> Bool {
     try await use("look after the document") { try StoreRecords($0).isSetUp() }
   }
 
-  /// Closes the store, after the operations that were begun, and ends the
+  /// Closes the store after the operations that were begun, and ends the
   /// events. The manager cannot be used afterwards.
   public func close() async throws {
     try await run(CloseStoreOperation(store: store, environment: environment))
     events.finish()
   }
 
-  /// Runs an operation in the manager's queue.
   func run<Output>(
     _ operation: SyncOperation<Output>, onProgress: SyncProgress.Handler? = nil
   ) async throws -> Output {

@@ -1,4 +1,4 @@
-// What an app needs of the other modules comes with `import DocumentSync`.
+// An app gets what it needs of the other modules with `import DocumentSync`.
 @_exported import SyncDirectory
 @_exported import SyncModel
 @_exported import SyncStore

@@ -1,9 +1,9 @@
 import SyncDirectory
 import SyncModel
 
-/// Ending a document, and looking at what it holds.
+/// Deleting a document, and measuring its files.
 extension DocumentSteps {
-  /// What a document's folder holds: the generation that counts, what is left
+  /// Measures a document's folder: the generation that counts, the files left
   /// of earlier ones, and the files that describe them.
   func contents(of name: DocumentName) throws -> DocumentDescription.Contents {
     let layout = DirectoryLayout.Document(name)
@@ -27,14 +27,14 @@ extension DocumentSteps {
   }
 
   /// Publishes a tombstone, unless the document was deleted before, and returns
-  /// what is to be removed then.
+  /// the files to remove.
   ///
   /// The file of the generation stays with the tombstone: it contains the
-  /// document's name, and the ordinal that the next generation goes on from.
+  /// document's name, and the ordinal from which the next generation continues.
   ///
   /// - Parameter root: The directory's identifier.
-  /// - Returns: `nil` if no file of the document has arrived that names a
-  ///   generation.
+  /// - Returns: `nil` if no file that names a generation of the document has
+  ///   arrived.
   func bury(
     _ name: DocumentName, root: RootIdentifier, by client: ClientIdentifier,
     described description: String, isPreview: Bool

@@ -2,13 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The content of the others' newest markers. Each is read once; while one
-/// cannot be read, the content of an earlier one stays.
+/// The content of the others' newest markers. Each is read once; while it
+/// cannot be read, the content of an earlier one counts.
 struct KnownMarkers: StoreSteps {
   let session: SyncSession
 
   /// Reads the markers of a listing that are newer than the known ones, of all
-  /// clients or of those that are wanted, and returns all known markers.
+  /// clients or of the wanted ones, and returns all known markers.
   @discardableResult
   func update(
     _ listing: MarkerSteps.Listing, where isWanted: (ClientIdentifier) -> Bool = { _ in true }
@@ -28,7 +28,8 @@ struct KnownMarkers: StoreSteps {
     return known.markers
   }
 
-  /// The content of a marker; `nil` if it cannot be read, or belongs elsewhere.
+  /// Reads a marker; `nil` if it cannot be read, or belongs to another document
+  /// or generation.
   func read(_ name: MarkerName) throws -> RecentSyncFile? {
     let binding = binding
     let path = layout.path(of: name)
@@ -42,7 +43,7 @@ struct KnownMarkers: StoreSteps {
       }
       return marker
     } catch let error where error.concernsOneFile {
-      // It is read again when there is a newer one, or at the next pass.
+      // The marker is read again at the next pass, or a newer one is.
       context.environment.logger.notice("marker \(name): \(error)")
       return nil
     }

@@ -2,23 +2,23 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The least numbers of the clients' files that were not vacuumed, from the
-/// clients' own newest markers, or from those that record what is left of
-/// retired clients: for one listing.
+/// For one listing, the least numbers of the clients' files that were not
+/// vacuumed: from the clients' own newest markers, or from markers that record
+/// them for retired clients.
 ///
-/// A few lines of a marker can name thousands of clients. So the known markers
-/// are read from the store once, and not once for each client.
+/// A few lines of a marker can name thousands of clients. So this type reads
+/// the known markers from the store once, and not once for each client.
 final class LowestKept {
   private let markers: KnownMarkers
   private let listing: MarkerSteps.Listing
   private var known: [ClientIdentifier: RecentSyncFile] = [:]
-  /// What the markers in `known` record of retired clients.
+  /// The least numbers that the markers in `known` record for retired clients.
   private var left: [ClientIdentifier: StoreRecords.Kept] = [:]
   /// The clients whose marker was read alone.
   private var single: Set<ClientIdentifier> = []
   private var isComplete = false
 
-  /// So many markers are read one by one, before all are.
+  /// Up to this number, markers are read one by one; then all are read.
   private static let singleCount = 8
 
   init(_ session: SyncSession, _ listing: MarkerSteps.Listing) {
@@ -37,7 +37,7 @@ final class LowestKept {
 
   private func read(for client: ClientIdentifier) throws {
     guard !isComplete, !single.contains(client) else { return }
-    // If a client has no marker, any marker may record what is left of it.
+    // If a client has no marker, any other marker may record its least numbers.
     isComplete = listing.newest[client] == nil || single.count >= Self.singleCount
     single.insert(client)
     known =

@@ -3,7 +3,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Reading the others' RecentSync markers, and publishing the own one.
+/// Reads the others' RecentSync markers, and publishes the own one.
 struct MarkerSteps: StoreSteps {
   /// The names of the markers.
   struct Listing {
@@ -29,12 +29,12 @@ struct MarkerSteps: StoreSteps {
 
   let session: SyncSession
 
-  /// The most members that a marker names: file names alone can claim any
+  /// The most members that a marker names: forged file names can claim any
   /// number.
   private static let greatestMembers = 10_000
 
   /// Lists the markers. Throws ``Fork`` if they show more of this client than
-  /// the store knows: then another state of it is in use.
+  /// the store knows: then another state of the store is in use.
   func list() throws -> Listing {
     let listing = Listing(
       try files.listIfPresent(layout.recentSyncs, as: MarkerName.self), own: binding.client)
@@ -42,14 +42,14 @@ struct MarkerSteps: StoreSteps {
     return listing
   }
 
-  /// The newest markers of the others that were seen, now or before; records
-  /// the new ones.
+  /// Returns the newest markers of the others that were seen, now or before;
+  /// records the new ones.
   func seen(_ listing: Listing) throws -> [ClientIdentifier: StoreRecords.SeenMarker] {
     let before = try records.seenMarkers()
     var seen = before
     for (client, name) in listing.newest {
       let known = seen[client]
-      // A listing may be older than one that was seen before.
+      // This listing may be older than an earlier one.
       guard name.revision > known?.revision ?? 0 else { continue }
       seen[client] = StoreRecords.SeenMarker(
         revision: name.revision, changeHead: max(name.changeHead, known?.changeHead ?? 0),
@@ -59,26 +59,25 @@ struct MarkerSteps: StoreSteps {
     return seen
   }
 
-  /// The content of this store's marker beyond its records.
+  /// The content of this store's marker that is not in its records.
   struct Statement {
     var changeHead: VersionVector.Entry?
     var applied: VersionVector
     var commands: VersionVector
     var retired: [RecentSyncFile.Retired] = []
     var waiting: [SyncReport.Wait] = []
-    /// Those of the waits that have lasted: the authors are to put the files
-    /// back.
+    /// The waits that have lasted: the authors are to restore the files.
     var awaited: Set<StoreRecords.Awaited> = []
   }
 
-  /// Publishes a new marker if this store has something new to announce, or the
+  /// Publishes a new marker if this store has something to announce, or the
   /// last one again if it is missing. Returns whether there was a new one.
   ///
   /// Acknowledgements by others never trigger a marker; otherwise devices would
-  /// acknowledge one another for ever. A wait for files triggers one, once it
-  /// has lasted: the authors read the marker, and put the files back.
+  /// acknowledge one another for ever. A wait for files triggers one if it
+  /// lasts: the authors read the marker, and restore the files.
   ///
-  /// - Parameter isForced: Whether to publish a new one all the same, to show
+  /// - Parameter isForced: Whether to publish a new one in any case, to show
   ///   that this client is there.
   func publishIfNeeded(
     _ listing: Listing, _ statement: Statement, isForced: Bool = false
@@ -127,7 +126,8 @@ struct MarkerSteps: StoreSteps {
     return true
   }
 
-  /// Publishes the last marker again if it is there with another length.
+  /// Publishes the last marker again if the file in the directory has another
+  /// length.
   func mendOwn() throws {
     guard let last = try records.ownMarker(), let path = try ownPath(),
       let length = try files.measure(path), length != last.bytes.count
@@ -135,20 +135,18 @@ struct MarkerSteps: StoreSteps {
     try files.publishReplacingDamaged(Array(last.bytes), at: path, by: binding.client)
   }
 
-  /// The path of this store's last marker.
   func ownPath() throws -> RelativePath? {
     try records.ownMarker().flatMap { MarkerName($0.name) }.map { layout.path(of: $0) }
   }
 
-  /// How far the members of a document are, by their newest markers that can be
-  /// read.
+  /// Returns the states of the members of a document, by their newest markers.
   static func states(
     _ files: SharedFiles, layout: DirectoryLayout.Generation
   ) throws -> [ClientIdentifier: ClientDescription.State] {
     states(of: try newest(files, layout: layout))
   }
 
-  /// How far the members with these markers are.
+  /// Returns the states of the members with these markers.
   static func states(
     of markers: [(name: MarkerName, file: RecentSyncFile?)]
   ) -> [ClientIdentifier: ClientDescription.State] {
@@ -170,8 +168,8 @@ struct MarkerSteps: StoreSteps {
     return states
   }
 
-  /// The newest marker of each client in a generation; `nil` in place of one
-  /// that cannot be read.
+  /// Reads the newest marker of each client in a generation; the file is `nil`
+  /// if it cannot be read.
   static func newest(
     _ files: SharedFiles, layout: DirectoryLayout.Generation
   ) throws -> [(name: MarkerName, file: RecentSyncFile?)] {
@@ -186,7 +184,7 @@ struct MarkerSteps: StoreSteps {
         files.context.environment.logger.notice("marker \(name): \(error)")
         return (name, nil)
       } catch let error as SyncError where error.code == .newerVersionNeeded {
-        // The name alone shows that its client is there.
+        // The name alone shows that the client is there.
         files.context.environment.logger.notice("marker \(name): \(error)")
         return (name, nil)
       }
@@ -225,11 +223,11 @@ struct MarkerSteps: StoreSteps {
   }
 }
 
-/// The directory contains more of this client than its store does: the store is
-/// an older state of itself, or another state of it is in use.
+/// The directory contains more of this client than its store: the store is an
+/// older state of itself, or another state of it is in use.
 struct Fork: Error {
   /// The file that shows it.
   var path: RelativePath
-  /// What it shows.
+  /// The details of what the file shows.
   var detail: String
 }

@@ -1,8 +1,8 @@
 import Foundation
 import SyncModel
 
-/// The result of all commands that a store has processed. The store keeps it,
-/// and its snapshots contain it.
+/// The result of all commands that a store has processed. The store and its
+/// snapshots contain it.
 struct CommandState: Hashable, Codable {
   /// A command that retires a client.
   struct Retirement: Hashable, Codable {
@@ -15,38 +15,38 @@ struct CommandState: Hashable, Codable {
     var number: UInt64
     var stamp: HybridTime
     /// The number of the client's last change set, if the command names it and
-    /// its author is the client itself or has taken its place.
+    /// its author is the client itself or has replaced it.
     var changeHead: UInt64?
 
-    /// The order in which retirements count.
+    /// Whether this retirement counts before the other.
     func precedes(_ other: Retirement) -> Bool {
       (stamp, author, number) < (other.stamp, other.author, other.number)
     }
   }
 
-  /// How far the commands of this store's own client are.
+  /// The progress of the commands of this store's own client.
   struct Own: Hashable, Codable {
     var client: ClientIdentifier
-    /// The last one that was given a number.
+    /// The last command that has a number.
     var sealed: VersionVector.Entry?
-    /// The last one that is known to be in the shared directory.
+    /// The last command that is known to be in the shared directory.
     var published: VersionVector.Entry?
   }
 
-  /// The generation that all this is about: each numbers its commands from 1.
+  /// The generation of all this: each generation numbers its commands from 1.
   var generation: IntegrityKey
-  /// The last command of each other client that was processed.
+  /// The last processed command of each other client.
   var processed = VersionVector()
   /// The commands of the own client.
   var own: Own
-  /// In order.
+  /// The retirements, in the order in which they count.
   var retirements: [Retirement] = []
-  /// The generation that takes this one's place, once a command has named it.
+  /// The generation that replaces this one, if a command has named it.
   var reset: SyncCommand.Reset?
-  /// The change sets for which other clients need a whole store that contains
-  /// them; `nil` for none.
+  /// The change sets for which other clients have asked for a whole store;
+  /// `nil` for none.
   var wanted: Set<SyncCommand.Upload>?
-  /// The greatest stamp of a command that was processed.
+  /// The greatest stamp of a processed command.
   var latest = HybridTime.zero
 
   init(generation: IntegrityKey, client: ClientIdentifier) {
@@ -54,7 +54,7 @@ struct CommandState: Hashable, Codable {
     own = Own(client: client)
   }
 
-  /// The last command of each client that was processed, this one included.
+  /// The last processed command of each client, including this one.
   var commands: VersionVector {
     var commands = processed
     commands[own.client] = own.sealed
@@ -64,7 +64,7 @@ struct CommandState: Hashable, Codable {
   /// Whether the own client has announced that it leaves.
   var hasLeft: Bool { retirements.contains { $0.client == own.client && $0.author == own.client } }
 
-  /// Takes in a command that is the next one of its author.
+  /// Processes the next command of its author.
   mutating func process(_ file: SyncCommandFile, hash: ContentHash) {
     let entry = VersionVector.Entry(number: file.number, hash: hash)
     if file.client == own.client { own.sealed = entry } else { processed[file.client] = entry }
@@ -75,7 +75,7 @@ struct CommandState: Hashable, Codable {
         author: file.client, number: file.number, stamp: file.stamp,
         changeHead: retire.client == file.client || retire.reason == .replaced
           ? retire.changeHead : nil)
-      // A whole store that was taken over may have contained it.
+      // A whole store that this store took over may have contained it.
       if !retirements.contains(retirement) { retirements.append(retirement) }
       retirements.sort { $0.precedes($1) }
     }
@@ -87,12 +87,12 @@ struct CommandState: Hashable, Codable {
     }
   }
 
-  /// Takes in what another store of the generation has processed.
+  /// Adds what another store of the generation has processed.
   ///
-  /// - Parameter lowestKept: The least number of a client's commands that was
-  ///   not cleared away. If the next command to process is still there, or is
-  ///   about to arrive, it is left to be processed. With `nil`, everything that
-  ///   the other store has processed counts.
+  /// - Parameter lowestKept: Returns the least number of a client's commands
+  ///   that was not vacuumed. If the next command to process still exists, or
+  ///   is about to arrive, it is left to be processed. With `nil`, everything
+  ///   that the other store has processed counts.
   mutating func formUnion(
     _ other: CommandState, lowestKept: ((ClientIdentifier) -> UInt64)? = nil
   ) {
@@ -110,7 +110,7 @@ struct CommandState: Hashable, Codable {
     latest = max(latest, other.latest)
   }
 
-  /// The stamp of the next command.
+  /// Returns the stamp for the next command.
   func nextStamp(milliseconds: Int64) -> HybridTime {
     max(HybridTime(milliseconds: milliseconds), latest.next)
   }
@@ -121,11 +121,11 @@ struct CommandState: Hashable, Codable {
     return Array(try encoder.encode(self))
   }
 
-  /// The state that a store keeps, or the empty state of a new generation.
+  /// Decodes a store's state; returns an empty state for a new generation.
   ///
-  /// If it is the state of another client, that of a snapshot or of a former
-  /// incarnation, the commands that this client had published count as those of
-  /// another client now, and those that it had not published are dropped.
+  /// If the state is that of another client, from a snapshot or a former
+  /// incarnation, the commands that this client had published now count as
+  /// those of another client, and those that it had not published are dropped.
   static func decoded(
     _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier
   ) throws -> CommandState {

@@ -3,14 +3,14 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Sending this client's commands, and keeping the result of all.
+/// Sends this client's commands, and records the result of all commands.
 ///
-/// Commands are numbered and chained like change sets. The store holds their
-/// result, a ``CommandState``.
+/// Commands are numbered and chained like change sets. Their result in the
+/// store is a ``CommandState``.
 struct CommandSteps: StoreSteps {
   let session: SyncSession
 
-  /// The result of all commands that were processed.
+  /// The result of all processed commands.
   func state() throws -> CommandState {
     try session.held.value(Self.heldState, of: binding) {
       try CommandState.decoded(
@@ -18,7 +18,7 @@ struct CommandSteps: StoreSteps {
     }
   }
 
-  /// Keeps the state after commands were processed.
+  /// Records the state after commands were processed.
   ///
   /// - Parameters:
   ///   - events: The commands for the application among them.
@@ -38,23 +38,24 @@ struct CommandSteps: StoreSteps {
 
   // MARK: Sending
 
-  /// Keeps a command to be sent with the next synchronization.
+  /// Enqueues a command, for the next synchronization to send.
   static func enqueue(_ command: SyncCommand, in store: LocalStore) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     try store.enqueueCommand(Array(encoder.encode(command)))
   }
 
-  /// Whether a command that was not sent in one generation is sent in the one that takes its place.
+  /// Whether a command that was not sent in one generation is sent in the
+  /// generation that replaces it.
   ///
-  /// Those for the application are. The others are about the clients, the change sets and the place
-  /// of the generation that ended.
+  /// Commands for the application are. The others are about clients, change
+  /// sets and the generation that has ended.
   static func isForEveryGeneration(_ content: [UInt8]) throws -> Bool {
     try JSONDecoder().decode(SyncCommand.self, from: Data(content)).application != nil
   }
 
   /// Enqueues the command by which a store's client leaves, unless it is
-  /// waiting to be sent already.
+  /// already in the queue.
   static func enqueueFarewell(of store: LocalStore) throws {
     let client = store.binding.client
     let isQueued = try store.queuedCommands().contains { command in
@@ -68,7 +69,8 @@ struct CommandSteps: StoreSteps {
         SyncCommand.Retire(client: client, reason: .left, lastRevision: revision)), in: store)
   }
 
-  /// Numbers and publishes the commands that wait. Returns those that were published before.
+  /// Numbers and publishes the commands in the queue. Returns those that were
+  /// published before.
   ///
   /// If it is interrupted after it published a file and before it recorded
   /// that, the next run publishes the same bytes under the same name.
@@ -87,8 +89,8 @@ struct CommandSteps: StoreSteps {
     return queued.compactMap { $0.isPublished ? $0.sealed : nil }
   }
 
-  /// Puts back published commands that are missing in `listed`, a listing of the intact ones in
-  /// the own folder.
+  /// Publishes commands again that are missing in `listed`, a listing of the
+  /// intact ones in the own folder.
   func putBack(_ published: [VersionVector.Entry], listed: [CommandName]) throws {
     for entry in published where !listed.contains(name(entry)) {
       try context.checkCancellation()
@@ -102,15 +104,16 @@ struct CommandSteps: StoreSteps {
     return path
   }
 
-  /// The own commands that are there.
+  /// Lists the own commands in the directory.
   func listOwn() throws -> [CommandName] {
     try files.listIfPresent(layout.syncCommands(of: client), as: CommandName.self)
   }
 
-  /// The names of a listing, without files whose length differs from the
+  /// Removes the names from a listing whose files have another length than the
   /// published one. Only the last files are measured.
   ///
-  /// - Parameter published: The commands that the store keeps and that were published.
+  /// - Parameter published: The published commands that the store still
+  ///   contains.
   func leavingOutShort(
     _ names: [CommandName], of published: [VersionVector.Entry]
   ) throws -> [CommandName] {
@@ -132,7 +135,7 @@ struct CommandSteps: StoreSteps {
     let last = state.own.sealed
     var content = try JSONDecoder().decode(SyncCommand.self, from: Data(command.content))
     if content.retire?.client == binding.client {
-      // Everything that this client has sealed is published by now.
+      // By now, this client has published everything that it has sealed.
       content.retire?.changeHead = try store.head()?.number ?? 0
     }
     let file = SyncCommandFile(
@@ -150,8 +153,8 @@ struct CommandSteps: StoreSteps {
 
   // MARK: Processing
 
-  /// The last known command of each client, from its own marker or from that of
-  /// a client that has processed it.
+  /// Returns the last known command of each client, from its own marker or from
+  /// that of a client that has processed it.
   func heads(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {

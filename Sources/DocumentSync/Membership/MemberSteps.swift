@@ -2,12 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finds the members, from what the directory and the store show.
+/// Finds the members, from the markers in the directory and the records of the
+/// store.
 struct MemberSteps: StoreSteps {
   let session: SyncSession
 
-  /// The members. Markers are read only while a client is being retired, or if
-  /// a new member has come since.
+  /// Finds the members. It reads markers only while a client is being retired,
+  /// or if a new member has come since.
   func find(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker], _ listing: MarkerSteps.Listing,
     _ state: CommandState
@@ -25,7 +26,7 @@ struct MemberSteps: StoreSteps {
     return read == known ? members : try self.members(seen, read, state, needs: needs)
   }
 
-  /// The members, from what is known already and from the markers in `known`.
+  /// Finds the members from the store and from the markers in `known`.
   func members(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker],
     _ known: [ClientIdentifier: RecentSyncFile], _ state: CommandState, needs: [Members.Need]
@@ -42,7 +43,7 @@ struct MemberSteps: StoreSteps {
       }, retirements: state.retirements, needs: needs)
   }
 
-  /// The retired clients, as the next marker lists them.
+  /// Returns the retired clients for the next marker.
   func retired(_ members: Members) throws -> [RecentSyncFile.Retired] {
     let kept = try records.retiredKept()
     return members.cuts.sorted { $0.key < $1.key }.map { client, cut in
@@ -53,8 +54,8 @@ struct MemberSteps: StoreSteps {
     }
   }
 
-  /// Drops change sets that wait in the store and are not wanted: they are
-  /// beyond what is applied of a retired client.
+  /// Drops waiting change sets of retired clients beyond the number up to which
+  /// these are applied.
   func forgetUnwanted(_ members: Members, _ state: CommandState) throws {
     guard !members.cuts.isEmpty else { return }
     let applied = try store.appliedVector()
@@ -69,15 +70,17 @@ struct MemberSteps: StoreSteps {
 
   // MARK: Absence
 
-  /// The time between two synchronizations counts as a day at most: a device
-  /// that was off itself has not been waiting for other devices.
+  /// The most that the time between two synchronizations counts, a day in
+  /// milliseconds: a device that was off itself has not been waiting for other
+  /// devices.
   private static let longest: Int64 = 24 * 60 * 60 * 1000
-  /// Absence is recorded at most once in this time.
+  /// The least time between two records of absence: an hour in milliseconds.
   private static let interval: Int64 = 60 * 60 * 1000
-  /// A client has to be missed in at least so many synchronizations.
+  /// The least number of synchronizations in which a client has to be absent.
   static let leastCount = 3
 
-  /// Records which members were not seen to do anything, by the clock here.
+  /// Records which members have done nothing that this store has seen, by the
+  /// clock of this device.
   func observeAbsence(
     _ members: Members, _ seen: [ClientIdentifier: StoreRecords.SeenMarker], now: Int64
   ) throws {
@@ -105,6 +108,6 @@ struct MemberSteps: StoreSteps {
 }
 
 extension Members.Cut {
-  /// The number up to which every member applies; `nil` while that is open.
+  /// The number up to which every member applies; `nil` while it is open.
   var number: UInt64? { if case .settled(let number) = self { number } else { nil } }
 }

@@ -1,14 +1,14 @@
 import SyncModel
 
 /// The members of a document, and what becomes of retired clients: a pure
-/// function of the commands that were processed and of the markers that were
-/// seen, so that every device gets the same result.
+/// function of the processed commands and of the seen markers, so that every
+/// device gets the same result.
 struct Members {
-  /// What is known of a client by its newest marker that could be read.
+  /// The state of a client by its newest marker that could be read.
   struct Standing: Hashable {
-    /// The commands that it has processed, its own among them.
+    /// The commands that it has processed, including its own.
     var commands: VersionVector
-    /// What it has applied of the others.
+    /// The change sets of others that it has applied.
     var applied: VersionVector
   }
 
@@ -16,43 +16,44 @@ struct Members {
   struct Need: Hashable {
     var author: ClientIdentifier
     var number: UInt64
-    /// The change sets that it needs and that are not applied here.
+    /// The change sets that it needs and that this store has not applied.
     var missing: [ClientIdentifier: UInt64]
   }
 
   /// How far the change sets of a retired client are applied.
   enum Cut: Hashable {
-    /// No further than they are, until these clients have announced that they
+    /// No further than now, until these clients have announced that they
     /// stopped.
     case stopped(waitingFor: [ClientIdentifier])
     /// Up to this number.
     case settled(UInt64)
   }
 
-  /// The retirement that counts, of each client that is retired.
+  /// By retired client, the retirement that counts.
   let retirements: [ClientIdentifier: CommandState.Retirement]
   /// The clients that are not retired.
   let remaining: Set<ClientIdentifier>
   /// How far the change sets of each retired client are applied.
   let cuts: [ClientIdentifier: Cut]
 
-  /// The clients that vacuum waits for: those that are not retired, and those
-  /// whose retirement not every member knows of yet.
+  /// The clients that vacuum waits for: the remaining ones, and those whose
+  /// retirement some member does not know yet.
   var all: Set<ClientIdentifier> {
     remaining.union(
       cuts.compactMap { client, cut in if case .stopped = cut { client } else { nil } })
   }
 
-  /// Whether every retirement has come to its end.
+  /// Whether it is settled how far every retired client's change sets are
+  /// applied.
   var isSettled: Bool {
     cuts.values.allSatisfy { if case .settled = $0 { true } else { false } }
   }
 
   /// - Parameters:
-  ///   - own: This client; its standing is what its store has done.
-  ///   - revisions: The revision of the newest marker that was seen of each
-  ///     other client.
-  ///   - standings: What those markers contain, as far as they could be read.
+  ///   - own: This client; its standing is that of its store.
+  ///   - revisions: The revision of the newest seen marker of each other
+  ///     client.
+  ///   - standings: The content of those markers, as far as they could be read.
   ///   - needs: The change sets that wait here.
   init(
     own: ClientIdentifier, ownStanding: Standing, revisions: [ClientIdentifier: UInt64],
@@ -69,8 +70,8 @@ struct Members {
     var cuts: [ClientIdentifier: Cut] = [:]
     for (client, commands) in retirements {
       let highest = remaining.map { known[$0]?.applied.number(of: client) ?? 0 }.max() ?? 0
-      // A client that leaves names its last change set; a client that has taken
-      // the place of another names the last one of that client.
+      // A client that leaves names its last change set; a client that replaces
+      // another names the last one of that client.
       if let head = commands.compactMap(\.changeHead).max() {
         settled[client] = max(head, highest)
         continue
@@ -86,8 +87,8 @@ struct Members {
       settled[client] =
         remaining.map { known[$0]?.applied.number(of: client) ?? 0 }.max() ?? 0
     }
-    // A waiting change set that will be applied also needs those that it
-    // depends on: they count as well.
+    // If a waiting change set will be applied, those that it depends on count
+    // as well.
     var grows = true
     while grows {
       grows = false
@@ -105,11 +106,13 @@ struct Members {
     self.cuts = cuts
   }
 
-  /// The retirements that count, in order, by the client that they retire.
+  /// Returns the retirements that count, in order, by the client that they
+  /// retire.
   ///
-  /// If a newer marker of an absent client was seen than the command names, the
-  /// client is there, and the command does not count. Nor does one whose author
-  /// was retired before, unless it retires its author.
+  /// If a marker of an absent client is newer than the one that the command
+  /// names, the client is there, and the command does not count. A command
+  /// whose author was retired before does not count either, unless it retires
+  /// its author.
   static func counting(
     _ all: [CommandState.Retirement], revisions: [ClientIdentifier: UInt64]
   ) -> [ClientIdentifier: [CommandState.Retirement]] {
@@ -128,9 +131,9 @@ struct Members {
     return counting
   }
 
-  /// The members that have not announced that they have processed a command, or
-  /// that know of a command that this store has not processed and that may
-  /// change what counts.
+  /// Returns the members that have not announced that they have processed the
+  /// command, or that know of a command that this store has not processed and
+  /// that may change which retirements count.
   private static func missing(
     _ command: CommandState.Retirement, _ remaining: Set<ClientIdentifier>,
     _ known: [ClientIdentifier: Standing], own: ClientIdentifier

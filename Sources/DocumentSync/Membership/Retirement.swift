@@ -2,7 +2,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Chooses the clients to retire, and enqueues the commands.
+/// Selects the clients to retire, and enqueues the commands.
 struct Retirement {
   let store: LocalStore
   let context: OperationContext

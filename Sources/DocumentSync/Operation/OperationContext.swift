@@ -1,13 +1,13 @@
 import SyncModel
 
-/// What an operation lends to its steps: its environment, a way to notice
-/// cancellation, and a way to report progress.
+/// An operation's environment, cancellation, events and progress, for the steps
+/// that it runs.
 struct OperationContext: Sendable {
   let verb: String
   let environment: SyncEnvironment
-  /// Throws once the operation is cancelled.
+  /// Throws `cancelled` once the operation is cancelled.
   let checkCancellation: @Sendable () throws -> Void
-  /// Tells all observers of the manager what happened.
+  /// Sends an event to all observers of the manager.
   private(set) var send: @Sendable (SyncEvent) -> Void
   private var changeProgress: @Sendable ((inout SyncProgress) -> Void) -> Void
 
@@ -20,14 +20,14 @@ struct OperationContext: Sendable {
     changeProgress = { [unowned operation] in operation.report($0) }
   }
 
-  /// The same, without reporting progress.
+  /// The context without progress reports.
   var silent: OperationContext {
     var silent = self
     silent.changeProgress = { _ in }
     return silent
   }
 
-  /// The same, without sending events.
+  /// The context without events.
   var unheard: OperationContext {
     var unheard = self
     unheard.send = { _ in }
@@ -37,7 +37,7 @@ struct OperationContext: Sendable {
   /// Changes the progress and tells the observers.
   func report(_ change: (inout SyncProgress) -> Void) { changeProgress(change) }
 
-  /// Begins a phase with nothing of it done.
+  /// Begins a phase, with nothing done.
   func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
     report {
       $0 = SyncProgress()
@@ -47,7 +47,7 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// Reports that all of the phase is done. Its total is known by now.
+  /// Reports the phase as complete, whose total is known by now.
   func endPhase() {
     report {
       $0.totalCount = max($0.totalCount, $0.completedCount)
@@ -57,7 +57,7 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// Reports the count of something that the store does.
+  /// Reports how many items the store has done.
   func count(_ done: Int, of total: Int) {
     report {
       $0.completedCount = done
@@ -65,7 +65,7 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// Reports the bytes of something that is written or moved.
+  /// Reports how many bytes were written or moved.
   func count(bytes done: Int, of total: Int) {
     report {
       $0.completedBytes = done
@@ -73,7 +73,6 @@ struct OperationContext: Sendable {
     }
   }
 
-  /// An error of this operation.
   func error(
     _ code: SyncError.Code, path: String? = nil, _ message: String, remedy: Remedy,
     detail: String? = nil

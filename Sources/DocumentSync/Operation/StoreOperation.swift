@@ -1,6 +1,6 @@
 import SyncStore
 
-/// One call on a store, as an operation.
+/// An operation that runs one call on a store.
 final class StoreOperation<Output: Sendable>: SyncOperation<Output>, @unchecked Sendable {
   private let work: @Sendable () throws -> Output
 

@@ -2,45 +2,47 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// The base of all operations: one way to finish, cancellable at every step.
+/// The base class of all operations. Every operation finishes exactly once, and
+/// can be cancelled at every step.
 ///
 /// An operation runs once, on an `OperationQueue` or by calling `start()`. Its
-/// value or its error becomes ``result``, exactly once, whatever happens in
-/// between; every error becomes a ``SyncError``. The result is there before the
-/// queue knows that the operation has finished: operations that depend on it,
-/// its completion block and observers of `isFinished` find it. One that was
-/// cancelled before it began does nothing.
+/// value or its error becomes ``result``; every error becomes a ``SyncError``.
+/// The result is set before the operation counts as finished, so that dependent
+/// operations, the completion block and observers of `isFinished` find it. An
+/// operation that was cancelled before it began does nothing.
 ///
 /// A subclass overrides `perform()` and nothing else. Properties may be read,
 /// and `cancel()` called, from any thread.
 public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   private enum State {
-    /// Not begun. Handlers wait for the result.
+    /// Not begun. The handlers wait for the result.
     case ready
-    /// Asked to begin; observers are told that it will execute.
+    /// Asked to begin; the observers are about to learn that it executes.
     case beginning
-    /// Begun, and about to have its task.
+    /// Begun; the task does not exist yet.
     case starting
     /// ``perform()`` runs in the task.
     case executing(Task<Void, Never>)
-    /// The result is known; observers are told that it will be finished.
+    /// The result is known; the observers are about to learn that the operation
+    /// is finished.
     case finishing(wasExecuting: Bool)
-    /// Over. The result never changes again.
+    /// Finished. The result never changes again.
     case finished(Result<Output, SyncError>)
   }
 
-  /// The handlers that wait for the end, and those that observe the progress.
+  /// The handlers that wait for the result, and those that observe the
+  /// progress.
   private struct Audience {
     var completions: [@Sendable (Result<Output, SyncError>) -> Void] = []
     var observers: [SyncProgress.Handler] = []
   }
 
-  /// What the operation does, as a verb phrase for errors and logs.
+  /// The operation as a verb phrase, for errors and logs.
   public let verb: String
-  /// What it needs from the world.
+  /// The clock, the random numbers and the limits for the operation.
   package let environment: SyncEnvironment
-  /// Counts files, or bytes where they are known. Cancelling it cancels the
-  /// operation.
+  /// The progress in files, or in bytes if the lengths are known. Cancelling it
+  /// cancels the operation.
   public let progress = Progress(totalUnitCount: 0)
 
   private let lock = NSLock()
@@ -51,7 +53,7 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
   private var current = SyncProgress()
   private let thread: DispatchQueue
 
-  /// An operation that does `verb`.
+  /// Creates an operation that does `verb`.
   init(_ verb: String, environment: SyncEnvironment) {
     self.verb = verb
     self.environment = environment
@@ -62,7 +64,7 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
 
   // MARK: For subclasses
 
-  /// Does the work. Called once, and not if the operation was cancelled
+  /// Does the work. The operation calls it once, or never if it was cancelled
   /// before it began.
   ///
   /// Work that blocks belongs in ``blocking(_:)``. Long work calls
@@ -78,8 +80,8 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     if isCancelled { throw SyncError.cancelled(verb) }
   }
 
-  /// Runs work that blocks on the operation's own thread, so that it takes
-  /// none from the pool that tasks share.
+  /// Runs blocking work on the operation's own thread, so that it occupies no
+  /// thread of the pool that tasks share.
   package final func blocking<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
@@ -103,7 +105,7 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     publish(snapshot, to: observers)
   }
 
-  /// Begins a phase with nothing of it done.
+  /// Begins a phase, with nothing done.
   package final func begin(_ phase: SyncProgress.Phase, count: Int = 0, bytes: Int = 0) {
     report {
       $0 = SyncProgress()
@@ -113,19 +115,19 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     }
   }
 
-  /// Tells all observers of the manager what happened.
+  /// Sends an event to all observers of the manager.
   package final func send(_ event: SyncEvent) { events?.send(event) }
 
   // MARK: For callers
 
-  /// Where to send the activity and what happens in it; to be set before the
-  /// operation is started.
+  /// The receiver of the operation's events. Set it before the operation is
+  /// started.
   package final var events: SyncEvents? {
     get { lock.withLock { observersOfAll } }
     set { lock.withLock { observersOfAll = newValue } }
   }
 
-  /// How far the operation has come.
+  /// The progress of the operation.
   package final var snapshot: SyncProgress { lock.withLock { current } }
 
   /// The result of the operation; `nil` until it has finished.
@@ -135,19 +137,19 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     }
   }
 
-  /// Why the operation failed; `nil` if it did not, or not yet.
+  /// The error of the operation; `nil` if it has succeeded or not finished.
   package final var error: SyncError? {
     if case .failure(let error) = result { error } else { nil }
   }
 
-  /// Calls `handler` whenever the operation makes progress, for the last time
-  /// with ``SyncProgress/Phase/finished``.
+  /// Calls `handler` whenever the operation makes progress; the last call has
+  /// the phase ``SyncProgress/Phase/finished``.
   package final func observe(_ handler: @escaping SyncProgress.Handler) {
     lock.withLock { audience.observers.append(handler) }
   }
 
-  /// Calls `handler` with the result, exactly once: at the end, or at once
-  /// if the operation has finished.
+  /// Calls `handler` exactly once with the result: at the end, or at once if
+  /// the operation has finished.
   package final func whenFinished(
     _ handler: @escaping @Sendable (Result<Output, SyncError>) -> Void
   ) {
@@ -161,10 +163,10 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
 
   // MARK: Operation
 
-  /// Operations run beside the thread that starts them.
+  /// Operations do not run on the thread that starts them.
   public final override var isAsynchronous: Bool { true }
 
-  /// Whether it has begun and not finished.
+  /// Whether the operation has begun and not finished.
   public final override var isExecuting: Bool {
     lock.withLock {
       switch state {
@@ -175,10 +177,10 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     }
   }
 
-  /// Whether it is over.
+  /// Whether the operation has finished.
   public final override var isFinished: Bool { result != nil }
 
-  /// Begins. Called by the queue; later calls do nothing.
+  /// Begins the operation. The queue calls it; later calls do nothing.
   public final override func start() {
     let begins = lock.withLock {
       guard case .ready = state else { return false }
@@ -205,17 +207,17 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
       }
     }
     let runs = lock.withLock {
-      // The task may have finished before it could be noted.
+      // The task may have finished before this line.
       guard case .starting = state else { return false }
       state = .executing(task)
       return true
     }
-    // A cancellation may have come while there was no task to tell.
+    // A cancellation may have come before the task was noted.
     if runs, isCancelled { task.cancel() }
   }
 
   /// Asks the operation to stop at its next step. It then finishes with
-  /// ``SyncError/Code/cancelled``, unless it was done before it noticed.
+  /// ``SyncError/Code/cancelled``, unless it completes before it notices.
   public final override func cancel() {
     super.cancel()
     let task: Task<Void, Never>? = lock.withLock {
@@ -224,7 +226,8 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     task?.cancel()
   }
 
-  /// The one way to finish; calls after the first one are ignored.
+  /// Finishes the operation, on every path; calls after the first one are
+  /// ignored.
   private func finish(with outcome: Result<Output, any Error>) {
     let result = outcome.mapError { SyncError.wrapping($0, operation: verb) }
     let keys: [String]? = lock.withLock {
@@ -249,8 +252,8 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     }
     publish(snapshot, to: observers)
     var completions: [@Sendable (Result<Output, SyncError>) -> Void] = []
-    // Before the handlers: code that they wake finds the queue done with this
-    // operation.
+    // Before the handlers, so that the code which they wake finds the operation
+    // finished in its queue.
     change(keys) {
       lock.withLock {
         state = .finished(result)
@@ -265,8 +268,9 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     for completion in completions { completion(result) }
   }
 
-  /// Changes properties that others observe: tells the observers before and
-  /// after, outside the lock, since the queue reads the properties in answer.
+  /// Changes properties that observers watch, and tells the observers before
+  /// and after. It holds no lock meanwhile, since the queue then reads the
+  /// properties.
   private func change(_ keys: [String], _ change: () -> Void) {
     for key in keys { willChange(key) }
     change()
@@ -283,13 +287,13 @@ public class SyncOperation<Output: Sendable>: Operation, @unchecked Sendable {
     let inBytes = snapshot.totalBytes > 0
     let total = inBytes ? snapshot.totalBytes : snapshot.totalCount
     if total > 0 {
-      // Foundation on Linux multiplies all totals that it is ever given, and
-      // crashes if the product is too great: the first total stays.
+      // Foundation on Linux multiplies all totals that it ever gets, and
+      // crashes if the product is too large: so the first total stays.
       if progress.totalUnitCount == 0 {
         progress.totalUnitCount = Int64(total < 10 ? total * 1_000 : min(total, 1 << 40))
       }
       let completed = inBytes ? snapshot.completedBytes : snapshot.completedCount
-      // Files of other devices may announce impossible lengths.
+      // Files of other devices may claim impossible lengths.
       let share = min(Double(completed) / Double(total), 1)
       progress.completedUnitCount = Int64((Double(progress.totalUnitCount) * share).rounded())
     }

@@ -5,13 +5,14 @@ import SyncStore
 import Synchronization
 
 /// Puts a database under sync as a new document, uploads it, and tells the
-/// others.
+/// other devices.
 ///
-/// It refuses before it writes anything anywhere. Then it writes the
-/// application, then the store, and only then the files by which others see the
-/// document. If it is interrupted in between, the same call completes it: the
-/// store knows which document it is to be. If another device turns out to have
-/// begun the document at the same time, the store is taken out of sync again.
+/// The operation refuses before it writes anything anywhere. It then writes the
+/// application, the store, and last the files that show the document to other
+/// devices. If it is interrupted in between, the same call completes it, since
+/// the store records its document. If another device has begun the document at
+/// the same time, and that one counts, the operation takes the store out of
+/// sync again.
 public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchecked Sendable {
   private let path: String
   private let directory: any SharedDirectory
@@ -25,7 +26,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   /// The open store; `nil` until the operation has succeeded.
   package var store: LocalStore? { created.withLock(\.self) }
 
-  /// Names the database, and the document to be.
+  /// Creates an operation for a database and a document.
   package init(
     storeAt path: String, directory: any SharedDirectory, application: String, document: String,
     descriptions: SyncDescriptions = SyncDescriptions(),
@@ -42,7 +43,6 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
     super.init("create the document", environment: environment)
   }
 
-  /// Creates.
   override func perform() async throws -> StoreBinding {
     let store = try await blocking { [self] in
       try descriptions.check(verb)
@@ -65,7 +65,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
           session: SyncSession(files: files, store: store), turns: turns,
           descriptions: descriptions)
         // A store that has shared the document takes part in it, even if
-        // another device begins it.
+        // another device has begun it.
         let hasShared = store.binding.ancestor != nil
         do {
           try hasShared ? beginning.completeOrYield() : beginning.complete()
@@ -90,7 +90,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   private func begin(_ files: SharedFiles) throws -> LocalStore {
     let applications = ApplicationSteps(files)
     let documents = DocumentSteps(files)
-    // Refused before anything is written.
+    // Refuses before it writes anything.
     if try applications.find() != nil {
       _ = try applications.require(application)
       try documents.checkReadable(document, of: application)
@@ -119,10 +119,9 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       options: environment.storeOptions)
   }
 
-  /// Takes the store out of sync, after another device has begun the document
-  /// at the same time and its generation counts, or has deleted what was begun:
-  /// then this store's set-up can never be completed. Returns the error to
-  /// throw.
+  /// Takes the store out of sync if its set-up can never be completed: another
+  /// device has begun the document at the same time and its generation counts,
+  /// or has deleted what this one began. Returns the error to throw.
   private func undo(_ store: LocalStore, after error: SyncError) throws -> SyncError {
     let isUndone = Result { try store.removeBookkeeping() }
     try store.close()
@@ -135,8 +134,8 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
       underlying: error)
   }
 
-  /// Throws unless the store's set-up was begun by a call like this one and is
-  /// not complete.
+  /// Throws unless a call like this one began the store's set-up and did not
+  /// complete it.
   private func checkInterrupted() throws {
     let store = try LocalStore.open(at: path, options: environment.storeOptions)
     let (binding, isSetUp) = (store.binding, Result { try StoreRecords(store).isSetUp() })
@@ -155,7 +154,7 @@ public final class CreateDocumentOperation: SyncOperation<StoreBinding>, @unchec
   }
 }
 
-/// The error of a store whose set-up was begun and not completed.
+/// The error of a store whose set-up is incomplete.
 enum SetUpState {
   static func unfinished(
     _ binding: StoreBinding, path: String, operation: String

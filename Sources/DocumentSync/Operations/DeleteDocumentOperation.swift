@@ -3,10 +3,10 @@ import SyncModel
 
 /// Deletes a document from a shared directory.
 ///
-/// It first publishes the tombstone, which tells the others, then removes the
-/// document's files of all devices. Their stores stay as they are, with all
-/// edits. If it is interrupted in between, the next call completes it; a
-/// repeated call clears away what has arrived since.
+/// The operation first publishes the tombstone, which tells the other devices,
+/// then removes the document's files of all devices. Their stores stay as they
+/// are, with all edits. If it is interrupted in between, the next call
+/// completes it; a repeated call removes the files that have arrived since.
 public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let applicationIdentifier: String?
@@ -15,11 +15,11 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
   private let clientDescription: String
   private let isPreview: Bool
 
-  /// Names the document, and the client that deletes it.
+  /// Creates an operation that deletes a document on behalf of a client.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
-  ///   - isPreview: Whether nothing is to be changed.
+  ///   - isPreview: Whether to change nothing.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil, document: String,
     by client: ClientIdentifier, described clientDescription: String, isPreview: Bool = false,
@@ -34,7 +34,6 @@ public final class DeleteDocumentOperation: SyncOperation<RemovalReport>, @unche
     super.init("delete the document", environment: environment)
   }
 
-  /// Deletes.
   override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)

@@ -2,14 +2,14 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Publishes another description of a store's client, unless the present one is
-/// the same.
+/// Publishes a new description of a store's client, unless it equals the
+/// present one.
 public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Sendable {
   private let store: LocalStore
   private let directory: any SharedDirectory
   private let descriptions: SyncDescriptions
 
-  /// Names the store, the directory, and the description of the client.
+  /// Creates an operation with the parts of the description to change.
   package init(
     store: LocalStore, directory: any SharedDirectory, descriptions: SyncDescriptions,
     environment: SyncEnvironment = SyncEnvironment()
@@ -20,7 +20,6 @@ public final class DescribeClientOperation: SyncOperation<Void>, @unchecked Send
     super.init("describe the client", environment: environment)
   }
 
-  /// Describes.
   override func perform() async throws {
     try await blocking { [self] in
       try descriptions.check(verb)

@@ -2,17 +2,16 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The base of operations on a document that a store of this device belongs
-/// to.
+/// The base class of operations on the document of a store on this device.
 ///
-/// Only one works on a store at a time, in one process or in several; another
-/// throws `storeInUse`.
+/// Only one of them works on a store at a time, in one process or in several;
+/// another one throws `storeInUse`.
 public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchecked Sendable {
   /// The store that belongs to the document.
   final let store: LocalStore
   /// The shared directory, with the environment's retries.
   final let directory: any SharedDirectory
-  /// Kept from one operation on the store to the next.
+  /// The turns that operations on the store share.
   final let turns: SyncTurns
 
   /// Creates an operation that does `verb`.
@@ -26,11 +25,11 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
     super.init(verb, environment: environment)
   }
 
-  /// Runs work that blocks, as ``SyncOperation/blocking(_:)`` does, while
-  /// nothing else synchronizes the store.
+  /// Runs blocking work, as ``SyncOperation/blocking(_:)`` does, while nothing
+  /// else synchronizes the store.
   ///
-  /// - Parameter needsSetUp: Whether to throw `setUpUnfinished` if the
-  ///   document of the store is not complete in the directory.
+  /// - Parameter needsSetUp: Whether to throw `setUpUnfinished` if the store's
+  ///   document is not complete in the directory.
   final func holdingStore<Value: Sendable>(
     needsSetUp: Bool = true, _ work: @escaping @Sendable (SharedFiles) throws -> Value
   ) async throws -> Value {
@@ -47,9 +46,9 @@ public class DocumentOperation<Output: Sendable>: SyncOperation<Output>, @unchec
 }
 
 extension DocumentOperation<StoreBinding> {
-  /// Binds the store to another generation by `goOver`, unless an interrupted
-  /// call has done that, and begins the generation in the directory. If another
-  /// one counts by then, the store goes over to that one.
+  /// Binds the store to another generation with `goOver`, unless an interrupted
+  /// call has done so, and begins that generation in the directory. If another
+  /// generation counts by then, the store moves to that one.
   final func begin(
     described descriptions: SyncDescriptions, _ files: SharedFiles, goOver: () throws -> Void
   ) throws -> StoreBinding {

@@ -6,28 +6,28 @@ import SyncStore
 extension WholeStoreDescription {
   /// The result of downloading a whole store.
   public struct Download: Sendable {
-    /// The store, under sync, at its place.
+    /// The open store, at its path.
     package var store: LocalStore
-    /// What it was made from.
+    /// The whole store that it was made from.
     public var wholeStore: WholeStoreDescription
-    /// The path of the backup of the file that was in its place, if there was
-    /// one.
+    /// The path of the backup of the file that was at the store's path, if
+    /// there was one.
     public var backup: String?
     /// What became of that file's rows, if they were merged.
     public var merged: MergedRows?
-    /// What that file was, if it was under sync and was replaced.
+    /// The store in that file, if it was a store under sync and was replaced.
     public var replaced: ReplacedStore?
   }
 }
 
-/// Gets the whole store of a document and makes it a store of this device,
-/// for a client of its own.
+/// Downloads the whole store of a document and makes it a store of this device,
+/// for a new client.
 ///
-/// Takes the one that contains most, checks it, merges the rows of a database
-/// that exists there if that is wanted, and gives it its name in one step at
-/// the very end: an incomplete store is never at the path, and no temporary
-/// file stays beside it. The next synchronization brings what changed since it
-/// was uploaded.
+/// The operation takes the whole store that contains most, checks it, and
+/// merges the rows of an existing database if asked to. It moves the store to
+/// its path in one step at the end: an incomplete store is never at the path,
+/// and no temporary file stays beside it. The next synchronization brings the
+/// changes since the upload.
 public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescription.Download>,
   @unchecked Sendable
 {
@@ -39,13 +39,12 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
   private let descriptions: SyncDescriptions
   private let existing: ExistingFile
 
-  /// Names the document, and the path to be.
+  /// Creates an operation that downloads a document to a path.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
   ///   - document: The document's identifier; `nil` takes the only one.
-  ///   - client: The client that the store will be. Never one that was in
-  ///     use before.
+  ///   - client: The client of the new store, which was never in use before.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil, document: String?,
     to path: String, client: ClientIdentifier,
@@ -62,7 +61,6 @@ public final class DownloadWholeStoreOperation: SyncOperation<WholeStoreDescript
     super.init("download the whole store", environment: environment)
   }
 
-  /// Downloads.
   override func perform() async throws -> WholeStoreDescription.Download {
     try await blocking { [self] in
       try descriptions.check(verb)

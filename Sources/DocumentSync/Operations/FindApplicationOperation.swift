@@ -8,15 +8,15 @@ public struct ApplicationDescription: Hashable, Sendable {
   public var identifier: String
   /// The identifier of the shared directory.
   package var root: RootIdentifier
-  /// What it is called; `nil` if its file does not contain that.
+  /// Its name; `nil` if its file does not contain one.
   public var description: String?
-  /// What was noted about it.
+  /// The notes about it.
   public var userInfo: SyncUserInfo
   /// The client that created it.
   public var creator: ClientIdentifier
-  /// When, by that client's clock, in milliseconds since 1970.
+  /// When that client created it, by its own clock, in milliseconds since 1970.
   package var createdMilliseconds: Int64
-  /// When, by that client's clock.
+  /// When that client created it, by its own clock.
   public var creationDate: Date { Date(milliseconds: createdMilliseconds) }
 
   init(_ file: ApplicationFile) {
@@ -36,7 +36,8 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
   private let directory: any SharedDirectory
   private let applicationIdentifier: String?
 
-  /// Names the directory, and the application if it matters.
+  /// Creates an operation for a directory. If `applicationIdentifier` is `nil`, it
+  /// accepts any application.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     environment: SyncEnvironment = SyncEnvironment()
@@ -46,7 +47,6 @@ public final class FindApplicationOperation: SyncOperation<ApplicationDescriptio
     super.init("find the application", environment: environment)
   }
 
-  /// Finds it.
   override func perform() async throws -> ApplicationDescription {
     try await blocking { [self] in
       begin(.listing)

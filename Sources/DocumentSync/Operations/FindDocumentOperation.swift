@@ -1,20 +1,20 @@
 import SyncDirectory
 import SyncModel
 
-/// What a directory has of a document.
+/// The result of looking for a document in a directory.
 enum DocumentPresence: Sendable {
-  /// Not even the application.
+  /// The directory holds no application.
   case applicationMissing
-  /// The application, and these documents.
+  /// The directory has the application, with these other documents.
   case missing(others: [String])
-  /// It was deleted.
+  /// The document was deleted.
   case deleted(DocumentDescription, DocumentDescription.Deletion)
-  /// It is there.
+  /// The document is in the directory.
   case present(DocumentDescription)
 }
 
-/// Finds out what a directory has of a document. A case that an application may
-/// decide about is a result, not an error.
+/// Looks for a document in a directory. A case that the delegate may decide is
+/// a result, not an error.
 final class FindDocumentOperation: SyncOperation<DocumentPresence>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let applicationIdentifier: String

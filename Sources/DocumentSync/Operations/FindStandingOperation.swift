@@ -2,7 +2,8 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Throws what a synchronization would throw before it changes anything.
+/// Throws the error that a synchronization would throw about the document,
+/// without changing anything.
 final class CheckDocumentOperation: SyncOperation<Void>, @unchecked Sendable {
   private let store: LocalStore
   private let directory: any SharedDirectory
@@ -22,15 +23,15 @@ final class CheckDocumentOperation: SyncOperation<Void>, @unchecked Sendable {
   }
 }
 
-/// Finds out what became of the document that a store belongs to. Errors:
-/// those of a directory or a document that is not there.
+/// Finds out what became of the document of a store. Errors: those of a missing
+/// directory or document.
 public final class FindStandingOperation: SyncOperation<DocumentDescription.Standing>,
   @unchecked Sendable
 {
   private let directory: any SharedDirectory
   private let binding: StoreBinding
 
-  /// Names the directory and what the store is bound to.
+  /// Creates an operation for the document that a store is bound to.
   package init(
     directory: any SharedDirectory, binding: StoreBinding,
     environment: SyncEnvironment = SyncEnvironment()
@@ -40,7 +41,6 @@ public final class FindStandingOperation: SyncOperation<DocumentDescription.Stan
     super.init("look after the document", environment: environment)
   }
 
-  /// Looks.
   override func perform() async throws -> DocumentDescription.Standing {
     try await blocking { [self] in
       begin(.listing)

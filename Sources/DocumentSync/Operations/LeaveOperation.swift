@@ -2,28 +2,29 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Takes a store out of sync: it becomes an ordinary database again, with
-/// the schema and the rows that it shows.
+/// Takes a store out of sync: it becomes an ordinary database again, with the
+/// schema and the rows that it shows.
 ///
-/// It first publishes unpublished edits, and tells the others that they need
-/// not wait for this client. Then it removes everything of DocumentSync in one
-/// transaction. If it is interrupted before that, the store is under sync as
-/// before, and the next call completes it.
+/// The operation first publishes unpublished edits, and tells the other devices
+/// to stop waiting for this client. Then it removes the bookkeeping in one
+/// transaction. If it is interrupted before that, the store stays under sync,
+/// and the next call completes it.
 public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Sendable {
-  /// How many attempts it makes if the store is edited meanwhile.
+  /// How often the operation tries again if the store is edited meanwhile.
   private static let attempts = 5
 
   private let abandons: Bool
   private let isConfirmed: Bool
 
-  /// Names the store and the directory.
+  /// Creates an operation that takes a store out of sync.
   ///
   /// - Parameters:
   ///   - abandons: Whether to leave without publishing and without telling the
-  ///     others, as when the directory is away or the document was deleted.
-  ///   - isConfirmed: Whether the loss of rows that no table shows, and of open
-  ///     questions, was agreed to. Otherwise the operation refuses it
-  ///     (`confirmationNeeded`) before it tells the others.
+  ///     other devices, as when the directory is away or the document was
+  ///     deleted.
+  ///   - isConfirmed: Whether the user has agreed to the loss of rows that no
+  ///     table shows, and of open questions. Otherwise the operation refuses
+  ///     (`confirmationNeeded`) before it tells the other devices.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns, abandons: Bool = false,
     isConfirmed: Bool = false, environment: SyncEnvironment = SyncEnvironment()
@@ -35,7 +36,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
       environment: environment)
   }
 
-  /// Leaves. The store can only be closed afterwards.
+  /// Leaves the document. Afterwards, the store can only be closed.
   override func perform() async throws -> LeaveReport {
     try await holdingStore(needsSetUp: !abandons) { [self] files in
       begin(.listing)
@@ -62,30 +63,30 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
     }
   }
 
-  /// Publishes unpublished edits, and tells the others.
+  /// Publishes unpublished edits, and tells the other devices.
   private func sayFarewell(_ files: SharedFiles, _ report: inout LeaveReport) throws {
     try directory.check(for: .writing)
     let session = SyncSession(files: files, store: store)
     let pass = SyncPass(session: session, turns: turns, looksBehind: true)
     let commands = CommandSteps(session: session)
     if try commands.state().hasLeft {
-      // An earlier attempt has announced it and came no further.
+      // An earlier attempt has announced that the client leaves, and was then
+      // interrupted.
       try pass.tellWithoutFetching()
       guard try store.removalLoss().hasUnpublishedEdits else {
         return try describe(files, &report)
       }
-      // The others take nothing more from a client that has left.
+      // The other devices take no more change sets from a client that has left.
       try store.beginIncarnation(.retired) { $0.isPublished ? .common : .known }
     }
     let synchronization = try pass.run()
-    // The arrived changes may have left something that only the bookkeeping
-    // contains.
+    // The changes that have arrived may have added data that only the
+    // bookkeeping contains.
     try confirm(try store.removalLoss())
     report.synchronization = synchronization
-    // The pass also sent the farewell if an earlier attempt had only enqueued
-    // it.
+    // If an earlier attempt has enqueued the farewell, this pass has sent it.
     if try !commands.state().hasLeft {
-      // The next synchronization sends what is enqueued from here on.
+      // The next synchronization sends whatever is enqueued from here on.
       try files.confirmRoot()
       try CommandSteps.enqueueFarewell(of: store)
       report.synchronization?.sent += try pass.run().sent
@@ -119,7 +120,7 @@ public final class LeaveOperation: DocumentOperation<LeaveReport>, @unchecked Se
 }
 
 extension RemovalLoss {
-  /// What would be lost, as a list of nouns.
+  /// The lost data as a list of nouns.
   var sentence: String {
     func counted(_ count: Int, _ noun: String) -> String {
       "\(count) \(noun)\(count == 1 ? "" : "s")"

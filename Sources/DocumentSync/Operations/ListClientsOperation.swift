@@ -2,8 +2,8 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Lists the clients of an application, or those of one document and where
-/// they stand with it, in order.
+/// Lists the clients of an application, or those of one document with their
+/// state in it, in order.
 public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   @unchecked Sendable
 {
@@ -11,7 +11,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   private let binding: StoreBinding?
   private let retirements: [CommandState.Retirement]
 
-  /// Names the directory, and the document if it is about one.
+  /// Creates an operation for an application, or for the document of a binding.
   package convenience init(
     directory: any SharedDirectory, binding: StoreBinding? = nil,
     environment: SyncEnvironment = SyncEnvironment()
@@ -20,8 +20,8 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
       directory: directory, binding: binding, retirements: [], environment: environment)
   }
 
-  /// - Parameter retirements: The known retirements, which show which clients
-  ///   are members no more.
+  /// - Parameter retirements: The known retirements, which show the clients
+  ///   that are no longer members.
   init(
     directory: any SharedDirectory, binding: StoreBinding?,
     retirements: [CommandState.Retirement], environment: SyncEnvironment
@@ -32,7 +32,6 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
     super.init("list the clients", environment: environment)
   }
 
-  /// Lists.
   override func perform() async throws -> [ClientDescription] {
     try await blocking { [self] in
       begin(.listing)
@@ -53,7 +52,8 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
         clients[client, default: ClientDescription(client: client)].join(state)
       }
       let counting = Members.counting(retirements, revisions: states.mapValues(\.revision))
-      // A client that had been removed before has removed it: that does not count.
+      // A client that was itself removed before has removed this one: that does
+      // not count.
       let gone = RecentSyncFile.retired(by: markers.compactMap(\.file)).union(counting.keys)
       for client in states.keys where !gone.contains(client) {
         if let remover = clients[client]?.removal?.client, gone.contains(remover) {
@@ -68,7 +68,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   }
 
   /// Marks the clients that have a marker in a document that was not deleted,
-  /// and those that the others' markers there list as retired.
+  /// and those that the markers of others there list as retired.
   private func withMembership(
     _ registered: [ClientDescription], _ files: SharedFiles
   ) throws -> [ClientDescription] {
@@ -93,7 +93,7 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
   }
 
   /// Marks the clients without a marker whose state another client has
-  /// continued: they are clients no more.
+  /// continued as retired.
   private static func withoutFormerStates(
     _ clients: [ClientDescription]
   ) -> [ClientDescription] {
@@ -109,18 +109,18 @@ public final class ListClientsOperation: SyncOperation<[ClientDescription]>,
 }
 
 extension ClientDescription {
-  /// Notes where it stands with the document.
+  /// Notes its state in the document, which makes it a member.
   fileprivate mutating func join(_ state: State) {
     self.state = state
     if status == .neverSynced { status = .member }
   }
 
-  /// Notes that no removal of it counts.
+  /// Notes that its removal does not count.
   fileprivate mutating func stay() {
     if status == .removed { status = .member }
   }
 
-  /// Notes that the members do not wait for it any more.
+  /// Notes that the other members no longer wait for it.
   fileprivate mutating func retire(_ reason: RetirementSelection.Reason) {
     guard status == .neverSynced || status == .member else { return }
     status = reason == .removed ? .removed : reason == .left ? .left : .retired

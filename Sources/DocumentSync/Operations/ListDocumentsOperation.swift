@@ -1,7 +1,7 @@
 import SyncDirectory
 
-/// Lists the documents of an application, in order of identifier, deleted
-/// ones among them.
+/// Lists the documents of an application, including deleted ones, in order of
+/// identifier.
 public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
   @unchecked Sendable
 {
@@ -9,9 +9,10 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
   private let applicationIdentifier: String?
   private let measures: Bool
 
-  /// Names the directory, and the application if it matters.
+  /// Creates an operation for a directory. If `applicationIdentifier` is `nil`, it
+  /// accepts any application.
   ///
-  /// - Parameter measures: Whether to look at every file, for
+  /// - Parameter measures: Whether to measure all files, for
   ///   ``DocumentDescription/contents``.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
@@ -23,7 +24,6 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
     super.init("list the documents", environment: environment)
   }
 
-  /// Lists.
   override func perform() async throws -> [DocumentDescription] {
     try await blocking { [self] in
       begin(.listing)
@@ -43,8 +43,7 @@ public final class ListDocumentsOperation: SyncOperation<[DocumentDescription]>,
   }
 }
 
-/// Lists the documents whose describing files cannot be read, in order of
-/// path.
+/// Lists the documents whose describing files cannot be read, in order of path.
 final class ListUnreadableOperation: SyncOperation<[UnreadableDocument]>, @unchecked Sendable {
   private let directory: any SharedDirectory
 

@@ -1,8 +1,10 @@
 import SyncStore
 
-/// Opens a store that is under sync. It refuses a store whose set-up was never
-/// completed. If the interrupted set-up is that of a later generation, the next
-/// synchronization completes it.
+/// Opens a store that is under sync.
+///
+/// The operation refuses a store whose first set-up was never completed. If the
+/// set-up of a later generation was interrupted, the next synchronization
+/// completes it.
 final class OpenStoreOperation: SyncOperation<LocalStore>, @unchecked Sendable {
   private let path: String
 

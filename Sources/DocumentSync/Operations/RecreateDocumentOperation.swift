@@ -2,16 +2,17 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Creates a deleted document again, from a store that belonged to it, with all
-/// that this store has.
+/// Creates a deleted document again, with the whole content of a store that
+/// belonged to it.
 ///
-/// The store becomes a new client in a generation with the next ordinal. If it
-/// is interrupted, the next call completes it. Throws `documentReplaced` if
-/// another device has created it again; nothing is changed then.
+/// The store becomes a new client in a generation with the next ordinal. If the
+/// operation is interrupted, the next call completes it. Throws
+/// `documentReplaced` if another device has created the document again; nothing
+/// is changed then.
 public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
   private let descriptions: SyncDescriptions
 
-  /// Names the store and the directory.
+  /// Creates an operation for a store whose document was deleted.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     descriptions: SyncDescriptions = SyncDescriptions(),
@@ -23,7 +24,6 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
       environment: environment)
   }
 
-  /// Creates.
   override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try descriptions.check(verb)
@@ -35,7 +35,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
   private func beginAgain(_ files: SharedFiles) throws {
     var binding = store.binding
     let (applications, documents) = (ApplicationSteps(files), DocumentSteps(files))
-    // Only a tombstone allows this.
+    // Only a tombstone allows this step.
     guard case .deleted = try documents.standing(of: binding) else {
       try documents.check(binding)
       return
@@ -55,7 +55,7 @@ public final class RecreateDocumentOperation: DocumentOperation<StoreBinding>, @
       client, as: binding.clientDescription, ancestor: binding.ancestor,
       userInfo: descriptions.clientInfo, document: binding.document)
     try checkCancellation()
-    // Commands that were not sent were for members of the document that was deleted.
+    // Unsent commands were for members of the deleted document.
     try store.beginAgain(as: binding, forgetting: StoreRecords.ofOneLife)
   }
 }

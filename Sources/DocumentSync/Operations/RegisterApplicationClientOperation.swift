@@ -1,11 +1,12 @@
 import SyncDirectory
 import SyncModel
 
-/// Registers a client with the application of a shared directory: finds the
-/// application, or creates it, and lets the client describe itself.
+/// Registers a client with the application of a shared directory: finds or
+/// creates the application, and publishes the client's description.
 ///
-/// Two clients that create the application unseen by each other both succeed;
-/// the one with the lowest root counts. A repeated call changes nothing.
+/// If two clients create the application without seeing each other's, both
+/// succeed, and the one with the lowest root counts. A repeated call changes
+/// nothing.
 public final class RegisterApplicationClientOperation: SyncOperation<ApplicationRegistration>,
   @unchecked Sendable
 {
@@ -17,12 +18,12 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
   private let createIfMissing: Bool
   private let descriptions: SyncDescriptions
 
-  /// Names the client, and the directory to register it in.
+  /// Creates an operation that registers a client.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
-  ///   - createIfMissing: Whether a directory without one gets the
-  ///     application.
+  ///   - createIfMissing: Whether to create the application in a directory that
+  ///     has none.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String?, client: ClientIdentifier,
     description: String, ancestor: ClientIdentifier? = nil, createIfMissing: Bool,
@@ -39,7 +40,6 @@ public final class RegisterApplicationClientOperation: SyncOperation<Application
     super.init("register the client", environment: environment)
   }
 
-  /// Registers.
   override func perform() async throws -> ApplicationRegistration {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)

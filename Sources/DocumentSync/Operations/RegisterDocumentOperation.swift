@@ -2,19 +2,19 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finds a document to join, or publishes the beginning of the one that a
+/// Finds a document to join, or publishes the beginning of the document that a
 /// store is bound to.
 public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>,
   @unchecked Sendable
 {
-  /// What to do about the document.
+  /// The operation's task.
   public enum Action: Sendable {
-    /// It is there: find it by its identifier, or the only one if `nil`.
-    /// Errors: `documentMissing`, which lists those that are there,
+    /// Find the document by its identifier; with `nil`, the only one. Errors:
+    /// `documentMissing`, which lists the documents in the directory,
     /// `documentAmbiguous`, `documentDeleted`.
     case join(identifier: String?)
-    /// It is not there: begin it as the binding defines. A repeated call
-    /// changes nothing. Errors: `documentExists`, `generationReplaced`.
+    /// Begin the document as the binding defines it. A repeated call changes
+    /// nothing. Errors: `documentExists`, `generationReplaced`.
     case create(StoreBinding, description: String)
   }
 
@@ -22,7 +22,7 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
   private let applicationIdentifier: String?
   private let action: Action
 
-  /// Names the document and what to do about it.
+  /// Creates an operation that finds or begins a document.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String?, action: Action,
     environment: SyncEnvironment = SyncEnvironment()
@@ -33,7 +33,6 @@ public final class RegisterDocumentOperation: SyncOperation<DocumentDescription>
     super.init("register the document", environment: environment)
   }
 
-  /// Registers.
   override func perform() async throws -> DocumentDescription {
     try await blocking { [self] in
       begin(.listing)

@@ -1,12 +1,12 @@
 import SyncDirectory
 import SyncModel
 
-/// Removes everything that an application keeps in a shared directory: its
-/// documents, the descriptions of its clients, and last its own file.
+/// Removes all files of an application from a shared directory: its documents,
+/// the descriptions of its clients, and last its own file.
 ///
-/// The tombstones of the documents stay, which tell the others, and with them
-/// the files that contain the documents' names. Files that do not belong to
-/// DocumentSync stay as well, and the report names them. If it is interrupted,
+/// The documents' tombstones stay, which tell the other devices, and so do the
+/// files with the documents' names. Files that do not belong to DocumentSync
+/// stay as well, and the report names them. If the operation is interrupted,
 /// the next call completes it.
 public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked Sendable {
   private let directory: any SharedDirectory
@@ -15,11 +15,11 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
   private let clientDescription: String
   private let isPreview: Bool
 
-  /// Names the directory, and the client that removes everything.
+  /// Creates an operation that removes all files on behalf of a client.
   ///
   /// - Parameters:
   ///   - applicationIdentifier: The application; `nil` accepts any.
-  ///   - isPreview: Whether nothing is to be changed.
+  ///   - isPreview: Whether to change nothing.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     by client: ClientIdentifier, described clientDescription: String, isPreview: Bool = false,
@@ -33,7 +33,6 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
     super.init("remove all synchronized data", environment: environment)
   }
 
-  /// Removes.
   override func perform() async throws -> RemovalReport {
     try await blocking { [self] in
       try SyncDescriptions.check(clientDescription, verb)
@@ -64,7 +63,7 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
         let inventory = try steps.bury(
           name, root: root, by: client, described: clientDescription, isPreview: isPreview)
       else {
-        // No file shows what this is.
+        // No file shows whose folder this is.
         report.remaining.append(DirectoryLayout.Document(name).folder.description)
         continue
       }
@@ -78,8 +77,8 @@ public final class RemoveAllOperation: SyncOperation<RemovalReport>, @unchecked 
     report.documents.sort { $0.identifier < $1.identifier }
   }
 
-  /// Removes the rest, and the application's file at the very end, so that the
-  /// next call can complete an interrupted one.
+  /// Removes the other files, and the application's file last, so that the next
+  /// call can complete an interrupted one.
   private func removeApplication(
     _ files: SharedFiles, _ report: inout RemovalReport
   ) throws {

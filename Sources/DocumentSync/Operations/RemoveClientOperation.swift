@@ -2,17 +2,17 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Removes another client from the document of a store: the other members stop
+/// Removes another client from a store's document: the other members stop
 /// waiting for it.
 ///
-/// Everything that it has published stays. If it returns, it is told, and
-/// continues as a new client, with its unpublished edits. A repeated call
-/// changes nothing.
+/// Everything that it has published stays. If it returns, it learns of the
+/// removal, and may continue as a new client, with its unpublished edits. A
+/// repeated call changes nothing.
 public final class RemoveClientOperation: DocumentOperation<ClientDescription>, @unchecked Sendable
 {
   private let client: ClientIdentifier
 
-  /// Names the store whose client removes, and the client that is removed.
+  /// Creates an operation in which the store's client removes another client.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     client: ClientIdentifier, environment: SyncEnvironment = SyncEnvironment()
@@ -23,7 +23,6 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       environment: environment)
   }
 
-  /// Removes.
   override func perform() async throws -> ClientDescription {
     try await holdingStore { [self] files in
       begin(.listing)
@@ -33,7 +32,7 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
       do {
         try DocumentSteps(files).check(store.binding)
       } catch let error as SyncError where error.code == .generationReplaced {
-        // The store goes over first, as with every synchronization.
+        // The store moves first, as with every synchronization.
         _ = try pass.run()
       }
       let binding = store.binding
@@ -68,8 +67,10 @@ public final class RemoveClientOperation: DocumentOperation<ClientDescription>, 
     }
   }
 
-  /// Enqueues the command, unless a removal of the client counts already; returns whether it was
-  /// enqueued. A client without a marker may be a member: its markers may be on their way.
+  /// Enqueues the command, unless a removal of the client counts already.
+  /// Returns whether it has enqueued it.
+  /// A client without a marker may be a member, since its markers may not have
+  /// arrived.
   private func retire(lastRevision: UInt64) throws -> Bool {
     let binding = store.binding
     let state = try CommandState.decoded(

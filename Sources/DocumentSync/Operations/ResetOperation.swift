@@ -2,14 +2,14 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Resets the document to the content of this store: another generation takes
-/// the place of the present one.
+/// Resets the document to the content of this store: a new generation replaces
+/// the present one.
 ///
-/// It first publishes what was edited here, and announces in the present
-/// generation which one takes its place. The others go over to it with their
-/// edits. If it is interrupted, the next call completes it.
+/// The operation first publishes the edits of this device, and announces in the
+/// present generation which one replaces it. The other devices move to it with
+/// their edits. If it is interrupted, the next call completes it.
 public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked Sendable {
-  /// Names the store and the directory.
+  /// Creates an operation that resets a store's document.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
@@ -19,25 +19,25 @@ public final class ResetOperation: DocumentOperation<StoreBinding>, @unchecked S
       environment: environment)
   }
 
-  /// Resets.
   override func perform() async throws -> StoreBinding {
     try await holdingStore(needsSetUp: false) { [self] files in
       try begin(described: SyncDescriptions(), files) { try goOver(files) }
     }
   }
 
-  /// Announces which generation takes the place of the present one, and binds
-  /// the store to it, as a new client.
+  /// Announces the generation that replaces the present one, and binds the
+  /// store to it, as a new client.
   ///
-  /// The announcement comes first, since its author exists no more once the
-  /// store is bound to the other. If the operation ends there, the others wait
-  /// for a generation that has not arrived, and go on meanwhile.
+  /// The announcement comes first, since its author no longer exists once the
+  /// store is bound to the new generation. If the operation ends in between,
+  /// the other devices wait for a generation that has not arrived, and work on
+  /// meanwhile.
   private func goOver(_ files: SharedFiles) throws {
     let session = SyncSession(files: files, store: store)
     let pass = SyncPass(session: session, turns: turns, checksIdentities: false)
     _ = try pass.run()
     let fetched = try pass.fetch()
-    // The next synchronization sends what is enqueued from here on.
+    // The next synchronization sends whatever is enqueued from here on.
     try files.confirmRoot()
     var generator = environment.generator
     let records = session.records

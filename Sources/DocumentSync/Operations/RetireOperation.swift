@@ -4,12 +4,12 @@ import SyncStore
 
 /// Retires clients of a document: the other members stop waiting for them.
 ///
-/// It synchronizes before, so that it knows the present members, and after. It
-/// takes effect when all other members have synchronized.
+/// The operation synchronizes before, to learn the present members, and after.
+/// The retirement takes effect when all other members have synchronized.
 public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unchecked Sendable {
   private let selection: RetirementSelection
 
-  /// Names the store, the directory and the clients to retire.
+  /// Creates an operation that retires the selected clients.
   package init(
     _ selection: RetirementSelection, store: LocalStore, directory: any SharedDirectory,
     turns: SyncTurns, environment: SyncEnvironment = SyncEnvironment()
@@ -20,19 +20,19 @@ public final class RetireOperation: DocumentOperation<[ClientIdentifier]>, @unch
       environment: environment)
   }
 
-  /// Retires; returns the clients for which a command was sent.
+  /// Retires the clients; returns those for which it sent a command.
   ///
-  /// Throws `clientUnknown` if there is no such member, or if it is this one.
+  /// Throws `clientUnknown` if the client is not a member, or is this one.
   override func perform() async throws -> [ClientIdentifier] {
     try await holdingStore { [self] files in
       let pass = SyncPass(session: SyncSession(files: files, store: store), turns: turns)
       let fetched = try pass.fetch()
-      // The next synchronization sends what is enqueued from here on.
+      // The next synchronization sends whatever is enqueued from here on.
       try files.confirmRoot()
       let retirement = Retirement(store: store, context: files.context)
       let chosen = try retirement.enqueue(selection, fetched.members, fetched.seen)
       _ = try pass.send(fetched)
-      // Another pass works out at once what the commands mean.
+      // Another pass applies the commands at once.
       if !chosen.isEmpty { _ = try pass.run() }
       return chosen
     }

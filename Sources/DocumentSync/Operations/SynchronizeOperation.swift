@@ -2,26 +2,26 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Sends what was edited here and applies what was edited elsewhere.
+/// Sends the edits of this device and applies those of other devices.
 ///
-/// Checks the binding, lists, reads, checks and applies what is new, seals and
-/// publishes local edits, and tells the others; see ``SyncReport``. Only one
-/// runs on a store at a time (`storeInUse`). If it is interrupted at any point,
-/// the next one continues.
+/// The operation checks the binding, lists, reads, checks and applies new
+/// change sets, seals and publishes local edits, and tells the other devices;
+/// see ``SyncReport``. Only one runs on a store at a time (`storeInUse`). If it
+/// is interrupted at any point, the next one continues.
 public final class SynchronizeOperation: DocumentOperation<SyncReport>, @unchecked Sendable {
   private let checksOwnFiles: Bool
   private let delegate: (any SyncDelegate)?
 
-  /// Names the store and the directory.
+  /// Creates an operation that synchronizes a store.
   ///
   /// - Parameters:
-  ///   - turns: Kept from one synchronization of the store to the next.
+  ///   - turns: The turns that synchronizations of the store share.
   ///   - checksOwnFiles: Whether to read every file of this client in the
-  ///     directory, and put back those that are damaged.
+  ///     directory, and restore damaged ones.
   ///   - delegate: The delegate that answers conflicts if a policy requires it.
-  ///     The operation pauses meanwhile, before anything is published, for no
-  ///     longer than ``SyncEnvironment/decisionTimeLimit`` in all. Without one,
-  ///     or without an answer, the question stays open.
+  ///     The operation pauses for it before it publishes anything, at most for
+  ///     ``SyncEnvironment/decisionTimeLimit`` in all. Without a delegate or an
+  ///     answer, the question stays open.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     checksOwnFiles: Bool = false, delegate: (any SyncDelegate)? = nil,
@@ -34,7 +34,6 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
       environment: environment)
   }
 
-  /// Synchronizes.
   override func perform() async throws -> SyncReport {
     let lock = try await blocking { [self] in
       try StoreLock(store: store.path, operation: verb)
@@ -54,7 +53,7 @@ public final class SynchronizeOperation: DocumentOperation<SyncReport>, @uncheck
     return try await blocking { try pass.send(fetched) }
   }
 
-  /// Asks the questions that the first half has left to be decided. The journal
+  /// Asks the questions that the first half has left undecided. The journal
   /// contains them durably before.
   private func ask(_ session: SyncSession, _ context: OperationContext) async throws {
     let questions = session.report.questions

@@ -2,14 +2,15 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Uploads the whole store, so that others can join from it, and tells them.
+/// Uploads the whole store, so that other devices can join from it, and tells
+/// them.
 ///
-/// Edits that are not published are synchronized first. The snapshot and its
-/// compressed copy lie beside the store for a while.
+/// The operation first synchronizes edits that are not published. The snapshot
+/// and its compressed copy are beside the store for a while.
 public final class UploadWholeStoreOperation: DocumentOperation<WholeStoreDescription>,
   @unchecked Sendable
 {
-  /// Names the store and the directory.
+  /// Creates an operation that uploads a store.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
@@ -19,7 +20,6 @@ public final class UploadWholeStoreOperation: DocumentOperation<WholeStoreDescri
       environment: environment)
   }
 
-  /// Uploads.
   override func perform() async throws -> WholeStoreDescription {
     try await holdingStore { [self] files in
       try WholeStoreUpload(

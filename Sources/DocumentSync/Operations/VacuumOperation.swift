@@ -2,13 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Clears away at once the files that no device needs any more, and reports
-/// what is kept for which member.
+/// Removes the files that no device needs any more, and reports which files
+/// stay for which member.
 ///
-/// It synchronizes before. A client clears away only its own files and those
-/// that retired clients left; see ``VacuumReport``.
+/// The operation synchronizes before. A client removes only its own files and
+/// those that retired clients left; see ``VacuumReport``.
 public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked Sendable {
-  /// Names the store and the directory.
+  /// Creates an operation that vacuums the directory for a store's client.
   package init(
     store: LocalStore, directory: any SharedDirectory, turns: SyncTurns,
     environment: SyncEnvironment = SyncEnvironment()
@@ -18,7 +18,6 @@ public final class VacuumOperation: DocumentOperation<VacuumReport>, @unchecked 
       environment: environment)
   }
 
-  /// Clears away.
   override func perform() async throws -> VacuumReport {
     try await holdingStore { [self] files in
       try SyncPass(

@@ -1,21 +1,21 @@
 import SyncDirectory
 import SyncModel
 
-/// Checks every file of a shared directory against every rule, and changes
-/// nothing in it.
+/// Checks every file of a shared directory against every rule; changes nothing
+/// in the directory.
 ///
-/// It never stops at a finding: the result is a ``VerifyReport`` with a finding
-/// for each thing that is wrong. Whole stores are unpacked, one at a time, in
-/// the system's folder for temporary files. It throws if the directory is away,
-/// or if it is cancelled.
+/// The operation never stops at a fault: the result is a ``VerifyReport`` with
+/// a finding for each. It unpacks whole stores, one at a time, in the system's
+/// folder for temporary files. It throws if the directory is away, or if it is
+/// cancelled.
 public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unchecked Sendable {
   private let directory: any SharedDirectory
   private let application: String?
 
-  /// Names the directory.
+  /// Creates an operation for a directory.
   ///
-  /// - Parameter applicationIdentifier: The application that it should belong
-  ///   to; `nil` for any.
+  /// - Parameter applicationIdentifier: The application that the directory
+  ///   should belong to; `nil` for any.
   package init(
     directory: any SharedDirectory, applicationIdentifier: String? = nil,
     environment: SyncEnvironment = SyncEnvironment()
@@ -25,7 +25,6 @@ public final class VerifyDirectoryOperation: SyncOperation<VerifyReport>, @unche
     super.init("verify the directory", environment: environment)
   }
 
-  /// Verifies.
   override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       try DirectoryVerifier(

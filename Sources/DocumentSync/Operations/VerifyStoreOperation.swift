@@ -3,20 +3,20 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Checks a store and its shared directory against every rule, and both
-/// against each other; changes nothing in either.
+/// Checks a store and its shared directory against every rule, and compares the
+/// two; changes nothing in either.
 ///
-/// A store and a directory that may only be read are enough. Nothing
+/// It needs no permission to write to the store or the directory. Nothing
 /// synchronizes the store meanwhile (`storeInUse`); a directory that is away is
 /// a finding. Otherwise it works like ``VerifyDirectoryOperation``.
 public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked Sendable {
   private let path: String
   private let directory: (any SharedDirectory)?
 
-  /// Names the store and the directory.
+  /// Creates an operation for a store.
   ///
-  /// - Parameter directory: Where the shared directory is now; `nil` takes
-  ///   the place where it was last.
+  /// - Parameter directory: The shared directory, where it is now; `nil` takes
+  ///   its last known path.
   package init(
     storeAt path: String, directory: (any SharedDirectory)? = nil,
     environment: SyncEnvironment = SyncEnvironment()
@@ -26,7 +26,6 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
     super.init("verify the store", environment: environment)
   }
 
-  /// Verifies.
   override func perform() async throws -> VerifyReport {
     try await blocking { [self] in
       let lock = try StoreLock(reading: path, operation: verb)
@@ -65,7 +64,7 @@ public final class VerifyStoreOperation: SyncOperation<VerifyReport>, @unchecked
     }
   }
 
-  /// Verifies the directory, and compares the store with it.
+  /// Checks the directory, and compares the store with it.
   private func compare(
     _ store: StoreVerification, _ binding: StoreBinding, _ context: OperationContext,
     _ report: inout VerifyReport

@@ -2,7 +2,7 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// Asks the questions of one synchronization, one after the other.
+/// Asks the delegate the questions of one synchronization, one after the other.
 struct ConflictQuestions {
   let numbers: [Int64]
   let delegate: any SyncDelegate
@@ -12,7 +12,8 @@ struct ConflictQuestions {
   /// Answers a question in the store.
   let resolve: (Int64, Conflict.Answer) async throws -> Void
 
-  /// Asks until all are answered or the time is over; returns the warnings.
+  /// Asks until all questions are answered or the time limit is reached;
+  /// returns the warnings.
   func ask() async throws -> [SyncWarning] {
     let deadline = Deadline(environment: context.environment)
     defer { deadline.cancel() }
@@ -56,7 +57,7 @@ struct ConflictQuestions {
   }
 }
 
-/// Waits for one reply at a time, until the time is over.
+/// Waits for one reply at a time, until the time limit is reached.
 private final class Deadline: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var isOver = false
@@ -72,7 +73,7 @@ private final class Deadline: Sendable {
         try await environment.sleep(limit)
         self?.end(with: .timeOver)
       } catch {
-        // It was cancelled: no reply is awaited any more.
+        // The timer was cancelled: no reply is awaited any more.
       }
     }
     lock.withLock { timer = task }

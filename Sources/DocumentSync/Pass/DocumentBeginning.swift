@@ -2,20 +2,21 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The beginning of a document, or of another generation of it, from a store
-/// whose binding names the one to begin.
+/// Begins a document, or another generation of it, from a store whose binding
+/// names the generation to begin.
 struct DocumentBeginning: StoreSteps {
   let session: SyncSession
   let turns: SyncTurns
   let descriptions: SyncDescriptions
 
-  /// Completes the beginning, or ends it if it has lost: a store that shared
-  /// the document before can always complete what it began.
+  /// Completes the beginning, or gives way to a generation that counts instead:
+  /// a store that has shared the document before can always complete what it
+  /// began.
   ///
-  /// If another generation of the document counts by now, the store moves to
-  /// that one, with its rows. If the generation that was begun is deleted by
-  /// now, the store counts as one whose document was deleted, and
-  /// `documentDeleted` is thrown, so that the caller decides.
+  /// If another generation counts by now, the store moves to that one, with its
+  /// rows. If the generation that this store began was deleted, throws
+  /// `documentDeleted`, so that the caller decides; the store then counts as
+  /// one whose document was deleted.
   func completeOrYield() throws {
     if try yield() { return }
     do {
@@ -24,12 +25,12 @@ struct DocumentBeginning: StoreSteps {
       where [.documentExists, .generationReplaced, .documentDeleted, .documentReplaced]
       .contains(error.code)
     {
-      // That has happened in the meantime.
+      // Another device has done so in the meantime.
       guard try yield() else { throw error }
     }
   }
 
-  /// Moves the store to the generation that counts instead of its own. Returns
+  /// Moves the store to the generation that counts in place of its own. Returns
   /// whether there was one.
   private func yield() throws -> Bool {
     let documents = DocumentSteps(files)
@@ -53,11 +54,11 @@ struct DocumentBeginning: StoreSteps {
     }
   }
 
-  /// Publishes what others need to find the document and to join it.
-  /// Interrupted, it is completed by repeating it.
+  /// Publishes the files that other devices need to find the document and to
+  /// join it. To complete an interrupted call, repeat it.
   func complete() throws {
     let binding = store.binding
-    // The store may stand alone after an interruption, or elsewhere.
+    // After an interruption, the directory may be empty, or another one.
     _ = try ApplicationSteps(files).require(binding.application)
     _ = try DocumentSteps(files).create(
       binding, description: descriptions.document ?? binding.documentIdentifier,

@@ -2,12 +2,11 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Closes gaps: this store's with a whole store, and others' by an upload of
-/// one.
+/// Closes gaps: those of this store with a whole store, those of others by
+/// uploading one.
 struct GapSteps: StoreSteps {
   let session: SyncSession
 
-  /// Whether a whole store in the directory closes a gap.
   func canClose(_ gap: Gap) throws -> Bool {
     let vector = try store.vector()
     return try WholeStoreSteps(files).candidates(GenerationFile(of: store.binding)).contains {
@@ -24,8 +23,8 @@ struct GapSteps: StoreSteps {
     }
   }
 
-  /// A gap with what is left of the others' commands, as far as the markers
-  /// show.
+  /// Adds to a gap the least numbers of the others' commands that were not
+  /// vacuumed, as far as the markers show.
   func noting(
     _ lowest: LowestKept, of seen: [ClientIdentifier: StoreRecords.SeenMarker], _ gap: Gap
   ) throws -> Gap {
@@ -36,7 +35,7 @@ struct GapSteps: StoreSteps {
     return gap
   }
 
-  /// Asks the others for a whole store that closes a gap, once.
+  /// Asks the others once for a whole store that closes a gap.
   func ask(for gap: Gap) throws {
     var asked = try records.asked()
     guard asked[gap.client.description] != gap.number else { return }
@@ -48,8 +47,8 @@ struct GapSteps: StoreSteps {
     try records.keep(asked: asked)
   }
 
-  /// Uploads a whole store if others have asked for one, none that is there
-  /// contains everything that was vacuumed, and this store does.
+  /// Uploads a whole store if others have asked for one, this store contains
+  /// everything that was vacuumed, and no whole store in the directory does.
   func uploadIfAsked(_ listing: MarkerSteps.Listing) throws {
     let commands = CommandSteps(session: session)
     var state = try commands.state()

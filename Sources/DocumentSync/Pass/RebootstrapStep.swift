@@ -5,14 +5,14 @@ import SyncStore
 /// Exchanges the content of the store for that of the best whole store: the
 /// only remedy if change sets cannot be fetched one by one.
 ///
-/// The store is exchanged in one transaction, or not at all. The fetch that
-/// follows brings what was published since the whole store was uploaded; the
-/// caller has to read the applied vector again.
+/// The exchange happens in one transaction. The fetch that follows brings the
+/// change sets since the upload of the whole store; the caller has to read the
+/// applied vector again.
 struct RebootstrapStep: StoreSteps {
-  /// How many costly whole stores one synchronization tries at most: the next
-  /// one goes on with others.
+  /// How many costly whole stores one synchronization tries at most; the next
+  /// one continues with others.
   private static let greatestTries = 8
-  /// The most whole stores that are remembered to be of no use.
+  /// The most unusable whole stores that the store remembers.
   private static let greatestMemory = 4_096
 
   let session: SyncSession
@@ -25,17 +25,17 @@ struct RebootstrapStep: StoreSteps {
   ///
   /// - Parameters:
   ///   - generation: The generation that the store moves to; `nil` for its own.
-  ///     If it moves, own change sets that the whole store does not contain are
-  ///     set aside, to be written again (``LocalStore/returning()``), and all
-  ///     records of other clients' markers are dropped.
+  ///     If it moves, it sets aside own change sets that the whole store does
+  ///     not contain, to write them again (``LocalStore/returning()``), and
+  ///     drops all records of other clients' markers.
   ///   - keptCommands: The least numbers of the others' commands that were not
-  ///     vacuumed. If a command was vacuumed, and the whole store had processed
-  ///     it, this client does not get it any more; it gets the others.
-  ///   - isStranger: Whether the generation has nothing to do with the store's,
-  ///     so that the rows are merged, by a new client, in place of the own
-  ///     change sets. The rows are merged, too, if those change sets exist
-  ///     nowhere any more.
-  ///   - isWanted: Selects the whole stores that will do.
+  ///     vacuumed. If the whole store has processed a vacuumed command, this
+  ///     client does not get that command; it gets the others.
+  ///   - isStranger: Whether the generation is no successor of the store's.
+  ///     Then a new client merges the rows, in place of the own change sets.
+  ///     The rows are also merged if those change sets no longer exist
+  ///     anywhere.
+  ///   - isWanted: Selects suitable whole stores.
   func run(
     _ reason: SyncReport.Rebootstrap.Reason, into generation: GenerationFile? = nil,
     keptCommands: [ClientIdentifier: UInt64] = [:], isStranger: Bool = false,
@@ -102,9 +102,9 @@ struct RebootstrapStep: StoreSteps {
     }
   }
 
-  /// A whole store with what was published since, and its command state as it
-  /// was downloaded: the rows are compared with the document as it is now, and
-  /// commands that came since are for this store.
+  /// Makes a whole store with all change sets since its upload, and with the
+  /// command state of the upload: the rows are compared with the present
+  /// document, and later commands are for this store.
   private func caughtUp(
     _ database: String, in generation: GenerationFile, _ siblings: LocalSiblings
   ) throws -> (path: String, commands: [UInt8]?) {
@@ -119,7 +119,7 @@ struct RebootstrapStep: StoreSteps {
       checkCancellation: context.checkCancellation)
     do {
       let commands = try whole.commandState()
-      // What it processes is not reported.
+      // The report and the events leave out what this store processes.
       let unheard = SharedFiles(files.directory, context: context.unheard)
       try SyncPass(
         session: SyncSession(files: unheard, store: whole),
@@ -162,11 +162,11 @@ struct RebootstrapStep: StoreSteps {
     }
   }
 
-  /// A command counts as processed if it is in either state, unless a member of
-  /// the document can still provide it.
+  /// Joins the states of both stores. A command counts as processed if either
+  /// state contains it, unless a member of the document can still provide it.
   ///
   /// - Parameter kept: The least numbers of commands that were not vacuumed;
-  ///   `nil` for a store that joins: none of them are for it.
+  ///   `nil` for a store that joins, for which none of the commands are.
   private func commandState(
     in generation: GenerationFile?, kept: [ClientIdentifier: UInt64]?
   ) -> (_ own: [UInt8]?, _ whole: [UInt8]?) throws -> [UInt8]? {
@@ -193,13 +193,14 @@ struct RebootstrapStep: StoreSteps {
 
   /// Whether own change sets that a whole store does not contain were vacuumed:
   /// only their rows are left. The device that reset the document did not have
-  /// them, nor the whole store that did.
+  /// these change sets, nor the whole store that did.
   private func isCleared(beyond vector: VersionVector) throws -> Bool {
     try vector.number(of: client) + 1 < records.kept().changeSets
   }
 
-  /// The files of own change sets that a whole store does not contain, and
-  /// whose bytes the store has dropped since every member had them.
+  /// Reads the own change sets from the directory that a whole store does not
+  /// contain, and whose bytes the store has dropped because every member had
+  /// them.
   private func ownBytes(beyond vector: VersionVector) throws -> [UInt64: [UInt8]] {
     let client = client
     var found: [UInt64: [UInt8]] = [:]
@@ -236,7 +237,8 @@ struct RebootstrapStep: StoreSteps {
           layout.path(of: name, by: client), limit: CodecLimits.default.fileBytes)
         if ContentHash(of: bytes) == sealed.hash { found[sealed.number] = bytes }
       } catch let error as DirectoryError where error.concernsOneFile {
-        // Without it the store reports what is missing, and stays as it is.
+        // Without the file, the store reports what is missing, and stays as it
+        // is.
         context.environment.logger.notice("own change set \(sealed.number): \(error)")
       }
     }

@@ -2,13 +2,13 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Finds what changed in tables that a program has recreated: such a table has
-/// lost its triggers, and edits were not captured until that was noticed.
+/// Finds the edits in tables that a program has recreated: such a table has
+/// lost its triggers, so edits were not captured until the store noticed that.
 ///
-/// The store does not know what the rows were. The document does: they are in a
-/// whole store, with the change sets that this store has applied and sealed.
-/// That costs a download whenever a program has recreated a table, and nothing
-/// at any other time.
+/// The store does not know the former rows. The document does: a whole store
+/// contains them, together with the change sets that this store has applied and
+/// sealed. This costs a download whenever a program has recreated a table, and
+/// nothing otherwise.
 struct RemakeSteps: StoreSteps {
   let session: SyncSession
 
@@ -30,7 +30,7 @@ struct RemakeSteps: StoreSteps {
   }
 
   private func compare(_ remade: [RemadeTable], _ siblings: LocalSiblings) throws {
-    // They differ only in what this store had sealed.
+    // The vectors differ only in the change sets that this store had sealed.
     let states = Dictionary(grouping: remade, by: \.vector).sorted { $1.key.contains($0.key) }
     guard let first = states.first, let base = try base(containedIn: first.key, siblings) else {
       context.environment.logger.notice("there is no whole store to compare \(store.path) with")
@@ -49,9 +49,9 @@ struct RemakeSteps: StoreSteps {
     }
   }
 
-  /// A separate store from the best whole store that contains nothing beyond
-  /// what this store has, else from the best one. `nil` if there is none at
-  /// all.
+  /// Makes a separate store from the best whole store that contains nothing
+  /// beyond this store, else from the best one. Returns `nil` if the directory
+  /// has none.
   private func base(
     containedIn vector: VersionVector, _ siblings: LocalSiblings
   ) throws -> LocalStore? {
@@ -59,7 +59,8 @@ struct RemakeSteps: StoreSteps {
     let generation = GenerationFile(of: binding)
     let steps = WholeStoreSteps(files)
     do {
-      // All are tried: without one, the rows would be logged as of 1970.
+      // Tries all whole stores: without one, the rows would be logged as of
+      // 1970.
       do {
         _ = try steps.download(
           generation, beside: siblings, atMost: .max,
@@ -82,7 +83,7 @@ struct RemakeSteps: StoreSteps {
       checkCancellation: context.checkCancellation)
   }
 
-  /// Applies what a vector contains, and nothing else.
+  /// Applies the change sets that a vector contains, and no others.
   private func catchUp(_ base: LocalStore, to vector: VersionVector) throws {
     let unheard = SharedFiles(files.directory, context: context.unheard)
     let fetch = try ChangeFetch(

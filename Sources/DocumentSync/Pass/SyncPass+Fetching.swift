@@ -4,23 +4,24 @@ import SyncStore
 
 /// The steps of the first half.
 extension SyncPass {
-  /// What the first half hands to the second, and its steps to one another.
+  /// The results of the first half, for the second.
   struct Fetched: Sendable {
     var listing: MarkerSteps.Listing
     var turn: Turn
     var seen: [ClientIdentifier: StoreRecords.SeenMarker]
     var members: Members
-    /// Whether a marker is to show that this client is there.
+    /// Whether to publish a marker that shows that this client is there.
     var mustShow: Bool
-    /// What the marker says that this client waits for.
+    /// The waits of this client, for its marker.
     var waiting: [SyncReport.Wait] = []
-    /// The files of others that this client has waited for twice.
+    /// The files of others that this client has waited for in two
+    /// synchronizations.
     var awaited: Set<StoreRecords.Awaited> = []
     /// The last change set of this client, once its edits are sealed.
     var head: VersionVector.Entry?
   }
 
-  /// What the markers in the directory show.
+  /// The markers in the directory, and what their names show.
   struct Found {
     var listing: MarkerSteps.Listing
     var seen: [ClientIdentifier: StoreRecords.SeenMarker]
@@ -30,20 +31,22 @@ extension SyncPass {
   /// How often the store may become another client within one pass.
   static let incarnations = 3
 
-  /// Removes what an exchange of content left whose process ended.
+  /// Removes temporary files of an exchange of content whose process ended.
   func removeLeftovers() throws {
     try LocalSiblings(store: store.path, operation: context.verb).removeAll()
   }
 
-  /// Keeps what was exchanged until a synchronization has come to its end and
+  /// Records an exchange of content until a synchronization has completed and
   /// reports it.
   func note(_ rebootstrap: SyncReport.Rebootstrap?) throws {
     if let rebootstrap { try records.keep(rebootstrap) }
   }
 
-  /// Fetches, and begins again whenever a gap was mended or the store has become another client.
+  /// Fetches, and starts again whenever a gap was mended or the store has
+  /// become another client.
   ///
-  /// - Parameter exchanged: The exchange of the content before, after which no gap is mended.
+  /// - Parameter exchanged: The exchange of content in this pass, after which
+  ///   no gap is mended.
   func fetchUntilSettled(
     _ exchanged: SyncReport.Rebootstrap?, _ fetch: (_ mendsGaps: Bool) throws -> Fetched
   ) throws -> Fetched {
@@ -67,8 +70,8 @@ extension SyncPass {
       } catch let retired as Retired where attempt < Self.incarnations {
         attempt += 1
         context.environment.logger.notice("retired at change set \(retired.cut)")
-        // No other device has what is beyond the cut, and none will take it
-        // from this client.
+        // No other device has the change sets beyond the cut, and none will
+        // take them from this client.
         try store.beginIncarnation(.retired) { $0.number > retired.cut ? .known : .common }
       } catch let fork as Fork {
         throw forked(fork)
@@ -78,7 +81,7 @@ extension SyncPass {
     }
   }
 
-  /// The error of a store of which another state is in use.
+  /// The error if another state of the store is in use.
   func forked(_ fork: Fork) -> SyncError {
     context.error(
       .forkedClient, path: files.userPath(fork.path),
@@ -88,14 +91,15 @@ extension SyncPass {
       detail: fork.detail)
   }
 
-  /// Lists the markers. Their names show how far each client has come.
+  /// Lists the markers, whose names show how far each client has come.
   func listMarkers() throws -> Found {
     let markers = MarkerSteps(session: session)
     let listing = try markers.list()
     let seen = try markers.seen(listing)
     if try records.readMarkers().isEmpty, !listing.newest.isEmpty {
-      // A store that never saw a marker of a client that is gone by now finds
-      // the client's files through the markers of others: its commands first.
+      // A store may never have seen a marker of a client that is gone by now.
+      // It finds the client's files through the markers of others: its commands
+      // first.
       try KnownMarkers(session: session).update(listing)
     }
     return Found(listing: listing, seen: seen, lowest: LowestKept(session, listing))
@@ -125,7 +129,7 @@ extension SyncPass {
     if try steps.canClose(gap) { throw try steps.noting(found.lowest, of: found.seen, gap) }
   }
 
-  /// What to fetch of others.
+  /// Plans which change sets of others to fetch.
   func planFetch(_ found: Found, _ members: Members) throws -> ChangeFetch {
     try ChangeFetch(
       session, heads: try heads(found.seen), cuts: members.cuts,
@@ -133,8 +137,8 @@ extension SyncPass {
   }
 
   /// The last known change set of each client, from its own marker or from that
-  /// of a client that has applied it. So a store that never saw a marker of a
-  /// client that is gone by now finds its change sets.
+  /// of a client that has applied it. This way, a store that never saw a marker
+  /// of a client that is gone by now finds its change sets.
   private func heads(
     _ seen: [ClientIdentifier: StoreRecords.SeenMarker]
   ) throws -> [ClientIdentifier: UInt64] {

@@ -4,10 +4,11 @@ import SyncStore
 
 /// Moving to the generation that counts, if it is not the store's.
 extension SyncPass {
-  /// Checks the binding, and moves to the generation that counts, once the root that it names has
-  /// arrived as well: with the edits made here if the document was reset, and with the rows if it
-  /// was created on another device at the same time. It moves with the rows, too, if the document
-  /// was deleted and created again, and a merge was decided.
+  /// Checks the binding, and moves the store to the generation that counts,
+  /// once the root that it names has arrived as well. If the document was
+  /// reset, the store brings its edits along. If another device created the
+  /// document at the same time, or created it again after a deletion and a
+  /// merge was decided, the store brings its rows along.
   func goOver() throws -> SyncReport.Rebootstrap? {
     let documents = DocumentSteps(files)
     do {
@@ -21,7 +22,7 @@ extension SyncPass {
         try processLastCommands()
         try FormerLives(session: session).noteLeaving()
         let rebootstrap = try goOver(to: generation)
-        // If its rows were merged, it is a new client already.
+        // If the rows were merged, the store is a new client already.
         if rebootstrap.merged == nil { try store.beginIncarnation(.begunAgain) }
         return rebootstrap
       case .stranger(let generation):
@@ -44,8 +45,8 @@ extension SyncPass {
     do {
       return try RebootstrapStep(session: session).run(.reset, into: successor)
     } catch let error as StoreError where error.code == .fork {
-      // The whole store contains more of this client than its store: the store
-      // is an older state of itself, and what it has made since is its own.
+      // The whole store contains more of this client than this store does: this
+      // store is an older state, and its edits since then are its own.
       context.environment.logger.notice("\(error)")
       try store.beginIncarnation(
         .forked, standing: try OwnChangeSets(session: session).standing())
@@ -53,10 +54,10 @@ extension SyncPass {
     }
   }
 
-  /// Processes the commands that are left in a generation that the store is
-  /// about to leave: each is for every member.
+  /// Processes the remaining commands of a generation that the store is about
+  /// to leave: each of them is for every member.
   private func processLastCommands() throws {
-    // What comes of it is not reported.
+    // The report leaves the outcome out.
     let session = SyncSession(files: files, store: store)
     defer { self.session.held.forget() }
     let markers = MarkerSteps(session: session)
@@ -66,13 +67,13 @@ extension SyncPass {
         markers.seen(listing), LowestKept(session, listing))
       for wait in session.report.waiting { context.environment.logger.notice("\(wait)") }
     } catch let fork as Fork {
-      // The other state of it moves as well, and has them.
+      // The other state of the store moves as well, and has the commands.
       context.environment.logger.notice("\(fork.path): \(fork.detail)")
     }
   }
 
-  /// Writes again what the store has brought along from another generation,
-  /// also after an interruption.
+  /// Writes the change sets again that the store has brought along from another
+  /// generation, also after an interruption.
   func bringAlong() throws {
     let returning = try store.returning()
     guard !returning.isEmpty else { return }

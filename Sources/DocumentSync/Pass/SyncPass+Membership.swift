@@ -2,24 +2,24 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The members of the document, this client among them.
+/// The members of the document, including this client.
 extension SyncPass {
-  /// The store's client is retired, and the others have applied its change sets
-  /// only up to a number.
+  /// This store's client is retired, and the others have applied its change
+  /// sets only up to the cut.
   struct Retired: Error {
     var retirement: CommandState.Retirement
     var cut: UInt64
   }
 
-  /// Lets the others know that the store is a new client.
+  /// Tells the others that the store is a new client.
   ///
   /// - Parameter incarnations: The changes of client that were not announced.
   func announce(_ incarnations: [Incarnation]) throws {
     guard !incarnations.isEmpty else { return }
     let binding = store.binding
     let applications = ApplicationSteps(files)
-    // Others learn of the clients that the store was in between only if
-    // something was sealed as them.
+    // The store may have been other clients in between. The others learn of
+    // these only if they sealed change sets.
     let heard = Set(try store.ancestralChangeSets().map(\.client)).union([binding.client])
     for incarnation in incarnations where heard.contains(incarnation.client) {
       try applications.describe(
@@ -37,13 +37,13 @@ extension SyncPass {
     session.report.incarnations = incarnations
   }
 
-  /// Records which members were not seen, and retires those that were not seen
-  /// for long enough.
+  /// Records which members this store has not seen, and retires those that were
+  /// absent for long enough.
   func observeAbsence(_ fetched: Fetched) throws {
     try MemberSteps(session: session).observeAbsence(
       fetched.members, fetched.seen, now: context.environment.now())
     guard let limit = context.environment.retireAfter else { return }
-    // Once is enough: a command that waits has not been processed here.
+    // Once is enough: the members here do not reflect a waiting command yet.
     guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
     let retired = try Retirement(store: store, context: context).enqueue(
       .notSeen(for: limit), fetched.members, fetched.seen)
@@ -52,15 +52,15 @@ extension SyncPass {
     }
   }
 
-  /// Retires the former clients of this store that no store is any more, once
+  /// Retires former clients of this store that no store uses any more, once
   /// everything that they have published is applied.
   ///
-  /// The client that sent the command may have been retired before; then the
-  /// command does not count, and is sent again.
+  /// If the client that sent the command was itself retired before, the command
+  /// does not count, and this store sends it again.
   func retireAncestors(_ fetched: Fetched) throws {
     let ancestors = try records.replaced().filter(fetched.members.remaining.contains)
     guard !ancestors.isEmpty, try store.ancestralChangeSets().isEmpty else { return }
-    // Commands that are not published have not been processed here.
+    // The members here do not reflect commands that are not published.
     guard try store.queuedCommands().allSatisfy(\.isPublished) else { return }
     let applied = try store.appliedVector()
     for ancestor in ancestors {
@@ -75,16 +75,16 @@ extension SyncPass {
     }
   }
 
-  /// Throws if this client is retired; returns whether it is to show the others
-  /// that it is there.
+  /// Throws if this client is retired. Returns whether it has to show the
+  /// others that it is there.
   func checkMembership(
     _ members: Members, _ listing: MarkerSteps.Listing, _ incarnations: [Incarnation]
   ) throws -> Bool {
     let client = store.binding.client
     let isAllowed = try records.rejoins()
-    // A copy of a removed client, or an older state of it, is that device all
-    // the same until others have learned of it. A client that was retired was
-    // allowed.
+    // A copy or an older state of a removed client counts as that client until
+    // the others have learned of it. A retired client was allowed to continue
+    // as a new one.
     let formerly = incarnations.filter { $0.reason != .retired }
     for client in [client] + formerly.map(\.ancestor) {
       guard let retirement = members.retirements[client], retirement.reason == .removed else {
@@ -96,10 +96,11 @@ extension SyncPass {
     if let cut = members.cuts[client]?.number {
       throw Retired(retirement: retirement, cut: cut)
     }
-    // It is not absent at all.
+    // The client is not absent at all.
     if retirement.reason == .absent { return true }
-    // No member need be waited for: what another member has beyond the cut is
-    // written again with the stamps that it has there.
+    // There is no need to wait for any member: if a member has change sets
+    // beyond the cut, they are written again with the stamps that they have
+    // there.
     let known = try KnownMarkers(session: session).update(listing)
     let applied = members.remaining.map { known[$0]?.applied.number(of: client) ?? 0 }
     throw Retired(retirement: retirement, cut: applied.max() ?? 0)

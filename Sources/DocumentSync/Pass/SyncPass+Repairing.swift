@@ -1,9 +1,10 @@
 import SyncModel
 import SyncStore
 
-/// Putting right own files in the shared directory, once everything new is published.
+/// Repairs of own files in the shared directory, after everything new is
+/// published.
 extension SyncPass {
-  /// Reads all own files, and puts right what is missing or damaged.
+  /// Reads all own files, and restores missing and damaged ones.
   func repairAll(
     _ sealed: [SealedChangeSet], _ commands: [VersionVector.Entry], _ fetched: Fetched
   ) throws -> ThoroughCheck.Damage {
@@ -18,8 +19,8 @@ extension SyncPass {
     return damage
   }
 
-  /// Puts right own files that others wait for, and those that the listing of this pass's turn
-  /// shows to be missing or too short.
+  /// Restores own files that others wait for, and those that this pass's
+  /// listing shows as missing or too short.
   func repairNoticed(
     _ sealed: [SealedChangeSet], _ commands: [VersionVector.Entry], _ asked: AwaitedFiles.Asked,
     _ fetched: Fetched
@@ -33,7 +34,7 @@ extension SyncPass {
       try steps.putBack(commands, listed: steps.leavingOutShort(names, of: commands))
     }
     if let first = asked.changeSet {
-      // A device that waits for it has none of the later ones.
+      // A device that waits for the file has none of the later ones.
       let wanted = sealed.filter { $0.number >= first }
       damage.lost = try own.putBack(
         wanted, try fetched.turn.own ?? own.list(), readingAtMost: .max)
@@ -50,8 +51,8 @@ extension SyncPass {
     return damage
   }
 
-  /// Removes damaged files, now that a marker shows what stands in their place, and reports all of
-  /// it.
+  /// Removes damaged files, now that a marker names their replacements, and
+  /// reports all repairs.
   func finish(_ damage: ThoroughCheck.Damage) throws {
     var damage = damage
     if damage.needsMarker, let path = try MarkerSteps(session: session).ownPath() {

@@ -4,14 +4,15 @@ import SyncStore
 
 /// The steps of the second half.
 extension SyncPass {
-  /// Records what this client waits for, for its marker to say.
+  /// Records the waits of this client, for its marker.
   func noteWaits(_ fetched: inout Fetched) throws {
     let awaited = AwaitedFiles(session: session)
     fetched.waiting = try awaited.worthSaying(session.report.waiting, fetched.listing)
     fetched.awaited = try awaited.note(fetched.waiting)
   }
 
-  /// Tells the others what is new here. Returns whether that took a marker.
+  /// Tells the others what is new here. Returns whether that needed a new
+  /// marker.
   func tell(_ fetched: Fetched, isForced: Bool = false) throws -> Bool {
     let state = try CommandSteps(session: session).state()
     return try MarkerSteps(session: session).publishIfNeeded(
@@ -23,14 +24,14 @@ extension SyncPass {
       isForced: isForced)
   }
 
-  /// Vacuums, compacts and uploads whole stores, if that is wanted, due or needed by devices that
-  /// join.
+  /// Vacuums, compacts and uploads whole stores, if the caller wants it, it is
+  /// due, or devices that join need it.
   func keepHouse(_ fetched: Fetched) throws {
     let housekeeping = Housekeeping(
       session: session, listing: fetched.listing, members: fetched.members,
       commands: try CommandSteps(session: session).state(), head: fetched.head,
       tell: { try tell(fetched) })
-    // New markers are read for it, so only from time to time.
+    // The check reads new markers, so it runs only from time to time.
     guard
       try clearsAway || housekeeping.isDue(context.environment.thresholds)
         || (fetched.turn.own != nil && housekeeping.isJoinImpossible())
@@ -38,8 +39,8 @@ extension SyncPass {
     session.report.housekeeping = try housekeeping.run(isThorough: clearsAway)
   }
 
-  /// Adds to the report what is known only at the end, and notes that an exchange of content is
-  /// reported.
+  /// Completes the report at the end of the pass, and notes that it contains
+  /// the exchange of content.
   func completeReport() throws {
     session.report.openConflicts = try store.openConflictCount()
     session.report.pendingCommands = try store.pendingEvents().count

@@ -4,27 +4,28 @@ import SyncStore
 
 /// One synchronization as a list of steps, in the order that keeps it safe.
 ///
-/// Nothing is written anywhere before the binding was found right and the
-/// markers were read, so that a copy of a store notices itself first. After
-/// that, every step leaves a state from which the next run continues.
+/// The pass writes nothing anywhere before it has checked the binding and read
+/// the markers, so that a copy of a store notices itself first. After that,
+/// every step leaves a state from which the next run continues.
 struct SyncPass: StoreSteps, Sendable {
   let session: SyncSession
   let turns: SyncTurns
   /// Whether to read every own file in the directory.
   var checksOwnFiles = false
-  /// Whether to remove what no device needs, due or not.
+  /// Whether to remove the files that no device needs, even if that is not due.
   var clearsAway = false
-  /// Whether to look, due or not, through all folders in which others may have
-  /// left something behind. Set when leaving: no other device may know of them.
+  /// Whether to scan former generations for change sets that clients left
+  /// behind, even if that is not due. Set when leaving: no other device may
+  /// know of them.
   var looksBehind = false
-  /// Whether to stop if rows may be shown beside others than they belong to. A
-  /// reset of the document mends that.
+  /// Whether to stop if rows may appear beside the wrong other rows. A reset of
+  /// the document corrects that.
   var checksIdentities = true
 
-  /// Runs both halves without asking questions in between.
+  /// Runs both halves, without asking questions in between.
   func run() throws -> SyncReport { try send(fetch()) }
 
-  /// The first half: fetches and applies what is new.
+  /// Runs the first half: fetches and applies change sets.
   func fetch() throws -> Fetched {
     context.begin(.listing)
     try removeLeftovers()
@@ -42,8 +43,8 @@ struct SyncPass: StoreSteps, Sendable {
     return fetched
   }
 
-  /// Applies what others have published since the whole store that the store
-  /// was made from, without mending gaps, and without announcing anything.
+  /// Applies the change sets since the whole store that this store was made
+  /// from, without mending gaps and without announcing anything.
   func catchUp() throws {
     do {
       _ = try fetchOnce(mendsGaps: false)
@@ -58,7 +59,7 @@ struct SyncPass: StoreSteps, Sendable {
     session.report = SyncReport()
     let found = try listMarkers()
     let state = try CommandFetch(session: session).fetch(found.seen, found.lowest)
-    // Before anything else: a command may change the members.
+    // Before anything else, since a command may change the members.
     if mendsGaps { try mendGapOfCommands(found) }
     let members = try MemberSteps(session: session).find(found.seen, found.listing, state)
     let incarnations = try store.unannouncedIncarnations()
@@ -69,14 +70,14 @@ struct SyncPass: StoreSteps, Sendable {
     try announce(incarnations)
     try fetch.run()
     if mendsGaps { try mendGap(of: fetch, found) }
-    // What others have found has come with their change sets by now.
+    // By now, the change sets of others have brought what those have found.
     try LeftBehind(session: session).bring(members, isTurn: looksBehind || turn.looksBehind)
     return Fetched(
       listing: found.listing, turn: turn, seen: found.seen, members: members, mustShow: mustShow)
   }
 
-  /// The second half: publishes what was edited here, the answers to
-  /// questions among it, and tells the others.
+  /// Runs the second half: publishes local edits, including answers to
+  /// questions, and tells the others.
   func send(_ fetched: Fetched) throws -> SyncReport {
     do {
       try sendOnce(fetched)
@@ -112,7 +113,7 @@ struct SyncPass: StoreSteps, Sendable {
   }
 
   /// Publishes the commands of this client, and tells the others, without
-  /// looking for anything: for a client that leaves.
+  /// fetching anything: for a client that leaves.
   func tellWithoutFetching() throws {
     try DocumentSteps(files).check(store.binding)
     let found = try listMarkers()

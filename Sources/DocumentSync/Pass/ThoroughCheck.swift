@@ -2,37 +2,38 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Checks byte for byte what this client answers for in the shared directory,
-/// beyond its change sets, and puts right what is missing or damaged.
+/// Checks byte for byte the files of this client in the shared directory other
+/// than its change sets, and restores missing and damaged ones.
 ///
-/// It reads all of it, so that only a person asks for it. Files of a newer
-/// version stay as they are.
+/// It reads all of them, so it runs only if a person asks for it. Files of a
+/// newer version stay as they are.
 struct ThoroughCheck: StoreSteps {
   /// Own files that were found missing or damaged.
   struct Damage {
-    /// Whether a new marker is needed in place of the last one.
+    /// Whether a new marker has to replace the last one.
     var needsMarker = false
-    /// What may go once the new files are there.
+    /// The files to remove once their replacements are there.
     var removals: [RelativePath] = []
-    /// What was written in place of something.
+    /// The files that were written as replacements.
     var restored: [RelativePath] = []
-    /// What stays damaged until something can be written in its place.
+    /// The files that stay damaged until they can be replaced.
     var remaining: [RelativePath] = []
-    /// Change sets that cannot be put back, since the store no longer has their bytes.
+    /// The change sets that cannot be restored, since the store no longer has
+    /// their bytes.
     var lost: [SealedChangeSet] = []
   }
 
   let session: SyncSession
 
-  // MARK: What every member knows
+  // MARK: Files that every member can restore
 
   /// Writes the application's file and that of the store's generation again if
-  /// they are missing or cannot be decoded. Returns those that were written.
+  /// they are missing or cannot be decoded. Returns those that it wrote.
   ///
-  /// It does so only if a marker shows that this is the store's directory, no
-  /// other application's file is there alone, and the generation was neither
-  /// deleted nor followed by another. The new file lacks what only the author
-  /// of the lost one knew: descriptions and notes, the creator and the time; it
+  /// It does so only if a marker shows that this is the store's directory, the
+  /// directory has no other application's file instead, and the generation was
+  /// neither deleted nor replaced. The new file lacks what only the author of
+  /// the lost one knew: descriptions and notes, the creator and the time; it
   /// names this client and this moment.
   func restoreBeginning() throws -> [RelativePath] {
     let roots = try files.list(.root, as: RootName.self).compactMap { name in
@@ -44,7 +45,7 @@ struct ThoroughCheck: StoreSteps {
       ordinal: UInt64(binding.generationOrdinal), key: binding.generation)
     guard try !files.listIfPresent(layout.recentSyncs, as: MarkerName.self).isEmpty,
       roots.isEmpty || roots.contains(binding.root),
-      // One that was deleted, or that another has followed, is not missed.
+      // A generation that was deleted or replaced is not missed.
       !listing.isDeleted(name.ordinal), listing.counting.map({ $0 <= name }) ?? true
     else { return [] }
     context.begin(.verifying, count: 2)
@@ -70,8 +71,9 @@ struct ThoroughCheck: StoreSteps {
     let path = layout.document.path(of: name)
     guard try isLost(path, as: GenerationFile.self, .generation) else { return nil }
     let previous = listing.generations.filter { $0.ordinal < name.ordinal }.max()
-    // If the file before it is lost as well, or on its way, the line would end
-    // here, and stores of the generations before it would be strangers.
+    // If the file of the generation before is lost as well, or has not arrived,
+    // the chain of generations would end here, and stores of earlier
+    // generations would count as strangers.
     guard
       name.ordinal == 1 || previous?.ordinal == name.ordinal - 1
         || listing.isDeleted(name.ordinal - 1)
@@ -97,7 +99,7 @@ struct ThoroughCheck: StoreSteps {
 
   // MARK: Own files
 
-  /// The own commands that are there as they were published.
+  /// The own commands in the directory whose bytes are as published.
   func intactCommands() throws -> [CommandName] {
     try CommandSteps(session: session).listOwn().filter {
       try !isDamaged(layout.path(of: $0, by: binding.client), $0.hash)
@@ -105,7 +107,7 @@ struct ThoroughCheck: StoreSteps {
   }
 
   /// Publishes the description of this client again if it is lost, and removes
-  /// damaged files of it.
+  /// its damaged descriptions.
   func checkDescription() throws -> [RelativePath] {
     let names = try files.listIfPresent(
       DirectoryLayout.clientDevices, as: ClientEntryName.self
@@ -129,7 +131,7 @@ struct ThoroughCheck: StoreSteps {
     return restored
   }
 
-  /// Looks at the own markers of a listing.
+  /// Checks the own markers of a listing.
   func checkMarkers(_ listing: MarkerSteps.Listing, _ damage: inout Damage) throws {
     let damaged = try listing.own.filter { try isDamaged(layout.path(of: $0), $0.hash) }
     damage.removals += damaged.map { layout.path(of: $0) }
@@ -139,7 +141,8 @@ struct ThoroughCheck: StoreSteps {
     damage.needsMarker = damaged.contains(last) || !listing.own.contains(last)
   }
 
-  /// Whether an own whole store is there with another length.
+  /// Whether the length of an own whole store in the directory differs from the
+  /// published one.
   func hasShortWholeStore() throws -> Bool {
     try records.wholeStores().contains { made in
       guard made.client == binding.client,
@@ -150,10 +153,9 @@ struct ThoroughCheck: StoreSteps {
   }
 
   /// Reads the own whole stores, and uploads a new one if a damaged or missing
-  /// one contains what no other does.
+  /// one contains changes that no other does.
   ///
-  /// A damaged one stays while the new one cannot be made, since edits are made
-  /// all the time.
+  /// A damaged one stays while new edits prevent the upload of a new one.
   func checkWholeStores(
     _ listing: MarkerSteps.Listing, _ damage: inout Damage
   ) throws {
@@ -198,7 +200,7 @@ struct ThoroughCheck: StoreSteps {
     damage.removals += damaged.map { layout.path(of: $0, by: binding.client) }
   }
 
-  // MARK: Looking
+  // MARK: Checking
 
   private func isDamaged(_ name: WholeStoreName) throws -> Bool {
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
@@ -206,12 +208,12 @@ struct ThoroughCheck: StoreSteps {
     let file = siblings.temporary("check")
     let path = layout.path(of: name, by: binding.client)
     defer {
-      // Nothing more is read of a damaged one.
+      // A damaged file is not read to its end.
       context.endPhase()
       do {
         try siblings.removeAll()
       } catch {
-        // The next synchronization removes it, or reports it.
+        // The next synchronization removes it, or reports the error.
         context.environment.logger.notice("\(error)")
       }
     }
@@ -227,7 +229,7 @@ struct ThoroughCheck: StoreSteps {
     }
   }
 
-  /// Whether a file whose name holds its hash is there with other bytes.
+  /// Whether a file, whose name contains its hash, has other bytes.
   private func isDamaged(_ path: RelativePath, _ hash: HashFragment) throws -> Bool {
     do {
       return !hash.matches(

@@ -2,10 +2,10 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The upload of a whole store between two synchronizations: the first
-/// publishes what is not published yet, the second announces the upload.
+/// Uploads a whole store between two synchronizations: the first publishes
+/// local edits, the second announces the upload.
 struct WholeStoreUpload {
-  /// How often edits that are made meanwhile may come in between.
+  /// The most attempts, if new edits prevent the upload.
   private static let attempts = 5
 
   let store: LocalStore
@@ -32,7 +32,7 @@ struct WholeStoreUpload {
           attempt += 1
           continue
         }
-        // Otherwise the store waits for others, as the error says.
+        // Otherwise the store waits for others, as the error reports.
         guard try store.head() != before else { throw error }
         throw SyncError(
           .unpublishedEdits, operation: context.verb, path: store.path,

@@ -2,12 +2,14 @@ import SyncModel
 import SyncStore
 import Synchronization
 
-/// What a synchronization has read of its store, so that it reads and decodes each value once.
+/// The values that a synchronization has read from its store, so that it reads
+/// and decodes each of them once.
 ///
-/// Only one synchronization of a store runs at a time, and it writes these values through its session.
-/// Other calls that write them have to ``forget()`` them: those that exchange the content of the store,
-/// and those that write records along with rows. If the store becomes another client, or moves to
-/// another generation, the values of the former one do not count any more.
+/// Only one synchronization of a store runs at a time, and it writes these
+/// values through its session. Other calls that write them have to ``forget()``
+/// them: those that exchange the content of the store, and those that write
+/// records along with rows. If the store becomes another client, or moves to
+/// another generation, the values of the former one no longer count.
 final class HeldValues: Sendable {
   private struct Owner: Hashable {
     var client: ClientIdentifier
@@ -25,7 +27,7 @@ final class HeldValues: Sendable {
 
   private let state = Mutex(State())
 
-  /// A value that is held, or that is read now.
+  /// Returns the value that is held, or reads it.
   func value<Value: Sendable>(
     _ key: String, of binding: StoreBinding, _ read: () throws -> Value
   ) throws -> Value {
@@ -46,6 +48,5 @@ final class HeldValues: Sendable {
     }
   }
 
-  /// Forgets all values.
   func forget() { state.withLock { $0 = State() } }
 }

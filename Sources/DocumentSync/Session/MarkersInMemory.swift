@@ -1,14 +1,14 @@
 import SyncModel
 
-/// Markers that are in memory together, up to a limit: the directory can
-/// contain any number of them, each as long as a file may be.
+/// Markers in memory together, up to a limit: the directory can contain any
+/// number of them, each as long as a file may be.
 struct MarkersInMemory<Key: Hashable> {
-  /// The most entries of lists and vectors that all have together; some 100
-  /// bytes each.
+  /// The most entries that the lists and vectors of all markers have together;
+  /// each takes some 100 bytes.
   private let greatestWeight: Int
 
   private(set) var markers: [Key: RecentSyncFile]
-  /// Those that were left out since there were too many.
+  /// The markers that were left out because there were too many.
   private(set) var leftOut: [Key] = []
   private var weight: Int
 
@@ -25,7 +25,8 @@ struct MarkersInMemory<Key: Hashable> {
     bound()
   }
 
-  /// Leaves out the longest, some more than needed, so that it is rarely done.
+  /// Leaves out the longest markers, some more than needed, so that this
+  /// happens rarely.
   private mutating func bound() {
     guard weight > greatestWeight else { return }
     for (key, marker) in markers.sorted(by: { $0.value.weight > $1.value.weight })

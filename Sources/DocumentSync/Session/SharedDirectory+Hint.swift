@@ -2,7 +2,7 @@ import Foundation
 import SyncDirectory
 
 extension SharedDirectory {
-  /// What a store keeps to find the directory again: its location, and for
+  /// The text by which a store finds the directory again: its location, or for
   /// a folder its absolute path, since a later process may run elsewhere.
   var hint: String {
     if let retrying = self as? RetryingDirectory { return retrying.base.hint }

@@ -26,7 +26,7 @@ extension SharedFiles {
     guard roots.contains(binding.root) else { throw otherRoot(binding, roots) }
   }
 
-  /// The error of a directory that has other roots.
+  /// The error of a directory with other roots.
   func otherRoot(_ binding: StoreBinding, _ roots: Set<RootIdentifier>) -> SyncError {
     context.error(
       .otherRoot, path: directory.location,
@@ -36,24 +36,25 @@ extension SharedFiles {
         + "\(binding.root)")
   }
 
-  /// Has the root of a store checked before the next file is read, written or
-  /// removed. No file is touched if the root is missing or another one.
+  /// Requires that the root of a store is checked before the next file is read,
+  /// written or removed. If the root is missing or another one, no file is
+  /// touched.
   ///
-  /// A synchronization that has nothing to do lists nothing for it.
+  /// A synchronization that has nothing to do needs no listing for it.
   func expectRoot(_ binding: StoreBinding) { expectations.add(binding) }
 
-  /// Checks the roots that are expected, unless that was done. Call it if the
-  /// store is about to change before a file is touched.
+  /// Checks the expected roots, unless that was done. Call it before the store
+  /// changes, if no file was touched yet.
   func confirmRoot() throws { try expectations.meet(checkRoot) }
 }
 
-/// The roots that have to be in the directory before a file in it is touched.
+/// The roots that have to be in the directory before any file in it is touched.
 final class RootExpectations: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var open: [StoreBinding] = []
   nonisolated(unsafe) private var met: Set<RootIdentifier> = []
 
-  /// Expects the root of a binding.
+  /// Adds the root of a binding to the expected ones.
   func add(_ binding: StoreBinding) {
     lock.withLock {
       guard !met.contains(binding.root), !open.contains(where: { $0.root == binding.root }) else {
@@ -63,8 +64,8 @@ final class RootExpectations: Sendable {
     }
   }
 
-  /// Checks those that are open. Other threads wait meanwhile, so that no file
-  /// is touched before.
+  /// Checks the roots that were not checked. Other threads wait meanwhile, so
+  /// that they touch no file before.
   func meet(_ check: (StoreBinding) throws -> Void) throws {
     try lock.withLock {
       while let binding = open.last {

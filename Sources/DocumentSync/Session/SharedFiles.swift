@@ -2,10 +2,10 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// The shared directory as the steps of an operation use it: every call notices
-/// cancellation, and counts what it moves.
+/// The shared directory for the steps of an operation: every call checks for
+/// cancellation, and counts the bytes that it moves.
 final class SharedFiles: Sendable {
-  /// What was moved so far.
+  /// The listings and the bytes so far.
   struct Counts: Sendable {
     var listings = 0
     var bytesRead = 0
@@ -16,7 +16,7 @@ final class SharedFiles: Sendable {
   let context: OperationContext
   private let lock = NSLock()
   nonisolated(unsafe) private var moved = Counts()
-  /// The roots to be found before a file is touched.
+  /// The roots that have to be found before a file is touched.
   let expectations = RootExpectations()
 
   init(_ directory: any SharedDirectory, context: OperationContext) {
@@ -24,7 +24,7 @@ final class SharedFiles: Sendable {
     self.context = context
   }
 
-  /// What was moved so far.
+  /// The listings and the bytes so far.
   var counts: Counts { lock.withLock { moved } }
 
   /// A path as the user would name it.
@@ -32,14 +32,15 @@ final class SharedFiles: Sendable {
     path == .root ? directory.location : directory.location + "/" + path.description
   }
 
-  /// The names in a folder; an absent folder is an error.
+  /// Lists the names in a folder; an absent folder is an error.
   func list<Name: DirectoryName>(_ folder: RelativePath, as type: Name.Type) throws -> [Name] {
     try context.checkCancellation()
     lock.withLock { moved.listings += 1 }
     return try directory.list(folder, as: type).names
   }
 
-  /// The names in a folder; none if it is absent, which proves nothing.
+  /// Lists the names in a folder; none if the folder is absent, which proves
+  /// nothing.
   func listIfPresent<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type
   ) throws -> [Name] {
@@ -48,11 +49,13 @@ final class SharedFiles: Sendable {
     return try directory.listIfPresent(folder, as: type).names
   }
 
-  /// So many folders are listed one by one, without looking first whether they are there.
+  /// Up to this number, folders are listed one by one without checking whether
+  /// they exist.
   private static let folderCount = 32
 
-  /// The clients that have folders in a folder, if many folders are to be listed, since markers may
-  /// name clients that do not exist; `nil` if each folder is best listed.
+  /// Lists the clients that have folders in a folder, if many folders would
+  /// have to be listed: markers may name clients that do not exist. Returns
+  /// `nil` if listing each folder is cheaper.
   func folders(
     in folder: RelativePath, ofSoMany count: Int
   ) throws -> Set<ClientIdentifier>? {
@@ -60,7 +63,8 @@ final class SharedFiles: Sendable {
     return Set(try listIfPresent(folder, as: ClientIdentifier.self))
   }
 
-  /// The names in a folder, and the foreign ones; none if it is absent.
+  /// Lists our names and the foreign names in a folder; none if the folder is
+  /// absent.
   func listing<Name: DirectoryName>(
     _ folder: RelativePath, as type: Name.Type
   ) throws -> ParsedListing<Name> {
@@ -69,7 +73,7 @@ final class SharedFiles: Sendable {
     return try directory.listIfPresent(folder, as: type)
   }
 
-  /// The length of a file; 0 if it has gone, or cannot be looked at.
+  /// The length of a file; 0 if it is gone, or cannot be measured.
   func byteCount(of path: RelativePath) throws -> Int {
     try context.checkCancellation()
     do {
@@ -79,8 +83,8 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// The length of a file; `nil` if it is not there. One that cannot be looked
-  /// at has length 0.
+  /// The length of a file; `nil` if it does not exist, 0 if it cannot be
+  /// measured.
   func measure(_ path: RelativePath) throws -> Int? {
     do {
       try context.checkCancellation()
@@ -90,7 +94,6 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// The bytes of a file.
   func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try prepare()
     let bytes = try directory.read(path, limit: limit)
@@ -98,7 +101,7 @@ final class SharedFiles: Sendable {
     return bytes
   }
 
-  /// The value in a file with a JSON body.
+  /// Reads the value in a file with a JSON body.
   func read<Value: Decodable>(
     _ path: RelativePath, as type: Value.Type, _ fileType: Envelope.FileType
   ) throws -> Value {
@@ -110,15 +113,14 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// Publishes a file.
   func publish(_ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier) throws {
     try prepare()
     try directory.publish(bytes, at: path, by: client)
     lock.withLock { moved.bytesPublished += bytes.count }
   }
 
-  /// Publishes a file whose name holds the hash of `bytes`. If a file of that
-  /// name has other bytes, it is damaged and makes way.
+  /// Publishes a file whose name contains the hash of `bytes`. Replaces an
+  /// existing file of that name with other bytes: it is damaged.
   func publishReplacingDamaged(
     _ bytes: [UInt8], at path: RelativePath, by client: ClientIdentifier
   ) throws {
@@ -131,7 +133,6 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// Publishes a value in a file with a JSON body.
   func publish(
     _ value: some Encodable, as type: Envelope.FileType, at path: RelativePath,
     by client: ClientIdentifier
@@ -164,14 +165,14 @@ final class SharedFiles: Sendable {
     context.endPhase()
   }
 
-  /// Removes what unfinished calls of this client left.
+  /// Removes the temporary files that unfinished calls of this client left.
   func removeLeftovers(of client: ClientIdentifier) throws {
     try prepare()
     lock.withLock { moved.listings += 1 }
     try directory.removeLeftovers(of: client)
   }
 
-  /// Removes a folder, unless something is left in it.
+  /// Removes a folder, unless it has entries.
   func removeIfEmpty(_ folder: RelativePath) throws {
     do {
       try remove(folder)
@@ -180,14 +181,14 @@ final class SharedFiles: Sendable {
     }
   }
 
-  /// Removes a file: one of this client's own, or one of a document or an
-  /// application that ends.
+  /// Removes a file of this client, or one of a deleted document or
+  /// application.
   func remove(_ path: RelativePath) throws {
     try prepare()
     try directory.remove(path)
   }
 
-  /// Runs before every file that is touched.
+  /// Does what has to come before every access to a file.
   private func prepare() throws {
     try context.checkCancellation()
     try confirmRoot()

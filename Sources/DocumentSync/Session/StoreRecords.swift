@@ -2,20 +2,20 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// What this module keeps in the store, under fixed keys, as JSON.
+/// The records of this module in the store, under fixed keys, as JSON.
 struct StoreRecords {
-  /// The last RecentSync of this store. It is kept before it is published,
-  /// so that the same bytes are published again if that was interrupted.
+  /// The last RecentSync of this store. It is recorded before it is published,
+  /// so that the same bytes are published again after an interruption.
   struct OwnMarker: Codable {
     /// The name of its file.
     var name: String
     /// Its file.
     var bytes: Data
-    /// What its bytes decode to.
+    /// The decoded bytes.
     var content: RecentSyncFile
   }
 
-  /// The newest RecentSync of another client that was seen.
+  /// The newest RecentSync of another client that this store has seen.
   struct SeenMarker: Codable, Hashable {
     var revision: UInt64
     var changeHead: UInt64
@@ -28,7 +28,7 @@ struct StoreRecords {
     var commands: UInt64 = 1
   }
 
-  /// Where the store stood at its last housekeeping.
+  /// The state of the store at its last vacuum.
   struct Vacuumed: Codable, Hashable {
     /// The number of its last change set.
     var head: UInt64
@@ -36,14 +36,14 @@ struct StoreRecords {
     var applied: UInt64
   }
 
-  /// A file of another client that is missing or damaged, and that this one
-  /// waits for.
+  /// A missing or damaged file of another client that this client waits for.
   struct Awaited: Codable, Hashable {
     var client: ClientIdentifier
     var number: UInt64
     var isCommand: Bool
 
-    /// `nil` for a wait that does not end when a file is put back.
+    /// Creates an entry; `nil` for a wait that does not end when the author
+    /// restores a file.
     init?(_ wait: SyncReport.Wait) {
       guard [.notArrived, .damaged, .unreadable].contains(wait.reason) else { return nil }
       (client, number, isCommand) = (wait.client, wait.number, wait.isCommand)
@@ -52,50 +52,52 @@ struct StoreRecords {
 
   /// The files that this client waits for.
   struct Waits: Codable, Hashable {
-    /// At its last synchronization.
+    /// The files at its last synchronization.
     var last: Set<Awaited> = []
-    /// Those that its last marker names.
+    /// The files that its last marker names.
     var said: Set<Awaited> = []
   }
 
-  /// For how long a client was not seen to do anything.
+  /// The time for which a client did nothing that this store has seen.
   struct Absence: Codable, Hashable {
-    /// Its newest marker.
+    /// The revision of its newest marker.
     var revision: UInt64
-    /// The time that went by between synchronizations of this store.
+    /// The time between synchronizations of this store since then, in
+    /// milliseconds.
     var milliseconds: Int64
-    /// How many synchronizations that were.
+    /// The number of these synchronizations.
     var count: Int
-    /// When the last of them was, by the clock here.
+    /// The time of the last of them, by the clock of this device, in
+    /// milliseconds since 1970.
     var last: Int64
   }
 
-  /// A generation that this store was in, where clients may have left what no
-  /// device applies any more.
+  /// A former generation of this store, in which clients may have left change
+  /// sets that no device applies any more.
   struct FormerGeneration: Codable, Hashable {
     var generation: IntegrityKey
     /// By client, the number up to which the present generation contains all
-    /// that it has published there, as far as it is known here.
+    /// that the client has published in the former one, as far as this store
+    /// knows.
     var contained: [String: UInt64]
     /// By client, the least number that was not vacuumed.
     var lowestKept: [String: UInt64]
-    /// By client that was removed, the last number to take.
+    /// By removed client, the number of the last change set to apply.
     var cuts: [String: UInt64]
-    /// Whether its folder was looked through.
+    /// Whether its folder was scanned.
     var isLookedThrough = false
   }
 
-  /// Whole stores that are intact files and of no use, by their paths.
+  /// The paths of whole stores whose files are intact and whose databases are
+  /// unusable.
   func unsound() throws -> [String] { try value(.unsound) ?? [] }
 
-  /// Keeps which whole stores are of no use.
   func keep(unsound: some Sequence<String>) throws { try keep(Array(unsound), .unsound) }
 
   /// The change sets of others that could not be applied at the last
   /// synchronization.
   func refused() throws -> [SyncReport.Wait] { try value(.refused) ?? [] }
 
-  /// Keeps which change sets could not be applied.
   func keep(refused: [SyncReport.Wait]) throws {
     guard !refused.isEmpty else { return try store.setRecord(Key.refused.rawValue, to: nil) }
     try keep(refused, .refused)
@@ -104,25 +106,25 @@ struct StoreRecords {
   /// The clients of this generation that this store was before.
   struct Ancestors: Codable, Hashable {
     var clients: [ClientIdentifier] = []
-    /// By client, the number up to which all that it has published is in this
-    /// store.
+    /// By client, the number up to which this store contains all that the
+    /// client has published.
     var contained: [String: UInt64] = [:]
-    /// Those whose folders were looked through.
+    /// The clients whose folders were scanned.
     var lookedThrough: [ClientIdentifier] = []
   }
 
-  /// A generation that the store has left, and what it left in it.
+  /// A generation that the store has left, and its files there.
   struct FormerLife: Codable, Hashable {
     var document: DocumentName
     var generation: IntegrityKey
-    /// The client that the store was in it.
+    /// The client of this store in that generation.
     var client: ClientIdentifier
     /// The other members.
     var members: [ClientIdentifier]
     /// The clients that were retired.
     var retired: [ClientIdentifier]
-    /// The retired clients after which this one clears up, and the numbers up
-    /// to which their change sets count.
+    /// The retired clients whose files this one removes, each with the number
+    /// up to which its change sets count.
     var clearing: [String: UInt64]
   }
 
@@ -130,10 +132,11 @@ struct StoreRecords {
     case setUp, seenMarkers, wholeStores, readMarkers, retiredKept, absences, unverified, replaced,
       reset, mergesInto, ancestors, formerGenerations, asked, refused, unsound,
       rebootstrap, formerLives, answered
-    // The last marker of the client that the store was, until it is among the
-    // seen ones.
+    // The last marker of the store's former client, until it is among the seen
+    // ones.
     case formerMarker = "former.marker"
-    // Records of the client are removed when the store becomes another one.
+    // When the store becomes another client, it drops the records of the former
+    // one.
     case rejoins = "client.rejoins"
     case ownMarker = "client.marker"
     case kept = "client.kept"
@@ -142,8 +145,8 @@ struct StoreRecords {
     case waits = "client.waits"
   }
 
-  /// The records that a store drops when it begins another life of its
-  /// document.
+  /// The records that a store drops when its document was deleted and is
+  /// created again.
   static var ofOneLife: [String] { Key.allCases.map(\.rawValue) }
 
   /// The records that a store drops when it begins another generation.
@@ -156,7 +159,8 @@ struct StoreRecords {
   let store: LocalStore
   private let held: HeldValues?
 
-  /// - Parameter held: Holds those values that one synchronization asks for several times.
+  /// - Parameter held: Holds the values that one synchronization reads several
+  ///   times.
   init(_ store: LocalStore, held: HeldValues? = nil) {
     self.store = store
     self.held = held
@@ -165,22 +169,22 @@ struct StoreRecords {
   /// Whether the set-up of the store was completed.
   func isSetUp() throws -> Bool { try store.record(Key.setUp.rawValue) != nil }
 
-  /// Notes that the set-up is complete.
+  /// Records that the set-up is complete.
   func noteSetUp() throws { try store.setRecord(Key.setUp.rawValue, to: [1]) }
 
   /// The last RecentSync of this store; `nil` before the first.
   func ownMarker() throws -> OwnMarker? { try holding(.ownMarker) { try value(.ownMarker) } }
 
-  /// Keeps a RecentSync that is about to be published.
+  /// Records a RecentSync before it is published.
   func keep(_ marker: OwnMarker) throws {
     try keep(marker, .ownMarker)
     hold(marker as OwnMarker?, .ownMarker)
   }
 
-  /// The newest markers of the others.
+  /// The newest markers of the other clients.
   ///
-  /// A store that became a new client while another state of it may go on as
-  /// the former one has seen the last marker of that client: it was its own.
+  /// If the store became a new client while another state of it may continue as
+  /// the former one, it has seen that client's last marker, which was its own.
   func seenMarkers() throws -> [ClientIdentifier: SeenMarker] {
     var seen: [ClientIdentifier: SeenMarker] = try byClient(.seenMarkers)
     guard let former: OwnMarker = try value(.formerMarker) else { return seen }
@@ -194,7 +198,6 @@ struct StoreRecords {
     return seen
   }
 
-  /// Keeps the newest markers of the others.
   func keep(_ seen: [ClientIdentifier: SeenMarker]) throws {
     try keep(byClient: seen, .seenMarkers)
     if try store.record(Key.formerMarker.rawValue) != nil {
@@ -202,13 +205,12 @@ struct StoreRecords {
     }
   }
 
-  /// The content of the others' newest markers that were read, without their
-  /// waits.
+  /// The content of the others' newest markers that this store has read,
+  /// without their waits.
   func readMarkers() throws -> [ClientIdentifier: RecentSyncFile] {
     try holding(.readMarkers) { try byClient(.readMarkers) }
   }
 
-  /// Keeps the content of the others' markers.
   func keep(_ markers: [ClientIdentifier: RecentSyncFile]) throws {
     try keep(byClient: markers, .readMarkers)
     hold(markers, .readMarkers)
@@ -217,149 +219,139 @@ struct StoreRecords {
   /// The least numbers of this client's files that were not vacuumed.
   func kept() throws -> Kept { try value(.kept) ?? Kept() }
 
-  /// Keeps the least numbers of this client's files.
   func keep(_ kept: Kept) throws { try keep(kept, .kept) }
 
-  /// The same for retired clients whose files this one vacuums.
+  /// The least numbers that were not vacuumed, of the retired clients whose
+  /// files this client vacuums.
   func retiredKept() throws -> [ClientIdentifier: Kept] { try byClient(.retiredKept) }
 
-  /// Keeps the least numbers of retired clients' files.
   func keep(_ kept: [ClientIdentifier: Kept]) throws { try keep(byClient: kept, .retiredKept) }
 
-  /// The segments that this store has made, or found whole.
+  /// The segments that this store has made or verified.
   func segments() throws -> [RecentSyncFile.Segment] { try value(.segments) ?? [] }
 
-  /// Keeps the segments that this store has found whole.
   func keep(_ segments: [RecentSyncFile.Segment]) throws { try keep(segments, .segments) }
 
-  /// How often housekeeping has found a segment that no member has verified, by
-  /// its hash.
+  /// By the hash of a segment, how often a vacuum has found that no member has
+  /// verified it.
   func unverified() throws -> [String: Int] { try value(.unverified) ?? [:] }
 
-  /// Keeps how often segments were found that no member has verified.
   func keep(_ unverified: [String: Int]) throws { try keep(unverified, .unverified) }
 
-  /// The last housekeeping; `nil` before the first.
+  /// The state at the last vacuum; `nil` before the first.
   func housekeeping() throws -> Vacuumed? { try value(.housekeeping) }
 
-  /// Keeps where the store stands at its housekeeping.
   func keep(_ housekeeping: Vacuumed) throws { try keep(housekeeping, .housekeeping) }
 
   /// The files that this client waits for.
   func waits() throws -> Waits { try holding(.waits) { try value(.waits) ?? Waits() } }
 
-  /// Keeps the files that this client waits for.
   func keep(_ waits: Waits) throws {
     try keep(waits, .waits)
     hold(waits, .waits)
   }
 
-  /// By client, the last of its markers with waits that was answered.
+  /// By client, the revision of its last marker with waits that this client has
+  /// answered.
   func answered() throws -> [ClientIdentifier: UInt64] { try byClient(.answered) }
 
-  /// Keeps which markers were answered.
   func keep(answered: [ClientIdentifier: UInt64]) throws { try keep(byClient: answered, .answered) }
 
-  /// For how long the others were not seen to do anything.
+  /// By client, the time for which it was absent.
   func absences() throws -> [ClientIdentifier: Absence] { try byClient(.absences) }
 
-  /// Keeps for how long the others were not seen.
   func keep(_ absences: [ClientIdentifier: Absence]) throws {
     try keep(byClient: absences, .absences)
   }
 
-  /// Clients that this store was before, and that are to be retired.
+  /// The former clients of this store that are to be retired.
   func replaced() throws -> [ClientIdentifier] { try value(.replaced) ?? [] }
 
-  /// Keeps which former clients are to be retired.
   func keep(replaced: [ClientIdentifier]) throws { try keep(replaced, .replaced) }
 
-  /// Whether this client may go on as a new one although it was removed.
+  /// Whether this client may continue as a new one although it was removed.
   func rejoins() throws -> Bool { try store.record(Key.rejoins.rawValue) != nil }
 
-  /// Notes that this client may go on as a new one although it was removed.
+  /// Records that this client may continue as a new one although it was
+  /// removed.
   func noteRejoins() throws { try store.setRecord(Key.rejoins.rawValue, to: [1]) }
 
-  /// The generations that the store has left, with files that it has not
+  /// The generations that the store has left with files that it has not
   /// vacuumed.
   func formerLives() throws -> [FormerLife] { try value(.formerLives) ?? [] }
 
-  /// Keeps which generations the store has left.
   func keep(_ lives: [FormerLife]) throws { try keep(lives, .formerLives) }
 
-  /// The exchange of the content, until it was reported.
+  /// The exchange of content that no report contains yet.
   func rebootstrap() throws -> SyncReport.Rebootstrap? { try value(.rebootstrap) }
 
-  /// Keeps an exchange of the content; `nil` once it was reported.
+  /// Records an exchange of content; `nil` once a report contains it.
   func keep(_ rebootstrap: SyncReport.Rebootstrap?) throws {
     guard let rebootstrap else { return try store.setRecord(Key.rebootstrap.rawValue, to: nil) }
     try keep(rebootstrap, .rebootstrap)
   }
 
-  /// The generation that the rows of the store may be merged into, although
+  /// The generation into which the rows of the store may be merged, although
   /// its document was deleted.
   func mergesInto() throws -> IntegrityKey? { try value(.mergesInto) }
 
-  /// Notes that the rows of the store may be merged into a generation.
+  /// Records that the rows of the store may be merged into a generation.
   func noteMerging(into generation: IntegrityKey) throws { try keep(generation, .mergesInto) }
 
-  /// A reset of the document that was begun here and is not complete.
+  /// The incomplete reset of the document that this store began.
   func reset() throws -> SyncCommand.Reset? { try value(.reset) }
 
-  /// Keeps a reset that was begun; `nil` for none.
+  /// Records a reset that was begun; `nil` for none.
   func keep(_ reset: SyncCommand.Reset?) throws {
     guard let reset else { return try store.setRecord(Key.reset.rawValue, to: nil) }
     try keep(reset, .reset)
   }
 
-  /// The change sets for which a whole store was asked for, by client.
+  /// By client, the change set for which this store has asked for a whole
+  /// store.
   func asked() throws -> [String: UInt64] { try value(.asked) ?? [:] }
 
-  /// Keeps for which change sets a whole store was asked for.
   func keep(asked: [String: UInt64]) throws { try keep(asked, .asked) }
 
-  /// The clients of this generation that this store was before.
+  /// The former clients of this store in this generation.
   func ancestors() throws -> Ancestors {
     try holding(.ancestors) { try value(.ancestors) ?? Ancestors() }
   }
 
-  /// Keeps which clients of this generation this store was before.
   func keep(_ ancestors: Ancestors) throws {
     try keep(ancestors, .ancestors)
     hold(ancestors, .ancestors)
   }
 
-  /// What sets them, for a transaction that does more.
+  /// Makes the record of them, for a transaction that writes more.
   static func record(of ancestors: Ancestors) throws -> [String: [UInt8]?] {
     [Key.ancestors.rawValue: try encoded(ancestors)]
   }
 
-  /// The generations that this store was in before this one, in order.
+  /// The former generations of this store, in order.
   func formerGenerations() throws -> [FormerGeneration] {
     try holding(.formerGenerations) { try value(.formerGenerations) ?? [] }
   }
 
-  /// Keeps which generations this store was in before.
   func keep(_ generations: [FormerGeneration]) throws {
     try keep(generations, .formerGenerations)
     hold(generations, .formerGenerations)
   }
 
-  /// What sets them, for a transaction that does more.
+  /// Makes the record of them, for a transaction that writes more.
   static func record(of generations: [FormerGeneration]) throws -> [String: [UInt8]?] {
     [Key.formerGenerations.rawValue: try encoded(generations)]
   }
 
-  /// The whole stores that this store has found whole.
+  /// The whole stores that this store has made or verified.
   func wholeStores() throws -> [RecentSyncFile.WholeStore] { try value(.wholeStores) ?? [] }
 
-  /// Keeps the whole stores that this store has found whole.
   func keep(_ wholeStores: [RecentSyncFile.WholeStore]) throws {
     try keep(wholeStores, .wholeStores)
   }
 
-  /// Notes that a store began from a whole store: its author is a member, also
-  /// if the marker of that has not arrived.
+  /// Records that the author of the whole store with which this store began is
+  /// a member, even if its marker has not arrived.
   func noteAuthor(of header: WholeStoreHeader) throws {
     var seen = try seenMarkers()
     guard seen[header.client] == nil else { return }
@@ -367,22 +359,23 @@ struct StoreRecords {
     try keep(seen)
   }
 
-  /// What a whole store shows of its author, in place of a marker.
+  /// Makes from a whole store what a marker of its author would show.
   private static func author(of header: WholeStoreHeader) -> SeenMarker {
     SeenMarker(
       revision: 0, changeHead: header.vector.number(of: header.client),
       commandHead: header.commands.number(of: header.client))
   }
 
-  /// The records of a store that has taken over a whole store, which counts
-  /// as found whole.
+  /// Makes the records of a store that has taken over a whole store, which
+  /// counts as verified.
   ///
   /// - Parameters:
   ///   - found: The whole store.
-  ///   - client: The client that the store is.
-  ///   - others: What it has found whole before; `nil` if the whole store is of
-  ///     another generation, in which nothing is known of the other clients.
-  ///   - former: The generations that it was in before.
+  ///   - client: The client of the store.
+  ///   - others: The whole stores that the store has verified before; `nil` if
+  ///     the whole store is of another generation, in which the store knows no
+  ///     other clients yet.
+  ///   - former: The former generations of the store.
   static func rebootstrapped(
     from header: WholeStoreHeader, found: RecentSyncFile.WholeStore, by client: ClientIdentifier,
     keeping others: [RecentSyncFile.WholeStore]?, former: [FormerGeneration]? = nil
@@ -406,7 +399,7 @@ struct StoreRecords {
 
   // MARK: Verifying
 
-  /// The keys of the records that cannot be decoded, and why.
+  /// Returns the keys of the records that cannot be decoded, and why.
   static func damage(in records: [String: [UInt8]]) -> [(key: String, reason: String)] {
     Key.allCases.compactMap { key in
       guard let bytes = records[key.rawValue] else { return nil }
@@ -424,7 +417,7 @@ struct StoreRecords {
       _ = try JSONDecoder().decode(type, from: Data(bytes))
     }
     switch key {
-    // Their presence is all their content.
+    // Their presence is their whole content.
     case .setUp, .rejoins: return
     case .seenMarkers: try decode([String: SeenMarker].self)
     case .wholeStores: try decode([RecentSyncFile.WholeStore].self)
@@ -451,7 +444,7 @@ struct StoreRecords {
     }
   }
 
-  /// The last RecentSync of a store, from what it has kept; `nil` before the
+  /// Returns the last RecentSync from a store's records; `nil` before the
   /// first, or if it cannot be decoded.
   static func ownMarker(in records: [String: [UInt8]]) -> OwnMarker? {
     guard let bytes = records[Key.ownMarker.rawValue] else { return nil }
@@ -463,8 +456,8 @@ struct StoreRecords {
     }
   }
 
-  /// The change sets of others that a store could not apply, from what it has
-  /// kept; none if that cannot be decoded.
+  /// Returns the change sets of others that a store could not apply, from its
+  /// records; none if the record cannot be decoded.
   static func refused(in records: [String: [UInt8]]) -> [SyncReport.Wait] {
     guard let bytes = records[Key.refused.rawValue] else { return [] }
     do {
@@ -475,7 +468,7 @@ struct StoreRecords {
     }
   }
 
-  /// A value that is held, or that is read now.
+  /// Returns the value that is held, or reads it.
   private func holding<Value: Sendable>(
     _ key: Key, _ read: () throws -> Value
   ) throws -> Value {

@@ -2,8 +2,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Steps that a store goes through in its shared directory, and what each of
-/// them has at hand.
+/// Steps of a synchronization, and the values that each of them needs.
 ///
 /// The properties are current: during an operation the store may become another
 /// client, or move to another generation.
@@ -19,13 +18,13 @@ extension StoreSteps {
   var records: StoreRecords { StoreRecords(store, held: session.held) }
   var binding: StoreBinding { store.binding }
   var client: ClientIdentifier { store.binding.client }
-  /// The folders of the generation that the store is in.
+  /// The folders of the store's generation.
   var layout: DirectoryLayout.Generation {
     let binding = binding
     return DirectoryLayout.Document(binding.document).generation(binding.generation)
   }
-  /// What the headers of all change sets and segments of the generation have
-  /// in common, as one of this client.
+  /// The fields that the headers of all change sets and segments of the
+  /// generation share, with this client as their author.
   var header: SyncChangeSet.Header {
     let binding = binding
     return SyncChangeSet.Header(

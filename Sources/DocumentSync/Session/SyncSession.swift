@@ -2,17 +2,17 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The store and the directory of one synchronization, what it has read of the store, and what it
-/// reports.
+/// The store and the directory of one synchronization, the values that it has
+/// read from the store, and its report.
 ///
-/// Every step gets it, and hands it on.
+/// Every step gets the session, and passes it on.
 final class SyncSession: Sendable {
   let files: SharedFiles
   let store: LocalStore
-  /// What was read of the store.
+  /// The values that were read from the store.
   let held = HeldValues()
-  /// What the steps have done so far. One step runs at a time, and the threads that read files for
-  /// it do not touch the report.
+  /// The report so far. One step runs at a time, and the threads that read
+  /// files for it do not touch the report.
   nonisolated(unsafe) var report = SyncReport()
 
   init(files: SharedFiles, store: LocalStore) {

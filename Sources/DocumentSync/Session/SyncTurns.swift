@@ -1,10 +1,10 @@
 import Foundation
 
-/// Chooses the folder that is listed although no marker asks for it: one in
-/// turn at each synchronization.
+/// Selects the folder that a synchronization lists although no marker asks for
+/// it: one in turn each time.
 ///
-/// Kept in memory. The first turn is drawn at random, so that a program that
-/// synchronizes once and ends reaches every folder in time as well.
+/// The turn is in memory only. The first one is drawn at random, so that a
+/// program that synchronizes once and ends also reaches every folder in time.
 package final class SyncTurns: Sendable {
   private let lock = NSLock()
   nonisolated(unsafe) private var next: UInt64
@@ -17,8 +17,8 @@ package final class SyncTurns: Sendable {
     nextFile = Int(next >> 33)
   }
 
-  /// Whether nothing was published before in this process: then unfinished
-  /// files of an earlier process may be cleared away.
+  /// Whether this process has published nothing before: then the unfinished
+  /// files of an earlier process may be removed.
   func isFirstPublication() -> Bool {
     lock.withLock {
       defer { hasPublished = true }
@@ -26,9 +26,9 @@ package final class SyncTurns: Sendable {
     }
   }
 
-  /// Which of `total` files are looked at: the last ``newest``, which a power
-  /// cut would have damaged, and ``inTurn`` others in turn; the following call
-  /// goes on after these.
+  /// Returns which of `total` files to measure: the last ``newest``, which a
+  /// power cut would have damaged, and ``inTurn`` others; the following call
+  /// continues after these.
   func files(of total: Int) -> [Int] {
     let older = max(0, total - Self.newest)
     return lock.withLock {
@@ -38,12 +38,13 @@ package final class SyncTurns: Sendable {
     }
   }
 
-  /// How many of the newest own files are looked at each time.
+  /// How many of the newest own files are measured each time.
   static let newest = 8
-  /// How many of the others are.
+  /// How many of the other own files are measured each time.
   static let inTurn = 24
 
-  /// The turn among `count`, at least 1; the following call gives the next.
+  /// Returns the turn among `count`, at least 1; the following call returns the
+  /// next one.
   func take(of count: Int) -> Int {
     lock.withLock {
       defer { next &+= 1 }

@@ -1,23 +1,23 @@
 import SyncModel
 
-/// Up to which number the files of a client may be vacuumed, and which member
-/// holds up the rest: a pure function of markers.
+/// The numbers up to which the files of a client may be vacuumed, and the
+/// member that prevents more: a pure function of markers.
 struct ClearingLimits {
-  /// One member, with its marker.
+  /// One member with its marker.
   struct Word {
     var member: ClientIdentifier
-    /// `nil` if its marker could not be read.
+    /// The marker; `nil` if it could not be read.
     var marker: Said?
   }
 
-  /// The parts of a marker that count.
+  /// The parts of a marker that count for the limits.
   struct Said {
     var applied: VersionVector
     var commands: VersionVector
     var wholeStores: [RecentSyncFile.WholeStore]
   }
 
-  /// A number, and what keeps it from being higher.
+  /// A number, and the reason why it is not higher.
   struct Limit: Hashable {
     var number: UInt64
     var reason: String
@@ -29,16 +29,15 @@ struct ClearingLimits {
     }
   }
 
-  /// The members with their markers, this store among them.
+  /// The members with their markers, including this store.
   let words: [Word]
 
-  /// The limit for change sets of `owner`, whose last is `head`: every member
-  /// has durably applied them, as the file of the hash that counts, and every
-  /// whole store that a member lists contains them. There has to be a whole
-  /// store.
+  /// Returns the limit for change sets of `owner`, whose last is `head`: every
+  /// member has durably applied them with the hash that counts, and every whole
+  /// store that a member lists contains them. There has to be a whole store.
   ///
-  /// - Parameter hash: The hash that counts for a number; `nil` if it is
-  ///   unknown: then a member's marker proves nothing.
+  /// - Parameter hash: Returns the hash that counts for a number; `nil` if it
+  ///   is unknown: then a member's marker proves nothing.
   func changeSets(
     of owner: ClientIdentifier, head: UInt64, hash: (UInt64) -> ContentHash?
   ) -> Limit {
@@ -62,7 +61,7 @@ struct ClearingLimits {
     return limit
   }
 
-  /// The same for commands of `owner`.
+  /// Returns the limit for commands of `owner`, in the same way.
   func commands(of owner: ClientIdentifier, head: UInt64) -> Limit {
     var limit = Limit(number: head, reason: "", member: nil)
     for word in words where word.member != owner {

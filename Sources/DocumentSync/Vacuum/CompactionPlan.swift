@@ -1,25 +1,25 @@
 import SyncModel
 
-/// Which change sets of a client should become one segment: a pure function
-/// of what is in its folder.
+/// The change sets of a client that should become segments: a pure function of
+/// the files in its folder.
 ///
-/// Segments grow like the numbers of a counter: whenever there are eight
-/// neighbours of a size or smaller, they become one. So their number stays
-/// small, and each change set is copied only a few times.
+/// Segments grow like the digits of a counter: eight neighbours of one size or
+/// smaller become one. So the number of segments stays small, and each change
+/// set is copied only a few times.
 struct CompactionPlan {
   /// The most bytes of a segment.
   static let greatestByteCount = 8 << 20
-  /// A segment of so many bytes stays as it is.
+  /// A segment of this many bytes is final.
   static let finalByteCount = 1 << 20
 
-  /// The numbers of the segments to make, none overlapping.
+  /// The numbers of the segments to make, without overlaps.
   private(set) var segments: [ClosedRange<UInt64>] = []
 
   /// - Parameters:
   ///   - loose: The numbers that have a file of their own, are in no segment,
   ///     and cannot be removed.
-  ///   - existing: The segments that there are.
-  ///   - byteCount: The length of a change set.
+  ///   - existing: The existing segments.
+  ///   - byteCount: Returns the length of a change set.
   init(
     loose: Set<UInt64>, existing: [ClosedRange<UInt64>],
     thresholds: SyncThresholds = SyncThresholds(), byteCount: (UInt64) -> Int
@@ -42,7 +42,7 @@ struct CompactionPlan {
   private mutating func merge(
     _ existing: [ClosedRange<UInt64>], _ mergeCount: Int, _ byteCount: (UInt64) -> Int
   ) {
-    // A segment that a greater one contains is about to be removed.
+    // A segment within a larger one is about to be removed.
     let sorted = existing.filter { one in
       !existing.contains { $0 != one && $0.contains(one.lowerBound) && $0.contains(one.upperBound) }
     }.map { range in
@@ -65,7 +65,7 @@ struct CompactionPlan {
         if size <= limit { run.append(range) }
       }
       found += close()
-      // Greater ones are merged another time, when these are there.
+      // Larger ones are merged another time, after these exist.
       if !found.isEmpty {
         segments += found
         return
@@ -73,7 +73,8 @@ struct CompactionPlan {
     }
   }
 
-  /// Neighbours as ranges of several each, none longer than a segment may be.
+  /// Joins neighbours to ranges that are no longer than a segment may be; drops
+  /// single ones.
   private static func joined(
     _ run: [ClosedRange<UInt64>], _ byteCount: (UInt64) -> Int
   ) -> [ClosedRange<UInt64>] {
@@ -97,7 +98,7 @@ struct CompactionPlan {
     return joined
   }
 
-  /// Sizes that differ by less than a factor of eight are alike.
+  /// Returns a class of sizes that differ by less than a factor of eight.
   private static func sizeClass(_ byteCount: Int) -> Int {
     (Int.bitWidth - max(1, byteCount).leadingZeroBitCount - 1) / 3
   }

@@ -3,14 +3,14 @@ import SyncModel
 import SyncStore
 
 /// The files that a store has left in its former generations: each client
-/// vacuums its own, once every member has moved to the later generation.
+/// vacuums its own, once every member has moved to a later generation.
 struct FormerLives: StoreSteps {
   let session: SyncSession
 
-  // MARK: Leaving one
+  // MARK: Leaving a generation
 
-  /// Records that the store is about to leave its generation, and which clients
-  /// were members of it. Repeating it changes nothing.
+  /// Records that the store is about to leave its generation, and the members
+  /// of that generation. A repeated call changes nothing.
   func noteLeaving() throws {
     let binding = store.binding
     let seen = try records.seenMarkers()
@@ -31,8 +31,8 @@ struct FormerLives: StoreSteps {
     if others + [life] != lives { try records.keep(others + [life]) }
   }
 
-  /// Members of a former generation that have moved on with all that they had
-  /// published, and have vacuumed it.
+  /// Returns the members of a former generation that have moved on with all
+  /// that they had published, and have vacuumed it.
   func departed(from generation: IntegrityKey) throws -> Set<ClientIdentifier> {
     guard let life = try records.formerLives().first(where: { $0.generation == generation }) else {
       return []
@@ -46,24 +46,24 @@ struct FormerLives: StoreSteps {
       .subtracting(markers)
   }
 
-  // MARK: Clearing up
+  // MARK: Vacuuming
 
-  /// Files that a store has left in one generation.
+  /// The files that a store has left in one generation.
   struct Leftovers {
     var life: StoreRecords.FormerLife
-    /// By kind and client.
+    /// The files, by kind and client.
     var files: [(files: VacuumReport.Files, paths: [RelativePath])] = []
-    /// The folders that they are in, those within others first.
+    /// The folders of these files, inner ones first.
     var folders: [RelativePath] = []
-    /// A member that has not moved on, as far as this store can see.
+    /// A member that has not moved, as far as this store knows.
     var missing: ClientIdentifier?
-    /// Whether nothing is left once these have gone.
+    /// Whether these are the last files of the store.
     var isLast = true
   }
 
-  /// What the store has left, generation by generation.
+  /// Returns the files that the store has left, by generation.
   ///
-  /// - Parameter current: The clients that are, or were, in the store's
+  /// - Parameter current: The present and former clients in the store's
   ///   generation.
   func leftovers(_ current: Set<ClientIdentifier>) throws -> [Leftovers] {
     // A generation is recorded before the store leaves it.
@@ -97,10 +97,10 @@ struct FormerLives: StoreSteps {
     }
   }
 
-  /// The members of a former generation that have moved on: a client that is,
-  /// or was, in the store's generation stems from them, in a line without
-  /// another member, which may be a copy. A member that has left or was removed
-  /// has gone, too.
+  /// Returns the members of a former generation that have moved on. From such a
+  /// member descends a present or former client in the store's generation,
+  /// without another member in between: the other one may be a copy. A member
+  /// that has left or was removed is gone, too.
   static func arrived(
     _ current: Set<ClientIdentifier>, _ members: Set<ClientIdentifier>,
     _ clients: [ClientDescription]
@@ -160,7 +160,8 @@ struct FormerLives: StoreSteps {
       .wholeStores,
       try files.listIfPresent(layout.wholeStores(of: client), as: WholeStoreName.self).sorted()
         .map { ($0.number...$0.number, layout.path(of: $0, by: client)) })
-    // Last, so that it shows as long as something is left.
+    // The marker goes last, so that the client is visible while other files are
+    // left.
     add(.markers, markers.map { ($0.revision...$0.revision, layout.path(of: $0)) })
     leftovers.folders += [
       layout.syncChanges(of: client), layout.syncCommands(of: client),
@@ -170,8 +171,8 @@ struct FormerLives: StoreSteps {
 
   private static let reason = "all devices have moved to the new generation of the document"
 
-  /// Removes the folders that are empty by now, and forgets the generation if
-  /// nothing of this client is left in it.
+  /// Removes the folders that are empty by now, and the record of the
+  /// generation if nothing of this client is left in it.
   func finish(_ leftovers: Leftovers) throws {
     for folder in leftovers.folders {
       do {
@@ -187,7 +188,7 @@ struct FormerLives: StoreSteps {
 }
 
 extension Members {
-  /// The member that clears up after a retired client: the author of the
+  /// Returns the member that vacuums for a retired client: the author of the
   /// retirement, or the first member if the author is no member.
   func responsible(for retirement: CommandState.Retirement) -> ClientIdentifier? {
     remaining.contains(retirement.author) ? retirement.author : remaining.min()
@@ -195,8 +196,8 @@ extension Members {
 }
 
 extension Housekeeping {
-  /// Collects what this store has left in its former generations and that may
-  /// go.
+  /// Collects the files that this store has left in former generations and may
+  /// remove.
   func clearFormerLives(_ findings: inout Findings) throws {
     let lives = FormerLives(session: session)
     let current = Set(listing.newest.keys).union(members.retirements.keys).union([client])

@@ -3,9 +3,9 @@ import SyncModel
 import SyncStore
 
 extension Housekeeping {
-  /// Vacuums what retired clients left, where this client is responsible: it is
-  /// the author of the retirement, or the first member if the author is no
-  /// member.
+  /// Vacuums the files of retired clients for which this client is responsible:
+  /// it is the author of the retirement, or the first member if the author is
+  /// no member.
   func clearAfterRetired(_ findings: inout Findings) throws {
     try forgetMarkers()
     for (retired, retirement) in members.retirements.sorted(by: { $0.key < $1.key }) {
@@ -18,7 +18,7 @@ extension Housekeeping {
     }
   }
 
-  /// Forgets the markers of retired clients whose files are gone.
+  /// Removes the records of retired clients' markers whose files are gone.
   private func forgetMarkers() throws {
     let seen = try records.seenMarkers()
     let left = seen.filter { client, _ in
@@ -32,8 +32,9 @@ extension Housekeeping {
 
   private func clearMarkers(of retired: ClientIdentifier, _ findings: inout Findings) throws {
     var names = listing.older[retired, default: []]
-    // Nothing else announces commands that have not arrived here, and one of them may say how far
-    // the client's change sets are to be applied.
+    // Only the newest marker announces commands that have not arrived here, and
+    // one of them may name the number up to which the client's change sets are
+    // applied.
     if let newest = listing.newest[retired],
       newest.commandHead <= commands.processed.number(of: retired)
     {
@@ -55,7 +56,7 @@ extension Housekeeping {
     guard cut > 0 else { return }
     let applied = try store.appliedVector()[retired]
     let limit = findings.limits.changeSets(of: retired, head: cut) { number in
-      // No member goes beyond the cut, where all are to meet.
+      // No member goes beyond the cut, up to which all members apply.
       number == applied?.number ? applied?.hash : nil
     }
     var kept = try records.retiredKept()

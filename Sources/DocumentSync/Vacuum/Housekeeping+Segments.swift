@@ -3,12 +3,12 @@ import SyncModel
 import SyncStore
 
 extension Housekeeping {
-  /// A segment, as a marker names it.
+  /// Returns the path of a segment in a marker.
   private func path(of segment: RecentSyncFile.Segment) -> RelativePath {
     layout.path(of: segment.name, by: segment.client)
   }
 
-  /// The segments that a member other than their author has found whole.
+  /// Returns the segments that a member other than their author has verified.
   private func verified(_ findings: Findings) throws -> Set<RecentSyncFile.Segment> {
     var verified = Set(try records.segments().filter { $0.client != client })
     for (member, marker) in findings.known where members.all.contains(member) {
@@ -19,8 +19,8 @@ extension Housekeeping {
 
   // MARK: Verifying
 
-  /// Reads segments of others that no member has verified, and records those
-  /// that are whole.
+  /// Reads segments of others that no member has verified, and records the
+  /// intact ones.
   ///
   /// The member after the author comes first, then the next, so that not every
   /// member reads everything.
@@ -31,8 +31,8 @@ extension Housekeeping {
     var mine = try records.segments()
     let before = mine
     let isOffered = Set(offered)
-    // If its author has dropped a segment, another contains it by now, or no
-    // device needs it.
+    // If its author has dropped a segment, another one contains its change sets
+    // by now, or no device needs them.
     mine.removeAll { $0.client != client && !isOffered.contains($0) }
     let verified = try verified(findings)
     var counts = try records.unverified()
@@ -68,7 +68,8 @@ extension Housekeeping {
     if mine != before { try records.keep(mine) }
   }
 
-  /// How many members come between another and this one, in a circle.
+  /// Returns how many members come between another one and this one, in a
+  /// circle.
   private func rank(after other: ClientIdentifier) -> Int {
     let all = members.all.union([client, other]).sorted()
     guard let from = all.firstIndex(of: other), let own = all.firstIndex(of: client) else {
@@ -79,8 +80,8 @@ extension Housekeeping {
 
   // MARK: Compaction
 
-  /// Makes segments where there are many files, and drops files that are in a
-  /// segment that another member has verified.
+  /// Makes segments where there are many files, and removes files that a
+  /// segment contains which another member has verified.
   func compact(_ findings: inout Findings) throws {
     var own = try records.segments().filter { $0.client == client }
     let others = try records.segments().filter { $0.client != client }
@@ -89,7 +90,7 @@ extension Housekeeping {
       findings.own.compactMap { name in
         if case .segment(let name) = name { name } else { nil }
       })
-    // If a segment is gone from the folder, its loose files are put back.
+    // If a segment is gone from the folder, its loose files are restored.
     own.removeAll { $0.last < lowest || !there.contains($0.name) }
 
     let sealed = try store.sealedChangeSets().filter(\.isPublished)
@@ -122,7 +123,7 @@ extension Housekeeping {
     try dropContained(own, byNumber, &findings)
   }
 
-  /// Begins the phase, whose amount is known beforehand.
+  /// Begins the phase, whose total is known beforehand.
   private func beginCompacting(_ plan: CompactionPlan, _ sealed: [UInt64: SealedChangeSet]) {
     guard !plan.segments.isEmpty else { return }
     let bytes = plan.segments.reduce(0) { sum, range in
@@ -131,8 +132,8 @@ extension Housekeeping {
     context.begin(.compacting, count: plan.segments.count, bytes: bytes)
   }
 
-  /// Publishes the segment of a range of change sets; `nil` if one of them is
-  /// not available.
+  /// Publishes the segment for a range of change sets; returns `nil` if one of
+  /// them is not available.
   private func make(
     _ range: ClosedRange<UInt64>, _ sealed: [UInt64: SealedChangeSet],
     _ existing: [RecentSyncFile.Segment]
@@ -161,8 +162,8 @@ extension Housekeeping {
     return made
   }
 
-  /// The bytes of an own change set, from the store, from a smaller segment,
-  /// or from its own file; `nil` if none of them is whole.
+  /// Returns the bytes of an own change set, from the store, a smaller segment,
+  /// or its own file; `nil` if none of them is intact.
   private func bytes(
     of sealed: SealedChangeSet, _ reader: SegmentReader, _ existing: [RecentSyncFile.Segment]
   ) throws -> [UInt8]? {
@@ -192,8 +193,8 @@ extension Housekeeping {
     }
   }
 
-  /// Collects loose files, and smaller segments, that are in a segment that
-  /// another member has found whole, or that no other member has to read.
+  /// Collects loose files and smaller segments that another segment contains,
+  /// if another member has verified that segment, or there is no other member.
   private func dropContained(
     _ own: [RecentSyncFile.Segment], _ sealed: [UInt64: SealedChangeSet],
     _ findings: inout Findings
@@ -209,8 +210,8 @@ extension Housekeeping {
             && name != .segment(segment.name)
         })
       else { continue }
-      // A file that claims a number of this store with other content is
-      // evidence: it stays.
+      // A file that claims a number of this store with other content stays, as
+      // evidence.
       if case .changeSet(let name) = name {
         guard let known = sealed[name.number], name.hash.matches(known.hash) else { continue }
       } else if case .segment(let name) = name {

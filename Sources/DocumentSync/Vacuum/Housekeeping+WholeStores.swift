@@ -3,7 +3,7 @@ import SyncModel
 import SyncStore
 
 extension Housekeeping {
-  /// The whole stores that markers list and that are in the directory.
+  /// Returns the whole stores in the directory that markers list.
   private func listed(_ findings: Findings) throws -> [RecentSyncFile.WholeStore] {
     let said =
       try records.wholeStores()
@@ -19,7 +19,7 @@ extension Housekeeping {
     }
   }
 
-  /// Drops whole stores that are gone and superseded from this store's list.
+  /// Removes whole stores that are gone and superseded from this store's list.
   func updateVerified(_ findings: inout Findings) throws {
     let before = try records.wholeStores()
     let there = try listed(findings)
@@ -32,7 +32,7 @@ extension Housekeeping {
 
   // MARK: Uploading
 
-  /// What was vacuumed, as far as is known here.
+  /// Returns the vacuumed change sets and commands that this store knows of.
   private func clearedAway(
     _ known: [ClientIdentifier: RecentSyncFile]
   ) throws -> ClearedAway {
@@ -48,12 +48,12 @@ extension Housekeeping {
     return cleared
   }
 
-  /// Whether no listed whole store contains everything that was vacuumed, and
+  /// Whether no listed whole store contains everything that was vacuumed, but
   /// this store does.
   ///
-  /// Two members that do not know of each other each vacuum what a whole store
-  /// of their own contains. A member that has vacuumed nothing leaves it to
-  /// them, and reads no markers.
+  /// Two members that do not know of each other each vacuum the changes that
+  /// their own whole store contains. A member that has vacuumed nothing leaves
+  /// the upload to them, and reads no markers.
   func isJoinImpossible() throws -> Bool {
     let kept = try records.kept()
     guard try kept.changeSets > 1 || kept.commands > 1 || !records.retiredKept().isEmpty else {
@@ -71,9 +71,9 @@ extension Housekeeping {
       && cleared.isContained(in: store.vector(), commands: commands.commands)
   }
 
-  /// Uploads a whole store if the next device that joins would have to fetch
-  /// too much beyond the best that is there, or could not join, since each that
-  /// is there lacks something that was vacuumed.
+  /// Uploads a whole store if the next device to join would have to fetch too
+  /// much beyond the best one, or could not join, since every one in the
+  /// directory lacks something that was vacuumed.
   func uploadIfWorthIt(_ findings: inout Findings) throws {
     let cleared = try clearedAway(findings.known)
     func isComplete(_ store: RecentSyncFile.WholeStore) -> Bool {
@@ -106,8 +106,8 @@ extension Housekeeping {
 
   // MARK: Removing
 
-  /// Collects own whole stores that are contained in another one that a member
-  /// has found whole. The one that contains most is never among them.
+  /// Collects own whole stores that another verified one contains. The one that
+  /// contains most is never among them.
   func vacuumWholeStores(_ findings: inout Findings) throws {
     try removeSuperseded(of: client, &findings)
     var mine = try records.wholeStores()
@@ -122,14 +122,14 @@ extension Housekeeping {
       of: WholeStoreName(number: store.number, hash: HashFragment(store.hash)), by: store.client)
   }
 
-  /// Notes whole stores of a client that are superseded.
+  /// Adds the superseded whole stores of a client to the removals.
   func removeSuperseded(of owner: ClientIdentifier, _ findings: inout Findings) throws {
     let there = try listed(findings)
     let said =
       try records.wholeStores()
       + findings.known.values.flatMap(\.wholeStores)
     for name in findings.wholeStores[owner, default: []].sorted() {
-      // A whole store that no marker lists may be whole: its number shows then
+      // A whole store that no marker lists may be intact: then its number shows
       // that it is older.
       let own = said.first {
         $0.client == owner && $0.number == name.number && name.hash.matches($0.hash)
@@ -158,20 +158,21 @@ extension Housekeeping {
   }
 }
 
-/// Whether the next device that joins would have to fetch so much that a new
-/// whole store is worth its upload.
+/// Decides whether the next device to join would have to fetch so much that a
+/// new whole store is worth its upload.
 struct WholeStoreDecision {
-  /// What the best that is there contains, and its length; `nil` if there is
+  /// The content and the length of the best whole store; `nil` if there is
   /// none.
   var best: (vector: VersionVector, byteCount: Int)?
-  /// What the new one would contain.
+  /// The content of a new whole store.
   var vector: VersionVector
-  /// How many members go before: the threshold grows with it, so that the
-  /// members do not all upload at once.
+  /// How many members come before this one: the threshold grows with it, so
+  /// that the members do not all upload at once.
   var rank: Int
   var thresholds = SyncThresholds()
 
-  /// - Parameter byteCount: The length of the change sets beyond a vector.
+  /// - Parameter byteCount: Returns the length of the change sets beyond a
+  ///   vector.
   func isWorthIt(_ byteCount: (VersionVector) throws -> Int) rethrows -> Bool {
     // Without any whole store no device can join.
     guard let best else { return rank == 0 }
@@ -189,13 +190,13 @@ struct WholeStoreDecision {
 }
 
 extension VersionVector {
-  /// The sum of its numbers. If one vector contains another, its sum is
-  /// greater.
+  /// The sum of its numbers: a vector that contains another one has a greater
+  /// sum.
   var sum: UInt64 { entries.values.reduce(0) { $0 &+ $1.number } }
 }
 
 extension RecentSyncFile.WholeStore {
-  /// Whether this one contains all that another does. If two have the same
+  /// Whether this one contains all that the other does. If two have the same
   /// content, exactly one supersedes the other, so that one always stays.
   func supersedes(_ other: Self) -> Bool {
     guard hash != other.hash, vector.contains(other.vector), commands.contains(other.commands)
@@ -206,7 +207,7 @@ extension RecentSyncFile.WholeStore {
 }
 
 extension ClearingLimits {
-  /// The same, with other whole stores for one member.
+  /// Returns the limits with other whole stores for one member.
   func replacing(
     _ wholeStores: [RecentSyncFile.WholeStore], of member: ClientIdentifier
   ) -> ClearingLimits {

@@ -2,12 +2,12 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Removes what no device needs any more: vacuum, compaction, whole stores,
-/// what retired clients left, and what this client left in former generations.
+/// Removes the files that no device needs any more: vacuum, compaction, whole
+/// stores, and the files of retired clients and of this client's former
+/// generations.
 ///
 /// It reads the newest marker of each member, and removes nothing because of a
-/// name alone. Its own marker shows what it is about to remove before the files
-/// go.
+/// name alone. It removes files only after its own marker has announced that.
 struct Housekeeping: StoreSteps {
   let session: SyncSession
   let listing: MarkerSteps.Listing
@@ -15,11 +15,11 @@ struct Housekeeping: StoreSteps {
   let commands: CommandState
   /// The last change set of this client.
   let head: VersionVector.Entry?
-  /// Publishes a marker, if it would contain something new.
+  /// Publishes a marker, if it would contain anything new.
   let tell: () throws -> Bool
 
-  /// Whether enough has come together since the last time. The first call for a
-  /// store only records where it stands.
+  /// Whether enough has changed since the last time. The first call for a store
+  /// only records its state.
   func isDue(_ thresholds: SyncThresholds) throws -> Bool {
     let now = try standing()
     guard let last = try records.housekeeping() else {
@@ -36,34 +36,34 @@ struct Housekeeping: StoreSteps {
       applied: try store.appliedVector().entries.values.reduce(0) { $0 &+ $1.number })
   }
 
-  /// What the steps find out and hand on.
+  /// The findings of the steps, for the following steps.
   struct Findings {
     var known: [ClientIdentifier: RecentSyncFile]
     var limits: ClearingLimits
     /// The whole stores in the directory.
     var wholeStores: [ClientIdentifier: [WholeStoreName]]
-    /// Own files in SyncChanges.
+    /// The own files in SyncChanges.
     var own: [ChangeFileName]
-    /// What can be removed once the marker is out.
+    /// The files to remove after the marker is published.
     var removals: [Removal] = []
-    /// Generations whose last files of this store are among the removals.
+    /// The generations whose last files of this store are among the removals.
     var formerLives: [FormerLives.Leftovers] = []
     var report = VacuumReport()
     var warnings: [SyncWarning] = []
   }
 
-  /// Files that may go.
+  /// Files to remove.
   struct Removal {
     var files: VacuumReport.Files
     var paths: [RelativePath]
-    /// The lengths of those that are known without looking.
+    /// The lengths that are known without measuring.
     var byteCounts: [RelativePath: Int] = [:]
   }
 
   /// Runs all steps.
   ///
   /// - Parameter isThorough: Whether to check every segment of others that no
-  ///   member has verified, rather than the own share of them.
+  ///   member has verified, rather than this member's share of them.
   func run(isThorough: Bool = false) throws -> VacuumReport {
     context.begin(.listing)
     let known = try KnownMarkers(session: session).update(listing)
@@ -128,7 +128,8 @@ struct Housekeeping: StoreSteps {
     if limit.number >= kept.changeSets {
       kept.changeSets = limit.number + 1
       try records.keep(kept)
-      // The last one stays: it shows whether a member has applied the same one.
+      // The last one stays: it shows whether a member has applied the same
+      // change set.
       try store.forgetSealed(below: limit.number)
     }
     if limit.number < head, kept.changeSets <= head {
@@ -138,7 +139,7 @@ struct Housekeeping: StoreSteps {
           last: head, count: Int(head - max(limit.number, kept.changeSets - 1)),
           reason: limit.reason, member: limit.member))
     }
-    // Also what an interruption has left.
+    // Includes the files that an interruption has left.
     let gone = findings.own.filter { $0.numbers.upperBound < kept.changeSets }
     findings.own.removeAll { $0.numbers.upperBound < kept.changeSets }
     addRemovals(
@@ -149,7 +150,7 @@ struct Housekeeping: StoreSteps {
       to: &findings)
   }
 
-  /// Notes files in SyncChanges that may go.
+  /// Adds files in SyncChanges to the removals.
   ///
   /// - Parameter byteCounts: The lengths of change sets by their numbers.
   func addRemovals(
@@ -198,7 +199,7 @@ struct Housekeeping: StoreSteps {
       to: &findings)
   }
 
-  /// Notes commands that may go.
+  /// Adds commands to the removals.
   func addRemovals(
     _ names: [CommandName], by client: ClientIdentifier, reason: String,
     to findings: inout Findings
@@ -219,7 +220,7 @@ struct Housekeeping: StoreSteps {
       removal.paths.map { removal.byteCounts[$0] }
     }
     let known = lengths.compactMap(\.self)
-    // If some lengths are unknown, there is no total.
+    // There is no total while some lengths are unknown.
     let isMeasured = known.count == lengths.count
     context.begin(
       .removing, count: lengths.count, bytes: isMeasured ? known.reduce(0, +) : 0)
@@ -229,7 +230,7 @@ struct Housekeeping: StoreSteps {
         do {
           try files.remove(path)
         } catch let error as DirectoryError {
-          // What stays does no harm; the next time tries again.
+          // A file that stays does no harm; the next run tries again.
           removed.count -= 1
           findings.formerLives.removeAll { $0.files.contains { $0.paths.contains(path) } }
           context.environment.logger.notice("clearing away \(path): \(error)")

@@ -1,12 +1,13 @@
 import Foundation
 import SyncModel
 
-/// A client as it describes itself in a shared directory, and as it is known
-/// there.
+/// A client of an application: its description of itself, and its state in the
+/// shared directory.
 public struct ClientDescription: Hashable, Sendable {
-  /// How a client stands with its document.
+  /// The relation of a client to its document.
   public enum Status: String, Hashable, Sendable, CaseIterable {
-    /// It has registered and never synchronized, as far as can be seen.
+    /// It has registered, and has never synchronized as far as this device can
+    /// see.
     case neverSynced
     /// It has synchronized, and the other devices wait for it.
     case member
@@ -20,13 +21,14 @@ public struct ClientDescription: Hashable, Sendable {
 
   /// The identifier that the client drew when it registered.
   public var client: ClientIdentifier
-  /// What its user calls the device; empty if it has not arrived.
+  /// The user's name for the device; empty if the description has not arrived.
   public var description: String
-  /// The platform that it runs on; empty if it has not arrived.
+  /// The platform that it runs on; empty if the description has not arrived.
   public var platform: String
-  /// What it noted about itself.
+  /// The application's notes about the client.
   public var userInfo: SyncUserInfo = [:]
-  /// The client whose state it continued, if it was not the first.
+  /// The client whose state it continued, if it was not the store's first
+  /// client.
   public var ancestor: ClientIdentifier?
   /// When it registered, by its own clock, in milliseconds since 1970.
   package var registeredMilliseconds: Int64?
@@ -34,35 +36,35 @@ public struct ClientDescription: Hashable, Sendable {
   public var registrationDate: Date? { registeredMilliseconds.map { Date(milliseconds: $0) } }
   /// The document of its store; `nil` if its description names none.
   package var document: DocumentName?
-  /// How it stands with its document.
+  /// Its relation to its document.
   public var status = Status.neverSynced
   /// When it left, by its own clock, in milliseconds since 1970.
   package var leftMilliseconds: Int64?
   /// When it left, by its own clock.
   public var leavingDate: Date? { leftMilliseconds.map { Date(milliseconds: $0) } }
-  /// The client that removed it, and when; `nil` if it was not removed, or
-  /// while that cannot be read.
+  /// The client that removed it, and the time; `nil` if it was not removed, or
+  /// while the removal cannot be read.
   public var removal: DocumentDescription.Deletion?
-  /// What it has published and applied of one document; `nil` where none was
-  /// asked for, or if it has published no RecentSync.
+  /// What it has published and applied of one document; `nil` if the list is
+  /// not about one document, or if the client has published no RecentSync.
   public var state: State?
 
-  /// Where a client stands with a document, by its last RecentSync.
+  /// The state of a client in a document, by its last RecentSync.
   public struct State: Hashable, Sendable {
     /// The revision of the RecentSync.
     public var revision: UInt64
     /// The number of its last change set; 0 for none.
     public var changeHead: UInt64
-    /// What it has applied of the others; `nil` if the RecentSync could not
-    /// be read.
+    /// The change sets of others that it has applied; `nil` if the RecentSync
+    /// could not be read.
     package var applied: VersionVector?
-    /// When it wrote that, by its own clock, in milliseconds since 1970:
-    /// when it was seen last.
+    /// When it wrote the RecentSync, by its own clock, in milliseconds since
+    /// 1970: the last sign of it.
     package var milliseconds: Int64?
-    /// When it wrote that, by its own clock: when it was seen last.
+    /// When it wrote the RecentSync, by its own clock: the last sign of it.
     public var date: Date? { milliseconds.map { Date(milliseconds: $0) } }
-    /// Change sets of others that were announced and that it has not applied,
-    /// as far as its RecentSync shows; `nil` where `applied` is.
+    /// The announced change sets of others that it has not applied, as far as
+    /// its RecentSync shows; `nil` if the RecentSync could not be read.
     public var lacking: [Lack]?
 
     /// Creates a state from its parts.
@@ -85,7 +87,7 @@ public struct ClientDescription: Hashable, Sendable {
     /// The last number.
     public var last: UInt64
 
-    /// How many there are.
+    /// The number of change sets.
     public var count: UInt64 { last - first + 1 }
 
     /// Creates an entry from its parts.
@@ -96,8 +98,8 @@ public struct ClientDescription: Hashable, Sendable {
     }
   }
 
-  /// How many change sets of others it has not applied; `nil` where that is
-  /// not known.
+  /// The number of change sets of others that it has not applied; `nil` if
+  /// unknown.
   public var lag: UInt64? { state?.lacking?.reduce(0) { $0 + $1.count } }
 
   /// Creates a description from its parts.

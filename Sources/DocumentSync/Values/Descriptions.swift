@@ -52,35 +52,36 @@ public struct ApplicationRegistration: Hashable, Sendable {
   }
 }
 
-/// What to do if a file exists that a whole store would replace.
+/// The treatment of a file that exists where joining would put the store.
 public enum ExistingFile: Hashable, Sendable {
   /// Refuse, and change nothing.
   case refuse
-  /// Keep the old file beside the new one, as a backup. If it is a store of the
-  /// same document, the new store takes its place, with what it had not sent:
-  /// see ``ReplacedStore``.
+  /// Keep the old file beside the new one, as a backup. If the old file is a
+  /// store of the same document, the new store takes its place and sends its
+  /// unsent changes: see ``ReplacedStore``.
   case replaceKeepingBackup
-  /// The same, and take its rows into the document, as edits of this device.
-  /// Where both have a row with different values, `prefer` decides; see
-  /// ``MergedRows/Preference``.
+  /// Keep the old file as a backup, and merge its rows into the document, as
+  /// edits of this device. If both have a row with different values, `prefer`
+  /// decides; see ``MergedRows/Preference``.
   case merge(prefer: MergedRows.Preference)
 }
 
 /// A store under sync that joining has replaced.
 public struct ReplacedStore: Hashable, Sendable {
-  /// The client that it was; `nil` if it could not be read.
+  /// The client of the store; `nil` if the store could not be read.
   public var client: ClientIdentifier?
-  /// The identifier of its document, likewise.
+  /// The identifier of its document; `nil` if the store could not be read.
   public var document: String?
-  /// The shared directory that it was synchronized with, likewise.
+  /// The shared directory that it was synchronized with; `nil` if the store
+  /// could not be read.
   public var directory: String?
-  /// Whether that is the document that was joined. If so, the new store sends
-  /// what it had not sent, and retires its client; if not, only the backup
-  /// contains that.
+  /// Whether it belongs to the document that was joined. If so, the new store
+  /// sends its unsent changes and retires its client; if not, only the backup
+  /// contains these changes.
   public var isSameDocument = false
-  /// How many change sets it had not sent.
+  /// The number of change sets that it had not sent.
   public var unsentChangeSets = 0
-  /// Why it could not be read; `nil` if it could. An unreadable store's unsent
-  /// edits are in the backup alone, and its client is to be retired.
+  /// Why the store could not be read; `nil` if it could. The unsent edits of an
+  /// unreadable store are only in the backup; retire its client.
   public var unreadable: String?
 }

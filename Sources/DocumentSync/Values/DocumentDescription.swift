@@ -1,9 +1,9 @@
 import Foundation
 import SyncModel
 
-/// A document as it is found in a shared directory.
+/// A document in a shared directory.
 public struct DocumentDescription: Hashable, Sendable {
-  /// The identifier that its user chose.
+  /// The identifier that the user chose.
   public var identifier: String
   /// The opaque name of its folder.
   package var name: DocumentName
@@ -11,36 +11,37 @@ public struct DocumentDescription: Hashable, Sendable {
   package var generation: IntegrityKey
   /// The ordinal of that generation, from 1.
   public var ordinal: UInt64
-  /// What its creator called it.
+  /// The creator's name for it.
   public var description: String
-  /// What its creator noted about it.
+  /// The creator's notes about it.
   public var userInfo: SyncUserInfo = [:]
   /// The client that began the generation.
   public var creator: ClientIdentifier
-  /// When, by that client's clock, in milliseconds since 1970.
+  /// When that client began the generation, by its own clock, in milliseconds
+  /// since 1970.
   package var createdMilliseconds: Int64
-  /// When, by that client's clock.
+  /// When that client began the generation, by its own clock.
   public var creationDate: Date { Date(milliseconds: createdMilliseconds) }
   /// Whether it was deleted.
   public var isDeleted: Bool
-  /// The client that deleted it, and when; `nil` if it was not deleted.
+  /// The client that deleted it, and the time; `nil` if it was not deleted.
   public var deletion: Deletion?
-  /// What its folder holds; `nil` where it was not looked up.
+  /// The files in its folder; `nil` if the call did not measure them.
   public var contents: Contents?
 
-  /// What the folder of a document holds.
+  /// The files in the folder of a document.
   public struct Contents: Hashable, Sendable {
-    /// How many files of ours there are.
+    /// The number of DocumentSync's files.
     public var fileCount = 0
-    /// How many bytes they have.
+    /// The length of these files together, in bytes.
     public var byteCount = 0
-    /// The members that have a marker there, in order.
+    /// The clients that have a RecentSync in the folder, in order.
     public var clients: [ClientIdentifier] = []
-    /// When one of them wrote a marker last, by its own clock, in
+    /// When the last RecentSync was written, by its author's clock, in
     /// milliseconds since 1970; `nil` if none can be read.
     package var lastSyncMilliseconds: Int64?
-    /// When one of them wrote a marker last, by its own clock; `nil` if none can
-    /// be read.
+    /// When the last RecentSync was written, by its author's clock; `nil` if
+    /// none can be read.
     public var lastSyncDate: Date? { lastSyncMilliseconds.map { Date(milliseconds: $0) } }
     /// Files that do not belong to DocumentSync, by their paths below the root.
     public var foreign: [String] = []

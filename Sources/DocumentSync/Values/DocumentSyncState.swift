@@ -1,15 +1,15 @@
 import Foundation
 import SyncModel
 
-/// Where a document on this device stands with its shared directory.
+/// The state of a document on this device.
 public enum DocumentSyncState: Hashable, Sendable {
-  /// Not under sync, as far as is known.
+  /// Not under sync, as far as the manager knows.
   case unregistered
-  /// Being looked for, created or fetched.
+  /// A call is looking for the document, creating it or downloading it.
   case registering
   /// Under sync.
   case registered
-  /// The delegate was asked, and has not answered yet.
+  /// The delegate was asked about the document, and has not answered yet.
   case waitingForDecision(SyncQuestion)
   /// The document was deleted. The store is as it was.
   case deleted(DocumentDescription.Deletion)
@@ -23,16 +23,17 @@ public enum DocumentSyncState: Hashable, Sendable {
 }
 
 extension DocumentDescription {
-  /// The client that deleted a document or removed a client, and when.
+  /// The deletion of a document, or the removal of a client.
   public struct Deletion: Hashable, Sendable {
-    /// The client that did so.
+    /// The client that did it.
     public var client: ClientIdentifier
-    /// The name of that client; `nil` if it is not known.
+    /// The name of that client; `nil` if unknown.
     public var clientDescription: String?
-    /// When, by its clock, in milliseconds since 1970; `nil` as long as the
-    /// tombstone cannot be read.
+    /// When it did so, by its own clock, in milliseconds since 1970; `nil`
+    /// while the tombstone cannot be read.
     package var milliseconds: Int64?
-    /// When, by its clock; `nil` as long as the tombstone cannot be read.
+    /// When it did so, by its own clock; `nil` while the tombstone cannot be
+    /// read.
     public var date: Date? { milliseconds.map { Date(milliseconds: $0) } }
 
     /// Creates a deletion from its parts.

@@ -1,15 +1,15 @@
 import SyncModel
 import SyncStore
 
-/// What leaving has done.
+/// The result of leaving a document.
 public struct LeaveReport: Hashable, Sendable {
-  /// What the store was bound to.
+  /// The binding that the store had.
   public var binding: StoreBinding
-  /// What the last synchronization did; `nil` if there was none.
+  /// The report of the last synchronization; `nil` if there was none.
   public var synchronization: SyncReport?
-  /// What only the bookkeeping contained, and is lost.
+  /// The lost data, which only the bookkeeping contained.
   public var loss: RemovalLoss
-  /// Whether the others were told.
+  /// Whether the other devices were told.
   public var hasToldOthers: Bool
 
   /// Creates a report from its parts.

@@ -1,19 +1,21 @@
 import SyncModel
 
-/// What was removed from a shared directory, or would be.
+/// The files, documents and clients that a call removed from a shared
+/// directory, or would remove.
 public struct RemovalReport: Hashable, Sendable {
   /// The documents that were deleted, in order of identifier.
   public var documents: [DocumentDescription] = []
   /// The clients whose descriptions were removed, in order.
   public var clients: [ClientDescription] = []
-  /// How many files were removed.
+  /// The number of files that were removed.
   public var fileCount = 0
-  /// How many bytes they had.
+  /// The length of these files together, in bytes.
   public var byteCount = 0
   /// Files that do not belong to DocumentSync and stay, by their paths below
   /// the root.
   public var remaining: [String] = []
-  /// Whether nothing was removed, and the report contains what would be.
+  /// Whether the call removed nothing, and the report contains what it would
+  /// remove.
   public var isPreview: Bool
 
   /// Creates an empty report.

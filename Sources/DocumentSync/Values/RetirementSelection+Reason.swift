@@ -1,20 +1,21 @@
 extension RetirementSelection {
-  /// Why the members need not wait for a client any more. Open: later versions
-  /// may add their own.
+  /// Why the other members stop waiting for a client. Open: later versions may
+  /// add reasons.
   public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
     /// The reason's name.
     public let rawValue: String
-    /// A reason of the given name.
+    /// Creates a reason with the given name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// It was not seen for long. A marker of it that is newer than the one that
-    /// the command names shows that it is there, and the command has no effect.
+    /// The other members have not seen it for long. If a newer RecentSync of it
+    /// arrives than the command names, the client is there and the command has
+    /// no effect.
     public static let absent = Reason(rawValue: "absent")
     /// A user removed it.
     public static let removed = Reason(rawValue: "removed")
-    /// It left by itself.
+    /// It left the document.
     public static let left = Reason(rawValue: "left")
-    /// A new incarnation of its store took its place.
+    /// A new incarnation of its store has taken its place.
     public static let replaced = Reason(rawValue: "replaced")
   }
 }

@@ -4,7 +4,7 @@ import SyncModel
 public enum RetirementSelection: Hashable, Sendable {
   /// One client, for a reason.
   case client(ClientIdentifier, Reason)
-  /// Those clients whose marker has not changed for so long, by the clock of
-  /// this device, summed over its own synchronizations.
+  /// The clients whose RecentSync has not changed for this time, by the clock
+  /// of this device, summed over its own synchronizations.
   case notSeen(for: Duration)
 }

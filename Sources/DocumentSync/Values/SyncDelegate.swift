@@ -1,40 +1,40 @@
 import SyncModel
 
-/// Decides what only an application can decide: about the document, about
-/// conflicts, about values.
+/// Decides for the application about the document, about conflicts, and about
+/// values.
 ///
-/// Each function has a default, which counts without a delegate as well.
+/// Each function has a default, which also applies without a delegate.
 public protocol SyncDelegate: Sendable {
   /// Answers a question about the document with one of its
-  /// ``SyncQuestion/possibleDecisions``. Anything else counts as
+  /// ``SyncQuestion/possibleDecisions``. Any other answer counts as
   /// ``SyncQuestion/Decision/stop``.
   ///
-  /// It may ask a person and take its time. Nothing is changed before it is
-  /// called or meanwhile, and the store may be edited. The default is
+  /// The function may ask a person and take its time: nothing is changed before
+  /// it returns, and the store may be edited meanwhile. The default is
   /// ``SyncQuestion/usualDecision``.
   func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision
 
-  /// Answers an open conflict, where the policy is `ask`; `nil` leaves it open.
-  /// It is asked again only if another change concerns the same cell.
+  /// Answers an open conflict whose policy is `ask`; `nil` leaves it open. The
+  /// delegate is asked again only if another change concerns the same cell.
   ///
-  /// It may ask a person and take its time: the synchronization waits for it,
-  /// no longer than ``SyncEnvironment/decisionTimeLimit``, and cancels it if the
+  /// The function may ask a person: the synchronization waits for it, at most
+  /// for ``SyncEnvironment/decisionTimeLimit``, and cancels it if the
   /// synchronization is cancelled. If it throws an error, the question stays
-  /// open, and there is a warning. The default is `nil`.
+  /// open, and the report has a warning. The default is `nil`.
   func answer(_ conflict: Conflict) async throws -> Conflict.Answer?
 
-  /// The value for a cell, where the policy is `resolve:NAME`; `nil` if the
-  /// application knows no such function.
+  /// Returns the value for a cell whose policy is `resolve:NAME`; `nil` if the
+  /// application has no such function.
   ///
-  /// It is called within the transaction that merges, and must not use the
-  /// store. If it returns `nil`, throws an error, or returns a value that the
-  /// column refuses, the conflict stays open and the synchronization continues.
-  /// The default is `nil`.
+  /// The function is called within the transaction that merges, and must not
+  /// use the store. If it returns `nil`, throws an error, or returns a value
+  /// that the column refuses, the conflict stays open and the synchronization
+  /// continues. The default is `nil`.
   func resolve(_ values: Conflict.Values, by name: String) throws -> Value?
 }
 
 extension SyncDelegate {
-  /// The usual decision.
+  /// Returns the usual decision.
   public func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     question.usualDecision
   }
@@ -42,28 +42,27 @@ extension SyncDelegate {
   /// Leaves the conflict open.
   public func answer(_ conflict: Conflict) async throws -> Conflict.Answer? { nil }
 
-  /// Knows no function.
+  /// Returns `nil`: the application has no such function.
   public func resolve(_ values: Conflict.Values, by name: String) throws -> Value? { nil }
 }
 
-/// What a delegate is asked.
+/// A question to the delegate about the document.
 public enum SyncQuestion: Hashable, Sendable {
-  /// The directory holds no application yet: is it to become the shared
-  /// directory of this one?
+  /// The directory holds no application yet. Create it there?
   case applicationMissing(application: String, directory: String)
-  /// There is no such document: is it to be created from the database that
-  /// is here?
+  /// The document is not in the directory. Create it from the database on this
+  /// device?
   case documentMissing(identifier: String, others: [String])
-  /// The document was deleted: is it to be created again, from the store that
-  /// is here? For a store under sync it can be left as well.
+  /// The document was deleted. Create it again from the store on this device? A
+  /// store under sync can also leave the document.
   case documentDeleted(identifier: String, DocumentDescription.Deletion, isUnderSync: Bool)
-  /// The document is in the directory, and another database of this device is
-  /// at the path where it is to be.
+  /// The document is in the directory, and this device has another database at
+  /// the path for it. Merge or replace that database?
   case databaseInTheWay(identifier: String, path: String)
-  /// The document that the store belongs to was deleted and created again
-  /// under the same name: are the rows that are here to be merged into it?
+  /// The document of the store was deleted and created again under the same
+  /// name. Merge the rows of this store into the new one?
   case documentReplaced(identifier: String, by: DocumentDescription)
-  /// This client was removed from the document.
+  /// This client was removed from the document. Continue as a new client?
   case clientRemoved(identifier: String)
 
   /// The possible answers, the usual one first.
@@ -84,20 +83,20 @@ public enum SyncQuestion: Hashable, Sendable {
 }
 
 extension SyncQuestion {
-  /// What a delegate answers.
+  /// The delegate's answer to a question.
   public enum Decision: String, Hashable, Sendable, CaseIterable {
-    /// Do nothing: the call throws the error that the question is about, and the
-    /// next call asks again.
+    /// Do nothing: the call throws the error that the question is about, and
+    /// the next call asks again.
     case stop
-    /// Create the application or the document from what is on this device.
+    /// Create the application or the document from the database on this device.
     case create
     /// Take over the document, and merge the rows of this device into it.
     case merge
-    /// Take over the document; the file that is there is kept as a backup.
+    /// Take over the document, and keep the file at its path as a backup.
     case replace
     /// Continue as a new client.
     case rejoin
-    /// Take the store out of sync; it stays as an ordinary database, with all
+    /// Take the store out of sync; it becomes an ordinary database with all its
     /// rows.
     case leave
   }

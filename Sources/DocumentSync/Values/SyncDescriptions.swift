@@ -1,21 +1,21 @@
 import SyncModel
 
-/// What an application notes about itself, this client and a document, for
-/// people and for its own use. A part that is `nil` is left as it is.
+/// An application's notes about itself, this client and a document, for people
+/// and for its own use. A part that is `nil` stays as it is.
 public struct SyncDescriptions: Hashable, Sendable {
-  /// What to call this device; its host name if `nil` at the first time. At
-  /// most 200 characters, none of which is a control character or a line break
+  /// This device's name; with `nil`, its host name at the first time. At most
+  /// 200 characters, without control characters and line breaks
   /// (`nameUnsuitable`).
   public var client: String?
-  /// What to note about the client.
+  /// Notes about the client.
   public var clientInfo: SyncUserInfo?
-  /// What to call a document that is created; its identifier if `nil`.
+  /// The name of a document that is created; its identifier if `nil`.
   public var document: String?
-  /// What to note about a document that is created.
+  /// Notes about a document that is created.
   public var documentInfo: SyncUserInfo?
-  /// What to call an application that is created.
+  /// The name of an application that is created.
   public var application: String?
-  /// What to note about an application that is created.
+  /// Notes about an application that is created.
   public var applicationInfo: SyncUserInfo?
 
   /// Creates descriptions from their parts.

@@ -4,27 +4,27 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// What operations need from the world: time, random numbers, bounds.
+/// The clock, the random numbers and the limits that operations work with.
 ///
 /// Everything is injected, so that whole fleets of devices can run in one
 /// process from one seed.
 public struct SyncEnvironment: Sendable {
-  /// Milliseconds since 1970.
+  /// Returns the present time, in milliseconds since 1970.
   package var now: @Sendable () -> Int64
-  /// The present time, to the millisecond.
+  /// Returns the present time, to the millisecond.
   public var clock: @Sendable () -> Date {
     get { { [now] in Date(milliseconds: now()) } }
     set { now = { newValue().milliseconds } }
   }
-  /// Random words, from which identifiers and turns are drawn.
+  /// Returns random words, for identifiers and turns.
   public var random: @Sendable () -> UInt64
-  /// Diagnostics. Quiet unless set: reports and errors contain what users
-  /// should know.
+  /// The log for diagnostics. It is quiet unless set: reports and errors
+  /// contain what users need to know.
   public var logger: Logger
   /// The platform that the client's description names.
   public var platform: String
-  /// How stores are opened. Its clock and its generator are replaced by ``now``
-  /// and ``random``. Its `places` detect copies and older states of stores.
+  /// The options for opening stores. ``now`` and ``random`` replace their clock
+  /// and generator. Their `places` detect copies and older states of stores.
   package var store: StoreOptions
   /// How long a call on the store waits for other programs that write to it
   /// (`storeBusy`).
@@ -32,40 +32,38 @@ public struct SyncEnvironment: Sendable {
     get { .seconds(store.busyTimeout) }
     set { store.busyTimeout = Double(newValue.milliseconds) / 1000 }
   }
-  /// How many files are read at a time.
+  /// The number of files that are read at the same time.
   public var parallelReads = 4
-  /// About how many bytes of change sets are read before they are applied,
-  /// which bounds memory.
+  /// About how many bytes of change sets are read before they are applied; this
+  /// limits the memory in use.
   public var fetchWindowBytes = 4 << 20
-  /// About how many bytes of own change sets a store keeps although every
-  /// member of the document has applied them.
+  /// About how many bytes of its own change sets a store still holds after
+  /// every member of the document has applied them.
   public var keptChangeSetBytes = 1 << 20
-  /// The counts and sizes from which on files are handled in portions, joined,
+  /// The counts and sizes above which files are handled in portions, joined,
   /// and cleared away.
   package var thresholds = SyncThresholds()
-  /// For how long a member may be absent before it is retired: counted by the
-  /// clock of this device, over its synchronizations, each for a day at most;
-  /// `nil` for ever. A member that returns becomes a new client,
-  /// and loses nothing.
+  /// The absence after which a member is retired: counted by the clock of this
+  /// device over its own synchronizations, at most a day for each; `nil` for
+  /// never. A member that returns becomes a new client, and loses nothing.
   public var retireAfter: Duration?
   /// How long a synchronization waits for answers about conflicts, in all;
-  /// `nil` for as long as it takes. Afterwards the later change is shown for
-  /// the time being, and the questions stay open.
+  /// `nil` for no limit. Afterwards the store shows the later change for the
+  /// time being, and the questions stay open.
   public var decisionTimeLimit: Duration? = .seconds(300)
-  /// Waits for a while.
+  /// Pauses a task for a duration.
   public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-  /// How long a call on the directory may take without any progress before the
-  /// operation gives up on it (`directoryAway`); `nil` for as long as it takes.
-  /// Publishing a file may take a second more for each 256 KiB. See
-  /// `TimeLimitedDirectory`.
+  /// How long a call on the directory may make no progress before the operation
+  /// gives up on it (`directoryAway`); `nil` for no limit. Publishing a file
+  /// may take a second more for each 256 KiB. See `TimeLimitedDirectory`.
   public var directoryTimeLimit: Duration? = .seconds(60)
-  /// How often calls on the directory that failed temporarily are repeated.
+  /// The repetition of calls on the directory that failed temporarily.
   public var retries = RetryingDirectory.Policy.standard
-  /// Opens a directory of which only the path is known.
+  /// Opens a directory from its path alone.
   public var openDirectory: @Sendable (String) throws -> any SharedDirectory
 
   /// Creates an environment with the system's clock and generator, and the
-  /// usual bounds.
+  /// default limits.
   public init() {
     now = { Date().milliseconds }
     random = {
@@ -96,8 +94,8 @@ public struct SyncEnvironment: Sendable {
     return options
   }
 
-  /// The directory, with a wrapper that repeats calls that failed temporarily,
-  /// and gives up those that do not return.
+  /// Returns the directory in a wrapper that repeats calls that failed
+  /// temporarily, and gives up on those that do not return.
   func retrying(_ directory: any SharedDirectory) -> any SharedDirectory {
     if directory is RetryingDirectory { return directory }
     let limited = directoryTimeLimit.map { TimeLimitedDirectory(directory, limit: $0) }
@@ -108,7 +106,7 @@ public struct SyncEnvironment: Sendable {
   var generator: InjectedGenerator { InjectedGenerator(source: random) }
 }
 
-/// Draws its words from a closure.
+/// A generator that draws its words from a closure.
 struct InjectedGenerator: RandomNumberGenerator {
   let source: @Sendable () -> UInt64
 

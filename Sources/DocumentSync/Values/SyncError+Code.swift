@@ -3,7 +3,7 @@ extension SyncError.Code {
 
   /// The operation was cancelled.
   public static let cancelled = Self(rawValue: "cancelled")
-  /// A fault of this program.
+  /// DocumentSync itself has a fault.
   public static let internalFault = Self(rawValue: "internalFault")
 
   // The store.
@@ -20,7 +20,7 @@ extension SyncError.Code {
   public static let alreadyUnderSync = Self(rawValue: "alreadyUnderSync")
   /// The store is not under sync.
   public static let notUnderSync = Self(rawValue: "notUnderSync")
-  /// The set-up of the store was begun and not finished.
+  /// The set-up of the store began and did not finish.
   public static let setUpUnfinished = Self(rawValue: "setUpUnfinished")
   /// The schema, or the configuration for it, cannot be synchronized.
   public static let storeUnsuitable = Self(rawValue: "storeUnsuitable")
@@ -30,11 +30,11 @@ extension SyncError.Code {
   public static let storeNotWritable = Self(rawValue: "storeNotWritable")
   /// The store cannot be read.
   public static let storeNotReadable = Self(rawValue: "storeNotReadable")
-  /// There are edits that are not published.
+  /// The store has edits that are not published.
   public static let unpublishedEdits = Self(rawValue: "unpublishedEdits")
-  /// A file exists where one would be written.
+  /// A file exists where the call would write one.
   public static let fileExists = Self(rawValue: "fileExists")
-  /// Something other than a file exists where one would be written.
+  /// Something other than a file exists where the call would write one.
   public static let notAFile = Self(rawValue: "notAFile")
   /// The local disk is full.
   public static let noLocalSpace = Self(rawValue: "noLocalSpace")
@@ -42,14 +42,14 @@ extension SyncError.Code {
   public static let localFile = Self(rawValue: "localFile")
   /// The journal has no conflict with that number.
   public static let noSuchConflict = Self(rawValue: "noSuchConflict")
-  /// A conflict that is to be answered was decided before, or one that is to be
-  /// restored is an open question or was restored already.
+  /// The conflict to answer was decided before, or the conflict to restore is
+  /// an open question or was restored before.
   public static let conflictNotOpen = Self(rawValue: "conflictNotOpen")
-  /// A constraint, or the state of a row, does not permit what was chosen.
+  /// A constraint, or the state of a row, does not permit the edit.
   public static let editRefused = Self(rawValue: "editRefused")
   /// A device's name is too long, or has characters that lists cannot show.
   public static let nameUnsuitable = Self(rawValue: "nameUnsuitable")
-  /// A command's name or payload is longer than is permitted.
+  /// A command's name or payload is too long.
   public static let commandTooLarge = Self(rawValue: "commandTooLarge")
   /// A policy names a table or a column that is not synchronized.
   public static let policyUnsuitable = Self(rawValue: "policyUnsuitable")
@@ -84,7 +84,7 @@ extension SyncError.Code {
   /// The store, or a file in the directory, needs a newer version of this
   /// software.
   public static let newerVersionNeeded = Self(rawValue: "newerVersionNeeded")
-  /// There is no such document.
+  /// The document is not in the directory.
   public static let documentMissing = Self(rawValue: "documentMissing")
   /// A document with that identifier exists already.
   public static let documentExists = Self(rawValue: "documentExists")
@@ -94,26 +94,27 @@ extension SyncError.Code {
   public static let documentReplaced = Self(rawValue: "documentReplaced")
   /// This client was removed from the document.
   public static let clientRemoved = Self(rawValue: "clientRemoved")
-  /// The call would lose something that exists nowhere else, and the caller has
-  /// not confirmed that.
+  /// The call would lose data that exists nowhere else, and the caller has not
+  /// confirmed that.
   public static let confirmationNeeded = Self(rawValue: "confirmationNeeded")
-  /// There is no such client.
+  /// The client is not in the directory.
   public static let clientMissing = Self(rawValue: "clientMissing")
   /// The decision cannot be carried out.
   public static let decisionUnsuitable = Self(rawValue: "decisionUnsuitable")
-  /// Several documents are there and none was named.
+  /// The directory has several documents, and the call names none.
   public static let documentAmbiguous = Self(rawValue: "documentAmbiguous")
-  /// The document's generation that the store is bound to is not there.
+  /// The generation that the store is bound to is not in the directory.
   public static let generationMissing = Self(rawValue: "generationMissing")
   /// Another generation of the document counts now.
   public static let generationReplaced = Self(rawValue: "generationReplaced")
   /// Another state of this store published under its client identifier.
   public static let forkedClient = Self(rawValue: "forkedClient")
-  /// There is no such member of the document.
+  /// The client is not a member of the document.
   public static let clientUnknown = Self(rawValue: "clientUnknown")
-  /// This client was retired, since the other devices had not seen it for long.
+  /// This client was retired, because the other devices had not seen it for
+  /// long.
   public static let clientRetired = Self(rawValue: "clientRetired")
-  /// The directory contains no whole store that can be used.
+  /// The directory contains no usable whole store.
   public static let wholeStoreMissing = Self(rawValue: "wholeStoreMissing")
   /// A file in the directory is not what it should be.
   public static let malformedFile = Self(rawValue: "malformedFile")

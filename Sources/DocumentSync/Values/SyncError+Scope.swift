@@ -2,8 +2,8 @@ import SyncDirectory
 import SyncModel
 
 extension Error {
-  /// Whether the failure is that of one file in the shared directory, which
-  /// may be damaged or not have arrived, rather than of the directory.
+  /// Whether the error concerns one file in the shared directory, which may be
+  /// damaged or not have arrived, rather than the whole directory.
   var concernsOneFile: Bool {
     switch self {
     case let error as DirectoryError:

@@ -3,17 +3,17 @@ import SyncModel
 import SyncStore
 
 extension SyncError {
-  /// The error of any layer, as an error of this one.
+  /// Converts an error of any layer to a `SyncError`.
   ///
   /// For callers that use a ``SharedDirectory`` directly and still want one
-  /// kind of error. A `SyncError` stays as it is,
-  /// and a `CancellationError` becomes `cancelled`. For every other error,
-  /// ``underlying`` is that error; if no layer throws it, the code is
-  /// `internalFault`.
+  /// kind of error. A `SyncError` stays as it is, and a `CancellationError`
+  /// becomes `cancelled`. For every other error, ``underlying`` is that error;
+  /// if no layer of DocumentSync throws it, the code is `internalFault`.
   ///
   /// - Parameters:
-  ///   - operation: What was being done: a verb phrase.
-  ///   - path: What it is about, if the error does not contain that.
+  ///   - operation: The operation that failed: a verb phrase.
+  ///   - path: The path that the error is about, if the error does not contain
+  ///     one.
   public static func wrapping(
     _ error: any Error, operation: String, path: String? = nil
   ) -> SyncError {
@@ -31,7 +31,6 @@ extension SyncError {
     }
   }
 
-  /// The error of a cancelled operation.
   static func cancelled(_ operation: String) -> SyncError {
     SyncError(
       .cancelled, operation: operation, message: "The operation was cancelled.",

@@ -2,16 +2,16 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Why an operation of this module failed.
+/// The error of a failed operation.
 ///
-/// Every public method of the managers, and every operation, fails with this
-/// type and no other; ``underlying`` is the error of a lower layer.
+/// Every public method of the managers, and every operation, throws this type
+/// and no other; ``underlying`` is the error of a lower layer.
 public struct SyncError: Error, Sendable {
   /// The kind of failure. Open: later versions may add their own.
   public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The code's name.
     public let rawValue: String
-    /// A code of the given name.
+    /// Creates a code with the given name.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// The code's name.
     public var description: String { rawValue }
@@ -21,26 +21,26 @@ public struct SyncError: Error, Sendable {
   public enum Classification: String, Hashable, Sendable {
     /// An ordinary failure, neither of the two below.
     case failed
-    /// The shared directory, or what the store is bound to in it, is not
-    /// there. Nothing was changed; the same call works when it is back.
+    /// The shared directory, or the part of it that the store is bound to, is
+    /// missing. Nothing was changed; the same call works when it is back.
     case directoryAway
-    /// The call was refused so that no data is harmed. Nothing was changed.
+    /// The call was refused to protect data. Nothing was changed.
     case refused
   }
 
   /// The kind of failure.
   public var code: Code
-  /// What was being done: a verb phrase, such as “synchronize”.
+  /// The operation that failed: a verb phrase, such as “synchronize”.
   public var operation: String
-  /// The file or folder that it is about, as the user would name it.
+  /// The file or folder that the failure is about, as the user would name it.
   public var path: String?
-  /// What failed, a sentence for the user.
+  /// The failure as a sentence for the user.
   public var message: String
-  /// What to do next, a sentence for the user that names actions by codes.
+  /// The next action as a sentence for the user that names actions by codes.
   public var remedy: Remedy
-  /// The detail for the developer.
+  /// Details for the developer.
   public var detail: String?
-  /// The error of the layer below, where there was one.
+  /// The error of a lower layer, if there was one.
   public var underlying: (any Error)?
 
   /// Creates an error from its parts.
@@ -62,7 +62,7 @@ public struct SyncError: Error, Sendable {
 }
 
 extension SyncError: CustomStringConvertible {
-  /// Message, path, remedy and detail on one line.
+  /// The message, the path, the remedy and the detail on one line.
   public var description: String {
     var text = message
     if let path { text += " (\(path))" }

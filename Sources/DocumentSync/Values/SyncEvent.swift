@@ -6,8 +6,8 @@ import Synchronization
 public enum SyncEvent: Sendable {
   /// An operation has begun.
   case activityBegan(Activity)
-  /// An operation has ended; `error` is why it failed, if it did. It is sent
-  /// exactly once for each activity that began.
+  /// An operation has ended; `error` is why it failed, or `nil`. The event
+  /// comes exactly once for each activity that began.
   case activityEnded(Activity, error: SyncError?)
   /// The document's state has changed.
   case stateChanged(DocumentSyncState)
@@ -17,7 +17,7 @@ public enum SyncEvent: Sendable {
   case newIncarnation(client: ClientIdentifier, ancestor: ClientIdentifier)
   /// The store's content was exchanged for that of a whole store.
   case rebootstrapped(SyncReport.Rebootstrap)
-  /// A command retires a client: it is no member of the document any more.
+  /// A command retires a client, which is no longer a member of the document.
   case retired(ClientIdentifier, reason: RetirementSelection.Reason)
   /// The document was deleted.
   case documentDeleted(identifier: String, DocumentDescription.Deletion)
@@ -33,9 +33,9 @@ public enum SyncEvent: Sendable {
 extension SyncEvent {
   /// One run of an operation.
   public struct Activity: Hashable, Sendable, Identifiable {
-    /// Different for every run in this process.
+    /// The activity's number, different for every run in this process.
     public let id: UInt64
-    /// What it does: a verb phrase, such as “synchronize”.
+    /// The operation: a verb phrase, such as “synchronize”.
     public let verb: String
 
     private static let last = Mutex<UInt64>(0)

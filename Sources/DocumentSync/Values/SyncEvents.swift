@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Tells any number of observers what happens.
+/// The events of a manager, for any number of observers.
 ///
-/// Each iteration is an observer of its own, which gets every event from the
-/// moment when its iterator was made, in order. An observer that does not keep
+/// Each iteration is an observer of its own, which gets every event, in order,
+/// from the moment when its iterator was made. An observer that does not keep
 /// up loses its oldest events beyond ``capacity``. The sequence ends when the
 /// manager is closed.
 public final class SyncEvents: AsyncSequence, Sendable {
@@ -12,7 +12,8 @@ public final class SyncEvents: AsyncSequence, Sendable {
   /// The iterator of one observer.
   public typealias AsyncIterator = AsyncStream<SyncEvent>.Iterator
 
-  /// How many events are kept for an observer that does not keep up.
+  /// The number of events that the sequence holds for an observer that does not
+  /// keep up.
   public static let capacity = 1_000
 
   fileprivate struct Shared {
@@ -26,16 +27,17 @@ public final class SyncEvents: AsyncSequence, Sendable {
   /// Creates a sequence without observers.
   public init() {}
 
-  /// The state of the document; that of an application never changes.
+  /// The state of the document. That of an application manager never changes.
   public var state: DocumentSyncState { shared.withLock { $0.state } }
 
-  /// The events from now on.
+  /// Makes an iterator over the events from now on.
   public func makeAsyncIterator() -> AsyncIterator { stream().makeAsyncIterator() }
 
-  /// The events from now on, as a stream for one observer.
+  /// Returns the events from now on, as a stream for one observer.
   public func stream() -> AsyncStream<SyncEvent> { observe(\.events) { _ in nil } }
 
-  /// The document's state, and each one that it takes from now on.
+  /// Returns the document's state, and each state that it takes from now on, as
+  /// a stream for one observer.
   public func states() -> AsyncStream<DocumentSyncState> {
     observe(\.states) { $0.state }
   }
@@ -60,7 +62,8 @@ public final class SyncEvents: AsyncSequence, Sendable {
     for end in ends { end() }
   }
 
-  /// - Parameter first: The element that the observer gets at once.
+  /// - Parameter first: Returns the element that the observer gets at once, if
+  ///   any.
   private func observe<Element: Sendable>(
     _ list: WritableKeyPath<Shared, Observers<Element>> & Sendable,
     _ first: (Shared) -> Element?
@@ -92,7 +95,7 @@ fileprivate struct Observers<Element: Sendable> {
     for continuation in continuations.values { continuation.yield(element) }
   }
 
-  /// Adds an observer; `nil` if no elements will come any more.
+  /// Adds an observer and returns its number; `nil` if the sequence has ended.
   mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> UInt64? {
     guard !isClosed else { return nil }
     next += 1
@@ -102,7 +105,7 @@ fileprivate struct Observers<Element: Sendable> {
 
   mutating func remove(_ number: UInt64) { continuations[number] = nil }
 
-  /// Takes no more observers; the returned function ends the sequences of the
+  /// Refuses further observers; the returned function ends the sequences of the
   /// present ones.
   mutating func close() -> @Sendable () -> Void {
     isClosed = true

@@ -1,16 +1,16 @@
-/// How far an operation has come: a snapshot.
+/// A snapshot of an operation's progress.
 public struct SyncProgress: Hashable, Sendable {
-  /// What an operation is doing.
+  /// What an operation is doing at the moment.
   public enum Phase: String, Hashable, Sendable, CaseIterable {
-    /// Nothing yet.
+    /// Not begun yet.
     case waiting
-    /// Looking at what is in the shared directory.
+    /// Listing the shared directory.
     case listing
-    /// Taking a consistent copy of the store.
+    /// Copying the store consistently.
     case snapshot
     /// Compressing that copy.
     case compressing
-    /// Reading files of the others.
+    /// Reading the files of other devices.
     case downloading
     /// Applying change sets to the store.
     case applying
@@ -22,27 +22,27 @@ public struct SyncProgress: Hashable, Sendable {
     case uploading
     /// Checking files or databases.
     case verifying
-    /// Making one file of many.
+    /// Joining many files into one.
     case compacting
-    /// Finding out how large files are.
+    /// Measuring files.
     case measuring
     /// Removing files.
     case removing
-    /// Done, one way or another.
+    /// Finished, successfully or not.
     case finished
   }
 
-  /// What the operation is doing.
+  /// What the operation is doing at the moment.
   public var phase = Phase.waiting
-  /// How many things are done in this phase: files, or in a database change
+  /// How many items are done in this phase: files, or within a database change
   /// sets, edits, rows or tables.
   public var completedCount = 0
-  /// How many this phase has; 0 while that is not known.
+  /// How many items this phase has; 0 while unknown.
   public var totalCount = 0
   /// How many bytes are done in this phase.
   public var completedBytes = 0
-  /// How many bytes this phase has; 0 while that is not known, such as while
-  /// the length of a file to be read is unknown.
+  /// How many bytes this phase has; 0 while unknown, as when the length of a
+  /// file to read is unknown.
   public var totalBytes = 0
 
   /// Creates the progress of an operation that has done nothing yet.
@@ -57,7 +57,7 @@ public struct SyncProgress: Hashable, Sendable {
 }
 
 extension SyncProgress {
-  /// Called whenever an operation makes progress, on the operation's thread, one
-  /// call at a time: it should return soon.
+  /// A function that an operation calls whenever it makes progress, on the
+  /// operation's thread, one call at a time. It should return soon.
   public typealias Handler = @Sendable (SyncProgress) -> Void
 }

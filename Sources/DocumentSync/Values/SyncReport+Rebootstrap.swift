@@ -2,13 +2,13 @@ import SyncModel
 import SyncStore
 
 extension SyncReport {
-  /// The store's content was exchanged for that of a whole store.
+  /// The exchange of a store's content for that of a whole store.
   public struct Rebootstrap: Hashable, Sendable, Codable {
-    /// Why. Open: later versions may add their own.
+    /// Why the content was exchanged. Open: later versions may add reasons.
     public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
       /// The reason's name.
       public let rawValue: String
-      /// A reason of the given name.
+      /// Creates a reason with the given name.
       public init(rawValue: String) { self.rawValue = rawValue }
 
       /// Change sets that the store needed were cleared away.
@@ -21,27 +21,28 @@ extension SyncReport {
       public static let createdTwice = Reason(rawValue: "createdTwice")
     }
 
-    /// Why.
+    /// Why the content was exchanged.
     public var reason: Reason
-    /// The path of a copy of the store as it was.
+    /// The path of a copy of the store before the exchange.
     public var backup: String
-    /// The whole store that the content was taken from.
+    /// The whole store from which the content comes.
     public var wholeStore: WholeStoreDescription
-    /// How many change sets of this device were applied again, since the
+    /// How many change sets of this device were applied again, because the
     /// whole store did not contain them.
     public var reappliedChangeSets: Int
-    /// How many have to be written again for another generation.
+    /// How many change sets of this device have to be written again for another
+    /// generation.
     public var returningChangeSets: Int
-    /// Whether the tables took another schema, so that the application has to
-    /// migrate as after a download.
+    /// Whether the tables took another schema. Then the application has to
+    /// migrate, as after a download.
     public var changedSchema: Bool
-    /// What became of the rows of the store, if these were merged into a
-    /// document that had nothing to do with its own; `nil` otherwise.
+    /// What became of the rows of the store, if they were merged into a
+    /// document that is no successor of its own; `nil` otherwise.
     public var merged: MergedRows?
-    /// Cells and rows for which edits of this device and the whole store
-    /// contradict each other.
+    /// The number of cells and rows for which edits of this device and the
+    /// whole store contradict each other.
     public var conflicts: Int
-    /// What people may want to know.
+    /// Warnings for the user.
     public var warnings: [SyncWarning]
 
     /// Creates a re-bootstrap from its parts.

@@ -1,9 +1,9 @@
 import SyncModel
 import SyncStore
 
-/// What one synchronization did.
+/// The result of one synchronization.
 public struct SyncReport: Hashable, Sendable {
-  /// A change set that was sent, received, applied or put back.
+  /// A change set that was sent, received, applied or restored.
   public struct ChangeSet: Hashable, Sendable {
     /// Its author.
     public var client: ClientIdentifier
@@ -13,7 +13,7 @@ public struct SyncReport: Hashable, Sendable {
     public var hash: ContentHash
     /// The number of rows that it changes.
     public var rowCount: Int
-    /// The length of its file in bytes; `nil` where it was not looked up.
+    /// The length of its file in bytes; `nil` if it was not measured.
     public var byteCount: Int?
 
     /// Creates an entry from its parts.
@@ -35,31 +35,31 @@ public struct SyncReport: Hashable, Sendable {
   public var received: [ChangeSet] = []
   /// Change sets of others that were applied, in order.
   public var applied: [ChangeSet] = []
-  /// Change sets of this client that were missing from the directory, or
-  /// damaged in it, and were put back.
+  /// Change sets of this client that were missing or damaged in the directory
+  /// and were published again.
   public var restored: [ChangeSet] = []
-  /// Other files that were missing or damaged and were written again, by
+  /// Other files that were missing or damaged and were published again, by
   /// their paths below the root of the directory: commands, RecentSyncs,
   /// descriptions, whole stores, the files of the application and of the
   /// generation.
   public var restoredFiles: [String] = []
-  /// Damaged files of this client that were removed, by their paths: other
-  /// files have taken their place.
+  /// Damaged files of this client that were removed because other files replace
+  /// them, by their paths.
   public var removedFiles: [String] = []
-  /// Damaged files of this client that stay, by their paths: a whole store is
-  /// to take their place, and this client cannot make one while edits are not
-  /// published, or wait for those of others.
+  /// Damaged files of this client that stay for now, by their paths. A whole
+  /// store has to replace them, which this client can make only when its edits
+  /// are published and those of others do not wait.
   public var damagedFiles: [String] = []
-  /// What cannot be applied yet, and why. If it is empty, this store has
-  /// everything that it knows of.
+  /// The change sets and commands that cannot be applied yet, and why. If it is
+  /// empty, this store has all that it knows of.
   public var waiting: [SyncReport.Wait] = []
 
   /// Commands of this client that were published.
   public var sentCommands = 0
   /// Commands of others that were processed.
   public var processedCommands = 0
-  /// Commands for the application that it has not acknowledged, as of the
-  /// end; see ``DocumentSyncManager/pendingCommands()``.
+  /// Commands for the application that it has not acknowledged, at the end of
+  /// the run; see ``DocumentSyncManager/pendingCommands()``.
   public var pendingCommands = 0
 
   /// Rows inserted into tables.
@@ -68,20 +68,20 @@ public struct SyncReport: Hashable, Sendable {
   public var updatedRows = 0
   /// Rows deleted from tables.
   public var deletedRows = 0
-  /// Cells and rows for which two sides had concurrent changes. The conflict
-  /// journal contains the side that lost.
+  /// Cells and rows that two sides changed concurrently. The conflict journal
+  /// contains the side that lost.
   public var conflicts = 0
-  /// The questions that this run has left to be decided, by their numbers in
-  /// the conflict journal; they may have been answered by its end.
+  /// The conflicts that this run has left undecided, by their numbers in the
+  /// journal. They may have been answered by the end of the run.
   public var questions: [Int64] = []
-  /// How many questions are open at the end, older ones among them.
+  /// How many conflicts are open at the end of the run, including older ones.
   public var openConflicts = 0
-  /// What people may want to know.
+  /// Warnings for the user.
   public var warnings: [SyncWarning] = []
-  /// Parked rows, as of the end, if this run had to do with rows at all.
+  /// Parked rows, at the end of the run, if the run dealt with rows at all.
   public var parkedRows = 0
-  /// Tables, and columns as `table.column`, that occur in changes of others and
-  /// that this store does not have: it keeps these changes until the
+  /// Tables, and columns as `table.column`, that this store does not have and
+  /// that occur in changes of others. The store holds these changes until the
   /// application creates the tables and columns.
   public var unknownNames: Set<SQLName> = []
 
@@ -89,17 +89,19 @@ public struct SyncReport: Hashable, Sendable {
   public var bytesSent = 0
   /// Bytes that were read.
   public var bytesReceived = 0
-  /// How many folders were listed.
+  /// The number of folders that were listed.
   public var listings = 0
-  /// Whether the whole store was uploaded, in place of own change sets that are
-  /// missing or damaged in the directory and that every member has.
+  /// Whether the whole store was uploaded, to replace change sets of this
+  /// client that every member has and that are missing or damaged in the
+  /// directory.
   public var uploadedWholeStore = false
-  /// The store became a new client: it is a copy, or was an older state of
-  /// itself, or was retired.
+  /// The new clients that the store became, because it is a copy, or was an
+  /// older state of itself, or was retired.
   public var incarnations: [Incarnation] = []
-  /// What vacuum did, if it was due.
+  /// The result of the vacuum, if one was due.
   public var housekeeping: VacuumReport?
-  /// The store's content was exchanged for that of a whole store.
+  /// The exchange of the store's content for that of a whole store, if there
+  /// was one.
   public var rebootstrap: Rebootstrap?
   /// Whether a new RecentSync was published.
   public var publishedMarker = false
@@ -107,7 +109,7 @@ public struct SyncReport: Hashable, Sendable {
   /// Creates an empty report.
   package init() {}
 
-  /// Whether nothing was sent, received or put back.
+  /// Whether nothing was sent, received or published again.
   public var isIdle: Bool {
     sent.isEmpty && received.isEmpty && applied.isEmpty && restored.isEmpty
       && restoredFiles.isEmpty && removedFiles.isEmpty && sentCommands == 0
@@ -117,16 +119,16 @@ public struct SyncReport: Hashable, Sendable {
 }
 
 extension SyncReport {
-  /// Something that a store knows of and cannot apply yet.
+  /// A change set or command that a store knows of and cannot apply yet.
   public struct Wait: Hashable, Sendable, Codable, CustomStringConvertible {
-    /// Why something waits. Open: later versions may add their own.
+    /// Why a change set or command waits. Open: later versions may add reasons.
     public struct Reason: RawRepresentable, Hashable, Sendable, Codable {
       /// The reason's name.
       public let rawValue: String
-      /// A reason of the given name.
+      /// Creates a reason with the given name.
       public init(rawValue: String) { self.rawValue = rawValue }
 
-      /// It was announced, and its file is not there.
+      /// It was announced, and its file has not arrived.
       public static let notArrived = Reason(rawValue: "notArrived")
       /// Its file could not be read.
       public static let unreadable = Reason(rawValue: "unreadable")
@@ -146,22 +148,22 @@ extension SyncReport {
       public static let dependencies = Reason(rawValue: "dependencies")
       /// It was cleared away, and this store does not have it.
       public static let clearedAway = Reason(rawValue: "clearedAway")
-      /// Its author is being retired, and not every member has announced how far
-      /// it has applied that author's change sets.
+      /// Its author is being retired, and not every member has announced how
+      /// far it has applied that author's change sets.
       public static let retiring = Reason(rawValue: "retiring")
     }
 
     /// The author.
     public var client: ClientIdentifier
-    /// The first number that waits; that client's later ones wait for it.
+    /// The first number that waits; the later ones of that author wait for it.
     public var number: UInt64
     /// Whether it is the number of a command, rather than of a change set.
     public var isCommand: Bool
-    /// Why.
+    /// Why it waits.
     public var reason: Reason
     /// The reason as a sentence for the user.
     public var message: String
-    /// The file that it is about, below the root of the directory.
+    /// The file, as a path below the root of the directory.
     public var path: String?
 
     /// Creates an entry from its parts.
@@ -177,7 +179,7 @@ extension SyncReport {
       self.path = path
     }
 
-    /// What waits, the sentence and the path.
+    /// The change set or command, the sentence and the path.
     public var description: String {
       "\(isCommand ? "command" : "change set") \(number) of \(client): \(message)"
         + (path.map { " (\($0))" } ?? "")

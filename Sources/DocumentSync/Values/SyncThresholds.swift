@@ -1,23 +1,24 @@
-/// The counts and sizes from which on files are handled in several portions,
-/// joined, and cleared away. If these are small, few edits reach every border
-/// between portions.
+/// The counts and sizes above which files are handled in portions, joined, and
+/// cleared away. With small thresholds, few edits suffice to reach every
+/// boundary between portions.
 package struct SyncThresholds: Hashable, Sendable {
-  /// The most change sets that are handed to the store at once.
+  /// The most change sets that the store gets at once.
   package var windowCount = 256
-  /// How many own change sets make a vacuum due.
+  /// How many change sets of its own make a vacuum due.
   package var ownInterval: UInt64 = 32
-  /// How many change sets of others make it due.
+  /// How many change sets of others make a vacuum due.
   package var appliedInterval: UInt64 = 256
-  /// How many loose files begin a compaction.
+  /// How many loose change set files make a compaction due.
   package var looseCount = 32
-  /// How many of the last change sets stay loose, since others read them next.
+  /// How many of the last change sets stay loose, because others read them
+  /// next.
   package var tailCount = 8
-  /// How many neighbouring segments of one size become one segment.
+  /// How many neighbouring segments of one size are joined into one.
   package var mergeCount = 8
-  /// More change sets than this beyond the best whole store are too many,
-  /// whatever their size.
+  /// More change sets than this that the best whole store does not contain are
+  /// too many, whatever their size.
   package var wholeStoreCount: UInt64 = 1_000
-  /// Fewer bytes than this beyond it do not matter.
+  /// Fewer bytes of such change sets than this do not matter.
   package var wholeStoreBytes = 1 << 20
 
   /// Creates the usual thresholds.

@@ -1,4 +1,4 @@
-/// What an application notes about itself, a client or a document, for its own
+/// An application's notes about itself, a client or a document, for its own
 /// use: names with JSON values.
 public typealias SyncUserInfo = [String: SyncUserInfoValue]
 
@@ -41,14 +41,14 @@ extension SyncUserInfoValue: Codable {
     }
   }
 
-  /// The value as that type; `nil` if it is of another.
+  /// Decodes a value of the type; `nil` if the value is of another type.
   private static func value<Value: Decodable>(
     _ container: any SingleValueDecodingContainer, _ type: Value.Type
   ) -> Value? {
     do {
       return try container.decode(type)
     } catch {
-      // It is of another type; the following attempts find out which.
+      // The value is of another type, which the following attempts find.
       return nil
     }
   }

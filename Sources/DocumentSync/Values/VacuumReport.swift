@@ -1,36 +1,36 @@
 import SyncModel
 
-/// What a vacuum cleared away, and what it kept for which member.
+/// The files that a vacuum cleared away, and those that it left for a member.
 public struct VacuumReport: Hashable, Sendable {
-  /// Files of one kind, by one client.
+  /// Files of one kind, by one author.
   public struct Files: Hashable, Sendable {
-    /// The kinds of files that are cleared away.
+    /// The kinds of files that a vacuum clears away.
     public enum Kind: String, Hashable, Sendable {
       /// Change sets in files of their own.
       case changeSets
-      /// Many change sets in one file.
+      /// Segments: files of many change sets.
       case segments
       /// Snapshots of the document.
       case wholeStores
-      /// Messages from one client to all members.
+      /// Instructions by one client to all others.
       case commands
-      /// RecentSync markers.
+      /// RecentSyncs.
       case markers
     }
 
-    /// What they are.
+    /// The kind of the files.
     public var kind: Kind
-    /// The client that they belong to.
+    /// The author of the files.
     public var client: ClientIdentifier
-    /// The least number of them; the revision of markers.
+    /// The least number of the files; for RecentSyncs, the least revision.
     public var first: UInt64
-    /// The greatest number.
+    /// The greatest number or revision.
     public var last: UInt64
-    /// How many files.
+    /// The number of files.
     public var count: Int
     /// Why they were removed, or why they stay: a sentence for the user.
     public var reason: String
-    /// The member that they are kept for, if they are kept for one.
+    /// The member for which they stay, if there is one.
     public var member: ClientIdentifier?
 
     /// Creates an entry from its parts.
@@ -48,13 +48,14 @@ public struct VacuumReport: Hashable, Sendable {
     }
   }
 
-  /// What was cleared away.
+  /// The files that were cleared away.
   public var removed: [Files] = []
-  /// What is kept, and for which member.
+  /// The files that stay, each with the member for which they stay.
   public var kept: [Files] = []
-  /// Segments that were made of loose change sets or of smaller ones.
+  /// The number of segments that were made of loose change sets or of smaller
+  /// segments.
   public var madeSegments = 0
-  /// Segments of others that were read and found whole.
+  /// The number of segments of others that were read and found correct.
   public var verifiedSegments = 0
   /// Whether a whole store was uploaded.
   public var uploadedWholeStore = false

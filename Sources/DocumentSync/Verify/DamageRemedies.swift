@@ -1,9 +1,9 @@
 import SyncDirectory
 import SyncModel
 
-/// Sets the remedies for damaged and missing files, which depend on the author
-/// of a file and on the devices that need it: an author that is gone puts
-/// nothing back, and a file that no device reads any more does no harm.
+/// Sets the remedies for damaged and missing files. They depend on the author
+/// of a file and on the devices that need it: an author that is gone restores
+/// nothing, and a file that no device reads any more does no harm.
 struct DamageRemedies {
   /// The kind of a file, and its author.
   private enum Place {
@@ -28,7 +28,7 @@ struct DamageRemedies {
   let inventory: DirectoryInventory
   let generations: [IntegrityKey: GenerationFacts]
 
-  /// The findings, with better remedies.
+  /// Returns the findings with better remedies.
   func amended(_ findings: [VerifyReport.Finding]) -> [VerifyReport.Finding] {
     guard findings.contains(where: { isConcerned($0.kind) }) else { return findings }
     let places = self.places()
@@ -41,7 +41,7 @@ struct DamageRemedies {
       } else if let place = places[path] {
         let usual = finding.remedy
         amend(&finding, at: place, path)
-        // It may arrive, if a device needs it.
+        // A truncated file may still arrive, if a device needs it.
         if finding.kind == .truncated, finding.severity != .note, finding.remedy != usual {
           finding.remedy = "\(Self.arrival) If it has: \(finding.remedy)"
         }
@@ -157,14 +157,14 @@ struct DamageRemedies {
       }
     case .wholeStore(let key):
       if isFormer(key, &finding) { return }
-      // Its author uploads another in its place, if it is still there.
+      // If the author is still a member, it uploads a replacement itself.
       mend(
         &finding, by: "run \(.upload) on a device that has the document, then remove the file"
       )
     }
   }
 
-  /// Sets the remedy for a damaged file that has only the usual one.
+  /// Sets the remedy for a damaged file whose finding has only the usual one.
   private func mend(_ finding: inout VerifyReport.Finding, by remedy: Remedy) {
     guard finding.remedy == finding.kind.remedy else { return }
     finding.remedy = "To mend it, \(remedy)."
@@ -191,8 +191,8 @@ struct DamageRemedies {
   }
 
   /// - Parameters:
-  ///   - isLacking: Whether a member does not have what was in the file.
-  ///   - isContained: Whether a whole store has it.
+  ///   - isLacking: Whether a member does not have the content of the file.
+  ///   - isContained: Whether a whole store contains it.
   private func amend(_ finding: inout VerifyReport.Finding, isLacking: Bool, isContained: Bool) {
     if isLacking {
       finding.remedy = Self.byReset
@@ -215,7 +215,7 @@ struct DamageRemedies {
     "Remove the file by hand: \(what) is there in another file, which is whole."
   }
 
-  /// Whether a generation does not count any more; then the finding is a note.
+  /// Whether a generation no longer counts; then the finding becomes a note.
   private func isFormer(_ key: IntegrityKey, _ finding: inout VerifyReport.Finding) -> Bool {
     let document = inventory.documents.values.first { $0.lives[key] != nil }
     guard let document, document.isDeleted(key) || (document.counting?.key ?? key) != key else {
@@ -230,13 +230,13 @@ struct DamageRemedies {
 
   // MARK: - Missing files
 
-  /// The author of a missing file, by the folder in which it should be, or by
-  /// the marker that announces it.
+  /// Returns the author of a missing file, by the folder in which the file
+  /// should be, or by the marker that announces it.
   private func missingAuthor(
     at path: String, _ place: Place?
   ) -> (ClientIdentifier, IntegrityKey)? {
     if case .marker(let client, let key) = place { return (client, key) }
-    // The path is that of a client's folder, or of a file in one.
+    // The path is that of a client's folder, or of a file in such a folder.
     guard let path = RelativePath(path) else { return nil }
     for folder in [path, path.parent] {
       guard let folder, let client = ClientIdentifier(folder.name) else { continue }
@@ -265,13 +265,13 @@ struct DamageRemedies {
     finding.remedy = "Wait until the shared directory has arrived. If it has: \(finding.remedy)"
   }
 
-  // MARK: - Who is there
+  // MARK: - Retired clients
 
   private func isGone(_ client: ClientIdentifier, in key: IntegrityKey) -> Bool {
     generations[key]?.gone.contains(client) ?? false
   }
 
-  /// Whether a client is gone from every generation in which it is known.
+  /// Whether a client is gone from every generation that knows it.
   private func isGone(_ client: ClientIdentifier) -> Bool {
     let known = generations.filter { _, facts in
       facts.markers[client] != nil || facts.gone.contains(client)

@@ -1,7 +1,7 @@
 import SyncDirectory
 import SyncModel
 
-/// The names of everything that is in a shared directory.
+/// The names of all files in a shared directory.
 struct DirectoryInventory: Hashable {
   /// A document's folder.
   struct Document: Hashable {
@@ -11,13 +11,12 @@ struct DirectoryInventory: Hashable {
     var lives: [IntegrityKey: Life] = [:]
     /// The generation that counts.
     private(set) var counting: GenerationName?
-    /// The least and the greatest ordinal of the files of each generation, by its key. They are the
-    /// same unless a second file was made.
+    /// By key, the least and the greatest ordinal of a generation's files. They
+    /// are equal unless the generation has a second file.
     private(set) var ordinals: [IntegrityKey: ClosedRange<UInt64>] = [:]
     /// The greatest ordinal that a tombstone names.
     private var lastDeleted: UInt64?
 
-    /// Adds the file of a generation.
     mutating func insert(_ name: GenerationName) {
       generations.insert(name)
       counting = max(counting ?? name, name)
@@ -26,13 +25,12 @@ struct DirectoryInventory: Hashable {
         min(known.lowerBound, name.ordinal)...max(known.upperBound, name.ordinal)
     }
 
-    /// Adds a tombstone.
     mutating func insert(_ name: DeletedName) {
       deleted.insert(name)
       lastDeleted = max(lastDeleted ?? name.ordinal, name.ordinal)
     }
 
-    /// Whether the generation of a key was deleted.
+    /// Whether the generation with a key was deleted.
     func isDeleted(_ key: IntegrityKey) -> Bool {
       guard let lastDeleted else { return false }
       return ordinals[key].map { lastDeleted >= $0.upperBound } ?? generations.isEmpty
@@ -46,7 +44,7 @@ struct DirectoryInventory: Hashable {
     var commands: [ClientIdentifier: Set<CommandName>] = [:]
     var wholeStores: [ClientIdentifier: Set<WholeStoreName>] = [:]
 
-    /// The clients that have files here.
+    /// The clients that have files in the folder.
     var clients: Set<ClientIdentifier> {
       Set(markers.map(\.client)).union(changes.keys).union(commands.keys).union(wholeStores.keys)
     }
@@ -66,10 +64,10 @@ struct DirectoryInventory: Hashable {
   /// The clients that a device has removed.
   var removed: Set<ClientIdentifier> { Set(clientRemovals.map(\.client)) }
   var documents: [DocumentName: Document] = [:]
-  /// What is wrong with names, and folders that cannot be listed.
+  /// The findings about names, and about folders that cannot be listed.
   var findings: Set<VerifyReport.Finding> = []
 
-  /// How many files there are to read.
+  /// The number of files to read.
   var fileCount: Int {
     applications.count + clientDevices.count + clientRemovals.count
       + documents.values.reduce(0) { sum, document in
@@ -81,14 +79,15 @@ struct DirectoryInventory: Hashable {
 
 /// Lists a whole shared directory.
 ///
-/// It lists the markers of each generation first: what they announce was there
-/// before them, so the listings after them contain it, unless it has not
-/// arrived.
+/// It lists the markers of each generation first: the files that they announce
+/// existed before them, so the later listings contain these files, unless they
+/// have not arrived.
 struct DirectoryLister {
   let directory: any SharedDirectory
   let context: OperationContext
 
-  /// Lists everything. Throws only errors that do not concern a single folder.
+  /// Lists everything. Throws only errors that concern more than a single
+  /// folder.
   func run() throws -> DirectoryInventory {
     context.begin(.listing)
     var inventory = DirectoryInventory()
@@ -166,7 +165,7 @@ struct DirectoryLister {
 
   // MARK: - Folders
 
-  /// A folder in which this version has no names of its own.
+  /// Lists a folder in which this version has no files.
   private func listReserved(
     _ folder: RelativePath, _ inventory: inout DirectoryInventory
   ) throws {
@@ -205,7 +204,7 @@ struct DirectoryLister {
       return try directory.list(folder)
     } catch let error as DirectoryError where folder != .root {
       switch error.code {
-      // Gone since its parent was listed.
+      // The folder is gone since its parent was listed.
       case .notFound: break
       case .away, .noAnswer: throw error
       case .notADirectory:

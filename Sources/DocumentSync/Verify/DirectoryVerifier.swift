@@ -2,9 +2,9 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// Checks everything in a shared directory, and changes nothing in it.
+/// Checks all files in a shared directory, and changes nothing in it.
 struct DirectoryVerifier {
-  /// The findings, and the content of the generations' files.
+  /// The findings, the names, and the content of the generations' files.
   struct Result {
     var report: VerifyReport
     var inventory: DirectoryInventory
@@ -16,11 +16,11 @@ struct DirectoryVerifier {
   /// The application that the directory should belong to; `nil` for any.
   let application: String?
 
-  /// How often it checks at most while others write to the directory.
+  /// The most checks while other devices write to the directory.
   private static let attempts = 3
 
-  /// Checks everything. Throws only errors that do not concern a single file,
-  /// such as that of a directory that is away.
+  /// Checks everything. Throws only errors that concern more than a single
+  /// file, such as that of a directory that is away.
   func run() throws -> Result {
     try directory.check(for: .reading)
     let scratch = try ScratchFolder(operation: context.verb)
@@ -29,7 +29,7 @@ struct DirectoryVerifier {
     var attempt = 1
     while true {
       var result = try verify(inventory, scratch: scratch.path)
-      // Files that were just being written may seem missing.
+      // Files may seem missing while another device writes them.
       if result.report.findings.isEmpty { return result }
       let now = try lister.run()
       guard now != inventory else { return result }
@@ -261,7 +261,7 @@ struct DirectoryVerifier {
   }
 }
 
-/// A folder for files while they are examined, gone at the end.
+/// A folder for unpacked files, which the verifier removes at the end.
 struct ScratchFolder {
   let path: String
   private let operation: String
@@ -281,12 +281,12 @@ struct ScratchFolder {
     }
   }
 
-  /// Removes the folder and what is in it.
+  /// Removes the folder and its content.
   func remove() {
     do {
       try FileManager.default.removeItem(atPath: path)
     } catch {
-      // The system clears its folder for temporary files by itself.
+      // The system clears its folder for temporary files itself.
     }
   }
 }

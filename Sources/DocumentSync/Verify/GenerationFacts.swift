@@ -1,15 +1,15 @@
 import SyncDirectory
 import SyncModel
 
-/// The content of the files of one generation that could be read.
+/// The content of the readable files of one generation.
 struct GenerationFacts {
-  /// The newest marker of a client that could be read.
+  /// A client's newest marker that could be read.
   struct Marker {
     var path: RelativePath
     var file: RecentSyncFile
   }
 
-  /// A whole store that was found whole.
+  /// A whole store that was checked and is intact.
   struct WholeStore {
     var client: ClientIdentifier
     var number: UInt64
@@ -19,25 +19,25 @@ struct GenerationFacts {
     var commands: VersionVector
   }
 
-  /// A change set that another one builds on.
+  /// A change set that another one depends on.
   struct Dependency: Hashable {
     var client: ClientIdentifier
     var number: UInt64
     var hash: ContentHash
   }
 
-  /// The generation, and where it is.
+  /// The folders and the key of the generation.
   let layout: DirectoryLayout.Generation
-  /// Its ordinal; `nil` if its file is not there.
+  /// Its ordinal; `nil` if its file is missing.
   let ordinal: UInt64?
-  /// The shared directory that the headers of all files name; `nil` if that
-  /// is not known.
+  /// The root that the headers of all files name; `nil` if unknown.
   var root: RootIdentifier?
   private(set) var markers: [ClientIdentifier: Marker] = [:]
   var changes: [ClientIdentifier: NumberedFacts] = [:]
   var commands: [ClientIdentifier: NumberedFacts] = [:]
   private(set) var wholeStores: [WholeStore] = []
-  /// What change sets build on, each with the first file that names it.
+  /// The change sets that others depend on, each with the first file that names
+  /// it.
   var dependencies: [Dependency: RelativePath] = [:]
 
   init(_ layout: DirectoryLayout.Generation, ordinal: UInt64?, root: RootIdentifier?) {
@@ -46,18 +46,19 @@ struct GenerationFacts {
     self.root = root
   }
 
-  /// The clients that are retired, and have not come back.
+  /// The retired clients that have not come back.
   private(set) var gone: Set<ClientIdentifier> = []
-  /// What is left of other clients, as far as markers record it.
+  /// The least numbers that markers of other clients record for retired ones.
   private var left: [ClientIdentifier: StoreRecords.Kept] = [:]
-  /// The greatest numbers up to which retired clients are applied.
+  /// By retired client, the greatest number up to which its change sets are
+  /// applied.
   private(set) var cuts: [ClientIdentifier: UInt64] = [:]
-  /// What whole stores contain together.
+  /// The change sets that the whole stores contain together.
   private var contained: [ClientIdentifier: UInt64] = [:]
   private var containedCommands: [ClientIdentifier: UInt64] = [:]
 
-  /// Takes the newest markers, and works out once what follows from all of
-  /// them, since it is asked for again and again.
+  /// Sets the newest markers, and computes once what the checks need from all
+  /// of them.
   mutating func take(_ markers: [ClientIdentifier: Marker]) {
     self.markers = markers
     gone = RecentSyncFile.retired(by: markers.values.map(\.file), countsOwn: false)
@@ -70,7 +71,6 @@ struct GenerationFacts {
     }
   }
 
-  /// Adds a whole store that was found whole.
   mutating func add(_ store: WholeStore) {
     wholeStores.append(store)
     for (client, entry) in store.vector.entries {
@@ -81,15 +81,15 @@ struct GenerationFacts {
     }
   }
 
-  /// The last change set of a client, from its files, its marker, what others
-  /// vacuumed of it, and the whole stores.
+  /// Returns the last change set of a client, from its files, its marker, the
+  /// numbers that others vacuumed, and the whole stores.
   func head(of client: ClientIdentifier) -> UInt64 {
     max(
       changes[client]?.greatest ?? 0, markers[client]?.file.changeHead?.number ?? 0,
       contained(of: client), lowestKept(of: client) - 1)
   }
 
-  /// The last command of a client, likewise.
+  /// Returns the last command of a client, from the same sources.
   func commandHead(of client: ClientIdentifier) -> UInt64 {
     max(
       commands[client]?.greatest ?? 0, markers[client]?.file.commandHead?.number ?? 0,
@@ -97,22 +97,23 @@ struct GenerationFacts {
       lowestKeptCommand(of: client) - 1)
   }
 
-  /// The last change set of a client that is in a whole store.
+  /// Returns the last change set of a client that a whole store contains.
   func contained(of client: ClientIdentifier) -> UInt64 {
     contained[client] ?? 0
   }
 
-  /// The least number of a client's change sets that has to be there: from its
-  /// marker, or from those of others if it is retired. If no marker names one,
-  /// it is the number after the best whole store, or the least that is there,
-  /// whichever is lower.
+  /// Returns the least number of a client's change sets that has to exist: from
+  /// its marker, or from those of others if it is retired. If no marker names
+  /// one, returns the number after the best whole store, or the least existing
+  /// number, whichever is lower.
   func lowestKept(of client: ClientIdentifier) -> UInt64 {
     if let said = said(client, \.lowestKept, \.changeSets) { return max(said, 1) }
     let least = changes[client]?.claims.keys.min() ?? 1
     return min(least, contained(of: client) + 1)
   }
 
-  /// The same for commands.
+  /// Returns the least number of a client's commands that has to exist, from
+  /// markers.
   func lowestKeptCommand(of client: ClientIdentifier) -> UInt64 {
     if let said = said(client, \.lowestKeptCommand, \.commands) { return max(said, 1) }
     return commands[client]?.claims.keys.min() ?? 1
@@ -125,7 +126,7 @@ struct GenerationFacts {
     [markers[client]?.file[keyPath: own], left[client]?[keyPath: others]].compactMap(\.self).max()
   }
 
-  /// Whether a file belongs here, by its header.
+  /// Whether a file with this header belongs to the generation.
   func owns(root: RootIdentifier, document: DocumentName, generation: IntegrityKey) -> Bool {
     document == layout.document.name && generation == layout.key
       && (self.root.map { $0 == root } ?? true)

@@ -2,7 +2,7 @@ import SyncDirectory
 import SyncModel
 
 extension GenerationVerifier {
-  /// Reads every command file, and notes the faults of each and the commands' numbers.
+  /// Reads every command file, and notes its faults and its number.
   func readCommands(_ facts: inout GenerationFacts) throws {
     for (client, listed) in names.commands.sorted(by: { $0.key < $1.key }) {
       var found = NumberedFacts()

@@ -2,11 +2,11 @@ import SyncDirectory
 import SyncModel
 
 extension GenerationVerifier {
-  /// The most weight of markers that are compared: three times what a
-  /// synchronization keeps in memory.
+  /// The greatest weight of the markers that are compared: three times that of
+  /// a synchronization.
   private static let greatestWeight = 300_000
 
-  /// Reads the markers, and notes the newest of each client.
+  /// Reads the markers, and stores the newest of each client.
   func readMarkers(_ facts: inout GenerationFacts) throws {
     var markers = MarkersInMemory<ClientIdentifier>(greatestWeight: Self.greatestWeight)
     var newest: [ClientIdentifier: (revision: UInt64, path: RelativePath)] = [:]
@@ -65,7 +65,7 @@ extension GenerationVerifier {
         }))
   }
 
-  /// Compares the newest markers with what is there.
+  /// Compares the newest markers with the files.
   func checkMarkers(_ facts: GenerationFacts) {
     var missingStores: Set<RelativePath> = []
     for (client, marker) in facts.markers.sorted(by: { $0.key < $1.key }) {
@@ -115,9 +115,10 @@ extension GenerationVerifier {
     }
   }
 
-  /// Vacuumed files need not be there. For a retired client the markers of the
-  /// members that vacuum them record that; some of the files may never have
-  /// reached those members.
+  /// Checks that the files which a marker announces exist, except vacuumed
+  /// ones. For a retired client, the markers of the members that vacuum its
+  /// files record their numbers; some of the files may never have reached those
+  /// members.
   private func checkIsThere(
     _ head: UInt64, _ found: NumberedFacts, lowestKept: UInt64, _ noun: String,
     _ marker: GenerationFacts.Marker, none: VerifyReport.Finding.Kind
@@ -136,11 +137,11 @@ extension GenerationVerifier {
     }
   }
 
-  /// A marker that is beyond other clients gets findings for so many of them at
-  /// most.
+  /// The most clients for which one marker gets a finding that it is beyond
+  /// their files.
   private static let greatestBeyond = 20
 
-  /// Checks what a client has applied or processed, as its marker lists it.
+  /// Checks the vector of change sets or commands in a marker.
   private func check(
     _ noun: String, _ said: VersionVector, of marker: GenerationFacts.Marker,
     _ found: [ClientIdentifier: NumberedFacts], head: (ClientIdentifier) -> UInt64
@@ -169,7 +170,7 @@ extension GenerationVerifier {
         + "published them.")
   }
 
-  /// Whether a listed whole store is neither there nor superseded.
+  /// Whether a listed whole store is missing and not superseded.
   private func isMissing(_ store: RecentSyncFile.WholeStore, _ facts: GenerationFacts) -> Bool {
     let name = WholeStoreName(number: store.number, hash: HashFragment(store.hash))
     if names.wholeStores[store.client]?.contains(name) ?? false { return false }

@@ -7,7 +7,7 @@ extension GenerationVerifier {
     _ name: SegmentName, at path: RelativePath, by client: ClientIdentifier,
     _ facts: inout GenerationFacts
   ) throws -> [(UInt64, NumberedFacts.Claim)] {
-    // One that cannot be read may hold each of its numbers.
+    // A segment that cannot be read may contain each of its numbers.
     func unread() -> [(UInt64, NumberedFacts.Claim)] {
       name.numbers.prefix(SegmentCodec.greatestCount).map {
         ($0, NumberedFacts.Claim(path: path, isInSegment: true))
@@ -46,10 +46,9 @@ extension GenerationVerifier {
     }
   }
 
-  /// Notes segments that a marker lists and that are not there, unless their
-  /// author has dropped them: it has vacuumed them, a larger one contains them,
-  /// or, if it does not list them itself, other files contain their change
-  /// sets.
+  /// Notes missing segments that a marker lists, unless their author has
+  /// dropped them: it has vacuumed them, a larger one contains them, or, if it
+  /// does not list them itself, other files contain their change sets.
   func checkListedSegments(_ facts: inout GenerationFacts) {
     var missing: [RecentSyncFile.Segment: GenerationFacts.Marker] = [:]
     for (_, marker) in facts.markers.sorted(by: { $0.key < $1.key }) {
@@ -84,11 +83,11 @@ extension GenerationVerifier {
       < segment.last - max(segment.first, lowest) + 1
   }
 
-  /// A segment is compared with so many before it.
+  /// The most segments before a segment that are compared with it.
   private static let nearSegments = 256
 
-  /// Notes segments that are of no use: those whose numbers were vacuumed, and
-  /// those that overlap.
+  /// Notes useless segments: those whose numbers were vacuumed, and those that
+  /// overlap.
   func checkSegments(_ facts: GenerationFacts) {
     for (client, listed) in names.changes {
       let segments = listed.compactMap { name in
@@ -103,7 +102,7 @@ extension GenerationVerifier {
             "A segment is still there, although all of its change sets were given up.",
             detail: "the least that is kept is \(lowest)")
         }
-        // One is enough; if many lie one over the other, it is near.
+        // One overlap is enough; if many segments overlap, one of them is near.
         let other = segments[..<index].suffix(Self.nearSegments).last { other in
           other.numbers.overlaps(name.numbers)
             && other.numbers.upperBound < name.numbers.upperBound

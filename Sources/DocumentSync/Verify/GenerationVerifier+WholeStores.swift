@@ -4,8 +4,8 @@ import SyncModel
 import SyncStore
 
 extension GenerationVerifier {
-  /// Downloads each whole store in turn, opens the database in it, and notes
-  /// those that are whole.
+  /// Downloads each whole store in turn, opens its database, and stores the
+  /// facts of the intact ones.
   func readWholeStores(_ facts: inout GenerationFacts) throws {
     for (client, listed) in names.wholeStores.sorted(by: { $0.key < $1.key }) {
       for name in listed.sorted() {
@@ -18,7 +18,7 @@ extension GenerationVerifier {
     }
   }
 
-  /// Compares the whole stores with what is there.
+  /// Compares the whole stores with the other files.
   func checkWholeStores(_ facts: GenerationFacts) {
     for store in facts.wholeStores {
       for (client, entry) in store.vector.entries {
@@ -43,9 +43,10 @@ extension GenerationVerifier {
     checkJoining(facts)
   }
 
-  /// A device that joins takes one whole store, and the change sets after it.
+  /// Checks that a device can join: it takes one whole store, and the change
+  /// sets after it.
   private func checkJoining(_ facts: GenerationFacts) {
-    // No device needs what a retired client has published after the cut.
+    // No device needs the change sets of a retired client after the cut.
     var cleared = facts.changes.compactMapValues { $0.lowestKept > 1 ? $0.lowestKept - 1 : nil }
     for retired in facts.markers.values.flatMap(\.file.retired) {
       guard let number = cleared[retired.client], let cut = retired.cut else { continue }
@@ -139,7 +140,7 @@ extension GenerationVerifier {
       commands: header.commands)
   }
 
-  /// Examines the database of a whole store; returns whether a device may join
+  /// Examines the database of a whole store. Returns whether a device may join
   /// from it.
   private func isSound(
     _ database: String, _ header: WholeStoreHeader, _ path: RelativePath
@@ -166,7 +167,7 @@ extension GenerationVerifier {
       do {
         try FileManager.default.removeItem(atPath: path)
       } catch {
-        // The whole folder is removed at the end.
+        // The verifier removes the whole folder at the end.
       }
     }
   }

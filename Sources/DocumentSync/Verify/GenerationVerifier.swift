@@ -1,19 +1,19 @@
 import SyncDirectory
 import SyncModel
 
-/// Checks the files of one generation of a document, each by itself and
-/// against one another.
+/// Checks the files of one generation of a document, each by itself and against
+/// the others.
 struct GenerationVerifier {
   let files: VerifiedFiles
   let names: DirectoryInventory.Life
-  /// Where whole stores are put while they are looked at.
+  /// The folder in which whole stores are unpacked.
   let scratch: String
 
-  /// Reads everything and notes what is wrong.
+  /// Reads all files, and notes the findings.
   ///
-  /// - Parameter isCurrent: Whether it is the generation that counts, and was
-  ///   not deleted. Others are being removed, or no device uses them: their
-  ///   files are only checked by themselves.
+  /// - Parameter isCurrent: Whether the generation counts and was not deleted.
+  ///   The files of other generations are being removed, or no device uses
+  ///   them: so they are only checked by themselves.
   func run(_ facts: GenerationFacts, isCurrent: Bool) throws -> GenerationFacts {
     var facts = facts
     try readMarkers(&facts)
@@ -68,7 +68,7 @@ struct GenerationVerifier {
       whole.content, hash: whole.hash, as: name.number, at: path, by: client, &facts)
   }
 
-  /// Notes the content of a change set; one that belongs elsewhere only claims
+  /// Notes the content of a change set. If it belongs elsewhere, it only claims
   /// its number.
   func note(
     _ changeSet: SyncChangeSet, hash: ContentHash, as number: UInt64, at path: RelativePath,
@@ -137,7 +137,7 @@ struct GenerationVerifier {
         detail: "it names \(dependency.hash.nameFragment)")
     }
     guard dependency.number > facts.head(of: dependency.client) else {
-      // It is there, was vacuumed, or is missed already.
+      // The change set exists, was vacuumed, or has a finding as missing.
       return
     }
     files.note(

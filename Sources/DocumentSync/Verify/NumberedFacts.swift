@@ -1,7 +1,7 @@
 import SyncDirectory
 import SyncModel
 
-/// The content of one client's numbered and chained files: its change sets, or
+/// The content of one client's numbered and chained files: its change sets or
 /// its commands.
 struct NumberedFacts {
   /// One file, or one part of a segment, that claims a number.
@@ -9,38 +9,38 @@ struct NumberedFacts {
     var path: RelativePath
     /// The hash of its bytes; `nil` if the file could not be read.
     var hash: ContentHash?
-    /// The hash of the one before it, as this one names it.
+    /// The hash of the file before it, which this one names.
     var previous: ContentHash?
     /// Whether it is part of a segment.
     var isInSegment = false
   }
 
-  /// By number.
+  /// The files by number.
   var claims: [UInt64: [Claim]] = [:]
   /// The least number that its author has not vacuumed.
   var lowestKept: UInt64 = 1
-  /// The numbers of segments that are listed and not there: the finding is that
-  /// the segment is missing.
+  /// The numbers of missing segments that markers list; the missing segment is
+  /// the finding.
   var inMissingSegments: [ClosedRange<UInt64>] = []
 
-  /// The numbers that are there, in order.
+  /// The existing numbers, in order.
   var numbers: [UInt64] { claims.keys.sorted() }
   var greatest: UInt64 { claims.keys.max() ?? 0 }
 
-  /// The hashes that files of a number have; `nil` if there is none, or one of
-  /// them could not be read, so that nothing is certain.
+  /// Returns the hashes of the files with a number; `nil` if there is none, or
+  /// one of them could not be read, so that nothing is certain.
   func hashes(_ number: UInt64) -> [ContentHash]? {
     guard let claims = claims[number], !claims.isEmpty else { return nil }
     let hashes = claims.compactMap(\.hash)
     return hashes.count == claims.count ? hashes : nil
   }
 
-  /// Whether a number is there with another content only.
+  /// Whether a number exists, but with other content only.
   func differs(_ number: UInt64, from hash: ContentHash) -> Bool {
     hashes(number).map { !$0.contains(hash) } ?? false
   }
 
-  /// The numbers from ``lowestKept`` up to `last` that are missing.
+  /// Returns the missing numbers from ``lowestKept`` to `last`.
   func missing(upTo last: UInt64) -> [ClosedRange<UInt64>] {
     var ranges: [ClosedRange<UInt64>] = []
     var next = lowestKept
@@ -53,9 +53,9 @@ struct NumberedFacts {
   }
 }
 
-/// Checks numbers and chain of one client's files.
+/// Checks the numbers and the chain of one client's files.
 struct NumberedRules {
-  /// What the rules are about.
+  /// The noun and the kinds of findings for change sets or commands.
   struct Kinds {
     var noun: String
     var missing: VerifyReport.Finding.Kind
@@ -74,10 +74,10 @@ struct NumberedRules {
   let client: ClientIdentifier
   let facts: NumberedFacts
   let folder: RelativePath
-  /// The path that the file of a number and a hash would have.
+  /// The path for the file with a number and a hash.
   let path: (UInt64, ContentHash) -> RelativePath
 
-  /// Checks, and notes what is wrong.
+  /// Checks the files, and notes the findings.
   func run(_ files: VerifiedFiles) {
     for range in facts.missing(upTo: facts.greatest)
     where !facts.inMissingSegments.contains(where: { $0.contains(range) }) {
@@ -87,7 +87,7 @@ struct NumberedRules {
   }
 
   private func noteMissing(_ range: ClosedRange<UInt64>, _ files: VerifiedFiles) {
-    // The one that follows names the file.
+    // The following file names the missing one.
     let next = facts.claims[range.upperBound + 1]?.compactMap(\.previous).first
     let file = range.count == 1 ? next.map { path(range.upperBound, $0) } : nil
     let numbers =
@@ -102,7 +102,7 @@ struct NumberedRules {
   private func check(_ number: UInt64, _ files: VerifiedFiles) {
     let claims = facts.claims[number] ?? []
     if Set(claims.compactMap(\.hash)).count > 1 { noteClaims(claims, of: number, files) }
-    // Number 1 names a file of the ancestor, which was checked before.
+    // Number 1 names a file of the ancestor, which was already checked.
     guard number > 1, let before = facts.hashes(number - 1) else { return }
     for claim in claims {
       guard claim.hash != nil, claim.previous.map({ !before.contains($0) }) ?? true else {
@@ -119,7 +119,7 @@ struct NumberedRules {
 
 extension NumberedRules {
   /// Notes that one number has several contents. If a segment and loose files
-  /// differ, the segment is to blame, since it was made of them.
+  /// differ, the segment is wrong, since it was made of them.
   private func noteClaims(
     _ claims: [NumberedFacts.Claim], of number: UInt64, _ files: VerifiedFiles
   ) {

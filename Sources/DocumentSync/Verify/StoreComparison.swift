@@ -2,7 +2,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Compares a store's records of the shared directory with what is there.
+/// Compares a store's records of the shared directory with the directory.
 struct StoreComparison {
   let store: StoreVerification
   let binding: StoreBinding
@@ -12,7 +12,7 @@ struct StoreComparison {
     DirectoryLayout.Document(binding.document).generation(binding.generation)
   }
 
-  /// What differs.
+  /// Returns the differences as findings.
   func run() -> [VerifyReport.Finding] {
     guard let facts = directory.generations[binding.generation], bindingFinding == nil else {
       return [bindingFinding].compactMap(\.self)
@@ -23,7 +23,7 @@ struct StoreComparison {
       + appliedFindings(facts)
   }
 
-  /// The change sets that the store could not apply and that are still there.
+  /// Returns the change sets in the directory that the store could not apply.
   private func refusedFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
     StoreRecords.refused(in: store.records).filter { wait in
       facts.changes[wait.client]?.claims[wait.number]?.contains {
@@ -37,10 +37,10 @@ struct StoreComparison {
     }
   }
 
-  // MARK: - Who is gone
+  // MARK: - Retired clients
 
-  /// The finding that this client is retired, by the store or by the directory;
-  /// then no device keeps its files, and none is missed.
+  /// Returns the finding that this client is retired, by the store or by the
+  /// directory; then no device restores its files, and none is missed.
   private func retirementFinding(_ facts: GenerationFacts) -> VerifyReport.Finding? {
     let client = binding.client
     let known = ownRetirements(facts)
@@ -48,7 +48,7 @@ struct StoreComparison {
       known.map { !$0.isEmpty }
       ?? facts.gone.contains(client)
     guard isRetired else { return nil }
-    // The file of a removal is for lists only: the command counts.
+    // The removal file is for lists only: the command counts.
     let isRemoved =
       known.map { $0.first?.reason == .removed } ?? directory.inventory.removed.contains(client)
     return VerifyReport.Finding(
@@ -64,8 +64,8 @@ struct StoreComparison {
         : nil)
   }
 
-  /// The retirements of its client that the store knows, as far as they count;
-  /// `nil` if it knows of none.
+  /// Returns the retirements of this client that the store knows and that
+  /// count; `nil` if the store knows of none.
   private func ownRetirements(_ facts: GenerationFacts) -> [CommandState.Retirement]? {
     guard let bytes = store.commandState else { return nil }
     do {
@@ -77,13 +77,14 @@ struct StoreComparison {
       revisions[binding.client] = max(revisions[binding.client] ?? 0, own)
       return Members.counting(state.retirements, revisions: revisions)[binding.client] ?? []
     } catch {
-      // That it cannot be read is a finding of its own.
+      // An unreadable state is a finding of its own.
       return nil
     }
   }
 
-  /// The least numbers of this client's files that were not vacuumed: from the
-  /// store, which may be an older state of itself, and from the markers.
+  /// Returns the least numbers of this client's files that were not vacuumed:
+  /// from the store, which may be an older state of itself, and from the
+  /// markers.
   private func lowestKept(_ facts: GenerationFacts) -> (changeSets: UInt64, commands: UInt64) {
     let own = StoreRecords.ownMarker(in: store.records)?.content
     let there = facts.markers[binding.client]?.file
@@ -95,7 +96,7 @@ struct StoreComparison {
 
   // MARK: - The binding
 
-  /// What is wrong with the store's binding.
+  /// The finding about the store's binding, if it is wrong.
   private var bindingFinding: VerifyReport.Finding? {
     func missing(
       _ message: String, _ path: RelativePath, remedy: Remedy? = nil
@@ -201,8 +202,8 @@ struct StoreComparison {
           "A marker is this store's, which has not made it.",
           detail: "the store knows revision \(revision)"))
     }
-    // If the store is an older state, the markers that are there have replaced
-    // its own.
+    // If the store is an older state, the markers in the directory have
+    // replaced its own.
     let isReplaced = listed.contains { $0.revision > revision }
     if let own, let name = MarkerName(own.name), !listed.contains(name), !isReplaced {
       findings.append(
@@ -213,7 +214,7 @@ struct StoreComparison {
     return findings
   }
 
-  // MARK: - What was applied
+  // MARK: - Applied change sets
 
   private func appliedFindings(_ facts: GenerationFacts) -> [VerifyReport.Finding] {
     var findings: [VerifyReport.Finding] = []

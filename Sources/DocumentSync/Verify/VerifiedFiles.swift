@@ -1,8 +1,8 @@
 import SyncDirectory
 import SyncModel
 
-/// Reads the files of a shared directory one after the other, and notes what
-/// is wrong with each by itself.
+/// Reads the files of a shared directory one after the other, and notes the
+/// faults of each by itself.
 final class VerifiedFiles {
   let directory: any SharedDirectory
   let context: OperationContext
@@ -13,10 +13,8 @@ final class VerifiedFiles {
     self.context = context
   }
 
-  /// Notes a finding.
   func note(_ finding: VerifyReport.Finding) { report.findings.append(finding) }
 
-  /// Notes a finding about a path.
   func note(
     _ kind: VerifyReport.Finding.Kind, _ path: RelativePath, _ message: String,
     detail: String? = nil
@@ -24,24 +22,24 @@ final class VerifiedFiles {
     note(VerifyReport.Finding(kind, path: path.description, message, detail: detail))
   }
 
-  /// Notes something that was not looked at.
+  /// Notes that something was not checked.
   func leaveOut(_ sentence: String) { report.leftOut.append(sentence) }
 
   // MARK: - Reading
 
-  /// A file that was found whole.
+  /// An intact file.
   struct Whole<Content> {
     var content: Content
     var hash: ContentHash
   }
 
-  /// Reads and decodes a file; `nil`, with the finding noted, if it is not
-  /// what it should be, and without one if it has gone since it was listed.
+  /// Reads and decodes a file. Returns `nil` if the file is faulty, with a
+  /// finding, or if it has gone since it was listed, without one.
   ///
   /// - Parameters:
-  ///   - fragment: The hash in its name, where names have one.
-  ///   - malformed: The kind of finding if it is as it was written, and its
-  ///     format does not allow its content.
+  ///   - fragment: The hash in its name, if its name has one.
+  ///   - malformed: The kind of finding if the bytes are as they were written,
+  ///     and the file's format does not allow the content.
   func read<Content>(
     _ path: RelativePath, _ fragment: HashFragment? = nil, limits: CodecLimits,
     malformed: VerifyReport.Finding.Kind = .malformed, _ decode: ([UInt8]) throws -> Content
@@ -79,9 +77,9 @@ final class VerifiedFiles {
     }
   }
 
-  /// The finding for a file that cannot be decoded.
+  /// Returns the finding for a file that cannot be decoded.
   ///
-  /// - Parameter isAsWritten: Whether its bytes are those that its author has
+  /// - Parameter isAsWritten: Whether the bytes are those that the author has
   ///   written.
   func finding(
     _ error: CodecError, _ path: RelativePath, isAsWritten: Bool
@@ -117,8 +115,7 @@ final class VerifiedFiles {
     }
   }
 
-  /// Notes that a file cannot be read, unless it has gone since it was
-  /// listed.
+  /// Notes that a file cannot be read, unless it has gone since it was listed.
   func note(_ error: DirectoryError, _ path: RelativePath) throws {
     switch error.code {
     case .away, .noAnswer, .localFile: throw error
@@ -133,7 +130,7 @@ final class VerifiedFiles {
     }
   }
 
-  /// Counts a file that was read in another way.
+  /// Counts a file that the caller has read.
   func count(bytes: Int) {
     report.fileCount += 1
     report.byteCount += bytes
@@ -149,7 +146,7 @@ final class VerifiedFiles {
     }
   }
 
-  /// Whether the bytes are those that were written: by the hash in the name,
+  /// Whether the bytes are those that were written, by the hash in the name,
   /// or, if the name has none, by the hash at their end.
   private func isAsWritten(
     _ bytes: [UInt8], _ hash: ContentHash, _ fragment: HashFragment?, _ limits: CodecLimits
@@ -159,7 +156,7 @@ final class VerifiedFiles {
       _ = try Envelope.decode(bytes, expecting: nil, limits: limits)
       return true
     } catch {
-      // The caller reports what is wrong with it.
+      // The caller notes the finding.
       return false
     }
   }

@@ -2,17 +2,17 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Own change sets that every member of the document has applied: the store
-/// need not keep their bytes.
+/// Change sets of this client that every member of the document has applied:
+/// the store may drop their bytes.
 ///
 /// No member will read their files again. A device that joins from a whole
-/// store may; if a file is missing or damaged by then, the author publishes a
-/// newer whole store, which contains it.
+/// store may; if a file is missing or damaged then, the author publishes a
+/// newer whole store, which contains its changes.
 struct AcknowledgedChangeSets: StoreSteps {
   let session: SyncSession
 
-  /// Drops the bytes of change sets that every member has applied, once there
-  /// are so many that it is worth reading the markers.
+  /// Drops the bytes of change sets that every member has applied, once they
+  /// are so many that reading the markers pays.
   ///
   /// Without another member it drops nothing: the first device to join could
   /// read only the files in the directory.
@@ -39,9 +39,9 @@ struct AcknowledgedChangeSets: StoreSteps {
     try store.forgetSealedBytes(through: reached)
   }
 
-  /// Uploads the whole store if change sets cannot be put back, unless a whole
-  /// store that is there and was found whole contains them. They count as
-  /// vacuumed then: a device that waits for one of them takes the whole store.
+  /// Uploads the whole store if change sets cannot be restored, unless a
+  /// verified whole store in the directory contains them. They then count as
+  /// vacuumed: a device that waits for one of them takes the whole store.
   func replace(_ lost: [SealedChangeSet]) throws {
     guard let last = lost.map(\.number).max() else { return }
     let client = client

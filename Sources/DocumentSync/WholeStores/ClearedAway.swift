@@ -1,16 +1,17 @@
 import SyncModel
 
-/// What was vacuumed from a generation, as far as the markers show: a device
-/// that lacks it can get it only from a whole store.
+/// The vacuumed change sets and commands of a generation, as far as the markers
+/// show: a device that lacks them can get them only from a whole store.
 struct ClearedAway: Hashable {
   /// The number of each client's last vacuumed change set.
   private(set) var changeSets: [ClientIdentifier: UInt64] = [:]
-  /// The same for commands.
+  /// The number of each client's last vacuumed command.
   private(set) var commands: [ClientIdentifier: UInt64] = [:]
   /// The last change set of each retired client that devices need.
   private var cuts: [ClientIdentifier: UInt64] = [:]
 
-  /// Collects what markers record about their clients, and about retired ones.
+  /// Collects the numbers that markers record for their clients and for retired
+  /// ones.
   init(_ markers: some Sequence<RecentSyncFile>) {
     for marker in markers {
       add(marker.client, marker.lowestKept, marker.lowestKeptCommand)
@@ -31,13 +32,12 @@ struct ClearedAway: Hashable {
     if lowestCommand > 1 { commands[client] = max(commands[client] ?? 0, lowestCommand - 1) }
   }
 
-  /// Records that no device needs what a client has published after a change
-  /// set.
+  /// Records that no device needs the change sets of a client after a number.
   mutating func cut(_ client: ClientIdentifier, after number: UInt64) {
     cuts[client] = min(cuts[client] ?? .max, number)
   }
 
-  /// The clients of which a vector lacks vacuumed change sets.
+  /// Returns the authors of vacuumed change sets that a vector lacks.
   func clients(lackedBy vector: VersionVector) -> Set<ClientIdentifier> {
     Set(
       changeSets.filter { client, number in

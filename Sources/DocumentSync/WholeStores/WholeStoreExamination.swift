@@ -2,29 +2,29 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// The database of a whole store, compared with its header.
+/// The comparison of a whole store's database with its header.
 ///
-/// A device that joins from it takes over the database, and announces the
-/// header, on which the others rely when they vacuum.
+/// A device that joins takes over the database, and announces the header, on
+/// which the others rely when they vacuum.
 struct WholeStoreExamination {
-  /// Something that is wrong.
+  /// A fault of the database or the header.
   struct Fault: Hashable {
     var kind: VerifyReport.Finding.Kind
-    /// A sentence for the user.
+    /// The fault as a sentence for the user.
     var message: String
-    /// For the developer.
+    /// Details for the developer.
     var detail: String?
     /// Whether no device may join from the whole store.
     var isGrave = true
   }
 
-  /// What is wrong, the gravest first.
+  /// The faults, the gravest first.
   private(set) var faults: [Fault] = []
 
   /// Whether a device may join from the whole store.
   var isSound: Bool { faults.allSatisfy { !$0.isGrave } }
 
-  /// Looks at the expanded database at `path`, without changing it.
+  /// Examines the unpacked database at `path`, without changing it.
   init(
     _ path: String, header: WholeStoreHeader, checkCancellation: @escaping () throws -> Void
   ) throws {
@@ -55,11 +55,11 @@ struct WholeStoreExamination {
     compare(found.commandState, header)
   }
 
-  /// Compares the commands that were processed.
+  /// Compares the processed commands.
   private mutating func compare(_ state: [UInt8]?, _ header: WholeStoreHeader) {
     do {
       let state = try state.map { try JSONDecoder().decode(CommandState.self, from: Data($0)) }
-      // The state of an earlier generation tells nothing about this one.
+      // The state of an earlier generation does not count in this one.
       let found = state?.generation == header.generation ? state?.commands : nil
       guard found ?? VersionVector() != header.commands else { return }
       note(

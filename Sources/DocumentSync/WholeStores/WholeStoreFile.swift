@@ -1,18 +1,19 @@
 import Foundation
 import SyncModel
 
-/// Writes and reads the `.store` files of the shared directory: envelopes
-/// whose private header is a ``WholeStoreHeader`` in JSON, and whose body is
-/// the compressed database. Memory is constant, however long the database.
+/// Writes and reads the `.store` files of the shared directory: envelopes whose
+/// private header is a ``WholeStoreHeader`` in JSON, and whose body is the
+/// compressed database. The memory in use is constant, whatever the length of
+/// the database.
 struct WholeStoreFile {
-  /// A file that was found whole.
+  /// A file that was checked and is intact.
   struct Checked {
     var header: WholeStoreHeader
     var hash: ContentHash
     var envelope: StreamedEnvelope
     var byteCount: Int
 
-    /// As markers name it.
+    /// The entry for a marker.
     var found: RecentSyncFile.WholeStore {
       RecentSyncFile.WholeStore(
         client: header.client, number: header.number, hash: hash, vector: header.vector,
@@ -27,8 +28,8 @@ struct WholeStoreFile {
 
   init(_ context: OperationContext) { self.context = context }
 
-  /// Writes the database at `database` to a new file at `path`. Its length
-  /// and hash in `header` are filled in.
+  /// Writes the database at `database` to a new file at `path`. Sets its length
+  /// and hash in `header`.
   func write(
     _ database: String, header: WholeStoreHeader, to path: String
   ) throws -> Checked {
@@ -65,7 +66,7 @@ struct WholeStoreFile {
       context.report { $0.completedBytes += chunk.count }
     }
     try push([], isLast: true)
-    // The lengths are known now; the head keeps its own.
+    // The lengths are known now; the new head is as long as the old one.
     try output.seek(to: 0)
     try output.write(envelope.encodedHead())
 
@@ -84,8 +85,8 @@ struct WholeStoreFile {
       byteCount: envelope.headByteCount + envelope.storedByteCount + trailer.count)
   }
 
-  /// Checks the file at `path`: hashes, lengths, header. Throws
-  /// ``CodecError`` if it is not whole.
+  /// Checks the hashes, the lengths and the header of the file at `path`.
+  /// Throws ``CodecError`` if the file is not intact.
   func check(_ path: String) throws -> Checked {
     let input = try LocalFileHandle(reading: path, operation: context.verb)
     let byteCount = try input.byteCount()
@@ -137,11 +138,12 @@ struct WholeStoreFile {
     return Checked(header: header, hash: hasher.hash, envelope: envelope, byteCount: byteCount)
   }
 
-  /// Writes the database in a file that was checked to a new file.
+  /// Writes the database of a checked file to a new file.
   ///
-  /// The new file is for the users that `store` is for, if one is named, and for this user alone
-  /// otherwise. Never writes more than the header announces. Throws ``CodecError`` if the result is
-  /// not what the header announces.
+  /// The new file has the permissions of `store`, if there is one; otherwise,
+  /// only this user may read it. The function never writes more bytes than the
+  /// header announces. Throws ``CodecError`` if the result is not what the
+  /// header announces.
   func expand(_ checked: Checked, at path: String, to database: String, like store: String? = nil)
     throws
   {

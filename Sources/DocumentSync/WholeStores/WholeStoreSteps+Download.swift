@@ -4,36 +4,42 @@ import SyncModel
 import SyncStore
 
 extension WholeStoreSteps {
-  /// The greatest file that is read.
+  /// The most bytes of a file that is read.
   private static let limit = 1 << 40
-  /// How many costly whole stores are tried, unless told otherwise: they cost much more than they
-  /// take in the directory, which may hold any number of files that only look like whole stores.
+  /// The default for the most costly whole stores that are tried. These take
+  /// far more space here than in the directory, which may have any number of
+  /// files that only look like whole stores.
   private static let greatestTries = 64
-  /// A whole store is costly if its database has more than so many times the bytes of its file,
+  /// A whole store is costly if its database has more than this many times the
+  /// bytes of its file, and more than ``leastCostlyByteCount``.
   private static let greatestRatio = 64
-  /// and more than so many bytes.
+  /// The greatest length in bytes of a database that is never costly.
   private static let leastCostlyByteCount = 4 << 20
 
-  /// Downloads the best whole store that is whole into the temporary file `database` beside a
-  /// store, for the users that the store is for.
+  /// Downloads the best usable whole store into the temporary file `database`
+  /// beside a store, with the permissions of that store.
   ///
-  /// Its database is compared with its header first, so that the caller may rely on the header. A
-  /// whole store that is damaged, or differs from its header, is passed over. If one has gone since
-  /// it was listed, the folders are listed again: a client that removes one has a newer one.
+  /// The function compares the database with the header of the whole store, so
+  /// that the caller may rely on the header. It skips a whole store that is
+  /// damaged, or differs from its header. If one has gone since it was listed,
+  /// the function lists the folders again: a client that removes a whole store
+  /// has a newer one.
   ///
-  /// Markers decide only the order in which whole stores are tried: any number may be forged, and
-  /// described as the best. So all are tried; those whose databases are much longer than their
-  /// files come last, and only up to a number.
+  /// Markers only decide the order in which whole stores are tried: forged
+  /// markers may describe any number of them as the best. So the function tries
+  /// all of them; those whose databases are much longer than their files come
+  /// last, and only up to a number.
   ///
-  /// Throws `wholeStoreMissing` if none is left, and `newerVersionNeeded` if only a newer version
-  /// can read those that are left; the error lists what is wrong with each.
+  /// Throws `wholeStoreMissing` if no whole store is usable, and
+  /// `newerVersionNeeded` if only a newer version can read those that are left;
+  /// the error lists the fault of each.
   ///
   /// - Parameters:
-  ///   - unsound: The paths of those that are not tried again.
-  ///   - greatestCount: How many costly ones are tried at most.
-  ///   - onUnsound: Called at the end with the paths of those that are whole and of no use, now and
-  ///     later, if there are any.
-  ///   - isWanted: Selects those that will do.
+  ///   - unsound: The paths of whole stores that are not tried again.
+  ///   - greatestCount: The most costly whole stores to try.
+  ///   - onUnsound: Called at the end with the paths of whole stores whose
+  ///     files are intact and that will never be usable, if there are any.
+  ///   - isWanted: Selects suitable whole stores.
   func download(
     _ document: GenerationFile, beside siblings: LocalSiblings,
     passingOver unsound: Set<String> = [], atMost greatestCount: Int = Self.greatestTries,
@@ -52,7 +58,7 @@ extension WholeStoreSteps {
     throw failures.error(layout, files)
   }
 
-  /// The first that will do; `nil` if there is none.
+  /// Returns the first usable whole store; `nil` if there is none.
   private func find(
     _ document: GenerationFile, beside siblings: LocalSiblings, passingOver unsound: Set<String>,
     atMost greatestCount: Int, _ failures: inout WholeStoreFailures,
@@ -99,20 +105,21 @@ extension WholeStoreSteps {
           continue listing
         }
       }
-      // One may have taken the place of another while folders were listed.
+      // A whole store may have replaced another while the folders were listed.
       guard failures.isEmpty, !isListedAgain else { return nil }
       isListedAgain = true
     }
   }
 
-  /// Downloads one, checks all of it, and leaves its database at `database`; `nil` if that costs
-  /// much more than its file and `whateverItCosts` is not set.
+  /// Downloads a whole store, checks all of it, and leaves its database at
+  /// `database`. Returns `nil` if the database is much longer than the file and
+  /// `whateverItCosts` is not set.
   private func get(
     _ candidate: Candidate, at path: RelativePath, of document: GenerationFile,
     beside siblings: LocalSiblings, whateverItCosts: Bool
   ) throws -> WholeStoreFile.Checked? {
     let (database, file) = (siblings.temporary("database"), siblings.temporary("store"))
-    // A journal of one that was passed over would be played into the next.
+    // SQLite would play the journal of a skipped database into the next one.
     for leftover in [file] + ["", "-journal", "-wal", "-shm"].map({ database + $0 })
     where FileManager.default.fileExists(atPath: leftover) {
       try FileManager.default.removeItem(atPath: leftover)
@@ -145,23 +152,25 @@ extension WholeStoreSteps {
   }
 }
 
-/// A whole store whose file is whole, and whose database is not what it
-/// should be.
+/// The error of a whole store whose file is intact, and whose database is
+/// wrong.
 struct UnsoundWholeStore: Error {
-  /// At least one of them is grave.
+  /// The faults; at least one of them is grave.
   var faults: [WholeStoreExamination.Fault]
 }
 
-/// Whole stores that were passed over, and why.
+/// The whole stores that were skipped, and why.
 struct WholeStoreFailures {
-  /// The error lists what is wrong with so many of them.
+  /// The most whole stores whose faults the error lists.
   private static let greatestCount = 8
 
   private var failures: [(path: RelativePath, error: any Error)] = []
   private var paths: Set<RelativePath> = []
-  /// The paths of those that are whole and of no use to any device.
+  /// The paths of whole stores whose files are intact and that will never be
+  /// usable.
   private(set) var forEver: [String] = []
-  /// How many are tried at most, if there were more; `nil` if all were tried.
+  /// The most costly whole stores that are tried, if there were more; `nil` if
+  /// all were tried.
   var limit: Int?
 
   var isEmpty: Bool { failures.isEmpty }
@@ -174,7 +183,7 @@ struct WholeStoreFailures {
     if Self.isForEver(error) { forEver.append(path.description) }
   }
 
-  /// What to tell the user when none is left.
+  /// The error if no whole store is left.
   func error(_ layout: DirectoryLayout.Generation, _ files: SharedFiles) -> SyncError {
     let wait: Remedy = "Wait until the shared directory has arrived completely"
     let upload: Remedy = "upload the whole store on a device that has the document"
@@ -209,7 +218,8 @@ struct WholeStoreFailures {
       detail: zip(failures, reasons).map { "\($0.path): \($1.detail)" }.joined(separator: "; "))
   }
 
-  /// Its client and its number: its path among whole stores.
+  /// Returns the path of a whole store below the folder of all whole stores:
+  /// its client and its number.
   private static func name(_ path: RelativePath) -> String {
     path.components.suffix(2).joined(separator: "/")
   }
@@ -232,8 +242,8 @@ struct WholeStoreFailures {
     }
   }
 
-  /// Whether a file is whole, by the hash in its name, and of no use to any
-  /// device.
+  /// Whether a file is intact, by the hash in its name, and no device can ever
+  /// use it.
   private static func isForEver(_ error: any Error) -> Bool {
     switch error {
     case is UnsoundWholeStore: !needsNewerReader(error)

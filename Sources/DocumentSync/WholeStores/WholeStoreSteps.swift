@@ -2,31 +2,31 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// Uploading the whole store, and finding one to join from.
+/// Uploads the whole store, and finds one to join from.
 struct WholeStoreSteps {
-  /// A whole store in the directory, and what is known of it.
+  /// A whole store in the directory, with its content as far as it is known.
   struct Candidate {
     var client: ClientIdentifier
     var name: WholeStoreName
     /// The change sets that it contains; `nil` if no marker lists it.
     var vector: VersionVector?
-    /// The commands that it has processed, likewise.
+    /// The commands that it has processed; `nil` if no marker lists it.
     var commands: VersionVector?
-    /// The clients of which it lacks vacuumed change sets.
+    /// The authors of vacuumed change sets that it lacks.
     var lacking: Set<ClientIdentifier> = []
-    /// Whether it lacks nothing that was vacuumed, commands included.
+    /// Whether it contains everything that was vacuumed, including commands.
     var isComplete = false
   }
 
-  /// The whole stores that are there, the best first.
+  /// The whole stores in the directory, the best first.
   struct Listed {
     var candidates: [Candidate] = []
-    /// What was vacuumed, as far as the markers show.
+    /// The vacuumed change sets and commands, as far as the markers show.
     let cleared: ClearedAway
 
     init(cleared: ClearedAway) { self.cleared = cleared }
 
-    /// A whole store as its header describes it, whatever the markers contain.
+    /// Describes a whole store by its header, whatever the markers contain.
     func described(_ candidate: Candidate, by header: WholeStoreHeader) -> Candidate {
       described(candidate, header.vector, header.commands)
     }
@@ -55,11 +55,11 @@ struct WholeStoreSteps {
 
   // MARK: Upload
 
-  /// Uploads a snapshot of the store and records it as found whole. The next
+  /// Uploads a snapshot of the store and records it as verified. The next
   /// RecentSync announces it.
   ///
   /// Throws ``StoreError`` `unpublishedEdits` if there are any, and
-  /// `storeDamaged` if the snapshot is not sound.
+  /// `storeDamaged` if no device could join from the snapshot.
   func upload(_ store: LocalStore) throws -> WholeStoreDescription {
     let siblings = LocalSiblings(store: store.path, operation: context.verb)
     try siblings.removeAll()
@@ -89,7 +89,8 @@ struct WholeStoreSteps {
     let last = try files.listIfPresent(
       layout.wholeStores(of: binding.client), as: WholeStoreName.self
     ).map(\.number).max()
-    // One that is lost may come back.
+    // The file of a lost whole store may reappear: its number is not used
+    // again.
     let made = try StoreRecords(store).wholeStores().filter { $0.client == binding.client }
       .map(\.number).max()
     let number = max(last ?? 0, made ?? 0) + 1
@@ -102,7 +103,7 @@ struct WholeStoreSteps {
       storeHash: ContentHash(of: []), milliseconds: context.environment.now())
     try examine(snapshot, header, of: store)
     let written = try WholeStoreFile(context).write(snapshot.path, header: header, to: file)
-    // The directory reads back what it published.
+    // The directory reads back the published file.
     try files.upload(
       file,
       to: layout.path(
@@ -112,17 +113,18 @@ struct WholeStoreSteps {
     return written
   }
 
-  /// Uploads the whole store along with something else, which goes on if the
-  /// upload is not possible; returns `nil` then.
+  /// Uploads the whole store as one of several tasks. Returns `nil` if the
+  /// upload is not possible, so that the caller can continue.
   ///
-  /// - Parameter warn: Called with a warning if no device could join from it.
+  /// - Parameter warn: Called with a warning if no device could join from the
+  ///   whole store.
   func uploadIfPossible(
     _ store: LocalStore, warn: (SyncWarning) -> Void
   ) throws -> WholeStoreDescription? {
     do {
       return try upload(store)
     } catch let error as StoreError where error.code == .unpublishedEdits {
-      // Edited meanwhile: the next time tries again.
+      // The store was edited meanwhile: the next call tries again.
       context.environment.logger.notice("\(error)")
     } catch let error as SyncError where error.code == .storeDamaged {
       warn(SyncWarning(.wholeStoreRefused, message: error.message))
@@ -130,7 +132,7 @@ struct WholeStoreSteps {
     return nil
   }
 
-  /// The same for the store of a session, which reports it.
+  /// Does the same for the store of a session, and reports it.
   func uploadIfPossible(in session: SyncSession) throws -> WholeStoreDescription? {
     let uploaded = try uploadIfPossible(session.store) { session.report.warnings.append($0) }
     if uploaded != nil { session.report.uploadedWholeStore = true }
@@ -138,7 +140,7 @@ struct WholeStoreSteps {
   }
 
   /// Throws if no device could join from a snapshot: others would rely on it,
-  /// and vacuum what it claims to contain.
+  /// and vacuum the changes that it claims to contain.
   private func examine(
     _ snapshot: StoreSnapshot, _ header: WholeStoreHeader, of store: LocalStore
   ) throws {
@@ -151,12 +153,12 @@ struct WholeStoreSteps {
       remedy: "Run \(.verify) on the store, and do what it says.", detail: fault.detail)
   }
 
-  /// Records a whole store as found whole by this store: its database is what
-  /// its header announces.
+  /// Records a whole store as verified by this store: its database matches its
+  /// header.
   func note(_ checked: WholeStoreFile.Checked, in store: LocalStore) throws {
     let records = StoreRecords(store)
     let header = checked.header
-    // The last few are what a joiner would choose from.
+    // A joining device would choose from the last few.
     let others = try records.wholeStores().filter { $0.hash != checked.hash }.suffix(7)
     try records.keep(
       others + [
@@ -166,7 +168,7 @@ struct WholeStoreSteps {
       ])
   }
 
-  /// The description of a whole store for callers.
+  /// Returns the description of a whole store for callers.
   func description(_ checked: WholeStoreFile.Checked) -> WholeStoreDescription {
     WholeStoreDescription(
       client: checked.header.client, number: checked.header.number, hash: checked.hash,
@@ -176,16 +178,16 @@ struct WholeStoreSteps {
 
   // MARK: Download
 
-  /// The whole stores of a document; the one that contains most comes first.
+  /// Returns the whole stores of a document, the one that contains most first.
   ///
   /// Those that contain everything that was vacuumed come first. If one
   /// contains all that another does, and more, the sum of its numbers is
-  /// greater, so that it comes before.
+  /// greater, so that it comes before the other.
   func candidates(_ document: GenerationFile) throws -> [Candidate] {
     try list(document).candidates
   }
 
-  /// The same, with what was vacuumed.
+  /// Returns the whole stores, with the vacuumed change sets and commands.
   func list(_ document: GenerationFile) throws -> Listed {
     let layout = DirectoryLayout.Document(document.document).generation(document.generation)
     let markers = try self.markers(layout)
@@ -215,7 +217,7 @@ struct WholeStoreSteps {
     return listed
   }
 
-  /// All markers that can be read.
+  /// Reads all markers that can be read.
   private func markers(_ layout: DirectoryLayout.Generation) throws -> [RecentSyncFile] {
     var found = MarkersInMemory<MarkerName>()
     for name in try files.listIfPresent(layout.recentSyncs, as: MarkerName.self) {
