@@ -12,7 +12,7 @@ import SyncModel
 struct NamesTrigger {
   let table: TableSchema
 
-  /// The trigger's name for the table with a number.
+  /// Returns the trigger's name for the table with a number.
   static func name(_ id: Int) -> String { "docsync_\(id)_nm" }
 
   /// The statement that makes it, as SQLite keeps it.

@@ -38,9 +38,9 @@ struct CaptureTriggers {
 
   /// The columns of a log that were added as the schema needed them.
   struct Column {
-    /// The new key of a row whose key changed: one column for each key column.
+    /// Returns the new key of a row whose key changed: one column for each key column.
     static func destination(_ index: Int) -> String { "n\(index)" }
-    /// The old value of a column of the table, by its position.
+    /// Returns the old value of a column of the table, by its position.
     static func old(_ position: Int) -> String { "o\(position)" }
   }
 
@@ -90,15 +90,14 @@ struct CaptureTriggers {
     """
   }
 
-  /// The local key of a row that is identified by declared columns. Other rows
-  /// refer to it by that key, which leads nowhere once the row is gone: the log
-  /// has both.
+  /// Returns the local key of a row that is identified by declared columns. Other rows refer to it
+  /// by that key, which leads nowhere once the row is gone: the log has both.
   private func referredKey(_ row: String) -> String? {
     guard case .columns = table.identity, let key = table.localKey else { return nil }
     return "\(row).\(quoted(key))"
   }
 
-  /// An entry for a row as it was and, if its key changed, its new key.
+  /// Returns an entry for a row as it was and, if its key changed, its new key.
   private func oldEntry(_ kind: Entry, isMove: Bool = false) -> String {
     var terms = zip(keyNames, table.keyColumns).map { ($0, "OLD.\(quoted($1))") }
     terms += recordedTerms("OLD")
@@ -145,7 +144,7 @@ struct CaptureTriggers {
 
   var deleteTriggerName: String { name("ad") }
 
-  /// The columns of the log into which a delete trigger, as SQLite keeps it, writes.
+  /// Returns the columns of the log into which a delete trigger, as SQLite keeps it, writes.
   func columnsLogged(by deleteTrigger: String) -> [String] {
     guard let start = deleteTrigger.range(of: "BEGIN INSERT INTO \(table.logName) ("),
       let end = deleteTrigger[start.upperBound...].firstIndex(of: ")")
@@ -177,8 +176,8 @@ struct CaptureTriggers {
       + "WHEN \(changed(table.keyColumns)) BEGIN \(oldEntry(.delete, isMove: true)) \(insertEntry) END"
   }
 
-  /// The event of an update that names one of the columns. A rowid can be set
-  /// by three other names, which UPDATE OF compares as they are written.
+  /// Returns the event of an update that names one of the columns. A rowid can be set by three
+  /// other names, which UPDATE OF compares as they are written.
   private func updateOf(_ columns: [SQLName]) -> String {
     let isRowid = table.rowidAlias.map(columns.contains) ?? false
     return "UPDATE OF "
@@ -280,9 +279,9 @@ struct CaptureTriggers {
     return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
   }
 
-  /// The conditions under which another row has the new row's values in a
-  /// unique index. They may hold too often: whether the new row meets the
-  /// condition of a partial index is mostly not checked, see ``mayMeet(_:)``.
+  /// Returns the conditions under which another row has the new row's values in a unique index.
+  /// They may hold too often: whether the new row meets the condition of a partial index is mostly
+  /// not checked, see ``mayMeet(_:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
@@ -302,15 +301,15 @@ struct CaptureTriggers {
     return (index.condition.map { ["(\($0))"] } ?? []) + terms
   }
 
-  /// The new row as a table of one row with the same column names, so that
-  /// the index's own text can be evaluated on it unchanged.
+  /// Returns the new row as a table of one row with the same column names, so that the index's own
+  /// text can be evaluated on it unchanged.
   private func newRow(_ value: (SQLName) -> String) -> String {
     let columns = table.allColumns.map { "\(value($0)) AS \(quoted($0))" }
     return "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
   }
 
-  /// Whether the new row may meet a partial index's condition. Expressions of such an index are
-  /// not evaluated otherwise: they may fail (`json_extract(data, '$.id')`, `abs(n)`), where the
+  /// Returns whether the new row may meet a partial index's condition. Expressions of such an index
+  /// are not evaluated otherwise: they may fail (`json_extract(data, '$.id')`, `abs(n)`), where the
   /// condition (`json_valid(data)`) keeps SQLite from evaluating them.
   ///
   /// NEW's columns have lost their affinities and collations, by which a condition compares. A cast
@@ -329,9 +328,8 @@ struct CaptureTriggers {
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
-  /// The value that a column of the new row will have. REPLACE puts the default
-  /// into a column that must not be NULL, and generated columns follow, but
-  /// only after these triggers.
+  /// Returns the value that a column of the new row will have. REPLACE puts the default into a
+  /// column that must not be NULL, and generated columns follow, but only after these triggers.
   private func newValue(_ name: SQLName) -> String {
     let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }
     if let column = replaced.first(where: { $0.name == name }) {

@@ -9,7 +9,7 @@ extension HybridTime {
         ? Int64(min(max(milliseconds.rounded(), 0), Double(Self.greatestMilliseconds))) : 0)
   }
 
-  /// The Julian day, as SQLite gives it, of a time in milliseconds since 1970.
+  /// Returns the Julian day, as SQLite gives it, of a time in milliseconds since 1970.
   static func julianDay(milliseconds: Int64) -> Double {
     Double(milliseconds) / 86_400_000 + 2_440_587.5
   }

@@ -42,8 +42,8 @@ final class ConflictNames {
     return read
   }
 
-  /// The names in bookkeeping, which keeps them as long as rows of the table
-  /// may be in the journal.
+  /// Returns the names in bookkeeping, which keeps them as long as rows of the table may be in the
+  /// journal.
   private func table(_ id: Int) throws -> (name: SQLName, columns: [SQLName]) {
     if let known = tables[id] { return known }
     if let gone = try formerNames().tables[id] { return (gone.name, []) }

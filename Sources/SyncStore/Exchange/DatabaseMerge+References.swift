@@ -62,8 +62,8 @@ extension DatabaseMerge {
     }
   }
 
-  /// The key by which a reference finds a row; `nil` if it refers to nothing,
-  /// or goes by other columns.
+  /// Returns the key by which a reference finds a row, or `nil` if it refers to nothing, or goes by
+  /// other columns.
   private func parentKey(
     _ values: [Value], _ reference: ForeignKey, _ parent: TableSchema
   ) -> [Value]? {
@@ -110,8 +110,8 @@ extension DatabaseMerge {
       })
   }
 
-  /// The values of a row that stays on the device, with references that follow
-  /// the rows to which they lead.
+  /// Returns the values of a row that stays on the device, with references that follow the rows to
+  /// which they lead.
   func translate(
     _ values: [Value], _ references: [LocalTables.LocalReference]
   ) throws -> [Value] {

@@ -158,7 +158,7 @@ final class DatabaseMerge {
 
   // MARK: - The row that the document has
 
-  /// The key of the document's row that is the same as a row; `nil` if there is none.
+  /// Returns the key of the document's row that is the same as a row, or `nil` if there is none.
   private func presentRow(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
   ) throws -> [Value]? {
@@ -257,8 +257,8 @@ final class DatabaseMerge {
     }
   }
 
-  /// Whether the document knows that a row was deleted after its last change in
-  /// the former database.
+  /// Returns whether the document knows that a row was deleted after its last change in the former
+  /// database.
   private func isDeleted(
     _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
   ) throws -> Bool {
@@ -286,8 +286,7 @@ final class DatabaseMerge {
       ofKey: table.identityPositions.map { values[$0] })
   }
 
-  /// A row's own key if it is free, or else a key that no row of the two
-  /// databases has.
+  /// Returns a row's own key if it is free, or else a key that no row of the two databases has.
   private func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
     guard let name = table.localKey.map(quoted) else { return nil }
     let database = session.database

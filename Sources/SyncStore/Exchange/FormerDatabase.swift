@@ -76,7 +76,7 @@ final class FormerDatabase {
 
   // MARK: - Rows
 
-  /// How many rows it has in tables of a document.
+  /// Returns how many rows it has in tables of a document.
   func rowCount(of schema: StoreSchema) throws -> Int {
     try schema.tables.compactMap { table(named: $0.name)?.name }.reduce(0) { sum, name in
       try sum
@@ -128,10 +128,10 @@ final class FormerDatabase {
         "\(selection) WHERE \(TableAccess.match(key))", on: former.database)
     }
 
-    /// The next row; `nil` after the last.
+    /// Returns the next row, or `nil` after the last.
     func next() throws -> Record? { try all.step() ? record(all) : nil }
 
-    /// The row with a key.
+    /// Returns the row with a key.
     func record(_ key: [Value]) throws -> Record? {
       for (index, value) in key.enumerated() { one.bind(value, at: index + 1) }
       guard try one.step() else { return nil }

@@ -26,7 +26,7 @@ struct FormerStamps {
     return try access.stamps.state(of: access.fingerprint(row))
   }
 
-  /// The stamp of a cell, by the name of its column.
+  /// Returns the stamp of a cell, by the name of its column.
   func stamp(of row: RowIdentity, _ table: TableSchema, column: SQLName) throws -> Stamp {
     guard let state = try state(row, table),
       let position = session.schema.table(named: table.name)?.columns.firstIndex(where: {
@@ -36,7 +36,7 @@ struct FormerStamps {
     return session.clients.stamp(state.stamp(of: position))
   }
 
-  /// The newest stamp of a row.
+  /// Returns the newest stamp of a row.
   func latest(of row: RowIdentity, _ table: TableSchema) throws -> Stamp {
     guard let state = try state(row, table) else { return .zero }
     let stamps = [state.existenceStamp, state.cellStamp] + state.exceptions.map(\.stamp)

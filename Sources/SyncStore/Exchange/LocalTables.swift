@@ -140,7 +140,8 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  /// The columns that find a row of a table that stays on the device; `nil` if there are none.
+  /// Returns the columns that find a row of a table that stays on the device, or `nil` if there are
+  /// none.
   private func rowKey(of table: SQLName) throws -> [String]? {
     let columns = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
     let isWithoutRowID = try Bool.fetchOne(

@@ -27,7 +27,7 @@ final class MergedKeys {
 
   private func name(_ id: Int) -> String { "temp.docsync_merged_\(id)" }
 
-  /// The columns that identify rows: the local key, or the identity's.
+  /// Returns the columns that identify rows: the local key, or the identity's.
   static func keyColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }

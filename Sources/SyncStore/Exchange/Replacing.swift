@@ -98,7 +98,7 @@ struct Replacing {
       before.conflicts.warnings.all + session.conflicts.warnings.all)
   }
 
-  /// The tables of the whole store, with the columns that this device's policies need.
+  /// Returns the tables of the whole store, with the columns that this device's policies need.
   private func newSchema(_ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
     return StoreSchema(

@@ -23,18 +23,18 @@ struct RowExchange {
     "\(KeyMapping.attached).\(table.quotedName)"
   }
 
-  /// The columns by which a row is found.
+  /// Returns the columns by which a row is found.
   private func matchColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }
 
-  /// The values of these columns here, for a row of the whole store.
+  /// Returns the values of these columns here, for a row of the whole store.
   private func mappedMatch(_ table: TableSchema, row: String) -> [String] {
     if table.localKey != nil { return [mapping.mappedKey(of: table, row: row)] }
     return table.identityPositions.map { mapping.mapped($0, of: table, row: row) }
   }
 
-  /// The SQL condition that a row `s` of the whole store is the row `t` here.
+  /// Returns the SQL condition that a row `s` of the whole store is the row `t` here.
   private func match(_ table: TableSchema) -> String {
     if let key = table.localKey {
       return "s.\(quoted(key)) = \(mapping.unmapped("t.\(quoted(key))", table.id))"
@@ -48,7 +48,7 @@ struct RowExchange {
     }.joined(separator: " AND ")
   }
 
-  /// The SQL condition that a row here has a key, and no equal row in the whole store.
+  /// Returns the SQL condition that a row here has a key, and no equal row in the whole store.
   private func isDoomed(_ table: TableSchema) -> String {
     let equal = table.columns.indices.map { position in
       let here = "t.\(quoted(table.columns[position].name))"
@@ -121,8 +121,8 @@ struct RowExchange {
     return found.count
   }
 
-  /// The keys of rows that are known by declared columns and that will be removed, by table and
-  /// identity.
+  /// Returns the keys of rows that are known by declared columns and that will be removed, by table
+  /// and identity.
   func declaredKeys() throws -> [Int: [RowIdentity: Int64]] {
     var found: [Int: [RowIdentity: Int64]] = [:]
     for table in tables {
@@ -148,8 +148,8 @@ struct RowExchange {
 
   private func aside(_ table: TableSchema) -> String { "temp.docsync_own_\(table.id)" }
 
-  /// The excluded columns of a table of the whole store that are excluded here too, by the name
-  /// that they have in both.
+  /// Returns the excluded columns of a table of the whole store that are excluded here too, by the
+  /// name that they have in both.
   private func excludedColumns(_ table: TableSchema) -> [SQLName] {
     guard let here = mapping.old.table(wireName: table.wireName) else { return [] }
     return table.excludedColumns.intersection(here.excludedColumns).sorted()
@@ -223,7 +223,7 @@ struct RowExchange {
     }
   }
 
-  /// The SQL condition that a row here, `t`, is the one of values that were put aside, `o`.
+  /// Returns the SQL condition that a row here, `t`, is the one of values that were put aside, `o`.
   private func isNamed(_ table: TableSchema) -> String {
     matchColumns(table).enumerated().map { "t.\(quoted($1)) = o.k\($0)" }
       .joined(separator: " AND ")
@@ -340,7 +340,8 @@ struct RowExchange {
     }
   }
 
-  /// The cells of a column here that hold the key of a row, and refer to no row in the whole store.
+  /// Returns the cells of a column here that hold the key of a row, and refer to no row in the
+  /// whole store.
   private func plainCells(
     _ table: TableSchema, _ column: Int, holding key: Int64, _ parent: TableSchema
   ) throws -> [StoreSession.PlainCell] {

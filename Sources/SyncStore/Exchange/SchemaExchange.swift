@@ -214,7 +214,7 @@ struct SchemaExchange {
     }
   }
 
-  /// The names of the columns that can be written.
+  /// Returns the names of the columns that can be written.
   private func columnNames(_ table: SQLName) throws -> [SQLName] {
     try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
       .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }

@@ -65,7 +65,7 @@ struct IncarnationBranch {
 }
 
 extension TableChanges {
-  /// The same changes for another author: each stamp of `author` becomes an exception.
+  /// Returns the same changes for another author: each stamp of `author` becomes an exception.
   func keepingStamps(of author: ClientIdentifier) -> TableChanges {
     var named: [Int: [Int?: Stamp]] = [:]
     for exception in exceptions {

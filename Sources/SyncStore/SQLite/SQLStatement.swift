@@ -90,7 +90,7 @@ final class SQLStatement {
     converted = []
   }
 
-  /// The bytes sent for text that SQLite cannot convert to UTF-8; `nil` for other text.
+  /// Returns the bytes sent for text that SQLite cannot convert to UTF-8, or `nil` for other text.
   private func convertedContent(at position: Int32) -> UnsafeRawBufferPointer? {
     guard let start = sqlite3_column_text16(handle, position) else { return nil }
     let units = UnsafeRawBufferPointer(
@@ -246,7 +246,7 @@ extension SQLStatement {
   @inline(__always)
   func integer(at position: Int) -> Int64 { sqlite3_column_int64(handle, Int32(position)) }
 
-  /// A number of the bookkeeping; throws if the value is no integer, or does not fit.
+  /// Returns a number of the bookkeeping; throws if the value is no integer, or does not fit.
   func number<Number: FixedWidthInteger>(at position: Int) throws -> Number {
     guard sqlite3_column_type(handle, Int32(position)) == SQLITE_INTEGER,
       let number = Number(exactly: integer(at: position))
@@ -271,7 +271,7 @@ extension SQLStatement {
     sqlite3_column_type(handle, Int32(position)) == SQLITE_NULL
   }
 
-  /// The bytes of text or a blob, valid until the next step.
+  /// Returns the bytes of text or a blob, valid until the next step.
   @inline(__always)
   func content(at position: Int) -> UnsafeRawBufferPointer {
     let isText = sqlite3_column_type(handle, Int32(position)) == SQLITE_TEXT
@@ -325,10 +325,10 @@ extension SQLStatement {
   }
 }
 
-/// A name as SQL writes it between double quotes.
+/// Returns a name as SQL writes it between double quotes.
 func quoted(_ name: SQLName) -> String { name.quoted }
 
-/// Text as an SQL literal.
+/// Returns text as an SQL literal.
 func literal(_ text: String) -> String {
   // Byte by byte: a quotation mark with a combining mark after it is a different character.
   var bytes: [UInt8] = [UInt8(ascii: "'")]

@@ -21,7 +21,7 @@ struct SQLTokens {
 
     func isWord(_ word: SQLName) -> Bool { kind == .word && name.isSame(as: word) }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
-    /// Whether it can be the given column or table name.
+    /// Returns whether it can be the given column or table name.
     func isName(_ name: SQLName) -> Bool {
       (kind == .word || kind == .quotedName) && self.name.isSame(as: name)
     }
@@ -84,14 +84,14 @@ struct SQLTokens {
     self.tokens = tokens
   }
 
-  /// The source between two tokens, both included.
+  /// Returns the source between two tokens, both included.
   func text(_ range: Range<Int>) -> String {
     guard let first = tokens[range].first, let last = tokens[range].last else { return "" }
     return String(
       decoding: source[first.range.lowerBound..<last.range.upperBound], as: UTF8.self)
   }
 
-  /// The position of the parenthesis that closes the one at `open`.
+  /// Returns the position of the parenthesis that closes the one at `open`.
   func closing(_ open: Int) -> Int? {
     var depth = 0
     for position in open..<tokens.count {
@@ -104,7 +104,7 @@ struct SQLTokens {
     return nil
   }
 
-  /// The parts between commas at the top level of the parenthesis at `open`.
+  /// Returns the parts between commas at the top level of the parenthesis at `open`.
   func parts(in open: Int) -> [Range<Int>] {
     guard let close = closing(open) else { return [] }
     var parts: [Range<Int>] = []

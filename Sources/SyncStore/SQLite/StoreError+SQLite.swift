@@ -79,7 +79,7 @@ extension StoreError {
     }
   }
 
-  /// Whether SQLite misses a table of the bookkeeping.
+  /// Returns whether SQLite misses a table of the bookkeeping.
   private static func lacksBookkeeping(_ message: String?) -> Bool {
     guard let message, message.hasPrefix("no such table: ") else { return false }
     let name = message.dropFirst("no such table: ".count).split(separator: ".").last ?? ""

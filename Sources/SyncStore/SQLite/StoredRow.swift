@@ -11,7 +11,7 @@ struct StoredRow {
   private let row: Row
   private let sql: String
 
-  /// The value of a column, by its name in the query.
+  /// Returns the value of a column, by its name in the query.
   subscript<Value: DatabaseValueConvertible>(_ column: String) -> Value {
     get throws {
       guard row.hasColumn(column) else { throw StoreError(damagedIn: sql, "no column \(column)") }
@@ -19,7 +19,7 @@ struct StoredRow {
     }
   }
 
-  /// The value of a column, by its position in the query.
+  /// Returns the value of a column, by its position in the query.
   subscript<Value: DatabaseValueConvertible>(_ column: Int) -> Value {
     get throws {
       guard column < row.count else { throw StoreError(damagedIn: sql, "no column \(column)") }
@@ -41,14 +41,14 @@ struct StoredRow {
     Dictionary(row.map { ($0.0, $0.1) }) { first, _ in first }
   }
 
-  /// All rows of a query.
+  /// Returns all rows of a query.
   static func fetchAll(
     _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
   ) throws -> [StoredRow] {
     try Row.fetchAll(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
   }
 
-  /// All rows of a statement.
+  /// Returns all rows of a statement.
   static func fetchAll(
     _ statement: Statement, arguments: StatementArguments? = nil
   ) throws -> [StoredRow] {
@@ -57,14 +57,14 @@ struct StoredRow {
     }
   }
 
-  /// The first row of a query, if there is one.
+  /// Returns the first row of a query, if there is one.
   static func fetchOne(
     _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
   ) throws -> StoredRow? {
     try Row.fetchOne(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
   }
 
-  /// The first row of a statement, if there is one.
+  /// Returns the first row of a statement, if there is one.
   static func fetchOne(
     _ statement: Statement, arguments: StatementArguments? = nil
   ) throws -> StoredRow? {

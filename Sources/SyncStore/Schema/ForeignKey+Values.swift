@@ -6,7 +6,7 @@ extension ForeignKey {
 }
 
 extension TableSchema {
-  /// Whether a reference to this table goes by the rows' identity.
+  /// Returns whether a reference to this table goes by the rows' identity.
   func identifies(_ key: ForeignKey) -> Bool {
     if localKey != nil, key.parentColumns.count == 1,
       key.parentColumns[0].folded == localKey?.folded
@@ -18,8 +18,8 @@ extension TableSchema {
       == Set(key.parentColumns.map { $0.folded })
   }
 
-  /// The identity that a reference's logical values lead to; `nil` if it goes
-  /// by other columns, or can lead nowhere.
+  /// Returns the identity that a reference's logical values lead to, or `nil` if it goes by other
+  /// columns, or can lead nowhere.
   func identity(for values: [Value], of key: ForeignKey) -> RowIdentity? {
     guard identifies(key) else { return nil }
     if localKey != nil, key.parentColumns[0].folded == localKey?.folded {
@@ -36,8 +36,7 @@ extension TableSchema {
       ordered, collations: identityPositions.map { columns[$0].keyCollation })
   }
 
-  /// The key that a row with an identity had before syncing began, or would
-  /// have had.
+  /// Returns the key that a row with an identity had before syncing began, or would have had.
   func originalKey(of row: RowIdentity) -> Int64? {
     guard localKey != nil, let bits = Bits128(bytes: row.bytes),
       bits.high == origin || bits.high == ~origin
@@ -45,8 +44,8 @@ extension TableSchema {
     return Int64(bitPattern: bits.low)
   }
 
-  /// The logical values by which a row with an identity is referred to; `.null`
-  /// for a column that the identity does not contain.
+  /// Returns the logical values by which a row with an identity is referred to; `.null` for a
+  /// column that the identity does not contain.
   func referredValues(of row: RowIdentity, by reference: ForeignKey) throws -> [Value] {
     let key =
       identity == .surrogate
@@ -62,7 +61,7 @@ extension TableSchema {
     }
   }
 
-  /// The canonical form of the values of a reference to this table.
+  /// Returns the canonical form of the values of a reference to this table.
   func referenceKey(_ values: [Value], _ key: ForeignKey) -> RowIdentity {
     let referred = key.parentColumns.map { name in
       columns.first { $0.name.folded == name.folded }
@@ -74,12 +73,12 @@ extension TableSchema {
       collations: referred.map { $0?.keyCollation ?? .binary })
   }
 
-  /// The collation of a column by name; the local key has none.
+  /// Returns the collation of a column by name; the local key has none.
   func collation(of name: SQLName) -> String {
     columns.first { $0.name.folded == name.folded }?.collation ?? "BINARY"
   }
 
-  /// The local value of a column by name, the local key included.
+  /// Returns the local value of a column by name, the local key included.
   func localValue(_ name: SQLName, _ shown: ShownRow, localKey key: Int64?) -> Value {
     if name.folded == localKey?.folded { return key.map { .integer($0) } ?? .null }
     return columns.firstIndex { $0.name.folded == name.folded }

@@ -9,7 +9,7 @@ extension SchemaReader {
     /// that leads to a row of another table, with the name of that table.
     fileprivate(set) var parents: [SQLName: SQLName] = [:]
 
-    /// The table to which the integer key of a table refers.
+    /// Returns the table to which the integer key of a table refers.
     func parent(of table: SQLName) -> SQLName? { parents[table.folded] }
   }
 
@@ -62,8 +62,8 @@ extension SchemaReader {
     return chosen(nodes, references)
   }
 
-  /// The columns to which each column refers, without references of which another column can be
-  /// NULL.
+  /// Returns the columns to which each column refers, without references of which another column
+  /// can be NULL.
   private func referredColumns(
     of names: [SQLName], keys: [SQLName: [SQLName]], required: Set<ColumnName>,
     registered: [SQLName: Registered]

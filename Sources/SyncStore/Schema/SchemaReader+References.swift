@@ -80,7 +80,7 @@ extension SchemaReader {
   /// same values.
   func resolveDomains(_ tables: inout [TableSchema], _ registered: [SQLName: Registered]) throws {
     let positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
-    /// Whether the column was synchronized with values that stand for themselves.
+    /// Returns whether the column was synchronized with values that stand for themselves.
     func isRegistered(_ column: ColumnSchema, of table: TableSchema) -> Bool {
       guard let known = registered[table.name],
         let bit = known.columns.firstIndex(where: { $0.isSame(as: column.name) })
@@ -124,8 +124,8 @@ extension SchemaReader {
     }
   }
 
-  /// The error for a column that refers to rows of several tables: each device has its own keys in
-  /// each of the tables, so no value stands for rows of two tables on every device.
+  /// Returns the error for a column that refers to rows of several tables: each device has its own
+  /// keys in each of the tables, so no value stands for rows of two tables on every device.
   private func ambiguous(
     _ column: ColumnSchema, of table: TableSchema, _ tables: [TableSchema]
   ) -> StoreError {
@@ -238,15 +238,15 @@ extension ColumnSchema.Domain {
 }
 
 extension TableSchema {
-  /// The domain of a column that another column refers to, and its position; the position is `nil`
-  /// for the local key and for a column that is not synchronized.
+  /// Returns the domain of a column that another column refers to, and its position; the position
+  /// is `nil` for the local key and for a column that is not synchronized.
   fileprivate func referred(_ name: SQLName) -> (position: Int?, domain: ColumnSchema.Domain) {
     if name.folded == localKey?.folded { return (nil, .key(of: id)) }
     let position = columns.firstIndex { $0.name.isSame(as: name) }
     return (position, position.map { columns[$0].domain } ?? .plain)
   }
 
-  /// Whether another column of a reference can be NULL.
+  /// Returns whether another column of a reference can be NULL.
   fileprivate func canBePartial(_ key: ForeignKey, beside column: Int) -> Bool {
     key.columns.contains { $0 != column && !columns[$0].isNotNull && !columns[$0].isIdentity }
   }

@@ -113,8 +113,8 @@ struct SchemaReader {
     return names.sorted()
   }
 
-  /// The first number for new tables: no record uses it or a later one, so that leftovers of one
-  /// table are not taken for another's.
+  /// Returns the first number for new tables: no record uses it or a later one, so that leftovers
+  /// of one table are not taken for another's.
   private func firstFreeID(_ registered: [SQLName: Registered]) throws -> Int {
     guard isUnderSync else { return 1 }
     var free = 1
@@ -130,7 +130,7 @@ struct SchemaReader {
     return free
   }
 
-  /// A name that is none of `taken`.
+  /// Returns a name that is none of `taken`.
   static func free(_ name: SQLName, among taken: [SQLName]) -> SQLName {
     let taken = Set(taken.map { $0.folded })
     var candidate = name
@@ -254,7 +254,7 @@ struct SchemaReader {
     return Draft(table: table, primaryKey: primaryKey)
   }
 
-  /// The column that is another name of the rowid. `INTEGER PRIMARY KEY DESC` makes no such
+  /// Returns the column that is another name of the rowid. `INTEGER PRIMARY KEY DESC` makes no such
   /// column: SQLite makes an index for it, as for every other key.
   func rowidAlias(
     of name: SQLName, primaryKey: [SQLName], information: [Row], isWithoutRowid: Bool
@@ -323,8 +323,8 @@ struct SchemaReader {
       defaultExpression: row["dflt_value"])
   }
 
-  /// The rules of “Determination Of Column Affinity” in SQLite's
-  /// documentation on datatypes, in their order.
+  /// Returns the rules of “Determination Of Column Affinity” in SQLite's documentation on
+  /// datatypes, in their order.
   static func affinity(of declared: String) -> ColumnSchema.Affinity {
     let type = declared.uppercased()
     if type.contains("INT") { return .integer }
@@ -352,8 +352,7 @@ struct SchemaReader {
     }
   }
 
-  /// The expression of a generated column in the text of a CREATE TABLE
-  /// statement.
+  /// Returns the expression of a generated column in the text of a CREATE TABLE statement.
   static func expression(ofGenerated column: SQLName, in sql: String) -> String? {
     let tokens = SQLTokens(sql)
     guard let open = tokens.tokens.firstIndex(where: { $0.isSymbol("(") }) else { return nil }

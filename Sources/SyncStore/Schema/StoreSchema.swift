@@ -26,22 +26,22 @@ struct StoreSchema {
 
   subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
 
-  /// Whether there is a table with an id.
+  /// Returns whether there is a table with an id.
   func contains(_ id: Int) -> Bool { positions[id] != nil }
 
   func table(named name: SQLName) -> TableSchema? {
     names[name.folded].map { tables[$0] }
   }
 
-  /// The table that change sets call by this name.
+  /// Returns the table that change sets call by this name.
   func table(wireName: SQLName) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
 
-  /// Foreign keys that point to a table.
+  /// Returns the foreign keys that point to a table.
   func inbound(to table: TableSchema) -> [ForeignKey] {
     inbound[table.id] ?? []
   }
 
-  /// The tables to which tables refer, directly and by way of others.
+  /// Returns the tables to which tables refer, directly and by way of others.
   func ancestors(of tables: Set<Int>) -> Set<Int> {
     var found: Set<Int> = []
     var next = Array(tables)
@@ -51,7 +51,7 @@ struct StoreSchema {
     return found
   }
 
-  /// Whether rows that refer to a table have unique values.
+  /// Returns whether rows that refer to a table have unique values.
   func isReferredUniquely(_ table: TableSchema) -> Bool {
     inbound(to: table).contains { !self[$0.child].uniqueIndexes.isEmpty }
   }
@@ -165,7 +165,7 @@ struct TableSchema {
     identity == .surrogate ? keyColumns : identityPositions.map { columns[$0].wireName }
   }
 
-  /// Whether a change set identifies the rows of the table as this store does.
+  /// Returns whether a change set identifies the rows of the table as this store does.
   func knowsRows(as changes: TableChanges) -> Bool {
     changes.identity == identity.kind
       && (identity == .surrogate || changes.keyColumns == wireKeyColumns)

@@ -9,7 +9,7 @@ extension TableSchema {
     }
   }
 
-  /// The SQL condition that a row has NULL in its key.
+  /// Returns the SQL condition that a row has NULL in its key.
   func isWithoutKey(_ row: String) -> String {
     keyColumns.map { "\(row).\(quoted($0)) IS NULL" }.joined(separator: " OR ")
   }
