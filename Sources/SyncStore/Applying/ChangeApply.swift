@@ -21,8 +21,8 @@ final class ChangeApply {
   private let checkCancellation: () throws -> Void
 
   /// - Parameters:
-  ///   - clockTolerance: How many milliseconds a change may be ahead of this device's clock before it
-  ///     causes a warning.
+  ///   - clockTolerance: How many milliseconds a change may be ahead of this device's clock before
+  ///     it causes a warning.
   ///   - checkCancellation: Called again and again; throws to cancel.
   init(
     session: StoreSession, clockTolerance: Int64,

@@ -43,7 +43,7 @@ struct PendingChangeSets {
       }
     }
 
-    /// Returns what must be applied before this change set: for each client, the last number.
+    /// Returns what must still be applied before this change set: for each client, the last number.
     fileprivate func missing(_ vector: VersionVector) -> [ClientIdentifier: UInt64] {
       var missing: [ClientIdentifier: UInt64] = [:]
       for (client, entry) in dependencies.entries

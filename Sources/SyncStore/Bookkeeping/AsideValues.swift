@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Values of excluded columns whose rows were gone after the store exchanged its content
-/// (`docsync_aside`). A row that comes back gets them back.
+/// Values of excluded columns, of rows that were gone after the store exchanged its content
+/// (`docsync_aside`). If such a row returns, the store puts its values back.
 struct AsideValues {
   static let definition = TableDefinition(
     "docsync_aside", .device(.store), version: 2,

@@ -27,7 +27,7 @@ struct BookkeepingTypes {
     }
   }
 
-  /// SQL terms that are true for a row with a value of another type or out of range.
+  /// Returns SQL terms that are true for a row with a value of another type or out of range.
   private static func damage(of table: TableDefinition) -> [String] {
     guard let damage = table.damage else { return [] }
     return table.columns.flatMap(Self.damage) + damage

@@ -19,7 +19,7 @@ struct Outbox {
   let database: Database
   let clients: ClientRegistry
 
-  /// Stores a sealed change set as unpublished. It stays after it is published.
+  /// Stores a sealed change set as unpublished. It may stay after it is published.
   func add(
     _ bytes: [UInt8], as entry: VersionVector.Entry, rowCount: Int, of client: Int32
   ) throws {

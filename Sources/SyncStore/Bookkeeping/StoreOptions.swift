@@ -37,7 +37,7 @@ package struct StoreOptions: Sendable {
   /// replace it to count.
   package var hash: @Sendable ([UInt8]) -> ContentHash = { ContentHash(of: $0) }
 
-  /// The defaults, with the system's clock and generator.
+  /// Creates the default options, with the system's clock and generator.
   package init() {
     now = { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
     random = {

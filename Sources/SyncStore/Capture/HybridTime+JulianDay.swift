@@ -1,7 +1,7 @@
 import SyncModel
 
 extension HybridTime {
-  /// The time of a Julian day as SQLite gives it.
+  /// Creates the time of a Julian day as SQLite gives it.
   init(julianDay: Double) {
     let milliseconds = (julianDay - 2_440_587.5) * 86_400_000
     self.init(

@@ -4,12 +4,12 @@ import SyncModel
 /// The stamps of the rows of a store that is merged into a document, if the
 /// store's document and this one stem from the same document.
 ///
-/// Two documents are unrelated unless they share the secret by which rows are
-/// found among the stamps.
+/// Two documents are unrelated unless they share the secret key of row fingerprints.
 struct FormerStamps {
   private let session: StoreSession
 
-  /// `nil` if the store's document and that of `other` are unrelated.
+  /// Creates the stamps of a store's rows; returns `nil` if the store's document and that of
+  /// `other` are unrelated.
   init?(_ former: StoreSession, other: Database) throws {
     guard
       let key = try MetaTable.read(.fingerprintKey, former.database),

@@ -113,8 +113,8 @@ extension SchemaReader {
     }
   }
 
-  /// Returns whether a definition uses the column in a CHECK, in a generated column, in an
-  /// expression of an index or in the condition of one.
+  /// Returns whether a definition uses a column in a CHECK, in a generated column, in an expression
+  /// of an index or in an index's condition.
   static func reads(_ column: SQLName, in definition: String) -> Bool {
     let tokens = SQLTokens(definition)
     func contains(_ range: Range<Int>) -> Bool {

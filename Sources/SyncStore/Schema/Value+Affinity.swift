@@ -2,8 +2,8 @@ import Foundation
 import SyncModel
 
 extension Value {
-  /// Returns the integer key in a value. A reference may be stored as text or as a double if its
-  /// column has another affinity.
+  /// Returns the integer key in a value, or `nil` if it has none. A reference may be stored as text
+  /// or as a double if its column has another affinity.
   static func key(_ value: Value) -> Int64? {
     switch value {
     case .integer(let key): key
@@ -28,7 +28,7 @@ extension Value {
     }
   }
 
-  /// Returns the number as a column with an affinity keeps it.
+  /// Returns the number as a column with an affinity stores it.
   ///
   /// <https://www.sqlite.org/datatype3.html>, sections 2 and 3.1: a real that
   /// is an integer becomes one, if it is not at the limits.
