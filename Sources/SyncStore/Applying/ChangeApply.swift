@@ -1,29 +1,29 @@
 import GRDB
 import SyncModel
 
-/// Merges change sets into the store, within one transaction.
+/// The merge of change sets into the store, within one transaction.
 ///
-/// Tables whose rows concern no other rows are written as the change set is
-/// read (``TableApply``). The rows of the other tables, and every row that is
-/// not plain, go through a ``WorkingSet``, which ``finish()`` settles.
+/// It writes tables whose rows concern no other rows while it reads the change set
+/// (``TableApply``). The rows of the other tables, and every row that is not plain, go through a
+/// ``WorkingSet``, which ``finish()`` settles.
 final class ChangeApply {
   private let session: StoreSession
   private let set: WorkingSet
   private let entangled: Set<Int>
 
-  /// A working set of this many rows is settled before more come in.
+  /// The number of rows at which the working set is settled before more come in.
   static let workingRows = 20_000
 
   private(set) var report = ApplyReport()
 
   private let clockTolerance: Int64
 
-  /// - Parameters:
-  ///   - clockTolerance: How many milliseconds a change may be ahead of the
-  ///     clock here before that is worth a warning.
-  ///   - checkCancellation: Called again and again.
   private let checkCancellation: () throws -> Void
 
+  /// - Parameters:
+  ///   - clockTolerance: How many milliseconds a change may be ahead of this device's clock before
+  ///     it causes a warning.
+  ///   - checkCancellation: Called again and again; throws to cancel.
   init(
     session: StoreSession, clockTolerance: Int64,
     checkCancellation: @escaping () throws -> Void = {}
@@ -40,11 +40,11 @@ final class ChangeApply {
     self.entangled = entangled
   }
 
-  /// Merges one change set, whose predecessors and dependencies have been
-  /// applied, and counts it as applied.
+  /// Merges one change set and counts it as applied. Its predecessors and dependencies must be
+  /// applied.
   ///
-  /// - Parameter concurrency: The changes that its author had not seen; `nil`
-  ///   to find them by its dependencies.
+  /// - Parameter concurrency: The changes that its author had not seen; `nil` derives them from its
+  ///   dependencies.
   func apply(
     _ changeSet: SyncChangeSet, hash: ContentHash, byteCount: Int,
     concurrency: Concurrency? = nil
@@ -93,7 +93,7 @@ final class ChangeApply {
           batch.foreignColumns.map { "\(changes.table).\(changes.columns[$0])" })
       }
       let hasEarly = try !table.counters.isEmpty && session.early.exist()
-      // Moves are kept even if nothing refers to the moved rows here yet.
+      // Moves are recorded even if no row here refers to the moved rows yet.
       if entangled.contains(table.id) || hasEarly || batch.hasRepeatedRows
         || !changes.moves.isEmpty
       {
@@ -110,7 +110,7 @@ final class ChangeApply {
     }
   }
 
-  /// Settles the remaining rows: afterwards the tables show what they should.
+  /// Settles the remaining rows, so that the tables show the merged state.
   func finish() throws {
     let counts = try Materializer(set: set).run()
     report.insertedRows += counts.inserted
@@ -118,8 +118,8 @@ final class ChangeApply {
     report.deletedRows += counts.deleted
   }
 
-  /// Keeps the changes of a table that this store does not have, or whose rows
-  /// it identifies in another way.
+  /// Stores the changes of a table that this store does not have, or whose rows it identifies in
+  /// another way. Ignores an excluded table.
   private func keep(_ changes: TableChanges, author: Int32) throws {
     let isExcluded = session.schema.leftOut.contains {
       $0.key.folded == changes.table.folded && $0.value == "excluded"

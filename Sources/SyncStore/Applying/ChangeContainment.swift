@@ -1,16 +1,16 @@
 import SyncModel
 
-/// Tells whether the store contains a change set already.
+/// A check whether the store already contains a change set.
 struct ChangeContainment {
   let session: StoreSession
 
   private var clients: ClientRegistry { session.clients }
 
-  /// Whether the store has each value of a change set under its stamp, or has replaced it: then
-  /// merging the change set changes nothing.
+  /// Returns whether the store has each value of a change set under its stamp, or has replaced it.
+  /// If so, merging the change set changes nothing.
   ///
-  /// False if that is not plain, such as for tables and columns that this store does not have. The
-  /// change set may be merged once more then, which changes nothing either.
+  /// Also returns false where this is not easy to tell, such as for tables and columns that this
+  /// store does not have. Merging such a change set once more changes nothing either.
   func contains(_ changeSet: SyncChangeSet) throws -> Bool {
     let author = try clients.number(of: changeSet.header.client)
     for changes in changeSet.tables {
@@ -59,8 +59,8 @@ struct ChangeContainment {
     return CounterValue(cell.value)
   }
 
-  /// Whether a client's additions to a counter are in its sum, or void, or kept until the counter
-  /// is set.
+  /// Returns whether a client's additions to a counter are in its sum, are void, or are stored
+  /// until the value that they add to arrives.
   private func contains(
     _ sum: Value, since: Stamp, _ column: Int, at stamp: LocalStamp, _ state: RowState,
     _ key: RowKey

@@ -1,17 +1,17 @@
 import GRDB
 import SyncModel
 
-/// A change set cannot be applied because of its content; neither the store nor
-/// the disk is at fault.
+/// The error that a change set cannot be applied because of its content, not because of the store
+/// or the disk.
 struct ChangeSetFault: Error {
-  /// The change set that was applied last.
+  /// The last change set of the transaction.
   let item: PendingChangeSets.Item
-  /// Whether it was the only one, so that it is the cause.
+  /// Whether it was the only one in the transaction, so that it is the cause.
   let isAlone: Bool
   private let reason: RefusedChangeSet.Reason
   private let message: String
 
-  /// Creates a fault from an error; `nil` if the error does not concern the change set.
+  /// Creates a fault from an error; returns `nil` if the error does not concern the change set.
   init?(_ error: any Error, in item: PendingChangeSets.Item, isAlone: Bool) {
     self.item = item
     self.isAlone = isAlone

@@ -6,21 +6,22 @@ import SyncModel
 final class IncomingChanges {
   let changes: TableChanges
   let table: TableSchema
-  /// For each column of the change set, the column here; `nil` for one that stays on this device.
+  /// For each column of the change set, its position in the table; `nil` if this store does not
+  /// merge its values as cells.
   let columns: [Int?]
   /// The columns of the change set that this store does not have, or that refer to rows in the
   /// author's schema and not in this one.
   let foreignColumns: [Int]
-  /// Whether an insertion contains all cells that rows have here.
+  /// Whether the change set has a column for each cell that rows have here.
   let isComplete: Bool
   let fingerprints: [RowFingerprint]
   /// The rows in order of fingerprint.
   let order: [Int]
-  /// Whether a row occurs more than once: keys that differ for the author are one key in this
-  /// store's schema.
+  /// Whether a row occurs more than once, because keys that differ for the author are the same key
+  /// in this store's schema.
   let hasRepeatedRows: Bool
 
-  /// What the author had not seen.
+  /// The changes that the author had not seen.
   let concurrency: Concurrency
 
   private let session: StoreSession
@@ -42,7 +43,8 @@ final class IncomingChanges {
     let positions = changes.columns.map { name in
       table.columns.firstIndex { $0.wireName == name }
     }
-    // A migration made them references for the author. Their numbers here are known when it comes.
+    // A migration made them references for the author. This store can translate them once it has
+    // migrated, too.
     let isReference = positions.indices.map { index in
       guard let position = positions[index] else { return false }
       let column = table.columns[position]
@@ -53,8 +55,8 @@ final class IncomingChanges {
       isReference[$0]
         || positions[$0] == nil && !table.excludedNames.contains(changes.columns[$0].folded)
     }
-    // A key column has cells only where different values can be one key; if the author has another
-    // schema, it may have cells for more columns.
+    // A key column has cells only where different values can be the same key. If the author has
+    // another schema, it may send cells for more columns.
     let cellPositions = Set(table.cellPositions)
     let columns = positions.indices.map { index in
       isReference[index] ? nil : positions[index].flatMap { cellPositions.contains($0) ? $0 : nil }
@@ -86,7 +88,7 @@ final class IncomingChanges {
 
   func identity(_ row: Int) -> RowIdentity { identities[row] }
 
-  /// The stored states, by row.
+  /// Returns the stored state of each row.
   func states() throws -> [RowState?] {
     let stored = try session.access(table.id).stamps.states(of: order.map { fingerprints[$0] })
     var states = [RowState?](repeating: nil, count: changes.count)
@@ -96,7 +98,8 @@ final class IncomingChanges {
 
   // MARK: - Reading rows
 
-  /// The stamp of a row's existence and of its cells without exception.
+  /// Returns the stamp of a row's existence and of its cells, unless an exception gives another
+  /// one.
   func stamp(_ row: Int) -> LocalStamp {
     LocalStamp(time: changes.times[row].rawValue, client: author)
   }
@@ -105,12 +108,12 @@ final class IncomingChanges {
 
   func exceptionStamp(_ index: Int) -> LocalStamp { exceptionStamps[index] }
 
-  /// The new identity of a row that moved; `nil` if it did not move.
+  /// Returns the new identity of a row that moved, or `nil` if it did not move.
   private func destination(of row: Int) -> RowIdentity? {
     destinations[row].flatMap { $0 == identity(row) ? nil : $0 }
   }
 
-  /// A row as a change of its own.
+  /// Returns the change of one row.
   func change(
     _ row: Int, exceptions: Range<Int>, cells: [(index: Int, cell: Int)]
   ) -> WorkingSet.Change {
@@ -141,12 +144,12 @@ final class IncomingChanges {
 }
 
 extension IncomingChanges {
-  /// Where the next row's parts are: each row is read once, in order.
+  /// The position of the next row's parts. Each row is read once, in order.
   ///
-  /// This is a value in a variable of the loop: as a property of the changes it would cost a check
-  /// for exclusive access with every cell.
+  /// Each loop has it in a variable: as a property of the changes it would cost a check for
+  /// exclusive access with every cell.
   struct Cursor {
-    /// For each column where the next value is.
+    /// For each column, the index of its next value.
     private var cells: [Int]
     private var exception = 0
 
@@ -154,7 +157,7 @@ extension IncomingChanges {
       cells = Array(repeating: 0, count: batch.changes.columns.count)
     }
 
-    /// The exceptions of the next row.
+    /// Returns the exceptions of the next row, and moves past them.
     mutating func exceptions(of row: Int, in batch: IncomingChanges) -> Range<Int> {
       let start = exception
       while exception < batch.changes.exceptions.count,
@@ -165,7 +168,7 @@ extension IncomingChanges {
       return start..<exception
     }
 
-    /// Where the next row's value of a column is.
+    /// Returns the index of the next row's value in a column, and moves past it.
     @inline(__always)
     mutating func cell(of column: Int) -> Int {
       defer { cells[column] += 1 }
@@ -173,7 +176,7 @@ extension IncomingChanges {
     }
   }
 
-  /// The next row as a change of its own.
+  /// Returns the change of the next row.
   func change(_ row: Int, _ cursor: inout Cursor) -> WorkingSet.Change {
     let exceptions = cursor.exceptions(of: row, in: self)
     let cells = shape(row).map { (index: $0, cell: cursor.cell(of: $0)) }
@@ -227,8 +230,8 @@ extension TableChanges {
     }
   }
 
-  /// Ensures that no cell gives a row another key than its identity. If this store does not take
-  /// two spellings of a key for one, the spelling in the key counts.
+  /// Ensures that no cell gives a row another key than its identity. If a cell's spelling is a
+  /// different key in this store, the spelling in the key replaces it.
   fileprivate mutating func spellKeys(of table: TableSchema, columns: [Int?]) {
     guard table.identity != .surrogate else { return }
     for (index, position) in table.identityPositions.enumerated()
@@ -270,7 +273,7 @@ extension ValueColumn {
     self = kept
   }
 
-  /// Whether a column may store one of the values differently.
+  /// Returns whether a column may store one of the values differently.
   private func mayChange(in column: ColumnSchema) -> Bool {
     let (integer, real) = (ValueKind.integer.rawValue, ValueKind.real.rawValue)
     let (text, identity) = (ValueKind.text.rawValue, ValueKind.identity.rawValue)

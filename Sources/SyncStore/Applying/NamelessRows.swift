@@ -1,7 +1,7 @@
 import SyncModel
 
 /// Rows with NULL in their key, which have no name on another device. An author does not send them;
-/// if a file contains changes of them nevertheless, these are skipped.
+/// if a file contains changes of them nevertheless, this store skips them.
 extension TableChanges {
   /// The rows that have NULL in their key.
   var namelessRows: Set<Int> {
@@ -11,7 +11,7 @@ extension TableChanges {
     return Set((0..<count).filter { row in keys.contains { $0.kinds[row] == null } })
   }
 
-  /// The changes without those to some rows.
+  /// Returns the changes without those of some rows.
   func leavingOut(_ rows: Set<Int>) -> TableChanges {
     var rest = TableChanges(
       table: table, identity: identity, keyColumns: keyColumns, columns: columns)

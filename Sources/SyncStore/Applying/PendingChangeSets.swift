@@ -1,20 +1,20 @@
 import SyncModel
 
-/// Change sets that are to be applied, and the order in which they can be.
+/// The change sets that are to be applied, and the order in which they can be.
 struct PendingChangeSets {
   /// A change set that is to be applied.
   struct Item {
     let header: SyncChangeSet.Header
     let hash: ContentHash
     let dependencies: VersionVector
-    /// What was received; `nil` for a change set that the store keeps. That one is read when its
-    /// turn comes: any number of them can wait.
+    /// The received change set; `nil` for one in the inbox. That one is read only when it is
+    /// applied: any number of them can wait.
     let received: ReceivedChangeSet?
     /// The length of its file.
     let byteCount: Int
     let rowCount: Int
 
-    /// The change set itself.
+    /// Returns the change set, read from the inbox if it waits there.
     func changeSet(_ session: StoreSession) throws -> SyncChangeSet {
       if let received { return received.changeSet }
       return try ChangeSetCodec.decode(
@@ -22,7 +22,7 @@ struct PendingChangeSets {
     }
 
     /// Throws if it belongs to another document or generation, or does not follow its author's last
-    /// one here.
+    /// applied change set.
     func check(_ session: StoreSession, _ binding: StoreBinding) throws {
       guard header.root == binding.root, header.document == binding.document,
         header.generation == binding.generation
@@ -43,7 +43,7 @@ struct PendingChangeSets {
       }
     }
 
-    /// The change sets that have to be applied before this one.
+    /// Returns what must still be applied before this change set: for each client, the last number.
     fileprivate func missing(_ vector: VersionVector) -> [ClientIdentifier: UInt64] {
       var missing: [ClientIdentifier: UInt64] = [:]
       for (client, entry) in dependencies.entries
@@ -59,7 +59,7 @@ struct PendingChangeSets {
 
   private(set) var rest: [Item]
 
-  /// - Parameter kept: The change sets that the store keeps.
+  /// - Parameter kept: The change sets in the inbox.
   init(_ received: [ReceivedChangeSet], kept: [Item]) {
     rest = received.map {
       Item(
@@ -73,7 +73,7 @@ struct PendingChangeSets {
     }
   }
 
-  /// The change sets, and for what they wait.
+  /// Returns the remaining change sets, each with those for which it waits.
   func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
     let vector = try session.clients.vector()
     return rest.map { item in
@@ -83,7 +83,7 @@ struct PendingChangeSets {
     }
   }
 
-  /// Whether one of the files is much longer than they usually are.
+  /// Whether one of the files is unusually long: over 8 MiB.
   var isLarge: Bool { rest.contains { $0.byteCount > 8 << 20 } }
 
   /// Drops a change set and its author's later ones.
@@ -93,7 +93,8 @@ struct PendingChangeSets {
     }
   }
 
-  /// Takes out the next change set that can be applied; drops those that have been applied.
+  /// Removes and returns the next change set that can be applied. Drops those that have been
+  /// applied.
   mutating func takeNext(_ session: StoreSession, _ binding: StoreBinding) throws -> Item? {
     let vector = try session.clients.vector()
     rest.removeAll { $0.header.number <= vector.number(of: $0.header.client) }

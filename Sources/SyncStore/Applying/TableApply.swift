@@ -1,11 +1,11 @@
 import GRDB
 import SyncModel
 
-/// Applies the changes of one change set to a table whose rows concern no
-/// other rows: no references from or to it, no unique value but the identity.
+/// The application of one change set's changes to a table whose rows concern no other rows: no
+/// references from or to it, no unique value but the identity.
 ///
-/// A row that is not plain – parked, deleted, refused by a condition – goes
-/// to the working set, which knows all cases.
+/// A row that is not plain – parked, deleted, refused by a condition – goes to the working set,
+/// which handles all cases.
 final class TableApply {
   private let batch: IncomingChanges
   private let session: StoreSession
@@ -22,9 +22,9 @@ final class TableApply {
   /// A statement for the rows of one shape.
   private struct ShapeStatement {
     var statement: SQLStatement
-    /// For each bound cell its index among the change set's columns.
+    /// For each bound cell, its index among the change set's columns.
     var cells: [Int]
-    /// The columns here, in the same order.
+    /// The table's columns, in the same order.
     var columns: [Int]
   }
 
@@ -59,7 +59,7 @@ final class TableApply {
   ) throws {
     guard pointers.count < columns.count else { return try body(pointers) }
     try columns[pointers.count].bytes.withUnsafeBytes { content in
-      // Empty text must not be bound from a null pointer, which means NULL.
+      // SQLite binds NULL for a null pointer, so empty text needs another pointer.
       let start = content.baseAddress ?? UnsafeRawPointer(bitPattern: 8)
       guard let start else { return }
       try withContents(columns, pointers + [start], body)
@@ -220,7 +220,7 @@ final class TableApply {
         access.deletion.bind(key, row, content: keyContents[index], at: index + 1)
       }
       try session.write(access.deletion)
-      // The table had no such row: the slow way handles that.
+      // The table had no such row: the working set handles that.
       if state == nil, session.database.changesCount == 0 { return false }
     }
     state = RowState(
@@ -229,7 +229,7 @@ final class TableApply {
     return true
   }
 
-  /// Whether the author of the changes may not have seen the edit with the stamp.
+  /// Returns whether an edit may be concurrent, that is, unseen by the author of the changes.
   @inline(__always)
   private func mayConflict(_ stamp: LocalStamp) -> Bool {
     batch.concurrency.isPossible && batch.concurrency.isConcurrent(stamp)

@@ -1,14 +1,14 @@
 import Synchronization
 import SyncModel
 
-/// The headers of the change sets that wait in a store, each decoded once: whole files have to be
-/// read and checked for that, and one synchronization asks for them several times.
+/// A cache of the headers of waiting change sets. To decode one, the store has to read and check
+/// the whole file, and one synchronization asks for them several times.
 final class WaitingItems: Sendable {
   private let known = Mutex<[ContentHash: PendingChangeSets.Item]>([:])
 
-  /// The items of these hashes, in order. Forgets all others.
+  /// Returns the items of these hashes, in order, and removes all others from the cache.
   ///
-  /// - Parameter decode: Decodes the one at an index.
+  /// - Parameter decode: Decodes the item of the hash at an index.
   func items(
     _ hashes: [ContentHash], _ decode: (Int) throws -> PendingChangeSets.Item
   ) throws -> [PendingChangeSets.Item] {

@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// Values that stay on this device, of rows that were gone when content was exchanged and that may
-/// come back (`docsync_aside`).
+/// Values of excluded columns, of rows that were gone after the store exchanged its content
+/// (`docsync_aside`). If such a row returns, the store puts its values back.
 struct AsideValues {
   static let definition = TableDefinition(
     "docsync_aside", .device(.store), version: 2,
@@ -11,7 +11,7 @@ struct AsideValues {
 
   let statements: StatementCache
 
-  /// The values that wait for a row, by their columns.
+  /// Returns the values stored for a row, by column.
   ///
   /// - Parameter wireName: The name of the row's table in change sets.
   func values(
@@ -37,7 +37,8 @@ struct AsideValues {
     try removal.run()
   }
 
-  /// Stores the values of a column that a query in SQL yields with the identities of their rows.
+  /// Stores the values of a column, with the identities of their rows. The caller gives both as SQL
+  /// terms over `source`.
   static func store(
     _ column: SQLName, in wireName: SQLName, identity: String, value: String, from source: String,
     _ database: Database
@@ -48,7 +49,7 @@ struct AsideValues {
       arguments: [wireName, column])
   }
 
-  /// Forgets the values in columns that do not stay on this device any more, or are gone.
+  /// Removes the values in columns that are no longer excluded, or no longer exist.
   static func removeAll(
     in wireName: SQLName, except excluded: [SQLName], _ database: Database
   ) throws {

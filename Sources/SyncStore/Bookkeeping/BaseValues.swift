@@ -2,7 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The values of cells before unpublished edits, where a policy needs them (`docsync_base`).
+/// The values that cells had before unpublished edits, for the policies that need them
+/// (`docsync_base`).
 struct BaseValues {
   static let definition = TableDefinition(
     "docsync_base", .device(.changeSets),
@@ -23,8 +24,7 @@ struct BaseValues {
     try statement.run()
   }
 
-  /// The value of a cell before the edits that are not published; `nil` if it
-  /// is not known.
+  /// Returns the value that a cell had before the unpublished edits, or `nil` if it is not known.
   func value(of column: Int, _ row: RowKey) throws -> Value? {
     let statement = try statements.statement(
       "SELECT value FROM docsync_base WHERE tbl = ? AND identity = ? AND col = ?")
@@ -35,7 +35,7 @@ struct BaseValues {
     return try KeptCells.decode(statement.bytes(at: 0)).first?.value
   }
 
-  /// The value of a cell.
+  /// A stored value, encoded by ``KeptCells``.
   struct Base {
     var row: RowKey
     var column: Int
@@ -53,7 +53,7 @@ struct BaseValues {
 
   func removeAll() throws { try statements.database.execute(sql: "DELETE FROM docsync_base") }
 
-  /// Removes all values, unless a change set is not published.
+  /// Removes all values, unless a change set is unpublished.
   func removeIfAllIsPublished() throws {
     try statements.database.execute(
       sql: "DELETE FROM docsync_base WHERE NOT EXISTS (\(Outbox.unpublished))")

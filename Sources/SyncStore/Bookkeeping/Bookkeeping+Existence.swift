@@ -2,10 +2,10 @@ import GRDB
 import SyncModel
 
 extension Bookkeeping {
-  /// Whether a database is under sync.
+  /// Returns whether a database is under sync. Throws if it has lost a part of bookkeeping.
   static func exists(in database: Database) throws -> Bool {
     if try MetaTable.exists(in: database) { return true }
-    // A table of the application may have one of these names, hardly two.
+    // The application may have a table with one of these names, but hardly with two.
     let left = try [
       TableRegistry.tables, TableRegistry.columns, ClientRegistry.definition,
       DeviceRecords.definition,

@@ -2,16 +2,16 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The tables that hold what syncing has to remember, in the store itself.
+/// The tables in the store itself that hold the data of syncing.
 enum Bookkeeping {
   /// The version of the tables' layout.
   static let format = 4
-  /// The first version that shows rows with the stand-ins of the rows that
-  /// their identities contain.
+  /// The first version in which rows whose identities contain other rows are shown with the
+  /// stand-ins of those rows.
   static let fourthFormat = 4
 
-  /// The tables that every store has, in the order in which they are made. Tables that belong to a
-  /// single synchronized table are not listed.
+  /// The tables that every store has, in the order in which they are created. Tables that belong to
+  /// a single synchronized table are not listed.
   static let tables: [TableDefinition] = [
     MetaTable.definition, TableRegistry.tables, TableRegistry.columns, ForeignRows.tables,
     ForeignRows.columns, ForeignRows.definition, LostNames.definition, ClientRegistry.definition,
@@ -21,7 +21,7 @@ enum Bookkeeping {
     EventQueue.definition, EarlyAdditions.definition, AsideValues.definition, PlainKeys.definition,
   ]
 
-  /// Statements that make the tables that every store of a version has.
+  /// Returns the statements that create the tables of every store with a layout version.
   static func creation(upTo version: Int = format) -> [String] {
     guard version > 0 else { return [] }
     return (1...version).flatMap { version in
@@ -33,7 +33,8 @@ enum Bookkeeping {
     }
   }
 
-  /// Statements that make what one synchronized table needs.
+  /// Returns the statements that create the bookkeeping of one synchronized table: log, triggers,
+  /// stamps and identities.
   static func creation(for table: TableSchema) -> [String] {
     var statements = CaptureTriggers(table: table).creation
     statements.append(
@@ -46,8 +47,7 @@ enum Bookkeeping {
     return statements
   }
 
-  /// The version of the layout of a store, or of an attached one; `nil` if the
-  /// store records none.
+  /// Returns the layout version of a store, or of an attached one; `nil` if the store records none.
   static func format(of database: Database, in schema: String = "main") throws -> Int? {
     guard let value = try MetaTable.read(.format, database, in: schema),
       let number = Int(String(decoding: value, as: UTF8.self)), number > 0
@@ -55,8 +55,8 @@ enum Bookkeeping {
     return number
   }
 
-  /// Brings a store of an earlier version to this one, within a transaction.
-  /// Idempotent. An earlier version of the library cannot open it afterwards.
+  /// Upgrades a store of an earlier layout version, within a transaction. Idempotent. An earlier
+  /// version of the library cannot open the store afterwards.
   static func upgrade(_ database: Database) throws {
     guard let known = try format(of: database), known < format else { return }
     for statement in creation().dropFirst(creation(upTo: known).count) {
@@ -70,7 +70,7 @@ enum Bookkeeping {
     try MetaTable.write(.format, to: Array("\(format)".utf8), database)
   }
 
-  /// Empties the device's own tables of some lifetimes.
+  /// Empties the device's own tables that have one of the lifetimes.
   static func clear(_ lifetimes: [TableDefinition.Lifetime], _ database: Database) throws {
     for table in tables where lifetimes.contains(where: { table.scope == .device($0) }) {
       try database.execute(sql: "DELETE FROM \(table.name)")
@@ -79,8 +79,8 @@ enum Bookkeeping {
 
   // MARK: - Taking a database out of sync
 
-  /// Removes what ``creation(upTo:)``, ``creation(for:)`` and capture have made, and nothing that
-  /// the application has under a name with the same beginning.
+  /// Removes what ``creation(upTo:)``, ``creation(for:)`` and capture have created. Objects of the
+  /// application whose names begin in the same way stay.
   static func remove(_ database: Database) throws {
     func names(_ type: SQLName) throws -> [SQLName] {
       try SQLName.fetchAll(
@@ -97,14 +97,14 @@ enum Bookkeeping {
     }
   }
 
-  /// Whether a name is one of a table's capture triggers: a number and two letters.
+  /// Returns whether a name is that of a capture trigger: a number and two letters.
   private static func isTrigger(_ name: SQLName) -> Bool {
     let parts = name.text.split(separator: "_", omittingEmptySubsequences: false)
     guard parts.count == 3, Int(parts[1]) != nil, parts[2].count == 2 else { return false }
     return parts[2].allSatisfy { $0.isASCII && $0.isLowercase }
   }
 
-  /// Whether a name is that of a bookkeeping table for one table.
+  /// Returns whether a name is that of a bookkeeping table for a single synchronized table.
   private static func isOfOneTable(_ name: SQLName) -> Bool {
     ["docsync_log_", "docsync_id_", "docsync_stamps_"].contains { prefix in
       name.begins(with: SQLName(prefix)) && Int(name.text.dropFirst(prefix.count)) != nil

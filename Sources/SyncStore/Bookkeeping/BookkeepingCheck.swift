@@ -2,19 +2,19 @@ import GRDB
 import SyncModel
 import Synchronization
 
-/// Compares the tables and indexes that every store has with those that are
-/// made for its version of the layout.
+/// A comparison of a store's bookkeeping tables and indexes with those of its layout version.
 struct BookkeepingCheck {
   let database: Database
-  /// The version of the layout, at most the present one: missing tables and indexes of later
-  /// versions are made when the store is opened.
+  /// The version of the layout, at most the present one: opening the store creates missing tables
+  /// and indexes of later versions.
   let format: Int
 
-  /// The shapes that this version makes, by the version of the layout. They are kept, since making
-  /// a database for them costs more than the comparison.
+  /// A cache of the expected shapes, by layout version: to create a database for them costs more
+  /// than the comparison.
   private static let wanted = Mutex<[Int: [SQLName: String]]>([:])
 
-  /// A sentence for each table or index that is missing or has other columns, by name.
+  /// Returns a sentence for each table or index that is missing or has other columns, in order of
+  /// name.
   func run() throws -> [(name: SQLName, message: String)] {
     let wanted = try Self.wanted.withLock { known in
       if let shapes = known[format] { return shapes }
@@ -36,7 +36,7 @@ struct BookkeepingCheck {
     }
   }
 
-  /// The tables and indexes of bookkeeping, with their columns as text.
+  /// Returns the tables and indexes of bookkeeping, with their columns as text.
   private static func shapes(_ database: Database) throws -> [SQLName: String] {
     func all(_ type: String, _ pragma: String, _ column: String, by rank: String) throws -> [Row] {
       try Row.fetchAll(

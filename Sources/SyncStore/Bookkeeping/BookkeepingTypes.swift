@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// Checks whether the values in bookkeeping have the types, and are in the ranges, that its
-/// readers expect: SQLite stores values of any type, and conversions would fail.
+/// A check that the values in bookkeeping have the types and ranges that its readers expect: SQLite
+/// stores values of any type, and conversions would fail.
 struct BookkeepingTypes {
   let database: Database
   /// The version of the layout.
   let format: Int
 
-  /// A sentence for each table that has values of other types or out of range.
+  /// Returns a sentence for each table that has values of other types or out of range.
   func run() throws -> [(name: SQLName, message: String)] {
     try Bookkeeping.tables.filter { $0.version <= format }.compactMap { table in
       let terms = Self.damage(of: table)
@@ -27,7 +27,7 @@ struct BookkeepingTypes {
     }
   }
 
-  /// SQL terms that are true for a row with a value of another type or out of range.
+  /// Returns SQL terms that are true for a row with a value of another type or out of range.
   private static func damage(of table: TableDefinition) -> [String] {
     guard let damage = table.damage else { return [] }
     return table.columns.flatMap(Self.damage) + damage
@@ -36,7 +36,7 @@ struct BookkeepingTypes {
   private static func damage(of column: TableDefinition.Column) -> [String] {
     let name = quoted(SQLName(column.name))
     var terms: [String] = []
-    // SQLite itself sees to an integer primary key.
+    // SQLite itself checks the type of an integer primary key.
     if !column.type.isEmpty, column.type != "INTEGER" || column.rule != "PRIMARY KEY" {
       let types = [column.type.lowercased()] + (column.isOptional ? ["null"] : [])
       terms.append("typeof(\(name)) NOT IN (\(types.map(literal).joined(separator: ", ")))")

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The clients that a store knows, by short numbers, each with its last change
-/// set that was applied.
+/// The clients that a store knows, by short number, each with its last applied change set
+/// (`docsync_client`).
 final class ClientRegistry {
   static let definition = TableDefinition(
     "docsync_client", .document,
@@ -32,8 +32,8 @@ final class ClientRegistry {
     }
   }
 
-  /// The short number of a client, which gets one if it has none. Number 0
-  /// stands for no client.
+  /// Returns the short number of a client, and assigns one to a new client. Number 0 stands for no
+  /// client.
   func number(of client: ClientIdentifier) throws -> Int32 {
     if let number = numbers[client] { return number }
     if client == Stamp.zero.client { return 0 }
@@ -53,7 +53,8 @@ final class ClientRegistry {
     Stamp(time: HybridTime(rawValue: local.time), client: client(local.client))
   }
 
-  /// The total order of stamps, without looking clients up where times differ.
+  /// Returns whether one stamp precedes another in their total order. Looks clients up only if the
+  /// times are equal.
   @inline(__always)
   func precedes(_ left: LocalStamp, _ right: LocalStamp) -> Bool {
     if left.time != right.time { return left.time < right.time }
@@ -61,7 +62,7 @@ final class ClientRegistry {
     return client(left.client) < client(right.client)
   }
 
-  /// For each client, this one included, its last change set that was applied.
+  /// Returns the last applied change set of each client, this one included.
   func vector() throws -> VersionVector {
     var vector = VersionVector()
     let statement = try database.cachedStatement(
@@ -75,7 +76,8 @@ final class ClientRegistry {
 
   func isKnown(_ client: ClientIdentifier) -> Bool { numbers[client] != nil }
 
-  /// The clients of which change sets are applied, and one more, with the numbers of their last ones.
+  /// Returns the number of the last applied change set of each client that has one, and of `client`
+  /// even if that is 0.
   func lastNumbers(and client: Int32) throws -> [(client: Int32, number: Int64)] {
     let statement = try SQLStatement(
       "SELECT id, number FROM docsync_client WHERE number > 0 OR id = ?", on: database)

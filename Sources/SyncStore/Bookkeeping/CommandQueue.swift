@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The commands of this client (`docsync_command`).
+/// The commands that this client sends (`docsync_command`).
 struct CommandQueue {
   static let definition = TableDefinition(
     "docsync_command", .device(.store),
@@ -18,7 +18,7 @@ struct CommandQueue {
       sql: "INSERT INTO docsync_command (content) VALUES (?)", arguments: [Data(content)])
   }
 
-  /// All commands, in order.
+  /// Returns all commands, in order.
   func all() throws -> [QueuedCommand] {
     try StoredRow.fetchAll(
       database,
@@ -33,8 +33,8 @@ struct CommandQueue {
     }
   }
 
-  /// Calls `body` with the number of each sealed command, with the command, which is `nil` if its
-  /// hash is invalid, and with its bytes.
+  /// Calls `body` with the number, the command and the bytes of each sealed command. The command is
+  /// `nil` if its hash is invalid.
   func forEachSealed(_ body: (UInt64, QueuedCommand?, [UInt8]) throws -> Void) throws {
     let reading = try SQLStatement(
       "SELECT seq, number, hash, bytes, published FROM docsync_command WHERE number IS NOT NULL "
@@ -51,7 +51,7 @@ struct CommandQueue {
     }
   }
 
-  /// The bytes of a sealed command; `nil` if it is not there any more.
+  /// Returns the bytes of a sealed command, or `nil` if the queue does not have it any more.
   func bytes(_ number: UInt64) throws -> [UInt8]? {
     try Data.fetchOne(
       database, sql: "SELECT bytes FROM docsync_command WHERE number = ?",
@@ -59,15 +59,15 @@ struct CommandQueue {
     ).map(Array.init)
   }
 
-  /// Gives a command its number and its file.
+  /// Stores the number, the hash and the bytes of a command that is sealed.
   func seal(_ sequence: Int64, as entry: VersionVector.Entry, bytes: [UInt8]) throws {
     try database.execute(
       sql: "UPDATE docsync_command SET number = ?, hash = ?, bytes = ? WHERE seq = ?",
       arguments: [Int64(entry.number), Data(entry.hash.bytes), Data(bytes), sequence])
   }
 
-  /// Keeps only the commands that are not published and whose content `isKept`, without their
-  /// numbers, when the store becomes another client, which sends them.
+  /// Removes all commands except unpublished ones whose content passes `isKept`, and takes their
+  /// numbers away. A store calls this when it becomes another client, which sends them.
   func keepUnpublished(where isKept: (_ content: [UInt8]) throws -> Bool = { _ in true }) throws {
     for command in try all() where try command.isPublished || !isKept(command.content) {
       try database.execute(

@@ -2,27 +2,26 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The table that keeps every value that lost.
+/// The journal of every value that lost a conflict.
 ///
-/// It stays within ``StoreOptions/conflictEntries`` and
-/// ``StoreOptions/conflictBytes``: the oldest entries are removed first,
-/// open ones never, and the removed ones are counted. A store's snapshot has an
-/// empty journal.
+/// It stays within ``StoreOptions/conflictEntries`` and ``StoreOptions/conflictBytes``: it removes
+/// the oldest entries first, but never open ones, and counts the removed ones. A store's snapshot
+/// has an empty journal.
 final class ConflictJournal {
   private let database: Database
   /// Milliseconds since 1970 when the transaction began.
   private let now: Int64
   private var knownSummary: Summary?
-  /// How much it keeps.
+  /// The greatest size of the journal.
   private let bound: Bound
-  /// Entries of this transaction that will not change in it any more.
+  /// Entries that are not written yet and that will not change any more in this transaction.
   private var pending = PendingConflicts()
   private var insertion: SQLStatement?
   private var settling: [Bool: [SQLStatement]] = [:]
-  /// Whether an entry may be open; `nil` until it was looked up.
+  /// Whether an entry may be open; `nil` until it is looked up.
   private var mayHaveOpen: Bool?
 
-  /// How many entries are kept, and how many bytes of values.
+  /// The most entries, and the most bytes of values.
   struct Bound {
     var entries = 10_000
     var bytes = 16 << 20
@@ -34,7 +33,7 @@ final class ConflictJournal {
     self.now = now
   }
 
-  /// An entry in terms of the store.
+  /// An entry, with the store's numbers for tables, columns and clients.
   struct Entry {
     typealias Cell = (column: Int, value: Value)
 
@@ -65,8 +64,8 @@ final class ConflictJournal {
     return entry.number
   }
 
-  /// Adds an entry that will not change any more in this transaction. Beyond
-  /// the bound the entry is only counted.
+  /// Adds an entry that will not change any more in this transaction. Beyond the bound, the oldest
+  /// of these entries are only counted.
   func addSettled(_ entry: Entry) throws {
     let dropped = pending.add(try numbered(entry), within: bound)
     if dropped > 0 { knownSummary?.dropped.add(dropped, at: now) }
@@ -81,7 +80,7 @@ final class ConflictJournal {
     return entry
   }
 
-  /// Writes an entry over the one with its number.
+  /// Writes an entry, in place of the one with its number.
   func write(_ entry: Entry) throws {
     if entry.status == .open { mayHaveOpen = true }
     let blobs: [[UInt8]?] = [
@@ -127,15 +126,15 @@ final class ConflictJournal {
     try statement.run()
   }
 
-  /// Writes the entries that were added and kept in memory so far: before
-  /// anything that may be rolled back alone.
+  /// Writes the added entries that are still in memory. Call it before a step that may be rolled
+  /// back alone.
   func writePending() throws {
     for entry in pending.takeAll() { try write(entry) }
   }
 
-  /// Removes the entries of a row after a number that record that it is not
-  /// shown, and settles the earlier ones. If the row is shown although it is
-  /// deleted, this includes the entries of its deletion.
+  /// Updates the entries of a row that is shown again. Removes those after the number `last` that
+  /// record that it is not shown, and gives the earlier ones the outcome `both`. If the row is
+  /// shown although it is deleted (`isRescued`), this includes the entries of its deletion.
   func settleShown(_ row: RowKey, isRescued: Bool, enteredAfter last: Int64) throws {
     for statement in try settlingStatements(isRescued: isRescued) {
       statement.bind(Int64(row.table), at: 1)
@@ -168,7 +167,8 @@ final class ConflictJournal {
     try entries("WHERE number = ?", [number]).first
   }
 
-  /// The open entry of a cell, or of a row's existence.
+  /// Returns the open entry of a cell, or of a row's existence for no column; `nil` if there is
+  /// none.
   func openEntry(_ row: RowKey, column: Int?) throws -> Entry? {
     let mayHaveOpen = try mayHaveOpen ?? (openCount > 0)
     self.mayHaveOpen = mayHaveOpen
@@ -180,7 +180,7 @@ final class ConflictJournal {
     ).first
   }
 
-  /// The entries, the newest first.
+  /// Returns the entries that meet an SQL condition, the newest first.
   func entries(_ condition: String, _ arguments: StatementArguments) throws -> [Entry] {
     try writePending()
     return try StoredRow.fetchAll(
@@ -229,7 +229,7 @@ final class ConflictJournal {
 
   // MARK: - The bound
 
-  /// The data that is kept beside the entries.
+  /// The data that the journal stores beside its entries.
   struct Summary: Codable {
     /// The number of the last entry.
     var last: Int64 = 0
@@ -242,7 +242,7 @@ final class ConflictJournal {
     return try JSONDecoder().decode(Summary.self, from: Data(bytes))
   }
 
-  /// Writes the entries that were added in the transaction, within the bound.
+  /// Writes the entries that the transaction has added, and trims the journal to its bound.
   func finish() throws {
     guard knownSummary != nil else { return }
     try writePending()

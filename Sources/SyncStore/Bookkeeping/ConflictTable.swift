@@ -24,7 +24,8 @@ enum ConflictTable {
         name: "docsync_conflict_open", columns: "status", condition: "status = 'open'"),
     ])
 
-  /// Stands for the local key, which is no synchronized column, in the key of an entry.
+  /// The position that stands for the local key in the key of an entry: the local key is no
+  /// synchronized column.
   static let localKeyPosition = 1 << 20
 
   static func count(_ database: Database) throws -> Int {
@@ -36,12 +37,12 @@ enum ConflictTable {
       database, sql: "SELECT count(*) FROM docsync_conflict WHERE status = 'open'") ?? 0
   }
 
-  /// The numbers of the entries, in order.
+  /// Returns the numbers of the entries, in order.
   static func numbers(_ database: Database) throws -> [Int64] {
     try Int64.fetchAll(database, sql: "SELECT number FROM docsync_conflict ORDER BY number")
   }
 
-  /// The tables that entries name.
+  /// Returns the numbers of the tables that entries name.
   static func tables(_ database: Database) throws -> [Int] {
     try Int.fetchAll(database, sql: "SELECT DISTINCT tbl FROM docsync_conflict")
   }
@@ -52,7 +53,8 @@ enum ConflictTable {
       arguments: [table]) ?? false
   }
 
-  /// Replaces the number of a table that is gone: a question about such a table cannot be answered.
+  /// Replaces the number of a table that no longer exists. Settles its open entries: they cannot be
+  /// answered.
   static func rename(_ table: Int, toGone number: Int, _ database: Database) throws {
     try database.execute(
       sql: """
@@ -61,10 +63,10 @@ enum ConflictTable {
         """, arguments: [number, table])
   }
 
-  /// Gives the columns of a table other positions in its entries. A question about a column that is
-  /// gone cannot be answered.
+  /// Changes the positions of a table's columns in its entries. Settles open entries about a column
+  /// that no longer exists: they cannot be answered.
   ///
-  /// - Returns: Whether there are entries.
+  /// - Returns: Whether the table has entries.
   static func moveColumns(
     of table: Int, _ database: Database, isGone: (Int) -> Bool, to moved: (Int) -> Int
   ) throws -> Bool {
@@ -92,7 +94,7 @@ enum ConflictTable {
     return !rows.isEmpty
   }
 
-  /// Removes entries, made after a number, that repeat an earlier entry.
+  /// Removes entries with a number above `last` that repeat an earlier entry, except open ones.
   static func removeRepeated(after last: Int64, _ database: Database) throws {
     let same = [
       "tbl", "identity", "col", "kind", "local_time", "local_client", "remote_time",

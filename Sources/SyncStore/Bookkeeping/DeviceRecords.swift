@@ -9,7 +9,7 @@ struct DeviceRecords {
 
   let database: Database
 
-  /// The value of a key; `nil` if there is none.
+  /// Returns the value of a key, or `nil` if there is none.
   func read(_ key: String) throws -> [UInt8]? {
     try Data.fetchOne(
       database.cachedStatement(sql: "SELECT value FROM docsync_record WHERE key = ?"),
@@ -17,14 +17,14 @@ struct DeviceRecords {
     ).map(Array.init)
   }
 
-  /// All values.
+  /// Returns all keys and values.
   func all() throws -> [(key: String, value: [UInt8])] {
     try StoredRow.fetchAll(database, sql: "SELECT key, value FROM docsync_record").map { row in
       (try row["key"], Array(try row["value"] as Data))
     }
   }
 
-  /// The values whose keys begin with a text, in order of key.
+  /// Returns the values whose keys begin with a text, in order of key.
   func values(startingWith prefix: String) throws -> [[UInt8]] {
     try StoredRow.fetchAll(
       database, sql: "SELECT value FROM docsync_record WHERE key GLOB ? ORDER BY key",
@@ -53,7 +53,7 @@ struct DeviceRecords {
     for (key, value) in records { try write(key, to: value) }
   }
 
-  /// Gives the value of a key to another one, in place of what that one had.
+  /// Renames a key. The value replaces one that the new key already has.
   func rename(_ key: String, to other: String) throws {
     try database.execute(
       sql: "UPDATE OR REPLACE docsync_record SET key = ? WHERE key = ?", arguments: [other, key])

@@ -4,9 +4,9 @@ import SyncModel
 /// Additions to counters that arrived before the value to which the counter was set
 /// (`docsync_early`).
 ///
-/// Change sets arrive in causal order. However, a change set that is written again in another
-/// generation no longer records what its author had seen: it may arrive before the value that it
-/// adds to, which another device sends.
+/// The store applies change sets in causal order. However, a change set that is rewritten for
+/// another generation no longer records what its author had seen: it may be applied before the
+/// value that it adds to, which another device sends.
 final class EarlyAdditions {
   static let definition = TableDefinition(
     "docsync_early", .document, version: 2,
@@ -18,7 +18,7 @@ final class EarlyAdditions {
 
   private let statements: StatementCache
   private let clients: ClientRegistry
-  /// Whether there are any; `nil` until that is first asked for.
+  /// Whether any are stored; `nil` until it is looked up.
   private var isKnown: Bool?
 
   init(_ statements: StatementCache, _ clients: ClientRegistry) {
@@ -26,7 +26,7 @@ final class EarlyAdditions {
     self.clients = clients
   }
 
-  /// Whether there are early additions to any row.
+  /// Returns whether there are early additions to any row.
   func exist() throws -> Bool {
     if let isKnown { return isKnown }
     let found =
@@ -58,7 +58,7 @@ final class EarlyAdditions {
     isKnown = true
   }
 
-  /// The sum that is stored for a client; `nil` if there is none.
+  /// Returns the sum that is stored for a client, or `nil` if there is none.
   func sum(
     of client: Int32, since stamp: LocalStamp, _ column: Int, _ row: RowKey
   ) throws -> Counter.Sum? {
@@ -66,8 +66,8 @@ final class EarlyAdditions {
     return try sums(since: stamp, column, row)[client]
   }
 
-  /// The sums of clients that add to a value that has arrived. Removes them and the sums that are
-  /// void now.
+  /// Removes and returns the sums, by client, that add to a value that has arrived. Also removes
+  /// the sums that the value makes void.
   func take(
     since stamp: LocalStamp, _ column: Int, _ row: RowKey
   ) throws -> [Int32: Counter.Sum] {

@@ -1,11 +1,10 @@
 import SyncModel
 
-// Honest authors use a stamp for one change only. If two files contain
-// different changes with one stamp, the result must not depend on which came
-// first.
+// Honest authors use a stamp for one change only. If two files contain different changes with one
+// stamp, the result must not depend on the order of their arrival.
 
 extension Value {
-  /// Whether another value with the same stamp wins over this one.
+  /// Returns whether another value with the same stamp wins over this one.
   func yields(to other: Value) -> Bool {
     if kind != other.kind { return kind.rawValue < other.kind.rawValue }
     switch (self, other) {
@@ -19,16 +18,17 @@ extension Value {
     }
   }
 
-  /// The value as a table keeps it, so that what is known of a cell does not
-  /// depend on whether it has been in the table.
+  /// Returns the value as the column would store it, so that the known value of a cell does not
+  /// depend on whether it has been in its table.
   func kept(in column: ColumnSchema) -> Value {
     switch (column.domain, self) {
     case (.key, .identity): return self
-    // In a key's column that refers to nothing an identity is bytes; in others it waits.
+    // In a key column that refers to nothing, an identity is bytes; in other plain columns it
+    // waits.
     case (.plain, .identity(let row)): return .blob(row.bytes)
     case (.counter, .identity(let row)): return CounterValue.plain(.blob(row.bytes)).encoded
     case (.counter, .blob):
-      // A counter to which nothing was added is the number.
+      // A counter without additions is stored as its number.
       if case .counter(let counter) = CounterValue(self), counter.sums.isEmpty {
         return counter.base.kept(in: column)
       }
@@ -40,8 +40,8 @@ extension Value {
 }
 
 extension RowState.Existence {
-  /// Settles two changes of a row's existence with one stamp: the deletion
-  /// wins, and the greater of two identities under which the row lives on.
+  /// Decides between two changes of a row's existence with one stamp: a deletion wins, and between
+  /// two deletions the greater identity to which the row moved.
   static func settle(
     _ existence: inout RowState.Existence, _ destination: inout RowIdentity?,
     with other: RowState.Existence, _ otherDestination: RowIdentity?

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The commands that wait for the application (`docsync_event`).
+/// Other clients' commands that wait for the application (`docsync_event`).
 struct EventQueue {
   static let definition = TableDefinition(
     "docsync_event", .device(.store),
@@ -25,7 +25,7 @@ struct EventQueue {
     }
   }
 
-  /// All commands, in order.
+  /// Returns all commands, in order.
   func all() throws -> [CommandEvent] {
     try StoredRow.fetchAll(
       database, sql: "SELECT client, number, name, payload FROM docsync_event ORDER BY id"

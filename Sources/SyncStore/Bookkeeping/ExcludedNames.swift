@@ -4,10 +4,10 @@ import SyncModel
 
 /// The names of excluded columns that were renamed on this device.
 ///
-/// A trigger names them as long as it exists (``NamesTrigger``). The trigger is lost when its table
-/// is made again, and the columns must stay on this device all the same.
+/// ``NamesTrigger`` names them, too, but that trigger is lost when a program remakes its table, and
+/// the columns must stay on this device all the same.
 struct ExcludedNames: Codable, Equatable {
-  /// By the name of their table in change sets.
+  /// The columns, by the name of their table in change sets.
   var columns: [SQLName: [SQLName]] = [:]
 
   static func read(_ database: Database) throws -> ExcludedNames {
@@ -15,7 +15,7 @@ struct ExcludedNames: Codable, Equatable {
     return try JSONDecoder().decode(ExcludedNames.self, from: Data(bytes))
   }
 
-  /// Notes the names in a table; an empty array for none.
+  /// Records the names in a table; an empty array removes them.
   static func note(_ names: [SQLName], of table: SQLName, _ database: Database) throws {
     var known = try read(database)
     guard known.columns[table] ?? [] != names else { return }

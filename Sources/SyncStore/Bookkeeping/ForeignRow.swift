@@ -10,23 +10,23 @@ struct ForeignRow {
     var stamp: LocalStamp
   }
 
-  /// Whether the row exists; `unsaid` where the store has its table.
+  /// Whether the row exists; `unsaid` if the store has its table.
   var existence = RowState.Existence.unsaid
   var existenceStamp = LocalStamp.zero
-  /// The stamp of the newest deletion that took all older cells along; zero for
-  /// none, or where the store has the table.
+  /// The stamp of the newest deletion that erased all older cells; zero if there is none, or if the
+  /// store has the table.
   var silence = LocalStamp.zero
   /// The key of the row on its author's device.
   var keyHint: Int64?
-  /// Where a deleted row lives on.
+  /// The new identity of a deleted row that moved.
   var destination: RowIdentity?
   /// In order of column.
   var cells: [Cell] = []
 
-  /// Whether nothing is left to be kept.
+  /// Whether nothing of the row is left to store.
   var isEmpty: Bool { existence == .unsaid && cells.isEmpty }
 
-  /// Takes over a value if it is newer.
+  /// Merges a cell: the newer value wins.
   mutating func merge(_ cell: Cell, _ precedes: (LocalStamp, LocalStamp) -> Bool) {
     if silence != .zero, !precedes(silence, cell.stamp) { return }
     let position = cells.firstIndex { $0.column >= cell.column } ?? cells.count
@@ -41,7 +41,7 @@ struct ForeignRow {
     }
   }
 
-  /// Takes over an existence if it is newer.
+  /// Merges a change of the row's existence: the newer one wins.
   mutating func merge(
     _ existence: RowState.Existence, _ stamp: LocalStamp, destination: RowIdentity?,
     _ precedes: (LocalStamp, LocalStamp) -> Bool
@@ -58,7 +58,7 @@ struct ForeignRow {
     self.destination = destination
   }
 
-  /// Forgets the cells that a deletion takes along.
+  /// Records a deletion that erases cells, and removes the cells that are not newer.
   mutating func silence(
     before stamp: LocalStamp, _ precedes: (LocalStamp, LocalStamp) -> Bool
   ) {
@@ -71,10 +71,9 @@ struct ForeignRow {
 // MARK: - Bytes
 
 extension ForeignRow {
-  /// The row as bytes for bookkeeping: its existence with the stamp, the stamp
-  /// of `silence`, whether there is a key hint and the hint, likewise a
-  /// destination; the number and the stamps of the cells; their columns and
-  /// values.
+  /// The encoded row: its existence with the stamp; the stamp `silence`; whether there is a key
+  /// hint, and the hint; whether there is a destination, and the destination; the number and the
+  /// stamps of the cells; their columns and values.
   var bytes: [UInt8] {
     var bytes: [UInt8] = [existence.rawValue]
     Self.append(existenceStamp, to: &bytes)

@@ -2,9 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Other devices' changes to tables and columns that this store does not have.
-/// They are kept with their stamps and merged like all others, until the
-/// application makes the table or the column.
+/// Other devices' changes to tables and columns that this store does not have. The store merges
+/// them with their stamps, like all others, until the application creates the table or the column.
 ///
 /// Whole stores contain them, so that a device that starts from one misses
 /// nothing.
@@ -15,7 +14,8 @@ final class ForeignRows {
     columns: [.integer("tbl"), .blob("identity"), .blob("content", "NOT NULL")],
     constraint: "PRIMARY KEY (tbl, identity)", isWithoutRowID: true)
 
-  /// Tables that other devices' change sets name and that this store does not have.
+  /// Tables of other devices' change sets that this store does not have, or of which it lacks
+  /// columns.
   static let tables = TableDefinition(
     "docsync_foreign_table", .document,
     columns: [
@@ -23,7 +23,7 @@ final class ForeignRows {
       .text("keys", "NOT NULL"),
     ], constraint: "UNIQUE (wire, kind, keys)")
 
-  /// The columns of these tables, and of tables that this store has without them.
+  /// The columns that this store lacks, by table.
   static let columns = TableDefinition(
     "docsync_foreign_column", .document,
     columns: [.integer("tbl"), .integer("col", "", .position), .text("wire", "NOT NULL")],
@@ -47,13 +47,13 @@ final class ForeignRows {
 
   // MARK: - Keeping
 
-  /// Merges a change set's changes of a table into the kept rows.
+  /// Merges a change set's changes to one table into the stored rows.
   ///
   /// - Parameters:
-  ///   - columns: The change set's columns to keep; `nil` for all, and the
-  ///     rows' existence as well.
-  ///   - identity: The identity of a row by its index; `nil` where the store
-  ///     does not have the table.
+  ///   - columns: The change set's columns to store; `nil` stores all, and the rows' existence as
+  ///     well.
+  ///   - identity: Returns the identity of the row at an index; `nil` if the store does not have
+  ///     the table.
   func keep(
     _ changes: TableChanges, columns: [Int]? = nil, author: Int32,
     clients: ClientRegistry, identity: ((Int) -> RowIdentity)? = nil
@@ -107,8 +107,8 @@ final class ForeignRows {
     }
   }
 
-  /// The identity of a row of an unknown table: before the table is here, it is
-  /// not known which spellings of a key are the same.
+  /// Returns the identity of a row of an unknown table. Without the table's schema, this store
+  /// cannot tell which spellings of a key are the same.
   private static func identity(of row: Int, _ changes: TableChanges) -> RowIdentity {
     if changes.identity == .surrogate, case .blob(let bytes) = changes.keys[0][row] {
       return RowIdentity(bytes: bytes)
@@ -131,8 +131,8 @@ final class ForeignRows {
     try store(row, identity, of: table.id)
   }
 
-  /// Tables, and columns as `table.column`, that a schema does not have and of
-  /// which rows are kept.
+  /// Returns the tables, and the columns as `table.column`, that a schema does not have and of
+  /// which rows are stored.
   func unknownNames(_ schema: StoreSchema) throws -> [SQLName] {
     var names: Set<SQLName> = []
     for table in try all() where try !rows(of: table, after: nil, limit: 1).isEmpty {
@@ -162,7 +162,7 @@ final class ForeignRows {
     try SQLStatement("DELETE FROM docsync_foreign WHERE tbl = ? AND identity = ?", on: database)
   }
 
-  /// What is kept of a row; `nil` if nothing is.
+  /// Returns the stored part of a row, or `nil` if there is none.
   func row(_ identity: RowIdentity, of table: Int) throws -> ForeignRow? {
     let statement = try selecting.get()
     statement.bind(Int64(table), at: 1)
@@ -172,7 +172,7 @@ final class ForeignRows {
     return try ForeignRow(bytes: statement.bytes(at: 0))
   }
 
-  /// Keeps a row; forgets it if nothing is left of it.
+  /// Stores a row, or removes it if nothing of it is left.
   func store(_ row: ForeignRow, _ identity: RowIdentity, of table: Int) throws {
     let statement = try row.isEmpty ? deleting.get() : replacing.get()
     statement.bind(Int64(table), at: 1)
@@ -181,7 +181,7 @@ final class ForeignRows {
     try statement.run()
   }
 
-  /// The next rows of a table after one, in order of identity.
+  /// Returns the next rows of a table after `last`, in order of identity.
   func rows(
     of table: Table, after last: RowIdentity?, limit: Int
   ) throws -> [(identity: RowIdentity, row: ForeignRow)] {
@@ -201,7 +201,7 @@ final class ForeignRows {
 
   // MARK: - Names
 
-  /// The tables of which rows are kept.
+  /// Returns the tables whose rows, or some of their cells, were stored.
   func all() throws -> [Table] {
     if isLoaded { return tables }
     tables = try StoredRow.fetchAll(
@@ -250,7 +250,7 @@ final class ForeignRows {
     return tables[position]
   }
 
-  /// Names in one text, each quoted as SQL does.
+  /// Returns names in one text, each quoted as in SQL.
   private static func text(_ names: [SQLName]) -> String {
     names.map(quoted).joined(separator: " ")
   }
@@ -259,7 +259,8 @@ final class ForeignRows {
 }
 
 extension ForeignRows.Table {
-  /// The table of a schema that is the same.
+  /// Returns the table of a schema that has the same name and identifies rows in the same way;
+  /// `nil` if there is none.
   func table(in schema: StoreSchema) -> TableSchema? {
     guard let table = schema.table(wireName: wireName), table.identity.kind == kind,
       table.identity == .surrogate || table.wireKeyColumns == keyColumns

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The names of tables and columns that the store has no more and that the
-/// conflict journal still mentions.
+/// The names of tables and columns that no longer exist and that the conflict journal still
+/// mentions.
 struct FormerNames: Codable {
   struct Column: Codable {
     var name: SQLName
@@ -20,20 +20,19 @@ struct FormerNames: Codable {
 
   /// By the negative numbers that stand for them in the journal.
   var tables: [Int: Table] = [:]
-  /// The columns that are gone from existing tables, by their numbers in the journal.
+  /// The columns that existing tables have lost, by their numbers in the journal.
   var columns: [Int: [Int: Column]] = [:]
 
-  /// Numbers of columns that are gone begin here, below that of the key.
+  /// The first number for columns that no longer exist, below the position of the local key.
   private static let firstColumn = ConflictTable.localKeyPosition >> 1
 
-  /// Whether the number of a column of the journal stands for one that is
-  /// gone.
+  /// Returns whether a column's number in the journal stands for a column that no longer exists.
   static func isFormer(column: Int) -> Bool {
     (firstColumn..<ConflictTable.localKeyPosition).contains(column)
   }
 
-  /// Notes columns of a table that have gone; returns the numbers that stand
-  /// for them from now on.
+  /// Records columns that a table has lost. Returns the numbers that stand for them from now on, by
+  /// their former positions.
   mutating func note(_ gone: [Int: Column], of table: Int) -> [Int: Int] {
     var known = columns[table] ?? [:]
     var numbers: [Int: Int] = [:]
@@ -47,8 +46,7 @@ struct FormerNames: Codable {
     return numbers
   }
 
-  /// Notes a table that has gone; returns the number that stands for it from
-  /// now on.
+  /// Records a table that no longer exists. Returns the number that stands for it from now on.
   mutating func note(_ gone: Table) -> Int {
     let number = (tables.keys.min() ?? 0) - 1
     tables[number] = gone

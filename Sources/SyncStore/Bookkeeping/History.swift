@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The change sets that were sealed and applied, in order (`docsync_history`).
+/// The last change sets that this store has sealed or applied, in order (`docsync_history`).
 struct History {
   static let definition = TableDefinition(
     "docsync_history", .device(.generation),
@@ -14,10 +14,10 @@ struct History {
 
   let database: Database
 
-  /// How many change sets the history has at most.
+  /// The most change sets that the history holds.
   static let greatestCount = 1_000
 
-  /// Adds a change set to the store's history, which drops the oldest.
+  /// Adds a change set, and drops the oldest beyond ``greatestCount``.
   ///
   /// - Parameter now: Milliseconds since 1970.
   func add(
@@ -32,7 +32,7 @@ struct History {
       arguments: [database.lastInsertedRowID - Int64(Self.greatestCount)])
   }
 
-  /// The last change sets, the newest first.
+  /// Returns the last change sets, the newest first.
   func last(_ limit: Int, _ clients: ClientRegistry) throws -> [AppliedChangeSet] {
     try StoredRow.fetchAll(
       database,
@@ -47,7 +47,7 @@ struct History {
     }
   }
 
-  /// The length of the files of the change sets beyond a vector.
+  /// Returns the total length, in bytes, of the files of the change sets beyond a vector.
   func byteCount(beyond vector: VersionVector, _ clients: ClientRegistry) throws -> Int {
     try StoredRow.fetchAll(
       database, sql: "SELECT client, number, size FROM docsync_history"
@@ -58,7 +58,7 @@ struct History {
     }
   }
 
-  /// The hashes of a client's change sets by their numbers, from `first` on.
+  /// Returns the hashes of a client's change sets by their numbers, from `first` on.
   func hashes(of client: Int32, from first: UInt64) throws -> [UInt64: ContentHash] {
     let rows = try StoredRow.fetchAll(
       database,
@@ -70,12 +70,12 @@ struct History {
     return hashes
   }
 
-  /// The place of the last change set; 0 for none.
+  /// Returns the position of the last change set; 0 if there is none.
   func end() throws -> Int64 {
     try Int64.fetchOne(database, sql: "SELECT max(seq) FROM docsync_history") ?? 0
   }
 
-  /// Removes the change sets after a place that are there before it, too.
+  /// Removes the change sets after a position that the history also has before it.
   func removeRepeated(after end: Int64) throws {
     try database.execute(
       sql: "DELETE FROM docsync_history WHERE seq > ? AND EXISTS (SELECT 1 FROM docsync_history "

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Change sets that have arrived and have to wait (`docsync_inbox`).
+/// Received change sets that wait for others (`docsync_inbox`).
 struct Inbox {
   static let definition = TableDefinition(
     "docsync_inbox", .device(.changeSets),
@@ -11,7 +11,8 @@ struct Inbox {
 
   let database: Database
 
-  /// Keeps a change set until it can be applied, unless it is kept already.
+  /// Stores a change set until it can be applied. Does nothing if one with its client and number is
+  /// stored.
   func add(_ set: ReceivedChangeSet) throws {
     let statement = try SQLStatement(
       "INSERT OR IGNORE INTO docsync_inbox (client, number, hash, bytes) VALUES (?, ?, ?, ?)",
@@ -33,7 +34,8 @@ struct Inbox {
       arguments: [Data(client.bits.bytes)]) ?? false
   }
 
-  /// What the change sets are found by, in order. Those that cannot be found are not among them.
+  /// Returns client, number and hash of each change set, in order. Leaves out those whose client or
+  /// hash is invalid.
   func all() throws -> [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] {
     var found: [(client: ClientIdentifier, number: UInt64, hash: ContentHash)] = []
     try forEach(withBytes: false) { client, number, hash, _ in
@@ -55,8 +57,7 @@ struct Inbox {
     return statement.bytes(at: 0)
   }
 
-  /// Calls `body` with each change set as it is stored: its client and its hash are `nil` if they
-  /// are invalid.
+  /// Calls `body` with each change set. Its client and its hash are `nil` if they are invalid.
   func forEach(
     withBytes: Bool = true,
     _ body: (ClientIdentifier?, UInt64, ContentHash?, [UInt8]) throws -> Void

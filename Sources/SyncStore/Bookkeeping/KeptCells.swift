@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// The cells of a row that is kept, as bookkeeping stores them: for each cell the
-/// column's bit as a varint, a kind byte and the content.
+/// The encoding of cells in bookkeeping: for each cell the column's bit as a varint, a kind byte
+/// and the content.
 enum KeptCells {
   static func encode(_ cells: [(column: Int, value: Value)]) -> [UInt8] {
     var bytes: [UInt8] = []

@@ -10,7 +10,7 @@ struct KeptRow {
     /// It is deleted. Bookkeeping stores its cells, in case it has to come back, or only its new
     /// identity.
     case tombstone
-    /// It is deleted, and shown since other rows refer to it.
+    /// It is deleted, but shown because other rows refer to it.
     case rescued
     /// It is shown with other references than its own.
     case overlaid

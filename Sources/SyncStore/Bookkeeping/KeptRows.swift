@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The rows about which more is known than their tables show (`docsync_kept`), with their
+/// The rows of which bookkeeping stores more than their tables show (`docsync_kept`), with their
 /// references (`docsync_kept_reference`) and the unique values that they claim (`docsync_claim`).
 final class KeptRows {
   static let definition = TableDefinition(
@@ -21,7 +21,7 @@ final class KeptRows {
         name: "docsync_kept_borrowed", columns: "tbl", condition: "reason = 'borrowed'", version: 4),
     ])
 
-  /// The references of these rows are found by the row that they refer to.
+  /// The references of these rows, by the row that they refer to.
   static let references = TableDefinition(
     "docsync_kept_reference", .document,
     columns: [
@@ -39,7 +39,7 @@ final class KeptRows {
 
   private let schema: StoreSchema
   private let statements: StatementCache
-  /// The rows that are shown although they do not exist, once asked for.
+  /// The result of ``undead()``; `nil` until it is first asked for.
   private var undeadRows: Set<RowKey>?
 
   init(_ statements: StatementCache, _ schema: StoreSchema) {
@@ -49,7 +49,8 @@ final class KeptRows {
 
   private var database: Database { statements.database }
 
-  /// The synchronized table of a row, whose number may have been read from bookkeeping.
+  /// Returns the table of a row. Throws if there is none: the number may come from damaged
+  /// bookkeeping.
   private func table(of row: RowKey) throws -> TableSchema {
     guard schema.contains(row.table) else {
       throw StoreError(damagedTable: TableRegistry.tables.name, "no table has the id \(row.table)")
@@ -59,7 +60,7 @@ final class KeptRows {
 
   // MARK: - One row
 
-  /// What bookkeeping stores about a row; `nil` if it stores nothing.
+  /// Returns what bookkeeping stores of a row, or `nil` if it stores nothing.
   func row(_ row: RowKey) throws -> KeptRow? {
     let table = try table(of: row)
     let statement = try statements.statement(
@@ -110,7 +111,7 @@ final class KeptRows {
     }
   }
 
-  /// Notes what a stored row refers to. Idempotent.
+  /// Stores the references of a stored row. Idempotent.
   func noteReferences(_ references: Set<ReferenceKey>, of row: RowKey) throws {
     for reference in references {
       let statement = try statements.statement(
@@ -128,7 +129,7 @@ final class KeptRows {
     statement.bind(blob: reference.key.bytes, at: 3)
   }
 
-  /// Replaces the stored cells of a row. They are in order of column.
+  /// Replaces the stored cells of a row. The cells must be in order of column.
   func replaceCells(of row: RowKey, with cells: [(column: Int, value: Value)]) throws {
     let replacing = try statements.statement(
       "UPDATE docsync_kept SET cells = ? WHERE tbl = ? AND identity = ?")
@@ -137,7 +138,7 @@ final class KeptRows {
     try replacing.run()
   }
 
-  /// Removes what bookkeeping stores about a row.
+  /// Removes a stored row, with its references and claims.
   func remove(_ row: RowKey) throws {
     remember(row, isUndead: false)
     for table in [Self.definition, Self.references, Self.claims] {
@@ -154,7 +155,7 @@ final class KeptRows {
 
   // MARK: - References and claims
 
-  /// The stored rows that have a reference.
+  /// Returns the stored rows that have a reference.
   func rows(referringBy reference: ReferenceKey) throws -> [RowKey] {
     let statement = try statements.statement(
       "SELECT tbl, identity FROM docsync_kept_reference "
@@ -174,7 +175,7 @@ final class KeptRows {
     return found
   }
 
-  /// The references of a stored row.
+  /// Returns the references of a stored row.
   func references(of row: RowKey) throws -> Set<ReferenceKey> {
     let statement = try statements.statement(
       "SELECT parent, columns, key FROM docsync_kept_reference WHERE tbl = ? AND identity = ?")
@@ -189,7 +190,7 @@ final class KeptRows {
     return found
   }
 
-  /// The unique values that a row claimed when it was stored.
+  /// Returns the unique values that a row claimed when it was stored.
   func claims(of row: RowKey) throws -> [ClaimKey] {
     let table = try table(of: row)
     let statement = try statements.statement(
@@ -210,7 +211,7 @@ final class KeptRows {
     return found
   }
 
-  /// The stored rows that claim a value.
+  /// Returns the stored rows that claim a value.
   func claimants(of claim: ClaimKey) throws -> [RowIdentity] {
     let statement = try statements.statement(
       "SELECT identity FROM docsync_claim WHERE tbl = ? AND ix = ? AND key = ?")
@@ -220,7 +221,7 @@ final class KeptRows {
     return try statement.identities()
   }
 
-  /// The stored rows that claim any unique value of a table.
+  /// Returns the stored rows that claim any unique value of a table.
   func claimants(in table: Int) throws -> [RowIdentity] {
     let statement = try statements.statement(
       "SELECT DISTINCT identity FROM docsync_claim WHERE tbl = ?")
@@ -228,7 +229,7 @@ final class KeptRows {
     return try statement.identities()
   }
 
-  /// Whether stored rows refer to rows of a table, or claim values of it.
+  /// Returns whether stored rows refer to rows of a table, or claim values of it.
   func hasDependents(of table: Int) throws -> Bool {
     try Bool.fetchOne(
       database,
@@ -238,7 +239,7 @@ final class KeptRows {
         """) ?? false
   }
 
-  /// The tables to which stored rows refer, or under whose identities they would be shown.
+  /// Returns the tables to which stored rows refer, or under whose identities they would be shown.
   func referredTables() throws -> [Int] {
     try Int.fetchAll(
       database,
@@ -246,26 +247,26 @@ final class KeptRows {
         + "SELECT DISTINCT tbl FROM docsync_claim WHERE ix = \(ClaimKey.identityIndex)")
   }
 
-  /// The parents and the columns by which stored rows refer.
+  /// Returns the parents and the columns by which stored rows refer.
   static func referenceNames(_ database: Database) throws -> [(parent: Int, columns: String)] {
     try StoredRow.fetchAll(
       database, sql: "SELECT DISTINCT parent, columns FROM docsync_kept_reference"
     ).map { (try $0["parent"], try $0["columns"]) }
   }
 
-  /// Forgets the claims of values; those of identities stay.
+  /// Removes the claims of unique values; those of identities stay.
   func forgetClaims() throws {
     try database.execute(
       sql: "DELETE FROM docsync_claim WHERE ix <> \(ClaimKey.identityIndex)")
   }
 
-  /// Forgets the claims of identities as well, and what stored rows refer to.
+  /// Removes all claims, and the references of all stored rows.
   func forgetClaimsAndReferences() throws {
     try database.execute(
       sql: "DELETE FROM docsync_claim; DELETE FROM docsync_kept_reference")
   }
 
-  /// How many claims or references there are of rows that are not stored.
+  /// Returns how many claims or references belong to rows that are not stored.
   static func strayCount(in table: TableDefinition, _ database: Database) throws -> Int {
     try Int.fetchOne(
       database,
@@ -275,7 +276,7 @@ final class KeptRows {
 
   // MARK: - Rows that are shown as others
 
-  /// The rows that exist and are shown under the identity of `row`, or would be if nothing
+  /// Returns the rows that exist and are shown under the identity of `row`, or would be if nothing
   /// prevented it.
   func rows(shownAs row: RowKey) throws -> [RowKey] {
     _ = try table(of: row)
@@ -288,12 +289,12 @@ final class KeptRows {
     return try statement.identities().map { RowKey(table: row.table, identity: $0) }
   }
 
-  /// The row that is shown under the identity of another one, with its cells.
+  /// Returns the stored row that is shown under the identity of `row`, or `nil` if there is none.
   func borrower(of row: RowKey) throws -> KeptRow? {
     try rows(shownAs: row).lazy.compactMap { try self.row($0) }.first { $0.reason == .elsewhere }
   }
 
-  /// The rows that are shown although they are deleted, or never existed.
+  /// Returns the rows that are shown although they are deleted or never existed.
   func undead() throws -> Set<RowKey> {
     if let undeadRows { return undeadRows }
     // Two queries, each of which has an index.
@@ -307,7 +308,7 @@ final class KeptRows {
 
   // MARK: - All rows
 
-  /// All stored rows.
+  /// Returns all stored rows.
   func all() throws -> [RowKey] {
     try StoredRow.fetchAll(database, sql: "SELECT tbl, identity FROM docsync_kept").map { row in
       RowKey(
@@ -315,7 +316,7 @@ final class KeptRows {
     }
   }
 
-  /// The stored rows of a table, in order of identity.
+  /// Returns the stored rows of a table, in order of identity.
   func identities(in table: Int) throws -> [RowIdentity] {
     let statement = try SQLStatement(
       "SELECT identity FROM docsync_kept WHERE tbl = ? ORDER BY identity", on: database)
@@ -323,7 +324,7 @@ final class KeptRows {
     return try statement.identities()
   }
 
-  /// The rows of a table that are stored for a reason.
+  /// Returns the rows of a table that are stored for a reason.
   func identities(in table: Int, for reason: KeptRow.Reason) throws -> [RowIdentity] {
     let statement = try SQLStatement(
       "SELECT identity FROM docsync_kept WHERE tbl = ? AND reason = ?", on: database)
@@ -332,14 +333,14 @@ final class KeptRows {
     return try statement.identities()
   }
 
-  /// A query in SQL for the rows of a table that are stored and not shown.
+  /// Returns an SQL query for the stored rows of a table that are not shown.
   static func hiddenRows(of table: Int) -> String {
     let shown = [KeptRow.Reason.rescued, .overlaid, .borrowed].map { literal($0.rawValue) }
     return "SELECT identity FROM docsync_kept WHERE tbl = \(table) "
       + "AND reason NOT IN (\(shown.joined(separator: ", ")))"
   }
 
-  /// How many rows are not shown, for a reason that users are told.
+  /// Returns the number of parked rows.
   func parkedCount() throws -> Int {
     try Int.fetchOne(
       database,
@@ -347,7 +348,7 @@ final class KeptRows {
       ?? 0
   }
 
-  /// The rows that are not shown, for a reason that users are told.
+  /// Returns the parked rows, with their reasons.
   func parked() throws -> [ParkedRow] {
     try StoredRow.fetchAll(
       database,
@@ -363,7 +364,7 @@ final class KeptRows {
     }
   }
 
-  /// The plain values that are stored for the rows of a table, by column.
+  /// Returns the plain values that are stored for the rows of a table, by row and column.
   func plainValues(of table: TableSchema) throws -> [RowIdentity: [Int: Value]] {
     let columns = table.keyedPositions
     guard !columns.isEmpty else { return [:] }
@@ -385,14 +386,14 @@ final class KeptRows {
 
   // MARK: - Reading them as they are
 
-  /// A statement that reads the number of the table, the reason, the cells and the identity of
-  /// every stored row, unchecked.
+  /// Returns a statement that reads the number of the table, the reason, the cells and the identity
+  /// of every stored row, unchecked.
   static func reading(_ database: Database) throws -> SQLStatement {
     try SQLStatement("SELECT tbl, reason, cells, identity FROM docsync_kept", on: database)
   }
 
-  /// A statement that reads identity, cells, new identity and reason of the stored rows of a table,
-  /// in order of identity.
+  /// Returns a statement that reads identity, cells, new identity and reason of the stored rows of
+  /// a table, in order of identity.
   static func reading(of table: Int, _ database: Database) throws -> SQLStatement {
     let statement = try SQLStatement(
       "SELECT identity, cells, moved, reason FROM docsync_kept WHERE tbl = ? ORDER BY identity",

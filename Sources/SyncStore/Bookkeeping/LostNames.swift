@@ -1,20 +1,21 @@
 import GRDB
 import SyncModel
 
-/// Tables and columns that this store has lost, with their values (`docsync_lost`).
+/// The names of tables and columns that this store has lost together with their values
+/// (`docsync_lost`).
 enum LostNames {
   static let definition = TableDefinition(
     "docsync_lost", .document, columns: [.text("wire"), .text("col")],
     constraint: "PRIMARY KEY (wire, col)", isWithoutRowID: true)
 
-  /// Notes a column of a table, by their names in change sets; `nil` for rows of the table.
+  /// Records a column of a table, by their names in change sets; `nil` stands for the table's rows.
   static func note(_ column: SQLName?, of table: SQLName, _ database: Database) throws {
     try database.execute(
       sql: "INSERT OR IGNORE INTO docsync_lost (wire, col) VALUES (?, ?)",
       arguments: [table, column ?? ""])
   }
 
-  /// The names, likewise.
+  /// Returns the recorded names; a column is `nil` for the table's rows.
   static func all(_ database: Database) throws -> [(table: SQLName, column: SQLName?)] {
     try StoredRow.fetchAll(database, sql: "SELECT wire, col FROM docsync_lost").map { row in
       let column: SQLName = try row["col"]

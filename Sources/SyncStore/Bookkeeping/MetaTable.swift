@@ -10,7 +10,7 @@ enum MetaTable {
   enum Key: String, CaseIterable {
     /// The version of the layout of bookkeeping.
     case format
-    /// The secret of the document by which rows get their fingerprints.
+    /// The document's secret key, which gives rows their fingerprints.
     case fingerprintKey
     /// See ``StoreConfiguration``.
     case configuration
@@ -18,7 +18,7 @@ enum MetaTable {
     case originalKeys
     /// See ``StoreBinding``.
     case binding
-    /// What the conflict journal knows beside its entries.
+    /// See ``ConflictJournal/Summary``.
     case conflictJournal
     /// See ``PlaceRecord``.
     case place
@@ -32,11 +32,12 @@ enum MetaTable {
     case remade
     /// Set if the log has edits of an earlier client.
     case sharedLog
-    /// The result of all commands that were processed; the layer above joins those of two stores.
+    /// The result of all commands that the store has processed; the layer above joins those of two
+    /// stores.
     case commandState
-    /// How the store that a snapshot was made of keeps its journal.
+    /// The journal mode of the store of which a snapshot was made.
     case journalMode
-    /// By which rules plain values are noted.
+    /// The version of the rules by which plain values are recorded: see ``EarlierPlainValues``.
     case plainValues
 
     /// Whether the value describes the document, the device, or neither.
@@ -54,12 +55,12 @@ enum MetaTable {
     static var deviceOwn: [Key] { allCases.filter { $0.scope == .device(.store) } }
   }
 
-  /// Whether a database has the table, by which a store is known.
+  /// Returns whether a database has the table, which marks it as a store.
   static func exists(in database: Database) throws -> Bool {
     try database.tableExists(definition.name)
   }
 
-  /// A value of a store, or of an attached one; `nil` if there is none.
+  /// Returns a value of a store, or of an attached one; `nil` if there is none.
   static func read(
     _ key: Key, _ database: Database, in schema: String = "main"
   ) throws -> [UInt8]? {
@@ -80,7 +81,7 @@ enum MetaTable {
       sql: "DELETE FROM main.docsync_meta WHERE key = ?", arguments: [key.rawValue])
   }
 
-  /// Takes over a value of an attached store, also that there is none.
+  /// Copies a value from an attached store, or removes it if that store has none.
   static func copy(_ key: Key, from schema: String, _ database: Database) throws {
     try remove(key, database)
     try database.execute(

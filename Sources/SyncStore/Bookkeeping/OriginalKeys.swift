@@ -2,19 +2,19 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The numbers of the rows with surrogate keys that existed when syncing began: nothing is noted
-/// about these rows until they are edited.
+/// The keys of the rows with surrogate identities that existed when syncing began: bookkeeping
+/// records nothing else about these rows until they are edited.
 ///
-/// If a program makes a table again and inserts rows before triggers see it, the numbers tell which
-/// rows are new. They are the same on every device of a document.
+/// If a program remakes a table and inserts rows before triggers see it, these keys tell which rows
+/// are new. They are the same on every device of a document.
 struct OriginalKeys: Codable, Equatable {
-  /// In ascending order, by the names of tables in change sets.
+  /// The ranges of keys in ascending order, by the names of tables in change sets.
   private var ranges: [SQLName: [ClosedRange<Int64>]] = [:]
 
-  /// If there are more gaps than this, the last ranges are stored as one.
+  /// The most ranges of a table; a table with more gaps has its last ranges stored as one.
   static let greatestCount = 1_000
 
-  /// Reads the numbers. If they are absent, nothing is known of any table.
+  /// Reads the keys. If they are absent, nothing is known of any table.
   static func read(_ database: Database) throws -> OriginalKeys {
     guard let bytes = try MetaTable.read(.originalKeys, database) else { return OriginalKeys() }
     do {
@@ -28,7 +28,7 @@ struct OriginalKeys: Codable, Equatable {
     try MetaTable.write(.originalKeys, to: Array(JSONEncoder().encode(self)), database)
   }
 
-  /// Notes the rows that a table has.
+  /// Records the keys that a table has now.
   mutating func note(_ table: TableSchema, _ database: Database) throws {
     guard table.identity == .surrogate else { return }
     let key = quoted(table.keyColumns[0])
@@ -48,7 +48,7 @@ struct OriginalKeys: Codable, Equatable {
     ranges[table.wireName] = found
   }
 
-  /// Whether a row of a table had a number from the beginning, as far as that is known.
+  /// Returns whether a row of a table is known to have had a key when syncing began.
   func contains(_ number: Int64, of table: TableSchema) -> Bool {
     guard let ranges = ranges[table.wireName], ranges.count < Self.greatestCount else {
       return false
@@ -56,7 +56,8 @@ struct OriginalKeys: Codable, Equatable {
     return ranges.contains { $0.contains(number) }
   }
 
-  /// Whether a row of a table may have had a number from the beginning: true if nothing is known.
+  /// Returns whether a row of a table may have had a key when syncing began; true if nothing is
+  /// known of the table.
   func mayContain(_ number: Int64, of table: TableSchema) -> Bool {
     guard let ranges = ranges[table.wireName] else { return true }
     return ranges.contains { $0.contains(number) }

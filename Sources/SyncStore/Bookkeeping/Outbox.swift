@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Change sets that this client made, and unpublished ones that it made as another client
+/// The change sets of this client, and unpublished ones that the store sealed as another client
 /// (`docsync_outbox`).
 struct Outbox {
   static let definition = TableDefinition(
@@ -13,13 +13,13 @@ struct Outbox {
       .integer("published", "NOT NULL"), .blob("bytes", "NOT NULL"),
     ], constraint: "PRIMARY KEY (client, number)")
 
-  /// A query that has a row if a change set is not published.
+  /// An SQL query that yields a row if a change set is unpublished.
   static let unpublished = "SELECT 1 FROM docsync_outbox WHERE published = 0"
 
   let database: Database
   let clients: ClientRegistry
 
-  /// Keeps a sealed change set until it is published, and beyond.
+  /// Stores a sealed change set as unpublished. It may stay after it is published.
   func add(
     _ bytes: [UInt8], as entry: VersionVector.Entry, rowCount: Int, of client: Int32
   ) throws {
@@ -37,12 +37,13 @@ struct Outbox {
 
   // MARK: - Reading
 
-  /// The change sets of a client, in order, and maybe the unpublished ones of other clients.
+  /// Returns the change sets of a client, in order, and on request the unpublished ones of other
+  /// clients.
   func all(of client: Int32, andUnpublished: Bool = false) throws -> [SealedChangeSet] {
     try all(where: "client = \(client)" + (andUnpublished ? " OR published = 0" : ""))
   }
 
-  /// The change sets of all clients but one, in order.
+  /// Returns the change sets of all clients but one, in order.
   func all(except client: Int32, onlyUnpublished: Bool) throws -> [SealedChangeSet] {
     try all(where: "client <> \(client)" + (onlyUnpublished ? " AND published = 0" : ""))
   }
@@ -56,8 +57,8 @@ struct Outbox {
     return found
   }
 
-  /// Calls `body` with the number of each change set, with the change set, which is `nil` if its
-  /// hash is invalid, and with its bytes.
+  /// Calls `body` with the number, the change set and the bytes of each one. The change set is
+  /// `nil` if its hash is invalid.
   func forEach(
     where condition: String = "TRUE", withBytes: Bool = true,
     _ body: (UInt64, SealedChangeSet?, [UInt8]) throws -> Void
@@ -79,7 +80,7 @@ struct Outbox {
     }
   }
 
-  /// The last change set of a client; `nil` if there is none, or its hash is invalid.
+  /// Returns the last change set of a client, or `nil` if there is none, or its hash is invalid.
   func last(of client: Int32) throws -> VersionVector.Entry? {
     let row = try StoredRow.fetchOne(
       database,
@@ -89,8 +90,8 @@ struct Outbox {
     return VersionVector.Entry(number: try row["number"], hash: hash)
   }
 
-  /// The bytes of a change set, empty if they are not kept any more, and its hash, `nil` if it is
-  /// invalid; `nil` for a change set that is not there.
+  /// Returns the bytes and the hash of a change set, or `nil` if the outbox does not have it. The
+  /// bytes are empty if the store has given them up; the hash is `nil` if it is invalid.
   func file(
     _ number: UInt64, of client: Int32
   ) throws -> (bytes: [UInt8], hash: ContentHash?)? {
@@ -108,7 +109,8 @@ struct Outbox {
       database, sql: "SELECT count(*) FROM docsync_outbox WHERE published = 0") ?? 0
   }
 
-  /// The first and the last number of a client's unpublished change sets; `nil` if there are none.
+  /// Returns the first and the last number of a client's unpublished change sets, or `nil` if there
+  /// are none.
   func unpublishedNumbers(of client: Int32) throws -> (first: Int64, last: Int64)? {
     let row = try StoredRow.fetchOne(
       database,
@@ -131,7 +133,8 @@ struct Outbox {
       arguments: [client, Int64(number)])
   }
 
-  /// Gives up the bytes of a client's published change sets up to a number.
+  /// Removes the bytes of a client's published change sets through a number, but not their other
+  /// data.
   func forgetBytes(of client: Int32, through number: UInt64) throws {
     try database.execute(
       sql: "UPDATE docsync_outbox SET bytes = x'' "

@@ -1,9 +1,9 @@
 import SyncModel
 
-/// The newest entries for the journal, as many as it keeps: older ones would
-/// be dropped at the end of the transaction, and need not be written.
+/// The newest entries for the journal, as many as it can hold. The end of the transaction would
+/// drop older ones, so they are never written.
 struct PendingConflicts {
-  /// In order of number, with some at the beginning that were dropped.
+  /// In order of number; those before `start` were dropped.
   private var entries: [ConflictJournal.Entry] = []
   private var start = 0
   private var byteCount = 0
@@ -27,7 +27,7 @@ struct PendingConflicts {
     return dropped
   }
 
-  /// Takes all that are left.
+  /// Removes and returns the entries that are left.
   mutating func takeAll() -> [ConflictJournal.Entry] {
     guard !entries.isEmpty else { return [] }
     defer { self = PendingConflicts() }
@@ -36,7 +36,7 @@ struct PendingConflicts {
 }
 
 extension ConflictJournal.Entry {
-  /// The bytes of its values, or somewhat less.
+  /// The number of bytes of its values, or somewhat less.
   fileprivate var contentCount: Int {
     func count(_ cells: [Cell]?) -> Int {
       (cells ?? []).reduce(0) { $0 + $1.value.contentCount }

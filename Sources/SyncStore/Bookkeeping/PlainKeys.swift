@@ -1,12 +1,13 @@
 import GRDB
 import SyncModel
 
-/// Plain values in columns that stand for keys: 0, '' or 7, where no row had that key when they were
-/// written (`docsync_plain`).
+/// Plain values in columns that stand for keys: values such as 0, '' or 7 that were the key of no
+/// row when they were written (`docsync_plain`).
 ///
-/// They have the same value on every device. A row here can have such a key all the same: changes
-/// never give one to their rows, but the application may. Then bookkeeping stores the value, since
-/// the table does not distinguish it from a reference (``KeptRow/Reason/overlaid``).
+/// A plain value is the same on every device. A row in this store can have such a key all the same:
+/// applied changes never give one to their rows, but the application may. Then bookkeeping stores
+/// the plain value, since the table does not distinguish it from a reference
+/// (``KeptRow/Reason/overlaid``).
 final class PlainKeys {
   static let definition = TableDefinition(
     "docsync_plain", .document, version: 3,
@@ -18,7 +19,7 @@ final class PlainKeys {
 
   init(_ database: Database) { self.database = database }
 
-  /// The integers that are plain values somewhere in columns that stand for keys of a table, and
+  /// Returns the integers that are plain values in columns that stand for keys of a table, and
   /// maybe other integers.
   func keys(of table: Int) throws -> Set<Int64> {
     if let known = known[table] { return known }
@@ -28,7 +29,7 @@ final class PlainKeys {
     return found
   }
 
-  /// Notes a plain value; ignores others.
+  /// Records a plain value, if it is an integer in a column that stands for keys.
   func note(_ value: Value, in column: ColumnSchema) throws {
     guard case .key(let table) = column.domain, let key = Value.key(value),
       try !keys(of: table).contains(key)
@@ -38,7 +39,7 @@ final class PlainKeys {
       sql: "INSERT OR IGNORE INTO docsync_plain (tbl, key) VALUES (?, ?)", arguments: [table, key])
   }
 
-  /// Notes the plain values of rows that exist before syncing begins.
+  /// Records the plain values of the rows that exist when syncing begins.
   func noteBeginning(_ schema: StoreSchema) throws {
     for table in schema.tables {
       for column in table.columns {
@@ -53,6 +54,6 @@ final class PlainKeys {
     }
   }
 
-  /// Forgets what was read, after a rollback.
+  /// Empties the cache, after a rollback.
   func forgetMemory() { known = [:] }
 }

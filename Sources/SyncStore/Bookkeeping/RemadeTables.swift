@@ -2,15 +2,15 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The tables that a program has remade, and whose rows have not been compared with their former
-/// state yet.
+/// The tables that a program has remade, and whose rows the store has not yet compared with their
+/// former state.
 ///
-/// A dropped table takes its triggers along, and nothing reports that. The store no longer contains
-/// the former rows, so they are looked up in the document: see ``RemakeComparison``.
+/// Dropping a table drops its triggers, and nothing reports that. The store no longer contains the
+/// former rows, so ``RemakeComparison`` looks them up in the document.
 struct RemadeTables: Codable, Equatable {
-  /// What this store had sealed at a time.
+  /// The last change set that this store had sealed at some time.
   struct Sealed: Codable, Equatable {
-    /// The client that the store was.
+    /// The store's client at that time.
     var client: ClientIdentifier
     /// The number of the last change set; 0 for none.
     var number: UInt64
@@ -18,10 +18,10 @@ struct RemadeTables: Codable, Equatable {
 
   /// When the remake of each table was noticed, in milliseconds since 1970, by the table's number.
   var noticed: [Int: Int64] = [:]
-  /// What was sealed before each remake was noticed; a program's edits after the remake follow it.
-  /// Absent in stores of earlier builds.
+  /// The last change set before each remake was noticed; a program's edits after the remake follow
+  /// it. Absent in stores of earlier builds.
   var sealed: [Int: Sealed]?
-  /// The key of a deleted row that a row of such a table has in its own key.
+  /// The key of a deleted row that a row of such a table contains in its own key.
   struct HeldKey: Codable, Equatable {
     var table: Int
     var key: Int64
@@ -29,8 +29,8 @@ struct RemadeTables: Codable, Equatable {
     var identity: [UInt8]
   }
 
-  /// Keys that lead to the rows that had them until the tables are compared. Absent in stores of
-  /// earlier builds.
+  /// The keys that stand for the deleted rows that had them, until the tables are compared. Absent
+  /// in stores of earlier builds.
   var heldKeys: [HeldKey]?
   /// A cell that was sealed as a reference to a row of such a table.
   struct Reference: Codable, Hashable {
@@ -42,10 +42,11 @@ struct RemadeTables: Codable, Equatable {
     var parent: [UInt8]
   }
 
-  /// Cells that were sealed as references to rows that are sealed when the tables are compared, if
-  /// other cells may have their keys as plain values. Absent in stores of earlier builds.
+  /// Cells that were sealed as references to rows that the comparison of the tables will seal;
+  /// recorded if other cells may contain the same keys as plain values. Absent in stores of earlier
+  /// builds.
   var references: Set<Reference>?
-  /// Whether tables were compared, and it has not been decided since which rows are shown. Absent
+  /// Whether tables were compared, and the store has not decided since which rows are shown. Absent
   /// in stores of earlier builds.
   var isSettlingDue: Bool?
 

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A stamp with the client by its short number in this store.
+/// A stamp that names its client by the short number in this store.
 struct LocalStamp: Hashable {
   var time: UInt64
   var client: Int32
@@ -8,15 +8,15 @@ struct LocalStamp: Hashable {
   static let zero = LocalStamp(time: 0, client: 0)
 }
 
-/// What merging remembers of a row: whether it exists, and the stamps of its existence and its
+/// The state of a row for merging: whether it exists, and the stamps of its existence and its
 /// cells.
 ///
 /// A row that is in its table and has no state was there before syncing began, and all its stamps
 /// are zero.
 struct RowState: Hashable {
   enum Existence: UInt8 {
-    /// No insertion or deletion is known: an edit came for a row that was never seen, or the row
-    /// was there before syncing began.
+    /// No insertion or deletion is known: an edit arrived for a row that this store has never seen,
+    /// or the row was there before syncing began.
     case unsaid = 0
     case inserted = 1
     case deleted = 2
@@ -29,13 +29,13 @@ struct RowState: Hashable {
   var cellStamp: LocalStamp
   /// Cells with another stamp, in order of column.
   var exceptions: [Cell] = []
-  /// The stamp of the newest deletion that took the cells along; zero for none. Cells with an older
-  /// stamp are dropped whenever they arrive, so that an edit that the deletion has overtaken never
+  /// The stamp of the newest deletion that erased the cells; zero if there is none. Cells with an
+  /// older stamp are dropped whenever they arrive, so that an edit older than the deletion never
   /// returns.
   var silence = LocalStamp.zero
   /// Whether bookkeeping stores more of the row than its table shows: see ``KeptRow``.
   var isKept = false
-  /// The key under which the row is or was in its table, for surrogates.
+  /// The key that the row has or had in its table, for surrogates.
   var localKey: Int64?
 
   struct Cell: Hashable {
@@ -47,8 +47,7 @@ struct RowState: Hashable {
   static let unstamped = RowState(
     existence: .unsaid, existenceStamp: .zero, cellStamp: .zero)
 
-  /// Whether the row is deleted and its cells with it, so that nothing can
-  /// bring it back.
+  /// Whether the row is deleted and its cells are erased, so that nothing can bring it back.
   var isErased: Bool { existence == .deleted && silence == existenceStamp }
 
   /// Whether no change of the row is known since syncing began.
@@ -81,12 +80,13 @@ struct RowState: Hashable {
 }
 
 extension HybridTime {
-  /// The time of an edit that is later than what it overwrites, whatever the clock says.
+  /// Returns this time if it is later than a stamp, or else the next time after the stamp, for an
+  /// edit that overwrites a value with that stamp.
   func raised(above stamp: LocalStamp) -> HybridTime {
     rawValue > stamp.time ? self : HybridTime(rawValue: stamp.time).next
   }
 
-  /// Likewise, later than all that is known of a row.
+  /// Returns this time if it is later than all stamps of a row, or else the next time after them.
   func raised(aboveAllOf state: RowState) -> HybridTime {
     raised(above: LocalStamp(time: state.greatestTime, client: 0))
   }

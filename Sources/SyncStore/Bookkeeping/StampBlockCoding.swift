@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// The bytes of a block of states.
+/// The encoding of a block of row states.
 ///
 /// A version byte, then entry after entry: the gap to the previous fingerprint's upper part as a
-/// varint, two bytes of its lower part, a byte of flags, and what the flags announce. A zero stamp
-/// is written as 0. Any other stamp is the client's number plus 1, then the difference to the time
-/// written before: in milliseconds if neither time has a count, as most have none. The stamp
-/// ``RowState/silence`` is left out if it is the plain one: that of the deletion for a deleted
-/// row, else zero.
+/// varint, two bytes of its lower part, a byte of flags, and the parts that the flags announce. A
+/// zero stamp is written as 0. Any other stamp is the client's number plus 1, then the difference
+/// to the time written before: in milliseconds if neither time has a count, as most have none. The
+/// stamp ``RowState/silence`` is left out if it has its usual value: the stamp of the deletion for
+/// a deleted row, else zero.
 struct StampBlockCoding {
   private struct Flags {
     static let existence: UInt8 = 3

@@ -4,17 +4,18 @@ import SyncModel
 /// The states of the rows of one table, packed: entries in order of
 /// fingerprint, some two hundred to a block of less than a page.
 ///
-/// If each row had a key of its own in a b-tree, it would cost its key again and a random page;
-/// here a row costs about fifteen bytes, and a batch that is sorted by fingerprint reads and
-/// writes each block once. A block covers the fingerprints from its key up to the key of the next
-/// block; the first block has the key 0.
+/// With a b-tree entry of its own, each row would cost its key again and a random page. Here a row
+/// costs about fifteen bytes, and a batch that is sorted by fingerprint reads and writes each block
+/// once. A block covers the fingerprints from its key up to the key of the next block; the first
+/// block has the key 0.
 final class StampBlocks {
   typealias Entry = (fingerprint: RowFingerprint, state: RowState)
 
   /// Blocks are cut so that they fit on a page of 4,096 bytes.
   static let standardCapacity = 3_900
-  /// The most bytes of a block, and of a block that another one is to follow.
+  /// The most bytes of a block.
   private let capacity: Int
+  /// The most bytes of a block if many more entries follow.
   private let packed: Int
   /// A state with a stamp for a column beyond this number is damaged.
   private let columnCount: Int
@@ -43,7 +44,8 @@ final class StampBlocks {
     scanning = try SQLStatement("SELECT block FROM \(name) ORDER BY first", on: database)
   }
 
-  /// The states of rows whose fingerprints are given in ascending order.
+  /// Returns the states of rows, `nil` for a row without one. The fingerprints must be in ascending
+  /// order.
   func states(of fingerprints: [RowFingerprint]) throws -> [RowState?] {
     var result = [RowState?](repeating: nil, count: fingerprints.count)
     var index = 0
@@ -72,8 +74,8 @@ final class StampBlocks {
   }
 
   /// Stores the states of rows, given in ascending order of fingerprint, each row once. `nil`
-  /// forgets a row. If two rows have the same fingerprint, which only a forger makes, the state of
-  /// the last one is stored: twice in a block, a fingerprint would damage the block.
+  /// removes a state. If two rows have the same fingerprint, which only a forger makes, the last
+  /// state is stored: a block with a fingerprint twice would be damaged.
   func store(_ changes: [(fingerprint: RowFingerprint, state: RowState?)]) throws {
     var index = 0
     /// Entries that did not fill a block and go into the next one.
@@ -175,7 +177,7 @@ final class StampBlocks {
     return Block(first: first, end: end, entries: entries)
   }
 
-  /// Whether the block with a key is the one that covers a fingerprint.
+  /// Returns whether the block with a key is the one that covers a fingerprint.
   private func covers(_ first: UInt64?, _ high: UInt64) throws -> Bool {
     covering.bind(Int64(high), at: 1)
     defer { covering.reset() }
@@ -187,7 +189,7 @@ final class StampBlocks {
     try deleting.run()
   }
 
-  /// Writes entries in place of a block. If the rest may be handed on, returns the last entries,
+  /// Writes entries in place of a block. With `handsOnRest`, returns the last entries, unwritten,
   /// if they do not fill a block of their own.
   private func write(
     _ entries: [Entry], replacing block: Block, handsOnRest: Bool

@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// The least and the greatest time of change sets (`docsync_range`); an empty range for none. Mixed
-/// ones have stamps of clients other than their author.
+/// The least and the greatest time of each change set (`docsync_range`); an empty range for a
+/// change set without stamps. Mixed change sets have stamps of clients other than their author.
 struct StampRanges {
   static let definition = TableDefinition(
     "docsync_range", .document,
@@ -14,11 +14,11 @@ struct StampRanges {
 
   let database: Database
 
-  /// The number of a client's newest change sets whose times are kept one by
-  /// one; older ones are taken together.
+  /// The number of a client's newest change sets whose times are stored one by one; those of older
+  /// ones are joined.
   private static let separateCount: Int64 = 1024
 
-  /// Notes the times of a change set that was applied or made.
+  /// Records the times of a change set that was applied or sealed.
   ///
   /// - Parameter isMixed: Whether it has stamps of other clients.
   func record(
@@ -51,8 +51,8 @@ struct StampRanges {
         """, arguments: [client, end])
   }
 
-  /// The times of a client's change sets after one number, through another;
-  /// all of time if one of them is not known.
+  /// Returns the times of a client's change sets after the number `seen`, through `number`; all of
+  /// time if one of them is not known.
   func times(
     of client: Int32, after seen: Int64, through number: Int64
   ) throws -> [ClosedRange<UInt64>] {
@@ -78,8 +78,8 @@ struct StampRanges {
     return known >= number ? ranges : [0...UInt64.max]
   }
 
-  /// The times of a client's change sets that have stamps of other clients,
-  /// after one number, through another.
+  /// Returns the times of those among a client's change sets, after the number `seen`, through
+  /// `number`, that have stamps of other clients.
   func mixedTimes(
     of client: Int32, after seen: Int64, through number: Int64
   ) throws -> [ClosedRange<UInt64>] {
@@ -108,7 +108,7 @@ struct StampRanges {
     fileprivate var isMixed: Int64
   }
 
-  /// The ranges of a client after a number.
+  /// Returns the ranges of a client after a number.
   func all(of client: Int32, after number: Int64) throws -> [Range] {
     try StoredRow.fetchAll(
       database,

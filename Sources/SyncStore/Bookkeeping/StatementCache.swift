@@ -3,7 +3,7 @@ import SyncModel
 
 /// Statements of one transaction, each prepared once.
 ///
-/// A statement has one use at a time: a caller takes all its rows before it calls anything else.
+/// A statement has one use at a time: a caller reads all its rows before it calls anything else.
 final class StatementCache {
   let database: Database
   private var statements: [String: SQLStatement] = [:]
@@ -19,13 +19,13 @@ final class StatementCache {
 }
 
 extension SQLStatement {
-  /// Binds the number of a table and the identity of a row, from a position on.
+  /// Binds a row's table number and identity to two parameters, from a position on.
   func bind(_ row: RowKey, at position: Int = 1) {
     bind(Int64(row.table), at: position)
     bind(blob: row.identity.bytes, at: position + 1)
   }
 
-  /// The identities in the first column of all rows.
+  /// Returns the identities in the first column of all rows.
   func identities() throws -> [RowIdentity] {
     var found: [RowIdentity] = []
     while try step() { found.append(RowIdentity(bytes: bytes(at: 0))) }

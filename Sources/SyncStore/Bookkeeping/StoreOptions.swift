@@ -1,46 +1,43 @@
 import Foundation
 import SyncModel
 
-/// How a store is opened.
+/// The options with which a store is opened.
 package struct StoreOptions: Sendable {
-  /// How long to wait for other programs, in seconds.
+  /// How long to wait for other programs that lock the store, in seconds.
   package var busyTimeout: Double = 10
-  /// Milliseconds since 1970, for what is shown to people. Stamps of edits
-  /// are taken where the edits are made.
+  /// Returns the present time in milliseconds since 1970, for times that users see. The stamps of
+  /// edits are taken when the edits are made.
   package var now: @Sendable () -> Int64
-  /// Random words, from which a new document's keys are drawn. The
-  /// identities of rows are drawn where the rows are inserted.
+  /// Returns random words for a new document's keys. The identities of rows are drawn when the rows
+  /// are inserted.
   package var random: @Sendable () -> UInt64
-  /// The most rows that one change set carries, about. More than 100,000 count as 100,000:
-  /// readers take no more.
+  /// The approximate greatest number of rows in a change set. More than 100,000 count as 100,000:
+  /// readers accept no more.
   package var rowsPerChangeSet = 20_000
-  /// The most bytes that one change set carries before compression, about. More than 6 MiB count
-  /// as 6 MiB: readers bound what a file may stand for.
+  /// The approximate greatest number of bytes in a change set before compression. More than 6 MiB
+  /// count as 6 MiB: readers limit the uncompressed size of a file.
   package var bytesPerChangeSet = 6 << 20
-  /// A transaction that has applied this many rows is committed before the
-  /// next change set.
+  /// The number of applied rows after which a transaction is committed before the next change set.
   package var rowsPerTransaction = 100_000
   /// The most bytes of one block of rows' states, so that it fits on a page.
   package var stampBlockBytes = StampBlocks.standardCapacity
-  /// The most entries that the conflict journal keeps; open questions are
-  /// kept beyond it.
+  /// The most entries that the conflict journal holds; open entries may exceed it.
   package var conflictEntries = 10_000
-  /// The most bytes of values that the conflict journal keeps, likewise.
+  /// The most bytes of values that the conflict journal holds; open entries may exceed it.
   package var conflictBytes = 16 << 20
-  /// The places of stores, by which a copy or an older state of a store is noticed; `nil` notices
-  /// nothing.
+  /// The places of stores, which reveal a copied or restored store; `nil` looks for neither.
   package var places: StorePlaces?
-  /// How many milliseconds a change may be ahead of the clock here before it causes a warning: a
-  /// day.
+  /// How many milliseconds a change may be ahead of this device's clock before it causes a warning:
+  /// by default a day.
   package var clockTolerance: Int64 = 24 * 60 * 60 * 1000
-  /// Called with every statement that runs on the store's connection, its values included, for tests
-  /// that count what is read and written; `nil` calls nothing.
+  /// Called with every statement that runs on the store's connection, its values included, so that
+  /// tests can count what is read and written.
   package var onStatement: (@Sendable (String) -> Void)?
   /// Computes the hash of a change set's file when it is sealed, and when it is published. Tests
   /// replace it to count.
   package var hash: @Sendable ([UInt8]) -> ContentHash = { ContentHash(of: $0) }
 
-  /// The defaults, with the system's clock and generator.
+  /// Creates the default options, with the system's clock and generator.
   package init() {
     now = { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
     random = {

@@ -1,9 +1,9 @@
 import Foundation
 import SyncModel
 
-/// The place of a store's file, which tells a store from a copy of it.
+/// The place of a store's file, which distinguishes the store from its copies.
 ///
-/// The number of the disk is not part of it: on many systems it changes with the next start.
+/// It does not contain the number of the disk: on many systems that changes with each start.
 package struct StorePlace: Hashable, Sendable, Codable {
   /// The machine, as `StorePlaces` names it.
   package var machine: String
@@ -19,36 +19,37 @@ package struct StorePlace: Hashable, Sendable, Codable {
     self.path = path
   }
 
-  /// Whether two states of a store with these places can be the same file.
+  /// Returns whether stores with these places can be the same file.
   func isSame(as other: StorePlace) -> Bool {
     machine == other.machine && inode == other.inode
   }
 }
 
-/// A store's record of its place, and of the tokens that are also kept outside the file, so that a
-/// file restored from a backup is noticed.
+/// A store's record of its place, and of the tokens that are also stored outside the file and
+/// reveal that the file was restored from a backup.
 ///
-/// A process with another home has another folder for the tokens, and a token of its own there.
+/// A process with another home folder has another folder for the tokens, and a token of its own
+/// there.
 struct PlaceRecord: Hashable, Codable {
   var place: StorePlace
-  /// The tokens by folder. A new one is drawn before change sets are published.
+  /// The tokens by folder. The store draws a new one before it publishes change sets.
   private var tokens: [String: String]?
-  /// The only token of earlier versions, in any folder.
+  /// The only token, for all folders, in stores of earlier versions.
   private var token: String?
 
   init(place: StorePlace) { self.place = place }
 
-  /// The same for another place, or another state.
+  /// Returns the same record with another place.
   func moved(to place: StorePlace) -> Self {
     var record = self
     record.place = place
     return record
   }
 
-  /// The token in a folder; `nil` if there was none.
+  /// Returns the token in a folder, or `nil` if there was none.
   func token(in folder: String?) -> String? { folder.flatMap { tokens?[$0] } ?? token }
 
-  /// Notes the token that a folder keeps from now on.
+  /// Records the token that a folder holds from now on.
   ///
   /// - Parameter held: The tokens that the folder held before.
   mutating func note(_ token: String, in folder: String, held: [String]) {
@@ -58,8 +59,8 @@ struct PlaceRecord: Hashable, Codable {
     if let former = self.token, held.contains(former) { self.token = nil }
   }
 
-  /// Whether the tokens that a folder holds for the store's client show that the store is an older
-  /// state of itself; `held` is `nil` if the folder holds none.
+  /// Returns whether the tokens that a folder holds for the store's client show that the store is
+  /// an older state of itself, such as a restored backup; `held` is `nil` if the folder holds none.
   func isOlder(than held: [String]?, in folder: String?) -> Bool {
     guard let held else { return false }
     // Without a token for the folder, the store is older than the state that used the folder.
@@ -67,15 +68,14 @@ struct PlaceRecord: Hashable, Codable {
   }
 }
 
-/// Tells where stores are, and keeps their tokens outside of them.
+/// The places of stores, and the folder that holds their tokens outside of them.
 package struct StorePlaces: Sendable {
-  /// An identifier of the machine, which a copied store does not bring along.
+  /// An identifier of the machine. A copy of a store on another machine finds another one.
   package var machine: String
-  /// The folder of the tokens' files, which is made when it is needed; `nil`
-  /// keeps none.
+  /// The folder of the tokens' files, which is created when it is needed; `nil` stores no tokens.
   package var folder: String?
 
-  /// Names the machine and the folder.
+  /// Creates places from the machine's identifier and the folder.
   package init(machine: String, folder: String?) {
     self.machine = machine
     self.folder = folder
@@ -115,7 +115,7 @@ package struct StorePlaces: Sendable {
     #endif
   }
 
-  /// Where the file at `path` is.
+  /// Returns the place of the file at `path`. Throws if the file cannot be inspected.
   func place(of path: String) throws -> StorePlace {
     let attributes: [FileAttributeKey: Any]
     do {
@@ -132,14 +132,15 @@ package struct StorePlaces: Sendable {
       path: URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path)
   }
 
-  /// The tokens that a client's store may have: one, or two while it is being
-  /// changed; none if it has become another client. `nil` if nothing is kept.
+  /// Returns the tokens that a client's store may have: one, or two while it is being changed; none
+  /// if the store has become another client. Returns `nil` if the folder has no file for the
+  /// client.
   func tokens(of client: String) throws -> [String]? {
     try lines(of: client)?.filter { !$0.hasPrefix(Self.successor) }
   }
 
-  /// The clients that stores of a client have become on this machine when no store of that client
-  /// was left.
+  /// Returns the clients that the stores of a client have become on this machine, recorded when no
+  /// store of that client was left.
   func successors(of client: String) throws -> [String] {
     (try lines(of: client) ?? []).filter { $0.hasPrefix(Self.successor) }.map {
       String($0.dropFirst(Self.successor.count))
@@ -167,8 +168,8 @@ package struct StorePlaces: Sendable {
     }
   }
 
-  /// Keeps the tokens that a client's store may have; an empty list removes the file. Returns
-  /// false if nothing can be kept. If the disk forgets the tokens after a power failure, the store
+  /// Writes the tokens that a client's store may have; an empty list removes the file. Returns
+  /// false if the folder cannot be used. If the disk loses the tokens in a power failure, the store
   /// becomes a new client, and nothing is lost.
   func keep(_ tokens: [String], of client: String) throws -> Bool {
     guard let folder else { return false }
@@ -189,7 +190,7 @@ package struct StorePlaces: Sendable {
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
       return true
     } catch let error as CocoaError where Self.isRefusal(error) {
-      // No home, or a read-only one: the place and the directory have to do.
+      // No home, or a read-only one: the place and the shared directory have to reveal copies.
       return false
     } catch {
       throw failure(client, folder, error)

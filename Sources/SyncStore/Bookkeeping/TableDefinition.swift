@@ -2,16 +2,18 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A table of bookkeeping as data: its columns and their roles, and to whom it belongs.
+/// The definition of a bookkeeping table: its columns and their roles, and whether it describes the
+/// document or the device.
 ///
-/// Each table has one owner, a type that holds the definition and the SQL on the table. Everything
+/// Each table has one owner, a type that holds the definition and the SQL on the table. All code
 /// that has to reach every table of a kind is derived from the definitions
-/// (``Bookkeeping/tables``): creation, the check of types, what a snapshot must not contain, what
-/// another document replaces, columns that move, clients that get other numbers.
+/// (``Bookkeeping/tables``): creation, the check of types, removal before a snapshot, replacement
+/// by another document, columns that move, clients that get other numbers.
 struct TableDefinition: Sendable {
-  /// To whom a table belongs.
+  /// Whether a table describes the document or the device.
   enum Scope: Equatable {
-    /// It describes the document: a store that takes over another store's content takes it over.
+    /// It describes the document: a store that takes over another store's content takes over this
+    /// table, too.
     case document
     /// It is the device's own, and no snapshot contains it.
     case device(Lifetime)
@@ -21,9 +23,9 @@ struct TableDefinition: Sendable {
 
   /// How long a device's own table is valid.
   enum Lifetime: Equatable {
-    /// It concerns change sets on their way: it ends when the store goes over to another document.
+    /// It concerns change sets in transit: it ends when the store goes over to another document.
     case changeSets
-    /// It ends when the document begins again.
+    /// It ends when the document begins a new generation.
     case generation
     /// It remains with the store.
     case store
@@ -32,18 +34,19 @@ struct TableDefinition: Sendable {
   struct Column {
     enum Role {
       case plain
-      /// The number of a registered table. The row goes when that table goes.
+      /// The number of a registered table. The row is removed with that table.
       case table
-      /// The number of another registered table, to which the row refers. The row goes with it too.
+      /// The number of another registered table, to which the row refers. The row is removed with
+      /// it, too.
       case parent
-      /// The number of a registered table, or one below 0 of a table that has gone
+      /// The number of a registered table, or a number below 0 for a table that no longer exists
       /// (``FormerNames``).
       case journalTable
-      /// The position of a column of that table; it moves when a column before it goes.
+      /// The position of a column of that table; it moves when an earlier column is removed.
       case column
       /// The position of a column of something else.
       case position
-      /// Cells of that table as ``KeptCells``, by positions that move likewise.
+      /// Cells of that table, encoded by ``KeptCells``; their positions move likewise.
       case cells
       /// The short number of a client (``ClientRegistry``).
       case client
@@ -87,7 +90,7 @@ struct TableDefinition: Sendable {
     var condition: String?
     /// The version of the layout that adds it.
     var version = 1
-    /// Whether it is made after the next table, as stores have it.
+    /// Whether it is created after the next table, as in existing stores.
     var isLate = false
   }
 
@@ -96,7 +99,7 @@ struct TableDefinition: Sendable {
   /// The version of the layout that adds it.
   let version: Int
   let columns: [Column]
-  /// The key of several columns and what must be unique, in SQL.
+  /// Constraints over several columns, in SQL.
   let constraint: String?
   let isWithoutRowID: Bool
   let indexes: [Index]
@@ -121,15 +124,15 @@ struct TableDefinition: Sendable {
   /// Whether the table is the device's own.
   var isDeviceOwn: Bool { if case .device = scope { true } else { false } }
 
-  /// The names of the columns with a role.
+  /// Returns the names of the columns with a role.
   func columns(_ role: Column.Role) -> [String] {
     columns.filter { $0.role == role }.map(\.name)
   }
 
   func has(_ role: Column.Role) -> Bool { columns.contains { $0.role == role } }
 
-  /// An SQL term that is true for the rows that belong to a registered table, or refer to it; `nil`
-  /// if the table has no such rows.
+  /// Returns an SQL term that is true for the rows that belong to a registered table, or refer to
+  /// it, or `nil` if the table has no such rows.
   func belonging(to table: Int) -> String? {
     let names = columns.filter { $0.role == .table || $0.role == .parent }.map(\.name)
     return names.isEmpty ? nil : names.map { "\($0) = \(table)" }.joined(separator: " OR ")
@@ -137,20 +140,20 @@ struct TableDefinition: Sendable {
 
   // MARK: - Reading
 
-  /// The error of a table that contains invalid data.
+  /// Returns the error for invalid data in the table.
   func damaged(_ what: String = "") -> DatabaseError {
     DatabaseError(
       resultCode: .SQLITE_CORRUPT,
       message: "\(name) is damaged" + (what.isEmpty ? "" : ": \(what)"))
   }
 
-  /// A hash that the table contains.
+  /// Returns the hash in a value of the table. Throws if it is invalid.
   func hash(_ bytes: Data) throws -> ContentHash {
     guard let hash = ContentHash(bytes: bytes) else { throw damaged() }
     return hash
   }
 
-  /// A client that the table contains.
+  /// Returns the client in a value of the table. Throws if it is invalid.
   func client(_ bytes: Data) throws -> ClientIdentifier {
     guard let bits = Bits128(bytes: bytes) else { throw damaged() }
     return ClientIdentifier(bits: bits)
@@ -158,13 +161,15 @@ struct TableDefinition: Sendable {
 
   // MARK: - Creation
 
-  /// Statements that a version of the layout adds: the table, and the indexes.
+  /// Returns the statements that create what a layout version adds: the table, and the indexes that
+  /// are not late.
   func creation(in version: Int) -> [String] {
     (self.version == version ? [tableCreation] : [])
       + indexes.filter { $0.version == version && !$0.isLate }.map(indexCreation)
   }
 
-  /// The indexes that a version of the layout adds after the next table.
+  /// Returns the statements that create the indexes that a layout version adds after the next
+  /// table.
   func lateCreation(in version: Int) -> [String] {
     indexes.filter { $0.version == version && $0.isLate }.map(indexCreation)
   }
@@ -183,6 +188,6 @@ struct TableDefinition: Sendable {
       + (index.condition.map { " WHERE \($0)" } ?? "")
   }
 
-  /// An upgrade can come again after one that was interrupted.
+  /// Returns `IF NOT EXISTS` for a later layout version: an interrupted upgrade may run again.
   private static func ifMissing(_ version: Int) -> String { version > 1 ? "IF NOT EXISTS " : "" }
 }

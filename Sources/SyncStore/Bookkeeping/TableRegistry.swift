@@ -1,7 +1,7 @@
 import GRDB
 import SyncModel
 
-/// The registered tables: what bookkeeping remembers of the schema.
+/// The registered tables: the schema as bookkeeping records it.
 enum TableRegistry {
   /// The synchronized tables, with their names in change sets and how their rows are identified.
   static let tables = TableDefinition(
@@ -12,7 +12,7 @@ enum TableRegistry {
       .integer("origin", "NOT NULL"),
     ])
 
-  /// Their columns by bit, with the table whose keys a column holds.
+  /// The columns of the tables, by bit, each with the table whose keys it holds.
   static let columns = TableDefinition(
     "docsync_column", .document,
     columns: [
@@ -20,11 +20,10 @@ enum TableRegistry {
       .text("wire", "NOT NULL"), .integer("refers", isOptional: true),
     ], constraint: "PRIMARY KEY (tbl, bit)", isWithoutRowID: true)
 
-  /// What bookkeeping knows of the tables, by the names that they have now.
-  /// Tables that are gone are not among them.
+  /// Returns the recorded schema of the tables that still exist, by their present names.
   ///
-  /// A renamed table is found by its triggers, which SQLite keeps with it. A
-  /// table that was made again has lost them and is found by its name.
+  /// It finds a renamed table by its triggers, which SQLite keeps with it, and a remade table,
+  /// which has lost them, by its name.
   static func registered(_ database: Database) throws -> [SQLName: SchemaReader.Registered] {
     let watched = try NamesTrigger.contents(database)
     let present = try SQLName.fetchAll(
@@ -65,19 +64,19 @@ enum TableRegistry {
     return result
   }
 
-  /// The numbers of all registered tables, including those that are gone and
-  /// not forgotten yet.
+  /// Returns the numbers of all registered tables, including those that no longer exist and are
+  /// still recorded.
   static func registeredIDs(_ database: Database) throws -> Set<Int> {
     try Int.fetchSet(database, sql: "SELECT id FROM docsync_table")
   }
 
-  /// The name of a table in change sets; `nil` if it is not registered.
+  /// Returns the name of a table in change sets, or `nil` if it is not registered.
   private static func wireName(of id: Int, _ database: Database) throws -> SQLName? {
     try SQLName.fetchOne(
       database, sql: "SELECT wire FROM docsync_table WHERE id = ?", arguments: [id])
   }
 
-  /// The names of a table and of its columns, as they are recorded; `nil` and none if it is not
+  /// Returns the recorded names of a table and of its columns; `nil` and none if it is not
   /// registered.
   static func names(
     of id: Int, _ database: Database
@@ -91,7 +90,7 @@ enum TableRegistry {
     )
   }
 
-  /// Records a table and makes what it needs.
+  /// Records a table and creates its bookkeeping.
   static func register(_ table: TableSchema, _ database: Database) throws {
     try record(table, database)
     for statement in Bookkeeping.creation(for: table) { try database.execute(sql: statement) }
@@ -118,8 +117,8 @@ enum TableRegistry {
     try ExcludedNames.note(table.renamedExclusions, of: table.wireName, database)
   }
 
-  /// Forgets a table that is gone from the database, with all that is known of
-  /// its rows. The conflict journal still names it.
+  /// Removes a table that no longer exists, with all bookkeeping of its rows. The conflict journal
+  /// still names it.
   static func forget(_ id: Int, _ database: Database) throws {
     try forgetConflicts(of: id, database)
     var remade = try RemadeTables.read(database)
@@ -132,7 +131,8 @@ enum TableRegistry {
     try remove(id, database)
   }
 
-  /// Removes what all devices know of a table, and its triggers.
+  /// Removes a table's bookkeeping that describes the document, its log and its triggers. Records
+  /// that its rows are lost.
   static func remove(_ id: Int, _ database: Database) throws {
     if let name = try wireName(of: id, database) { try LostNames.note(nil, of: name, database) }
     try database.execute(

@@ -1,8 +1,8 @@
 import GRDB
 import SyncModel
 
-/// A trigger that does nothing and names the columns of its table, so that
-/// SQLite keeps the names current.
+/// A trigger that does nothing and names the columns of its table, so that SQLite keeps the names
+/// up to date.
 ///
 /// On `RENAME TO` and `RENAME COLUMN` SQLite rewrites the text of every
 /// trigger. The other triggers of ``CaptureTriggers`` show only that something
@@ -12,7 +12,7 @@ import SyncModel
 struct NamesTrigger {
   let table: TableSchema
 
-  /// The trigger's name for the table with a number.
+  /// Returns the trigger's name for the table with a number.
   static func name(_ id: Int) -> String { "docsync_\(id)_nm" }
 
   /// The statement that makes it, as SQLite keeps it.

@@ -5,10 +5,9 @@ import SyncModel
 /// The triggers that log every edit of a synchronized table, whichever program
 /// makes it.
 ///
-/// They use nothing but SQLite's own functions, append to one table with an
-/// integer key, and leave all thinking to the export. An entry of the kinds
-/// ``Entry/replaced`` and ``Entry/present`` is a hint: the row of that key
-/// was there before the statement, and may be gone after it.
+/// They use only SQLite's own functions, append to one table with an integer key, and leave all
+/// interpretation to the export. An entry of the kinds ``Entry/replaced`` and ``Entry/present`` is
+/// a hint: the row of that key was there before the statement, and may be gone after it.
 struct CaptureTriggers {
   /// The kinds of entries in a log.
   enum Entry: Int64 {
@@ -18,12 +17,12 @@ struct CaptureTriggers {
     case update = 1
     /// The row was deleted.
     case delete = 2
-    /// Another row was written with a value of this row that must be unique,
-    /// so that REPLACE would have removed it.
+    /// Another row was written with a unique value of this row, so that REPLACE would have removed
+    /// this row.
     case replaced = 3
     /// The row was there when an insert of its key began.
     case present = 4
-    /// A row that is kept and not shown was deleted with a row that it refers
+    /// A row that bookkeeping stores and that is not shown was deleted with a row that it refers
     /// to. No trigger writes this.
     case hiddenDelete = 5
     /// An edit refers to a row that is shown although it is deleted. No trigger
@@ -36,30 +35,30 @@ struct CaptureTriggers {
 
   let table: TableSchema
 
-  /// The columns of a log that were added as the schema needed them.
+  /// The columns that a log has only if the schema needs them.
   struct Column {
-    /// The new key of a row whose key changed: one column for each key column.
+    /// Returns the column of the new key of a row whose key changed: one for each key column.
     static func destination(_ index: Int) -> String { "n\(index)" }
-    /// The old value of a column of the table, by its position.
+    /// Returns the column of the old value of a column of the table, by its position.
     static func old(_ position: Int) -> String { "o\(position)" }
   }
 
-  /// Statements that make the log and the triggers.
+  /// The statements that create the log and the triggers.
   var creation: [String] { [logTable] + removal + triggers }
 
-  /// The columns that the log has beyond those that every log has.
+  /// The columns that this log has beyond those of every log.
   var furtherColumns: [String] {
     (table.isReferred ? table.keyColumns.indices.map(Column.destination) : [])
       + table.recordedColumns.map(Column.old)
   }
 
-  /// The statements that make the triggers, as SQLite keeps them.
+  /// The statements that create the triggers, as SQLite stores them.
   var triggers: [String] {
     [NamesTrigger(table: table).creation, insertTrigger, updateTrigger, keyTrigger, deleteTrigger]
       + [beforeInsertTrigger, beforeUpdateTrigger, beforeKeyTrigger].compactMap { $0 }
   }
 
-  /// Statements that remove the triggers and keep the log.
+  /// The statements that remove the triggers and keep the log.
   var removal: [String] {
     ["nm", "ai", "au", "ak", "ad", "bi", "bu", "bk"].map { "DROP TRIGGER IF EXISTS \(name($0))" }
   }
@@ -67,7 +66,7 @@ struct CaptureTriggers {
   // MARK: - The log
 
   var logTable: String {
-    // Without a type a column keeps every value as it is.
+    // A column without a type stores every value as it is.
     """
     CREATE TABLE IF NOT EXISTS \(table.logName) \
     (seq INTEGER PRIMARY KEY, op INTEGER, at REAL, mask, \
@@ -90,15 +89,14 @@ struct CaptureTriggers {
     """
   }
 
-  /// The local key of a row that is identified by declared columns. Other rows
-  /// refer to it by that key, which leads nowhere once the row is gone: the log
-  /// has both.
+  /// Returns the local key of a row that is identified by declared columns. Other rows refer to it
+  /// by that key, which leads nowhere once the row is gone, so the log records both.
   private func referredKey(_ row: String) -> String? {
     guard case .columns = table.identity, let key = table.localKey else { return nil }
     return "\(row).\(quoted(key))"
   }
 
-  /// An entry for a row as it was and, if its key changed, its new key.
+  /// Returns the statement that logs a row as it was and, if its key changed, its new key.
   private func oldEntry(_ kind: Entry, isMove: Bool = false) -> String {
     var terms = zip(keyNames, table.keyColumns).map { ($0, "OLD.\(quoted($1))") }
     terms += recordedTerms("OLD")
@@ -117,7 +115,8 @@ struct CaptureTriggers {
       """
   }
 
-  /// What the log records of a row that goes, beside its key.
+  /// Returns what the log records of a row that goes, beside its key: columns of the log, and
+  /// terms.
   private func recordedTerms(_ row: String) -> [(String, String)] {
     let reference = referredKey(row).map { [("identity", $0)] } ?? []
     return reference
@@ -145,7 +144,7 @@ struct CaptureTriggers {
 
   var deleteTriggerName: String { name("ad") }
 
-  /// The columns of the log into which a delete trigger, as SQLite keeps it, writes.
+  /// Returns the columns of the log that a delete trigger writes, by the trigger's SQL.
   func columnsLogged(by deleteTrigger: String) -> [String] {
     guard let start = deleteTrigger.range(of: "BEGIN INSERT INTO \(table.logName) ("),
       let end = deleteTrigger[start.upperBound...].firstIndex(of: ")")
@@ -177,8 +176,8 @@ struct CaptureTriggers {
       + "WHEN \(changed(table.keyColumns)) BEGIN \(oldEntry(.delete, isMove: true)) \(insertEntry) END"
   }
 
-  /// The event of an update that names one of the columns. A rowid can be set
-  /// by three other names, which UPDATE OF compares as they are written.
+  /// Returns the event of an update that names one of the columns. UPDATE OF compares names as they
+  /// are written, and a rowid can be set by three other names.
   private func updateOf(_ columns: [SQLName]) -> String {
     let isRowid = table.rowidAlias.map(columns.contains) ?? false
     return "UPDATE OF "
@@ -189,8 +188,8 @@ struct CaptureTriggers {
     columns.map { "OLD.\(quoted($0)) IS NOT NEW.\(quoted($0))" }.joined(separator: " OR ")
   }
 
-  /// True if the column's value changed in any way that shows. `IS NOT` alone
-  /// would take 1 for 1.0 and, under a collation, `a` for `A`.
+  /// Returns an SQL term that is true if the column's value changed in any visible way. `IS NOT`
+  /// alone would take 1 for 1.0 and, under a collation, `a` for `A`.
   private func difference(_ column: ColumnSchema) -> String {
     let name = quoted(column.name)
     let collated = column.collation == "BINARY" ? "" : " COLLATE BINARY"
@@ -213,7 +212,7 @@ struct CaptureTriggers {
     return groups.joined(separator: " || ',' || ")
   }
 
-  /// Joins many terms in a tree: SQLite limits the depth to 1,000.
+  /// Joins many terms in a tree: SQLite limits the depth of an expression to 1,000.
   private func balanced(_ terms: [String], by joint: String) -> String {
     guard terms.count > 8 else { return terms.joined(separator: " \(joint) ") }
     let middle = terms.count / 2
@@ -224,8 +223,7 @@ struct CaptureTriggers {
   // MARK: - Before: what REPLACE removes without firing a delete trigger
 
   private var beforeInsertTrigger: String? {
-    // A row of the same key may be among them: NEW has the key -1 as long as
-    // SQLite has not chosen one.
+    // A row of the same key may be among them: NEW has the key -1 until SQLite has chosen one.
     var hints = table.uniqueIndexes.map { hint(.replaced, where: matches($0)) }
     if let hint = presenceHint { hints.append(hint) }
     if let hint = rowidHint { hints.append(hint) }
@@ -246,7 +244,7 @@ struct CaptureTriggers {
       + "WHEN \(uniqueDifference) BEGIN \(hints.joined(separator: " ")) END"
   }
 
-  /// An update may take the key of another row.
+  /// The trigger before an update that may take the key of another row.
   private var beforeKeyTrigger: String? {
     var hints = [presenceHint, rowidHint].compactMap { $0 }
     guard !hints.isEmpty else { return nil }
@@ -256,9 +254,8 @@ struct CaptureTriggers {
       + "WHEN \(changed(keys)) BEGIN \(hints.joined(separator: " ")) END"
   }
 
-  /// A hint of the row that has the new row's key. Bookkeeping knows that a row
-  /// was there, unless the row is older than bookkeeping, but not under which
-  /// rowid.
+  /// The statement that logs a hint of the row that has the new row's key. Bookkeeping knows that a
+  /// row was there, unless the row is older than bookkeeping, but not under which rowid.
   private var presenceHint: String? {
     guard table.hasUnstampedRows || referredKey("NEW") != nil else { return nil }
     return hint(
@@ -266,23 +263,24 @@ struct CaptureTriggers {
       where: table.keyColumns.map { "\(table.quotedName).\(quoted($0)) = NEW.\(quoted($0))" })
   }
 
-  /// A hint of the row that has the new row's rowid, where other columns
+  /// The statement that logs a hint of the row that has the new row's rowid, where other columns
   /// identify the rows.
   private var rowidHint: String? {
     guard case .columns = table.identity, let key = table.localKey else { return nil }
     return hint(.replaced, where: ["\(table.quotedName).\(quoted(key)) = NEW.\(quoted(key))"])
   }
 
-  /// Expressions and conditions can read any column.
+  /// An SQL term that is true if an update may change a unique value. Expressions and conditions
+  /// can read any column.
   private var uniqueDifference: String {
     guard table.uniqueIndexes.allSatisfy(\.isPlain) else { return "1" }
     let positions = Set(table.uniqueIndexes.flatMap { $0.columns.compactMap { $0 } }).sorted()
     return positions.map { difference(table.columns[$0]) }.joined(separator: " OR ")
   }
 
-  /// The conditions under which another row has the new row's values in a
-  /// unique index. They may hold too often: whether the new row meets the
-  /// condition of a partial index is mostly not checked, see ``mayMeet(_:)``.
+  /// Returns the conditions under which another row has the new row's values in a unique index.
+  /// They may hold too often: whether the new row meets the condition of a partial index is mostly
+  /// not checked, see ``mayMeet(_:)``.
   private func matches(_ index: UniqueIndex) -> [String] {
     guard !index.isPlain else {
       return zip(index.terms, zip(index.columns, index.collations)).map { term, column in
@@ -297,24 +295,26 @@ struct CaptureTriggers {
       let guarded = isEvaluated.map { "CASE WHEN \($0) THEN \(value) END" } ?? value
       return "(\(term)) = \(guarded) COLLATE \(quoted(SQLName(collation)))"
     }
-    // The condition comes first, since the rows that are there, too, have values for the terms only
-    // if they meet it.
+    // The condition comes first: existing rows, too, have values for the terms only if they meet
+    // it.
     return (index.condition.map { ["(\($0))"] } ?? []) + terms
   }
 
-  /// The new row as a table of one row with the same column names, so that
-  /// the index's own text can be evaluated on it unchanged.
+  /// Returns the SQL of a table that contains only the new row, under the same column names, so
+  /// that the index's own text can be evaluated on it unchanged.
   private func newRow(_ value: (SQLName) -> String) -> String {
     let columns = table.allColumns.map { "\(value($0)) AS \(quoted($0))" }
     return "(SELECT \(columns.joined(separator: ", "))) AS \(table.quotedName)"
   }
 
-  /// Whether the new row may meet a partial index's condition. Expressions of such an index are
-  /// not evaluated otherwise: they may fail (`json_extract(data, '$.id')`, `abs(n)`), where the
-  /// condition (`json_valid(data)`) keeps SQLite from evaluating them.
+  /// Returns an SQL term that is true if the new row may meet a partial index's condition.
+  /// Expressions of such an index are not evaluated otherwise: they may fail
+  /// (`json_extract(data, '$.id')`, `abs(n)`), where the condition (`json_valid(data)`) keeps
+  /// SQLite from evaluating them.
   ///
   /// NEW's columns have lost their affinities and collations, by which a condition compares. A cast
-  /// has an affinity, but changes values of other types. So the condition is checked both ways.
+  /// has an affinity, but changes values of other types. So the term checks the condition both
+  /// ways.
   private func mayMeet(_ condition: String) -> String {
     let cast = newRow { name in
       guard let column = table.columns.first(where: { $0.name == name }) else {
@@ -329,9 +329,9 @@ struct CaptureTriggers {
     return sources.map { "(SELECT \(condition) FROM \($0))" }.joined(separator: " OR ")
   }
 
-  /// The value that a column of the new row will have. REPLACE puts the default
-  /// into a column that must not be NULL, and generated columns follow, but
-  /// only after these triggers.
+  /// Returns the SQL of the value that a column of the new row will have. REPLACE puts the default
+  /// into a column that must not be NULL, and generated columns follow, but only after these
+  /// triggers.
   private func newValue(_ name: SQLName) -> String {
     let replaced = table.columns.filter { $0.isNotNull && $0.defaultExpression != nil }
     if let column = replaced.first(where: { $0.name == name }) {

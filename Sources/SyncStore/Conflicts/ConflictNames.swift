@@ -1,8 +1,7 @@
 import GRDB
 import SyncModel
 
-/// Turns the entries of the conflict journal into a readable form: names
-/// instead of numbers.
+/// The translation of conflict journal entries into a readable form: names instead of numbers.
 final class ConflictNames {
   private let session: StoreSession
   private var tables: [Int: (name: SQLName, columns: [SQLName])] = [:]
@@ -42,8 +41,8 @@ final class ConflictNames {
     return read
   }
 
-  /// The names in bookkeeping, which keeps them as long as rows of the table
-  /// may be in the journal.
+  /// Returns the recorded names of a table and its columns. Bookkeeping keeps them as long as rows
+  /// of the table may be in the journal.
   private func table(_ id: Int) throws -> (name: SQLName, columns: [SQLName]) {
     if let known = tables[id] { return known }
     if let gone = try formerNames().tables[id] { return (gone.name, []) }

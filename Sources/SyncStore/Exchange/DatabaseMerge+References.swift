@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// Where the references of merged rows lead.
+/// The translation of merged rows' references.
 extension DatabaseMerge {
   func key(of row: FormerDatabase.Record, _ table: TableSchema) -> [Value] {
     if let key = row.localKey { return [key] }
     return table.identityPositions.map { row.values[$0] }
   }
 
-  /// Merges a row after the rows that it refers to, however long the chain is.
+  /// Merges the rows that a row refers to, however long the chain is, and then the row.
   func mergeWithParents(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     struct Name: Hashable {
       var table: Int
@@ -57,13 +57,13 @@ extension DatabaseMerge {
       guard case .moved(let new) = try translation(values, reference) else { continue }
       let statement = try access.update(reference.columns)
       for (index, value) in (new + key).enumerated() { statement.bind(value, at: index + 1) }
-      // The log has the row as inserted; sealing takes the values that it has then.
+      // The log has the row as inserted; sealing reads the values that it has then.
       try session.write(statement)
     }
   }
 
-  /// The key by which a reference finds a row; `nil` if it refers to nothing,
-  /// or goes by other columns.
+  /// Returns the key by which a reference finds a row, or `nil` if it refers to nothing, or to
+  /// other columns than the key.
   private func parentKey(
     _ values: [Value], _ reference: ForeignKey, _ parent: TableSchema
   ) -> [Value]? {
@@ -87,7 +87,8 @@ extension DatabaseMerge {
     return key
   }
 
-  /// Where a reference leads, in terms of its own columns.
+  /// Returns where a reference leads, with a new key in the order of the reference's columns; `nil`
+  /// if nothing is recorded for its key.
   func translation(
     _ values: [Value], _ reference: ForeignKey
   ) throws -> MergedKeys.Place? {
@@ -110,8 +111,8 @@ extension DatabaseMerge {
       })
   }
 
-  /// The values of a row that stays on the device, with references that follow
-  /// the rows to which they lead.
+  /// Returns the values of a row that stays on the device, with references to the new keys of the
+  /// rows to which they lead.
   func translate(
     _ values: [Value], _ references: [LocalTables.LocalReference]
   ) throws -> [Value] {

@@ -2,12 +2,11 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Merges the rows of a database that did not know the document, or was a store
-/// of another one, as edits made now: see Documentation/Lifecycle.md, “Join”.
+/// The merge of a database's rows into a document, as edits made now. The database did not know the
+/// document, or was a store of another one: see Documentation/Lifecycle.md, “Join”.
 ///
-/// Tables come in the order of their references, so that it is known where a
-/// reference leads before its row is merged. Within circles of references, rows
-/// are followed one by one.
+/// It merges tables in the order of their references, so that it knows where a reference leads
+/// before it merges the row. Within circles of references, it follows rows one by one.
 final class DatabaseMerge {
   let session: StoreSession
   private let former: FormerDatabase
@@ -16,17 +15,16 @@ final class DatabaseMerge {
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
-  /// When the rows were edited, if that can be compared.
+  /// The stamps of the former rows, if they can be compared with the document's.
   private let stamps: FormerStamps?
   let keys: MergedKeys
   var readers: [Int: FormerDatabase.Reader] = [:]
   /// The tables that take part in circles of references.
   let circular: Set<Int>
-  /// References of rows that refer to one another, to be corrected once all
-  /// rows are there.
+  /// References of rows that refer to one another, to be corrected once all rows are merged.
   var unfinished: [(table: Int, key: [Value], reference: ForeignKey, values: [Value])] = []
   private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
-  /// The greatest keys that were assigned or existed.
+  /// The greatest key that was assigned or existed, by table.
   private var greatestKeys: [Int: Int64] = [:]
   private(set) var report = MergedRows()
   private var seen = 0
@@ -90,7 +88,7 @@ final class DatabaseMerge {
 
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     let formerKey = key(of: row, table)
-    // A row with NULL in its key is on no other device.
+    // No other device has a row with NULL in its key.
     if table.localKey == nil, formerKey.contains(.null) { return }
     var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
     var open: [ForeignKey] = []
@@ -127,7 +125,7 @@ final class DatabaseMerge {
     }
   }
 
-  /// Notes where a row is, and takes over its values that stay on the device.
+  /// Records the key that a row has in the document, and writes its values of excluded columns.
   private func keep(
     _ row: FormerDatabase.Record, at present: [Value], _ table: TableSchema, _ formerKey: [Value]
   ) throws {
@@ -158,7 +156,8 @@ final class DatabaseMerge {
 
   // MARK: - The row that the document has
 
-  /// The key of the document's row that is the same as a row; `nil` if there is none.
+  /// Returns the key of the document's row that is the same as a former row, or `nil` if there is
+  /// none.
   private func presentRow(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema
   ) throws -> [Value]? {
@@ -257,8 +256,8 @@ final class DatabaseMerge {
     }
   }
 
-  /// Whether the document knows that a row was deleted after its last change in
-  /// the former database.
+  /// Returns whether the document knows that a row was deleted after its last change in the former
+  /// database.
   private func isDeleted(
     _ row: FormerDatabase.Record, _ values: [Value], _ table: TableSchema
   ) throws -> Bool {
@@ -286,8 +285,8 @@ final class DatabaseMerge {
       ofKey: table.identityPositions.map { values[$0] })
   }
 
-  /// A row's own key if it is free, or else a key that no row of the two
-  /// databases has.
+  /// Returns a row's own key if it is free, or else a key that no row of the two databases has;
+  /// `nil` if there is none, or the table has no local key.
   private func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
     guard let name = table.localKey.map(quoted) else { return nil }
     let database = session.database
@@ -322,7 +321,7 @@ final class DatabaseMerge {
       localValues: values, as: RowKey(table: table.id, identity: identity), preferring: hint)
   }
 
-  /// Enters a row that the document cannot take as it is into the conflict journal.
+  /// Adds an entry to the conflict journal for a row that the document cannot take as it is.
   private func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
     _ message: String

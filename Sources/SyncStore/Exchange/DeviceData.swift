@@ -6,9 +6,9 @@ import SyncModel
 /// and clients by numbers, which change when the store takes over another
 /// store's content.
 ///
-/// It is read before the exchange and written after it. The names of tables and
-/// columns that are gone are kept for the conflict journal (``FormerNames``),
-/// so that all of it stays readable.
+/// The device reads it before the exchange and writes it afterwards. The names of tables and
+/// columns that no longer exist are recorded for the conflict journal (``FormerNames``), so that
+/// all of it stays readable.
 struct DeviceData {
   private var tables: [Int: FormerNames.Table] = [:]
   private let clients: ClientRegistry
@@ -36,7 +36,7 @@ struct DeviceData {
     bases = try session.bases.all()
   }
 
-  /// Writes it in the terms of another session's schema and clients.
+  /// Writes it with the numbers of another session's schema and clients.
   func write(to session: StoreSession) throws {
     let places = Places(tables: tables, schema: session.schema)
     try writeConflicts(session, places)
@@ -70,7 +70,7 @@ struct DeviceData {
       entry.row.table = places.table(former)
       entry.localStamp = try entry.localStamp.map { try stamp($0, session) }
       entry.remoteStamp = try entry.remoteStamp.map { try stamp($0, session) }
-      // A question about a table or a column that is gone cannot be answered.
+      // A question about a table or a column that no longer exists cannot be answered.
       let isGone =
         places.isGone(former) || (entry.column.map(FormerNames.isFormer(column:)) ?? false)
       if entry.status == .open, isGone { entry.status = .settled }
@@ -96,7 +96,7 @@ struct DeviceData {
   ) throws {
     let database = session.database
     let numbers = try Int32.fetchAll(database, sql: "SELECT DISTINCT \(column) FROM \(table)")
-    // Negative numbers are used in between, since two clients may swap theirs.
+    // Negative numbers stand in between, since two clients may swap theirs.
     for number in numbers {
       try database.execute(
         sql: "UPDATE \(table) SET \(column) = ? WHERE \(column) = ?",

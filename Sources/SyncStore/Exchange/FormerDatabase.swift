@@ -4,9 +4,8 @@ import SyncModel
 
 /// The contents of a database whose rows are to be merged into a document.
 ///
-/// If it has bookkeeping of ours, the identities of its rows are used: other
-/// devices that had the same rows merge them by these. Its stamps are used if
-/// both documents stem from one.
+/// If it was a store, the merge uses the identities of its rows: other devices that had the same
+/// rows merge them by these. The merge uses its stamps if both documents stem from one.
 final class FormerDatabase {
   /// A table with rows.
   struct Table {
@@ -20,7 +19,7 @@ final class FormerDatabase {
     }
   }
 
-  /// Anything else that has a name.
+  /// Another named object of the schema.
   struct Entry {
     var type: String
     var name: SQLName
@@ -39,8 +38,8 @@ final class FormerDatabase {
   /// were made.
   private(set) var entries: [Entry] = []
 
-  /// - Parameter session: Reads the bookkeeping in it, which contains the
-  ///   identities of rows; `nil` if there is none.
+  /// - Parameter session: A session on its bookkeeping, which contains the identities of rows;
+  ///   `nil` if there is none.
   init(_ database: Database, session: StoreSession? = nil) throws {
     self.database = database
     self.session = session
@@ -76,7 +75,7 @@ final class FormerDatabase {
 
   // MARK: - Rows
 
-  /// How many rows it has in tables of a document.
+  /// Returns how many rows the database has in tables of a document.
   func rowCount(of schema: StoreSchema) throws -> Int {
     try schema.tables.compactMap { table(named: $0.name)?.name }.reduce(0) { sum, name in
       try sum
@@ -92,8 +91,7 @@ final class FormerDatabase {
     var localKey: Value?
     /// The values of columns that stay on the device, by name in lower case.
     var localValues: [SQLName: Value]
-    /// The identity that it had in the database, where keys mean nothing
-    /// elsewhere.
+    /// The identity that the row had in the database, if the table has surrogate keys in both.
     var identity: RowIdentity?
   }
 
@@ -101,8 +99,7 @@ final class FormerDatabase {
   final class Reader {
     private let table: TableSchema
     private let excluded: [SQLName]
-    /// The table as it was synchronized, where its rows have identities that
-    /// are not their keys.
+    /// The table as the database synchronized it, if it has surrogate keys in both.
     private let surrogate: TableSchema?
     private let all: SQLStatement
     private let one: SQLStatement
@@ -128,10 +125,10 @@ final class FormerDatabase {
         "\(selection) WHERE \(TableAccess.match(key))", on: former.database)
     }
 
-    /// The next row; `nil` after the last.
+    /// Returns the next row, or `nil` after the last.
     func next() throws -> Record? { try all.step() ? record(all) : nil }
 
-    /// The row with a key.
+    /// Returns the row with a key.
     func record(_ key: [Value]) throws -> Record? {
       for (index, value) in key.enumerated() { one.bind(value, at: index + 1) }
       guard try one.step() else { return nil }

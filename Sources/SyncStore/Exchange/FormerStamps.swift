@@ -4,12 +4,12 @@ import SyncModel
 /// The stamps of the rows of a store that is merged into a document, if the
 /// store's document and this one stem from the same document.
 ///
-/// Two documents are unrelated unless they share the secret by which rows are
-/// found among the stamps.
+/// Two documents are unrelated unless they share the secret key of row fingerprints.
 struct FormerStamps {
   private let session: StoreSession
 
-  /// `nil` if the store's document and that of `other` are unrelated.
+  /// Creates the stamps of a store's rows; returns `nil` if the store's document and that of
+  /// `other` are unrelated.
   init?(_ former: StoreSession, other: Database) throws {
     guard
       let key = try MetaTable.read(.fingerprintKey, former.database),
@@ -26,7 +26,7 @@ struct FormerStamps {
     return try access.stamps.state(of: access.fingerprint(row))
   }
 
-  /// The stamp of a cell, by the name of its column.
+  /// Returns the stamp of a cell, by the name of its column.
   func stamp(of row: RowIdentity, _ table: TableSchema, column: SQLName) throws -> Stamp {
     guard let state = try state(row, table),
       let position = session.schema.table(named: table.name)?.columns.firstIndex(where: {
@@ -36,7 +36,7 @@ struct FormerStamps {
     return session.clients.stamp(state.stamp(of: position))
   }
 
-  /// The newest stamp of a row.
+  /// Returns the newest stamp of a row.
   func latest(of row: RowIdentity, _ table: TableSchema) throws -> Stamp {
     guard let state = try state(row, table) else { return .zero }
     let stamps = [state.existenceStamp, state.cellStamp] + state.exceptions.map(\.stamp)

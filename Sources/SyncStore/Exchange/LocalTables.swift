@@ -1,7 +1,7 @@
 import GRDB
 import SyncModel
 
-/// Takes along what stays on the device when a database with rows becomes a store of a document:
+/// The data that stays on the device when a database with rows becomes a store of a document:
 /// tables that are not synchronized, and views, triggers and virtual tables that the document does
 /// not have.
 struct LocalTables {
@@ -52,7 +52,7 @@ struct LocalTables {
     }
   }
 
-  /// Creates the tables that the document gets with the rows.
+  /// Creates the tables that come into the document with the rows, with their indexes and triggers.
   func makeNewTables() throws {
     for table in newTables where try !exists(table.name) {
       try database.execute(sql: table.sql)
@@ -73,8 +73,8 @@ struct LocalTables {
       .sorted { $0.name < $1.name }
   }
 
-  /// Takes along the tables that stay on the device, in the form that they
-  /// have here. Returns their names.
+  /// Takes along the tables that stay on the device, in the form that they have in the database,
+  /// and the views, virtual tables and triggers that are missing. Returns the names of the tables.
   func takeAlong(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
     -> [SQLName]
   {
@@ -101,8 +101,8 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  /// Makes tables that stay on the device, and are where they were, refer to the same rows as
-  /// before, which may have other keys by now. Returns their names.
+  /// Updates the references of tables that stay on the device and in place: the rows that they
+  /// refer to may have other keys by now. Returns the names of the tables.
   func follow(_ translate: ([Value], _ keys: [LocalReference]) throws -> [Value]) throws
     -> [SQLName]
   {
@@ -140,7 +140,8 @@ struct LocalTables {
     return localTables.map(\.name)
   }
 
-  /// The columns that find a row of a table that stays on the device; `nil` if there are none.
+  /// Returns the columns that identify a row of a table that stays on the device, or `nil` if there
+  /// are none.
   private func rowKey(of table: SQLName) throws -> [String]? {
     let columns = try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
     let isWithoutRowID = try Bool.fetchOne(

@@ -1,11 +1,11 @@
 import GRDB
 import SyncModel
 
-/// The keys in the document of the rows of a database that is merged. They are kept in temporary
-/// tables, since there may be many.
+/// The keys that merged rows have in the document. Temporary tables hold them, since there may be
+/// many.
 ///
-/// In tables that take part in no circle of references, only rows are recorded that are somewhere
-/// else now, or nowhere.
+/// For tables outside of circles of references, it records only rows that have another key now, or
+/// none.
 final class MergedKeys {
   /// Where a row is.
   enum Place: Equatable {
@@ -27,7 +27,7 @@ final class MergedKeys {
 
   private func name(_ id: Int) -> String { "temp.docsync_merged_\(id)" }
 
-  /// The columns that identify rows: the local key, or the identity's.
+  /// Returns the columns that identify rows: the local key, or the identity's.
   static func keyColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }
@@ -80,7 +80,7 @@ final class MergedKeys {
     try statement.run()
   }
 
-  /// Where a row is; `nil` if nothing was noted.
+  /// Returns where a row is, or `nil` if nothing is recorded for its key.
   func place(of key: [Value], in table: TableSchema) throws -> Place? {
     guard isUsed.contains(table.id), let statement = reading[table.id] else { return nil }
     for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A store that goes over to an unrelated document and takes its rows along.
+/// The move of a store to an unrelated document, with its rows.
 extension Replacing {
   /// Throws `schemasDiffer` unless the rows can be merged without sharing data that stays on this
   /// device.
@@ -37,8 +37,8 @@ extension Replacing {
         + "to stay here is elsewhere.")
   }
 
-  /// Enters parked rows in the journal: no table has them, so they are not among the rows that are
-  /// merged.
+  /// Adds entries for parked rows to the conflict journal: no table has them, so they are not among
+  /// the rows that are merged.
   func enterParked(_ session: StoreSession) throws {
     for parked in try session.keptRows.parked() where parked.reason != .deleted {
       guard let table = session.schema.table(named: parked.table) else { continue }
@@ -60,7 +60,7 @@ extension Replacing {
 
   /// Merges the rows, as edits of a new client.
   func merge(_ former: FormerDatabase, _ path: String, _ database: Database) throws -> MergedRows {
-    // They belong to a document that the store has left.
+    // The change sets belong to a document that the store has left.
     try Bookkeeping.clear([.changeSets], database)
     let options = store.options
     let began = try LocalStore.begin(

@@ -2,13 +2,13 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Exchanges the content of a store for that of an attached whole store,
-/// within one transaction: see
+/// The exchange of a store's content for that of an attached whole store, within one transaction:
+/// see
 /// ``LocalStore/replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``.
 struct Replacing {
   /// What happens to this device's changes that the whole store does not contain.
   enum Own {
-    /// The own change sets are applied again, as they were sealed.
+    /// The device's own change sets are applied again, as they were sealed.
     case appliedAgain
     /// They are set aside, to be rewritten for another generation.
     case setAside
@@ -28,7 +28,7 @@ struct Replacing {
   let work: WorkCount
   let checkCancellation: () throws -> Void
 
-  /// What has to be remembered of the former store.
+  /// The data of the former store that the exchange needs later.
   private struct Former {
     var device: DeviceData
     /// The times of the own change sets, by number.
@@ -98,7 +98,7 @@ struct Replacing {
       before.conflicts.warnings.all + session.conflicts.warnings.all)
   }
 
-  /// The tables of the whole store, with the columns that this device's policies need.
+  /// Returns the tables of the whole store, with the columns that this device's policies need.
   private func newSchema(_ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
     return StoreSchema(
@@ -109,7 +109,8 @@ struct Replacing {
       }, leftOut: snapshot.schema.leftOut)
   }
 
-  /// There are three steps for each table, and then those for the store's own change sets or rows.
+  /// Returns the number of steps: three for each table, and one for each of the store's own change
+  /// sets or rows that follow.
   private func stepCount(_ schema: StoreSchema, _ session: StoreSession) throws -> Int {
     let own: Int
     switch self.own {
@@ -160,7 +161,7 @@ struct Replacing {
     let keys = try rows.declaredKeys()
     result.deletedRows += try rows.removeRows()
     for table in schema.leavingTables { result.deletedRows += try rows.removeAllRows(of: table) }
-    // The capture triggers are made again with their tables.
+    // The capture triggers are created again with their tables.
     result.changedSchema = schema.isNeeded
     if result.changedSchema {
       try schema.run()
@@ -228,8 +229,8 @@ struct Replacing {
     try TableRegistry.remove(table.id, database)
   }
 
-  /// Replaces the rows of a bookkeeping table, in the columns that both sides have: one of them may
-  /// be older.
+  /// Replaces the rows of a bookkeeping table by the whole store's, in the columns that both have:
+  /// one of them may be older.
   private func copy(_ name: String, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM main.\(name)")
     guard try database.tableExists(name, in: KeyMapping.attached) else { return }
@@ -271,7 +272,7 @@ struct Replacing {
     }
   }
 
-  /// Replaces the keys in the states of rows.
+  /// Replaces the local keys in the states of rows by those that the rows have here.
   private func moveKeys(_ mapping: KeyMapping, _ session: StoreSession) throws {
     for table in mapping.new.tables where table.identity == .surrogate && mapping.isMapped(table) {
       let access = try session.access(table.id)
@@ -284,7 +285,7 @@ struct Replacing {
         state.localKey = lookup.integer(at: 0)
         lookup.reset()
       }
-      // Rows that were there before syncing began have no state yet.
+      // Rows that existed before syncing began have no state yet.
       let first = try SQLStatement(
         "SELECT k.old, k.new FROM \(KeyMapping.keys(table.id)) AS k WHERE NOT EXISTS (SELECT 1 "
           + "FROM \(KeyMapping.attached).\(table.identityName) AS s WHERE s.key = k.old)",
@@ -308,7 +309,7 @@ struct Replacing {
     }
   }
 
-  /// Writes the device's own data.
+  /// Writes the device's own data into the new content.
   private func writeOwn(_ former: Former, _ session: StoreSession) throws {
     try former.device.write(to: session)
     for row in former.ranges where isSameGeneration {
@@ -319,7 +320,7 @@ struct Replacing {
 
   // MARK: - Own change sets
 
-  /// Applies the own change sets again that the whole store does not contain.
+  /// Applies again the own change sets that the whole store does not contain.
   private func applyAgain(
     _ session: StoreSession, _ former: Former, _ result: inout ContentReplacement
   ) throws {

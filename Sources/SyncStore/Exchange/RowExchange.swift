@@ -1,17 +1,16 @@
 import GRDB
 import SyncModel
 
-/// Exchanges the rows of the synchronized tables for those of an attached
-/// whole store.
+/// The exchange of the synchronized tables' rows for those of an attached whole store.
 ///
-/// Rows that are the same are left alone, so that neither the application's triggers nor other
-/// programs notice them. The others are removed and inserted again; their values that stay on this
-/// device are put aside, and put back.
+/// It leaves equal rows alone, so that neither the application's triggers nor other programs notice
+/// them. It removes the others and inserts them again; it puts their values that stay on this
+/// device aside first, and puts them back afterwards.
 struct RowExchange {
   let session: StoreSession
   let mapping: KeyMapping
-  /// The tables of the whole store that are here in their present form; the others are made again
-  /// and are empty.
+  /// The tables that this store has in the whole store's form; the others are created again and are
+  /// empty.
   let kept: Set<Int>
   let work: WorkCount
   let checkCancellation: () throws -> Void
@@ -23,18 +22,18 @@ struct RowExchange {
     "\(KeyMapping.attached).\(table.quotedName)"
   }
 
-  /// The columns by which a row is found.
+  /// Returns the columns by which a row is found.
   private func matchColumns(_ table: TableSchema) -> [SQLName] {
     table.localKey.map { [$0] } ?? table.keyColumns
   }
 
-  /// The values of these columns here, for a row of the whole store.
+  /// Returns the values of these columns here, for a row of the whole store.
   private func mappedMatch(_ table: TableSchema, row: String) -> [String] {
     if table.localKey != nil { return [mapping.mappedKey(of: table, row: row)] }
     return table.identityPositions.map { mapping.mapped($0, of: table, row: row) }
   }
 
-  /// The SQL condition that a row `s` of the whole store is the row `t` here.
+  /// Returns the SQL condition that a row `s` of the whole store is the row `t` here.
   private func match(_ table: TableSchema) -> String {
     if let key = table.localKey {
       return "s.\(quoted(key)) = \(mapping.unmapped("t.\(quoted(key))", table.id))"
@@ -48,7 +47,7 @@ struct RowExchange {
     }.joined(separator: " AND ")
   }
 
-  /// The SQL condition that a row here has a key, and no equal row in the whole store.
+  /// Returns the SQL condition that a row `t` here has a key and the whole store has no equal row.
   private func isDoomed(_ table: TableSchema) -> String {
     let equal = table.columns.indices.map { position in
       let here = "t.\(quoted(table.columns[position].name))"
@@ -75,9 +74,10 @@ struct RowExchange {
     return count
   }
 
-  /// Removes all rows of a table of this store that will be made again or given up.
+  /// Removes all rows of a table that this store will drop, to create it again or for good. Returns
+  /// how many.
   func removeAllRows(of table: TableSchema) throws -> Int {
-    // With a condition, SQLite does not pass over triggers and counting.
+    // Without a condition, SQLite would skip triggers and counting.
     try removeRows(of: table, where: "1", key: matchColumns(table))
   }
 
@@ -95,8 +95,8 @@ struct RowExchange {
         + key.map { "\(quoted($0)) IS ?" }.joined(separator: " AND "), count: key.count)
   }
 
-  /// Runs a statement that writes many rows; one by one, if one of the
-  /// application's triggers fails. Returns how many were written.
+  /// Runs a statement that writes many rows or, if one of the application's triggers fails, writes
+  /// them one by one. Returns how many were written.
   private func run(_ all: String, keys: String, one: String, count: Int) throws -> Int {
     try database.execute(sql: "SAVEPOINT docsync_exchange")
     do {
@@ -121,8 +121,8 @@ struct RowExchange {
     return found.count
   }
 
-  /// The keys of rows that are known by declared columns and that will be removed, by table and
-  /// identity.
+  /// Returns the local keys of rows that are identified by declared columns and that will be
+  /// removed, by table and identity.
   func declaredKeys() throws -> [Int: [RowIdentity: Int64]] {
     var found: [Int: [RowIdentity: Int64]] = [:]
     for table in tables {
@@ -148,8 +148,8 @@ struct RowExchange {
 
   private func aside(_ table: TableSchema) -> String { "temp.docsync_own_\(table.id)" }
 
-  /// The excluded columns of a table of the whole store that are excluded here too, by the name
-  /// that they have in both.
+  /// Returns the excluded columns of a table of the whole store that are excluded here too, by the
+  /// name that they have in both.
   private func excludedColumns(_ table: TableSchema) -> [SQLName] {
     guard let here = mapping.old.table(wireName: table.wireName) else { return [] }
     return table.excludedColumns.intersection(here.excludedColumns).sorted()
@@ -176,7 +176,7 @@ struct RowExchange {
     }
   }
 
-  /// Notes the identities of the rows whose values were put aside.
+  /// Adds the rows' identities to the values that were put aside.
   private func nameRows(_ aside: String, _ here: TableSchema) throws {
     let access = try session.access(here.id)
     let names = here.keyColumns.indices.map { "i\($0)" }
@@ -196,11 +196,11 @@ struct RowExchange {
     }
   }
 
-  /// Puts back what was put aside, as far as the rows are there again.
+  /// Puts the values back into the rows that exist again.
   ///
   /// - Parameters:
   ///   - session: The session with the new schema.
-  ///   - keepsRest: Whether to keep the rest for rows that come back later
+  ///   - keepsRest: Whether to store the rest for rows that come back later
   ///     (``StoreSession/putBackAside(into:key:)``).
   func putBack(_ session: StoreSession, keepsRest: Bool) throws {
     for table in tables where try isPutAside(table) {
@@ -215,7 +215,7 @@ struct RowExchange {
         if keepsRest { try keep(table, where: "NOT \(isThere)") }
       } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
         try TransactionEnded.check(database, after: error)
-        // A constraint refuses one of them: row by row.
+        // A constraint refuses one of the values, so they are put back row by row.
         try keep(table, where: keepsRest ? "1" : isThere)
         try putBackKept(table, session)
       }
@@ -223,7 +223,8 @@ struct RowExchange {
     }
   }
 
-  /// The SQL condition that a row here, `t`, is the one of values that were put aside, `o`.
+  /// Returns the SQL condition that a row `t` here is the row of the values `o` that were put
+  /// aside.
   private func isNamed(_ table: TableSchema) -> String {
     matchColumns(table).enumerated().map { "t.\(quoted($1)) = o.k\($0)" }
       .joined(separator: " AND ")
@@ -302,7 +303,8 @@ struct RowExchange {
 
   // MARK: - Plain values
 
-  /// Makes values that are plain in the whole store plain here, whichever keys its rows have got.
+  /// Makes the values that are plain in the whole store plain here, too, whichever keys its rows
+  /// have here.
   ///
   /// - Parameter session: The session with the new schema.
   func settlePlainValues(_ session: StoreSession) throws {
@@ -320,8 +322,8 @@ struct RowExchange {
     _ = try Materializer(set: set).run()
   }
 
-  /// Where the whole store stores a value apart from a row with that key, the row may have another
-  /// key here.
+  /// Restores plain values that were replaced by the key of a row: where the whole store stores a
+  /// value apart from a row with that key, the row may have another key here.
   private func putBackPlainValues(of table: TableSchema, _ session: StoreSession) throws {
     let access = try session.access(table.id)
     for (identity, cells) in try session.keptRows.plainValues(of: table) {
@@ -340,7 +342,8 @@ struct RowExchange {
     }
   }
 
-  /// The cells of a column here that hold the key of a row, and refer to no row in the whole store.
+  /// Returns the cells of a column here that hold the key of a row, and refer to no row in the
+  /// whole store.
   private func plainCells(
     _ table: TableSchema, _ column: Int, holding key: Int64, _ parent: TableSchema
   ) throws -> [StoreSession.PlainCell] {
@@ -362,7 +365,8 @@ struct RowExchange {
     return found
   }
 
-  /// AUTOINCREMENT never gives out a key twice, on any device.
+  /// Raises a table's AUTOINCREMENT sequence to that of the whole store: no key is given out twice,
+  /// on any device.
   private func raiseSequence(of table: TableSchema) throws {
     guard try database.tableExists("sqlite_sequence", in: "main"),
       try database.tableExists("sqlite_sequence", in: KeyMapping.attached)

@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// Gives the synchronized tables the schema that they have in an attached
-/// whole store, with their indexes and triggers, and the views.
+/// The change of the synchronized tables to the schema that they have in an attached whole store,
+/// with their indexes and triggers, and the views.
 ///
-/// Data that stays on this device stays as it is. The exchange makes virtual tables that are
-/// missing here, and tables without synchronization that the application has made elsewhere; if
-/// such a table has changed there, it takes the new form with its rows, if they fit.
+/// Data that stays on this device does not change. The exchange creates virtual tables that are
+/// missing here, and tables without synchronization that the application has created elsewhere. If
+/// such a table has another form there, it takes that form and keeps its rows, if they fit.
 struct SchemaExchange {
-  /// An object of a schema that neither SQLite nor bookkeeping has made.
+  /// An object of a schema that neither SQLite nor bookkeeping has created.
   private struct Entry: Hashable {
     var type: String
     var name: SQLName
@@ -32,9 +32,9 @@ struct SchemaExchange {
 
   private let here: [SQLName: Entry]
   private let there: [Entry]
-  /// Names, in lower case, of tables that virtual tables make.
+  /// The names, in lower case, of tables that belong to virtual tables.
   private let shadows: Set<SQLName>
-  /// Virtual tables that are to be made.
+  /// The virtual tables to create.
   private let virtualTables: [Entry]
   /// The tables of the whole store that are here in the same form.
   let kept: Set<Int>
@@ -53,7 +53,7 @@ struct SchemaExchange {
     let virtualTables = there.filter {
       $0.type == "table" && $0.isVirtual && here[$0.key]?.text != $0.text
     }
-    // Triggers fill a new virtual table, row by row.
+    // Triggers fill a new virtual table row by row, so the rows are inserted again.
     let triggers = there.filter { $0.type == "trigger" }.compactMap { AppTrigger($0.sql) }
     let feeding = Set(
       triggers.filter { trigger in
@@ -80,12 +80,12 @@ struct SchemaExchange {
     ).map { Entry(type: $0["type"], name: $0["name"], table: $0["tbl_name"], sql: $0["sql"]) }
   }
 
-  // MARK: - What goes
+  // MARK: - Objects that go
 
-  /// The synchronized tables of this store that are not kept as they are.
+  /// The synchronized tables of this store that do not stay as they are.
   var leavingTables: [TableSchema] {
     old.tables.filter { table in
-      // One that stays on the device from now on keeps its rows.
+      // A table that stays on the device from now on keeps its rows.
       if new.leftOut.contains(where: { $0.key.folded == table.name.folded }) {
         return false
       }
@@ -93,7 +93,7 @@ struct SchemaExchange {
     }
   }
 
-  /// Whether anything is different.
+  /// Whether the schemas differ.
   var isNeeded: Bool {
     kept.count != new.tables.count || !leavingTables.isEmpty || !obsolete.isEmpty
       || !missing(["index", "trigger", "view"]).isEmpty || !virtualTables.isEmpty
@@ -123,10 +123,10 @@ struct SchemaExchange {
     }
   }
 
-  // MARK: - Doing it
+  // MARK: - Exchanging
 
-  /// Drops what is different, and makes what the whole store has, except indexes. The rows of the
-  /// dropped tables have been taken out before.
+  /// Drops the objects that differ, and creates those that the whole store has, except indexes. The
+  /// caller has removed the rows of the dropped tables.
   func run() throws {
     for entry in obsolete {
       try database.execute(sql: "DROP \(entry.type) IF EXISTS main.\(quoted(entry.name))")
@@ -154,7 +154,7 @@ struct SchemaExchange {
     }
   }
 
-  /// Makes the indexes, once the rows are there.
+  /// Creates the indexes, once the rows are inserted.
   func makeIndexes() throws {
     let present = try SQLName.fetchSet(
       database, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'index'")
@@ -187,8 +187,8 @@ struct SchemaExchange {
     try database.execute(sql: entry.sql)
   }
 
-  /// Makes a table that stays on this device, or gives it the form that it has in the whole store.
-  /// The whole store has no rows of it.
+  /// Creates a table that stays on this device, or gives it the form that it has in the whole
+  /// store. The whole store has no rows of it.
   private func adapt(_ entry: Entry) throws {
     guard let former = here[entry.key] else { return try database.execute(sql: entry.sql) }
     guard former.type == "table", !former.isVirtual else { return }
@@ -214,7 +214,7 @@ struct SchemaExchange {
     }
   }
 
-  /// The names of the columns that can be written.
+  /// Returns the names of the columns that can be written.
   private func columnNames(_ table: SQLName) throws -> [SQLName] {
     try Row.fetchAll(database, sql: "PRAGMA main.table_xinfo(\(quoted(table)))")
       .filter { ($0["hidden"] as Int) == 0 }.map { $0["name"] }

@@ -1,12 +1,10 @@
 import SyncModel
 
-/// The additions to counters that one state of a client has made since it
-/// parted from another: they become a sum of the client that the state has
-/// become.
+/// The additions to counters that one state of a client's store has made since it parted from
+/// another state. They become a sum of the new client that this state has become.
 ///
-/// The former client's sum is that of the other state, which continues it. Both
-/// sums together are the additions before the states parted and those of each
-/// since.
+/// The former client's sum belongs to the other state, which continues it. Both sums together
+/// contain the additions before the states parted, and those of each state since.
 final class CounterBranch {
   private let session: StoreSession
   private let former: ClientIdentifier
@@ -35,8 +33,8 @@ final class CounterBranch {
     self.new = new
   }
 
-  /// Returns the changes, in which all stamps are named, with the new client's
-  /// sums in place of the former client's.
+  /// Returns the changes with the new client's sums in place of the former client's. All stamps in
+  /// `changes` must be exceptions.
   func move(_ changes: TableChanges) throws -> TableChanges {
     guard let table = session.schema.table(wireName: changes.table) else { return changes }
     let counters = changes.columns.map { name in
@@ -99,7 +97,7 @@ final class CounterBranch {
     return .added(sum: added.value, before: known?.added, since: place.since)
   }
 
-  /// Changes the store's own counters likewise.
+  /// Changes the counters in the store in the same way.
   func settle() throws {
     let rounded = WorkingSet(session: session)
     for (place, branch) in branches {

@@ -1,11 +1,11 @@
 import SyncModel
 
-/// Rewrites change sets, whose numbers another state of their client has used, as change sets of
-/// the store's new client.
+/// The rewriting of change sets whose numbers another state of their client has used: they become
+/// change sets of the store's new client.
 ///
 /// Each row and cell keeps its stamp, with the former client, as an exception. So every device that
-/// has merged them in either form, or in both, has the same state. Additions to counters that no
-/// other device knows yet become a sum of the new client: see ``CounterBranch``.
+/// has merged the change sets in either form, or in both, has the same state. Additions to counters
+/// that no other device knows yet become a sum of the new client: see ``CounterBranch``.
 struct IncarnationBranch {
   /// One of the change sets.
   struct Part {
@@ -18,7 +18,7 @@ struct IncarnationBranch {
   let former: StoreBinding
   let new: StoreBinding
 
-  /// Moves the change sets, which are the last ones of the former client.
+  /// Rewrites the change sets, which must be the last ones of the former client.
   func move(_ parts: [Part]) throws {
     guard let first = parts.first?.changeSet.header else { return }
     let common = first.previous.flatMap { hash in
@@ -53,7 +53,8 @@ struct IncarnationBranch {
     try counters.settle()
   }
 
-  /// Takes back the former client's change sets after `common`: the other state has their numbers.
+  /// Takes back the former client's change sets after `common`, since the other state has their
+  /// numbers.
   private func takeBack(to common: VersionVector.Entry?) throws {
     let author = try session.clients.number(of: former.client)
     let last = Int64(common?.number ?? 0)
@@ -65,7 +66,7 @@ struct IncarnationBranch {
 }
 
 extension TableChanges {
-  /// The same changes for another author: each stamp of `author` becomes an exception.
+  /// Returns the same changes for another author: each stamp of `author` becomes an exception.
   func keepingStamps(of author: ClientIdentifier) -> TableChanges {
     var named: [Int: [Int?: Stamp]] = [:]
     for exception in exceptions {

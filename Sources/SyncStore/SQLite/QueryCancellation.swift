@@ -1,8 +1,7 @@
 import CSQLite
 import GRDB
 
-/// Lets long statements of SQLite, such as `integrity_check`, be cancelled
-/// half-way.
+/// The cancellation of long statements of SQLite, such as `integrity_check`, while they run.
 final class QueryCancellation {
   private let check: () throws -> Void
   private var reason: (any Error)?
@@ -12,7 +11,7 @@ final class QueryCancellation {
 
   private init(_ check: @escaping () throws -> Void) { self.check = check }
 
-  /// Runs `body`; an error of `check` meanwhile is thrown.
+  /// Runs `body`. If `check` throws meanwhile, ends the statement and throws that error.
   static func run<Result>(
     _ database: Database, _ check: @escaping () throws -> Void, _ body: () throws -> Result
   ) throws -> Result {

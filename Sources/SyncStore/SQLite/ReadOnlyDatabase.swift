@@ -2,12 +2,12 @@ import CSQLite
 import Foundation
 import GRDB
 
-/// A connection to a database of another program that changes nothing, in the
-/// database or beside it, whether or not it may be written to.
+/// A connection that reads a database of another program and changes nothing, in the database or
+/// beside it. The database may be read-only.
 ///
-/// If no program has a database in WAL mode open, it is read as if it could not change;
-/// ``finish()`` throws if it did. If SQLite would have to write before it could read, as after a
-/// crash, a private copy is read.
+/// If no program has a database in WAL mode open, the connection reads it as if it could not
+/// change; ``finish()`` throws if it did. If SQLite would have to write before it could read, as
+/// after a crash, the connection reads a private copy.
 final class ReadOnlyDatabase {
   let queue: DatabaseQueue
   private let path: String
@@ -36,8 +36,8 @@ final class ReadOnlyDatabase {
     var isThere: Bool { size >= 0 }
   }
 
-  /// Opens the database. Throws errors of SQLite, and those of the file
-  /// system if it had to be copied.
+  /// Opens the database. Throws errors of SQLite, and those of the file system if the database has
+  /// to be copied.
   init(path: String, busyTimeout: Double) throws {
     // SQLite looks for the companions beside the file that a link leads to.
     let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
@@ -72,8 +72,8 @@ final class ReadOnlyDatabase {
     }
   }
 
-  /// Closes the connection. Throws `SQLITE_BUSY` if another program changed the database
-  /// meanwhile: the data that was read does not count then.
+  /// Closes the connection. Throws `SQLITE_BUSY` if another program changed the database meanwhile:
+  /// then the data that was read is not valid.
   func finish() throws {
     try queue.close()
     if let copy { try FileManager.default.removeItem(atPath: copy) }
@@ -87,6 +87,8 @@ final class ReadOnlyDatabase {
     ["", "-wal", "-shm", "-journal"].map { FileState(path + $0) }
   }
 
+  /// Returns whether a database is in WAL mode, by its header.
+  ///
   /// <https://www.sqlite.org/fileformat2.html#file_format_version_numbers>
   private static func isWAL(_ path: String) throws -> Bool {
     let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))

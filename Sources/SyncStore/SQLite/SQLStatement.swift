@@ -4,16 +4,15 @@ import SyncModel
 
 /// A prepared statement at the level of SQLite's C interface.
 ///
-/// GRDB's statements take text as Swift strings, which would mend invalid
-/// UTF-8 in passing, and run half as fast. All values of the app's own rows
-/// pass through this type.
+/// GRDB's statements take text as Swift strings, which would replace invalid UTF-8, and run half as
+/// fast. All values of the app's own rows pass through this type.
 final class SQLStatement {
   let handle: OpaquePointer
   private let connection: OpaquePointer
   private let sql: String
-  /// Whether the database keeps text in UTF-16.
+  /// Whether the database stores text in UTF-16.
   private let isWide: Bool
-  /// Text of the current row that SQLite cannot convert.
+  /// The texts of the current row that SQLite cannot convert, converted here.
   private var converted: [UnsafeMutableRawBufferPointer] = []
 
   /// Prepares `sql`, which must be one statement.
@@ -57,11 +56,10 @@ final class SQLStatement {
     return String(cString: name) != "UTF-8"
   }
 
-  /// Steps once: true for a row, false at the end, after which the statement
-  /// is reset.
+  /// Steps once. Returns true for a row, and false at the end, when it resets the statement.
   ///
   /// Throws ``TransactionEnded`` if the failure made SQLite end the transaction, so that no caller
-  /// continues outside it.
+  /// continues outside of it.
   @inline(__always)
   func step() throws -> Bool {
     if !converted.isEmpty { forgetConverted() }
@@ -90,7 +88,8 @@ final class SQLStatement {
     converted = []
   }
 
-  /// The bytes sent for text that SQLite cannot convert to UTF-8; `nil` for other text.
+  /// Returns the bytes that change sets contain for text that SQLite cannot convert to UTF-8, or
+  /// `nil` for other text.
   private func convertedContent(at position: Int32) -> UnsafeRawBufferPointer? {
     guard let start = sqlite3_column_text16(handle, position) else { return nil }
     let units = UnsafeRawBufferPointer(
@@ -146,7 +145,7 @@ extension SQLStatement {
     }
   }
 
-  /// Values of at least this many bytes are not copied.
+  /// The number of bytes from which on a value is not copied.
   private static let longByteCount = 1 << 20
 
   /// Binds values from the given position on while the closure runs; long ones without a copy.
@@ -169,7 +168,7 @@ extension SQLStatement {
     }
   }
 
-  /// Binds text or a blob that stays where it is.
+  /// Binds text or a blob without a copy.
   private func bind(long content: UnsafeRawBufferPointer, isText: Bool, at position: Int) {
     guard let start = content.baseAddress else { return }
     if isText {
@@ -195,8 +194,8 @@ extension SQLStatement {
     }
   }
 
-  /// Binds a copy of text with half a surrogate pair in it, which SQLite would
-  /// not convert to UTF-16 as it is; false for other text.
+  /// Binds a copy of text that contains half a surrogate pair, which SQLite would not convert to
+  /// UTF-16 as it is. Binds nothing and returns false for other text.
   private func bind(broken content: UnsafeRawBufferPointer, at position: Int) -> Bool {
     guard let units = WideText.units(ifBroken: content) else { return false }
     // SQLite removes a leading byte order mark: this one, and so none that belongs to the text.
@@ -246,7 +245,7 @@ extension SQLStatement {
   @inline(__always)
   func integer(at position: Int) -> Int64 { sqlite3_column_int64(handle, Int32(position)) }
 
-  /// A number of the bookkeeping; throws if the value is no integer, or does not fit.
+  /// Returns an integer in bookkeeping. Throws if the value is no integer, or does not fit.
   func number<Number: FixedWidthInteger>(at position: Int) throws -> Number {
     guard sqlite3_column_type(handle, Int32(position)) == SQLITE_INTEGER,
       let number = Number(exactly: integer(at: position))
@@ -271,7 +270,7 @@ extension SQLStatement {
     sqlite3_column_type(handle, Int32(position)) == SQLITE_NULL
   }
 
-  /// The bytes of text or a blob, valid until the next step.
+  /// Returns the bytes of text or a blob, valid until the next step.
   @inline(__always)
   func content(at position: Int) -> UnsafeRawBufferPointer {
     let isText = sqlite3_column_type(handle, Int32(position)) == SQLITE_TEXT
@@ -325,10 +324,10 @@ extension SQLStatement {
   }
 }
 
-/// A name as SQL writes it between double quotes.
+/// Returns a name in double quotes, as in SQL.
 func quoted(_ name: SQLName) -> String { name.quoted }
 
-/// Text as an SQL literal.
+/// Returns text as an SQL literal.
 func literal(_ text: String) -> String {
   // Byte by byte: a quotation mark with a combining mark after it is a different character.
   var bytes: [UInt8] = [UInt8(ascii: "'")]

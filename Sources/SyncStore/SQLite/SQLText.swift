@@ -1,7 +1,7 @@
 import GRDB
 
-/// A statement, or a part of one, that is compared byte by byte: `String` takes two statements for
-/// equal if Unicode takes their names for equal (see ``SQLName``).
+/// A statement, or a part of one, that is compared byte by byte: `String` treats two statements as
+/// equal if Unicode treats their names as equal (see ``SQLName``).
 struct SQLText: Hashable {
   let text: String
 

@@ -1,11 +1,10 @@
 import SyncModel
 
-/// Splits SQL into the few tokens that bookkeeping has to recognise: words,
-/// quoted names, strings, and single characters. Comments and white space
-/// are dropped.
+/// The tokens of SQL that bookkeeping has to recognise: words, quoted names, strings, and single
+/// characters, without comments and white space.
 ///
-/// It knows nothing of grammar. It is used to find the terms of an index and
-/// the conditions of a table in the text that SQLite keeps.
+/// It knows no grammar. Its users find the terms of an index and the conditions of a table in the
+/// text that SQLite stores.
 struct SQLTokens {
   enum Kind { case word, quotedName, string, symbol }
 
@@ -13,7 +12,7 @@ struct SQLTokens {
     var kind: Kind
     /// The name without quotes, or the text as it is.
     var text: String
-    /// Where it lies in the source, in bytes.
+    /// Its range in the source, in bytes.
     var range: Range<Int>
 
     /// The text as a name.
@@ -21,7 +20,7 @@ struct SQLTokens {
 
     func isWord(_ word: SQLName) -> Bool { kind == .word && name.isSame(as: word) }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
-    /// Whether it can be the given column or table name.
+    /// Returns whether the token can be the name of a column or a table.
     func isName(_ name: SQLName) -> Bool {
       (kind == .word || kind == .quotedName) && self.name.isSame(as: name)
     }
@@ -84,14 +83,15 @@ struct SQLTokens {
     self.tokens = tokens
   }
 
-  /// The source between two tokens, both included.
+  /// Returns the source of a range of tokens.
   func text(_ range: Range<Int>) -> String {
     guard let first = tokens[range].first, let last = tokens[range].last else { return "" }
     return String(
       decoding: source[first.range.lowerBound..<last.range.upperBound], as: UTF8.self)
   }
 
-  /// The position of the parenthesis that closes the one at `open`.
+  /// Returns the position of the parenthesis that closes the one at `open`, or `nil` if it is
+  /// missing.
   func closing(_ open: Int) -> Int? {
     var depth = 0
     for position in open..<tokens.count {
@@ -104,7 +104,7 @@ struct SQLTokens {
     return nil
   }
 
-  /// The parts between commas at the top level of the parenthesis at `open`.
+  /// Returns the ranges of tokens between commas at the top level of the parenthesis at `open`.
   func parts(in open: Int) -> [Range<Int>] {
     guard let close = closing(open) else { return [] }
     var parts: [Range<Int>] = []

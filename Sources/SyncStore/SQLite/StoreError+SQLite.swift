@@ -25,8 +25,8 @@ extension StoreError {
     }
   }
 
-  /// The error of a transaction that SQLite has ended: it contains the state of the transaction
-  /// beside what failed.
+  /// Creates the error of a transaction that SQLite has ended. It describes the state of the
+  /// transaction beside the failure.
   init(_ ended: TransactionEnded, path: String) {
     self.init(ended.cause, path: path)
     if code == .sqlite {
@@ -79,14 +79,15 @@ extension StoreError {
     }
   }
 
-  /// Whether SQLite misses a table of the bookkeeping.
+  /// Returns whether a message of SQLite reports that a table of bookkeeping is missing.
   private static func lacksBookkeeping(_ message: String?) -> Bool {
     guard let message, message.hasPrefix("no such table: ") else { return false }
     let name = message.dropFirst("no such table: ".count).split(separator: ".").last ?? ""
     return name.hasPrefix("docsync_")
   }
 
-  /// The error of a database file that the file system does not let this user read.
+  /// Creates the error of a database file that the file system does not let this user read, or has
+  /// no space to copy.
   init(reading path: String, _ error: CocoaError) {
     let isFull = error.code == .fileWriteOutOfSpace
     self.init(

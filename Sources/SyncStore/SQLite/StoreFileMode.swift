@@ -10,15 +10,15 @@ import SyncModel
 #endif
 
 /// The users who may read and write a store's file. Files beside the store are for the same users,
-/// whatever the umask of the process that makes them, like the companion files that SQLite makes.
+/// whatever the umask of the process that creates them; SQLite treats its companion files likewise.
 package struct StoreFileMode: Hashable, Sendable {
   /// The permissions of owner, group and others, without execution.
   package let permissions: mode_t
-  /// The group that the group permissions are for.
+  /// The group to which the group permissions apply.
   private let group: gid_t
 
-  /// The mode of the file at a path, following links; `nil` if there is no file or its status
-  /// cannot be read.
+  /// Reads the mode of the file at a path, following links. Returns `nil` if there is no file or
+  /// its status cannot be read.
   package init?(of path: String) {
     var information = stat()
     guard stat(path, &information) == 0 else { return nil }
@@ -26,9 +26,9 @@ package struct StoreFileMode: Hashable, Sendable {
     group = information.st_gid
   }
 
-  /// Opens a file that is to have the mode of a store, and makes it if it does not exist. Returns
-  /// -1 and sets `errno` if that fails. If the store does not exist yet, the umask decides, as it
-  /// will for the store.
+  /// Opens a file with the mode of a store, and creates it if it does not exist. Returns the
+  /// descriptor, or -1 with `errno` set if that fails. If the store does not exist yet, the umask
+  /// decides, as it will for the store.
   package static func open(_ path: String, _ flags: Int32, like store: String) -> Int32 {
     let mode = StoreFileMode(of: store)
     #if canImport(Glibc)
@@ -42,7 +42,8 @@ package struct StoreFileMode: Hashable, Sendable {
     return descriptor
   }
 
-  /// Makes an empty file with the mode of a store.
+  /// Creates an empty file with the mode of a store. Throws if the file exists or cannot be
+  /// created.
   static func makeFile(at path: String, like store: String) throws {
     let descriptor = open(path, O_WRONLY | O_EXCL, like: store)
     guard descriptor >= 0 else {
@@ -57,8 +58,8 @@ package struct StoreFileMode: Hashable, Sendable {
     close(descriptor)
   }
 
-  /// Gives the mode to a file of this user. A file system without modes refuses, and the file
-  /// stays as it is.
+  /// Gives the mode to a file that this user owns. If the file system has no modes, the file stays
+  /// as it is.
   private func give(to descriptor: Int32) {
     var information = stat()
     guard fstat(descriptor, &information) == 0, information.st_uid == geteuid() else { return }

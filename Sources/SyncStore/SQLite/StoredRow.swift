@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// A row that was read from the store. Its values are checked when they are taken out of it: any
-/// program may have written to the tables of bookkeeping.
+/// A row that was read from the store. It checks its values when they are read: any program may
+/// have written to the tables of bookkeeping.
 ///
 /// A value of another type than asked for throws ``StoreError/Code/damaged``, with the name of the
 /// table, whereas GRDB's own rows end the process.
@@ -11,7 +11,7 @@ struct StoredRow {
   private let row: Row
   private let sql: String
 
-  /// The value of a column, by its name in the query.
+  /// Returns the value of a column, by its name in the query.
   subscript<Value: DatabaseValueConvertible>(_ column: String) -> Value {
     get throws {
       guard row.hasColumn(column) else { throw StoreError(damagedIn: sql, "no column \(column)") }
@@ -19,7 +19,7 @@ struct StoredRow {
     }
   }
 
-  /// The value of a column, by its position in the query.
+  /// Returns the value of a column, by its position in the query.
   subscript<Value: DatabaseValueConvertible>(_ column: Int) -> Value {
     get throws {
       guard column < row.count else { throw StoreError(damagedIn: sql, "no column \(column)") }
@@ -41,14 +41,14 @@ struct StoredRow {
     Dictionary(row.map { ($0.0, $0.1) }) { first, _ in first }
   }
 
-  /// All rows of a query.
+  /// Returns all rows of a query.
   static func fetchAll(
     _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
   ) throws -> [StoredRow] {
     try Row.fetchAll(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
   }
 
-  /// All rows of a statement.
+  /// Returns all rows of a statement.
   static func fetchAll(
     _ statement: Statement, arguments: StatementArguments? = nil
   ) throws -> [StoredRow] {
@@ -57,14 +57,14 @@ struct StoredRow {
     }
   }
 
-  /// The first row of a query, if there is one.
+  /// Returns the first row of a query, or `nil` if there is none.
   static func fetchOne(
     _ database: Database, sql: String, arguments: StatementArguments = StatementArguments()
   ) throws -> StoredRow? {
     try Row.fetchOne(database, sql: sql, arguments: arguments).map { StoredRow(row: $0, sql: sql) }
   }
 
-  /// The first row of a statement, if there is one.
+  /// Returns the first row of a statement, or `nil` if there is none.
   static func fetchOne(
     _ statement: Statement, arguments: StatementArguments? = nil
   ) throws -> StoredRow? {
@@ -75,7 +75,7 @@ struct StoredRow {
 }
 
 extension StoreError {
-  /// The error of a bookkeeping table that contains invalid data.
+  /// Creates the error for invalid data in a bookkeeping table.
   package init(damagedTable table: String, path: String = "", _ detail: String) {
     self.init(
       .damaged, path: path,
@@ -85,7 +85,8 @@ extension StoreError {
         + "copy over what was edited here.", detail: detail)
   }
 
-  /// Likewise, for the table that a text names first: a query, or an error with one in it.
+  /// Creates the error for the table that a text names first: a query, or an error that contains
+  /// one.
   init(damagedIn text: String, path: String = "", _ detail: String) {
     let name = text.range(of: "docsync_").map { start in
       text[start.lowerBound...].prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }

@@ -1,7 +1,7 @@
 import CSQLite
 import GRDB
 
-/// SQLite has rolled back the transaction by itself.
+/// The error that SQLite has rolled back the transaction by itself.
 ///
 /// It does so when there is no space left, when the file cannot be read or written, when memory
 /// runs out, and when a trigger or a condition contains ROLLBACK. Earlier writes of the

@@ -1,6 +1,6 @@
 /// A set of columns, by bit.
 struct ColumnSet: Hashable {
-  /// The bits of one mask; further columns go to further masks.
+  /// The number of bits in one mask; further columns go to further masks.
   static let bitsPerMask = 62
 
   private var first: UInt64 = 0
@@ -9,7 +9,7 @@ struct ColumnSet: Hashable {
 
   init() {}
 
-  /// A set of one column.
+  /// Creates a set of one column.
   init(_ column: Int) {
     let (index, bit) = column.quotientAndRemainder(dividingBy: Self.bitsPerMask)
     if index == 0 {

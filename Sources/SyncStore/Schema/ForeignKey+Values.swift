@@ -1,12 +1,12 @@
 import SyncModel
 
 extension ForeignKey {
-  /// The referred columns as bookkeeping writes them.
+  /// The names of the referred columns, as bookkeeping writes them.
   var columnsName: String { parentColumns.map { $0.folded }.joined(separator: "\u{1}") }
 }
 
 extension TableSchema {
-  /// Whether a reference to this table goes by the rows' identity.
+  /// Returns whether a foreign key refers to this table's rows by their identity.
   func identifies(_ key: ForeignKey) -> Bool {
     if localKey != nil, key.parentColumns.count == 1,
       key.parentColumns[0].folded == localKey?.folded
@@ -18,8 +18,8 @@ extension TableSchema {
       == Set(key.parentColumns.map { $0.folded })
   }
 
-  /// The identity that a reference's logical values lead to; `nil` if it goes
-  /// by other columns, or can lead nowhere.
+  /// Returns the identity to which a reference's logical values lead, or `nil` if it refers to
+  /// other columns, or can lead to no row.
   func identity(for values: [Value], of key: ForeignKey) -> RowIdentity? {
     guard identifies(key) else { return nil }
     if localKey != nil, key.parentColumns[0].folded == localKey?.folded {
@@ -36,8 +36,8 @@ extension TableSchema {
       ordered, collations: identityPositions.map { columns[$0].keyCollation })
   }
 
-  /// The key that a row with an identity had before syncing began, or would
-  /// have had.
+  /// Returns the key that a row had before syncing began, or would have had, according to its
+  /// identity; `nil` for other identities.
   func originalKey(of row: RowIdentity) -> Int64? {
     guard localKey != nil, let bits = Bits128(bytes: row.bytes),
       bits.high == origin || bits.high == ~origin
@@ -45,8 +45,8 @@ extension TableSchema {
     return Int64(bitPattern: bits.low)
   }
 
-  /// The logical values by which a row with an identity is referred to; `.null`
-  /// for a column that the identity does not contain.
+  /// Returns the logical values by which other rows refer to a row; `.null` for a column that the
+  /// row's identity does not contain.
   func referredValues(of row: RowIdentity, by reference: ForeignKey) throws -> [Value] {
     let key =
       identity == .surrogate
@@ -62,7 +62,7 @@ extension TableSchema {
     }
   }
 
-  /// The canonical form of the values of a reference to this table.
+  /// Returns the canonical form of the values of a reference to this table.
   func referenceKey(_ values: [Value], _ key: ForeignKey) -> RowIdentity {
     let referred = key.parentColumns.map { name in
       columns.first { $0.name.folded == name.folded }
@@ -74,12 +74,12 @@ extension TableSchema {
       collations: referred.map { $0?.keyCollation ?? .binary })
   }
 
-  /// The collation of a column by name; the local key has none.
+  /// Returns the collation of a column; BINARY for the local key, which has none.
   func collation(of name: SQLName) -> String {
     columns.first { $0.name.folded == name.folded }?.collation ?? "BINARY"
   }
 
-  /// The local value of a column by name, the local key included.
+  /// Returns a row's local value of a column; the column may be the local key.
   func localValue(_ name: SQLName, _ shown: ShownRow, localKey key: Int64?) -> Value {
     if name.folded == localKey?.folded { return key.map { .integer($0) } ?? .null }
     return columns.firstIndex { $0.name.folded == name.folded }

@@ -73,7 +73,7 @@ struct IdentifierWords: Hashable {
     }
   }
 
-  /// A noun without the ending of its plural, as far as spelling tells.
+  /// Returns a noun without its plural ending, as far as spelling tells.
   static func singular(_ word: String) -> String {
     if word.hasSuffix("ies"), word.count > 4 { return word.dropLast(3) + "y" }
     for ending in ["sses", "xes", "ches", "shes"] where word.hasSuffix(ending) {

@@ -67,7 +67,7 @@ extension SchemaReader {
     }
   }
 
-  /// The terms and the condition in the text of a CREATE INDEX statement.
+  /// Returns the terms and the condition in the text of a CREATE INDEX statement.
   static func terms(of sql: String) -> (terms: [String], condition: String?) {
     let tokens = SQLTokens(sql)
     guard let on = tokens.tokens.firstIndex(where: { $0.isWord("ON") }),
@@ -113,8 +113,8 @@ extension SchemaReader {
     }
   }
 
-  /// Whether a definition uses the column in a CHECK, in a generated column,
-  /// in an expression of an index or in the condition of one.
+  /// Returns whether a definition uses a column in a CHECK, in a generated column, in an expression
+  /// of an index or in an index's condition.
   static func reads(_ column: SQLName, in definition: String) -> Bool {
     let tokens = SQLTokens(definition)
     func contains(_ range: Range<Int>) -> Bool {

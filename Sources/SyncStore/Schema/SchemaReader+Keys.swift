@@ -5,11 +5,11 @@ import SyncModel
 extension SchemaReader {
   /// The tables to which integer keys refer.
   struct KeyReferences {
-    /// The tables, by name in lower case, whose integer key is a reference
-    /// that leads to a row of another table, with the name of that table.
+    /// For each table, by name in lower case, whose integer key is a reference: the name of the
+    /// table to whose rows it refers.
     fileprivate(set) var parents: [SQLName: SQLName] = [:]
 
-    /// The table to which the integer key of a table refers.
+    /// Returns the table to which a table's integer key refers, or `nil` if it refers to none.
     func parent(of table: SQLName) -> SQLName? { parents[table.folded] }
   }
 
@@ -19,7 +19,7 @@ extension SchemaReader {
     var column: SQLName
   }
 
-  /// A table as far as keys are concerned.
+  /// The data of a table that concern its integer key.
   private struct Node {
     var wireName: SQLName
     var alias: SQLName
@@ -62,8 +62,8 @@ extension SchemaReader {
     return chosen(nodes, references)
   }
 
-  /// The columns to which each column refers, without references of which another column can be
-  /// NULL.
+  /// Returns the columns to which each column refers. Leaves out references in which another column
+  /// can be NULL.
   private func referredColumns(
     of names: [SQLName], keys: [SQLName: [SQLName]], required: Set<ColumnName>,
     registered: [SQLName: Registered]
@@ -106,7 +106,8 @@ extension SchemaReader {
   ) -> KeyReferences {
     // In an order that is the same on all devices.
     let order = nodes.sorted { $0.value.wireName < $1.value.wireName }
-    /// Keys at which a chain of references ends: those of rows with identities of their own.
+    /// Keys at which a chain of references ends: those of tables whose rows have identities of
+    /// their own.
     var ends: Set<ColumnName> = []
     func leadsBack(_ start: ColumnName) -> Bool {
       var next = references[start] ?? []

@@ -2,7 +2,7 @@ import SyncModel
 
 /// Merge types: how concurrent changes merge.
 extension SchemaReader {
-  /// Notes the merge types of a table and its columns. The configuration has the names that change
+  /// Reads the merge types of a table and its columns. The configuration has the names that change
   /// sets use, here as everywhere.
   func readMergeTypes(of table: inout TableSchema) throws {
     let wireName = table.wireName
@@ -22,7 +22,7 @@ extension SchemaReader {
           $0.wireName.folded == name.folded
         })
       else {
-        // It may have been dropped since; at set-up it is a mistake.
+        // The application may have dropped the column since; at set-up it is a mistake.
         if isUnderSync { continue }
         throw StoreError(
           .badConfiguration, path: path,

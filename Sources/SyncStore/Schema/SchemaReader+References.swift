@@ -75,12 +75,12 @@ extension SchemaReader {
         + "\(.exclude("\(table.name).\(terms[0]["from"] as SQLName)")).")
   }
 
-  /// A column stands for a row's key if it refers, through any number of tables, to a local key.
-  /// If such a column refers to another column, that column stands for the key too: both hold the
-  /// same values.
+  /// Finds the columns that stand for keys of rows: those that refer, through any number of tables,
+  /// to a local key. If such a column refers to another column, that column stands for the key too:
+  /// both hold the same values. Throws if a column would stand for keys of several tables.
   func resolveDomains(_ tables: inout [TableSchema], _ registered: [SQLName: Registered]) throws {
     let positions = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.id, $0) })
-    /// Whether the column was synchronized with values that stand for themselves.
+    /// Returns whether the column is registered with values that stand for themselves.
     func isRegistered(_ column: ColumnSchema, of table: TableSchema) -> Bool {
       guard let known = registered[table.name],
         let bit = known.columns.firstIndex(where: { $0.isSame(as: column.name) })
@@ -124,8 +124,8 @@ extension SchemaReader {
     }
   }
 
-  /// The error for a column that refers to rows of several tables: each device has its own keys in
-  /// each of the tables, so no value stands for rows of two tables on every device.
+  /// Returns the error for a column that refers to rows of several tables: each device has its own
+  /// keys in each of the tables, so no value stands for rows of two tables on every device.
   private func ambiguous(
     _ column: ColumnSchema, of table: TableSchema, _ tables: [TableSchema]
   ) -> StoreError {
@@ -144,9 +144,9 @@ extension SchemaReader {
         + "; else leave the table out with \(.exclude("\(table.name)")).")
   }
 
-  /// Adds a reference of its own, like a declared one, for a column that stands for a key only as
-  /// a part of a reference, or because other columns refer to it: if another column of the
-  /// reference is NULL, nothing else keeps the key.
+  /// Adds a reference of its own, like a declared one, for each column that stands for a key only
+  /// as a part of a reference, or because other columns refer to it. Otherwise nothing would
+  /// maintain the key while another column of the reference is NULL.
   func addImpliedReferences(_ tables: inout [TableSchema], ordinal first: Int) {
     var ordinal = first
     let localKeys = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0.localKey) })
@@ -172,7 +172,8 @@ extension SchemaReader {
     }
   }
 
-  /// Notes which tables are referred to, and which of them keep deleted rows.
+  /// Determines which tables are referred to, and which of them store the cells of deleted rows.
+  /// Joins the columns of each composite reference.
   func resolveDeletions(_ tables: inout [TableSchema]) {
     let keys = tables.flatMap(\.foreignKeys)
     for index in tables.indices {
@@ -187,8 +188,8 @@ extension SchemaReader {
     }
   }
 
-  /// Notes the conditions, and joins the columns that one of them reads, directly or through a
-  /// generated column: two edits that each meet the condition could break it together.
+  /// Reads the CHECK conditions, and joins the columns that one of them reads, directly or through
+  /// a generated column: two edits that each meet the condition could break it together.
   func readChecks(of table: inout TableSchema, sql: String) {
     let tokens = SQLTokens(sql)
     for position in tokens.tokens.indices.dropLast() {
@@ -238,21 +239,21 @@ extension ColumnSchema.Domain {
 }
 
 extension TableSchema {
-  /// The domain of a column that another column refers to, and its position; the position is `nil`
-  /// for the local key and for a column that is not synchronized.
+  /// Returns the domain of a column that another column refers to, and its position; the position
+  /// is `nil` for the local key and for a column that is not synchronized.
   fileprivate func referred(_ name: SQLName) -> (position: Int?, domain: ColumnSchema.Domain) {
     if name.folded == localKey?.folded { return (nil, .key(of: id)) }
     let position = columns.firstIndex { $0.name.isSame(as: name) }
     return (position, position.map { columns[$0].domain } ?? .plain)
   }
 
-  /// Whether another column of a reference can be NULL.
+  /// Returns whether another column of a reference can be NULL.
   fileprivate func canBePartial(_ key: ForeignKey, beside column: Int) -> Bool {
     key.columns.contains { $0 != column && !columns[$0].isNotNull && !columns[$0].isIdentity }
   }
 
-  /// Makes columns one register, with those that they are joined with
-  /// already. Columns of the identity never change and are left out.
+  /// Joins columns to one register, together with those to which they are joined already. Leaves
+  /// out columns of the identity, which never change.
   mutating func join(_ columns: [Int]) {
     let cells = columns.filter { !self.columns[$0].isIdentity || self.columns[$0].isLoose }
     guard cells.count > 1 else { return }

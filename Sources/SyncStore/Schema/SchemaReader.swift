@@ -2,9 +2,9 @@ import CSQLite
 import GRDB
 import SyncModel
 
-/// Reads a database's schema and decides how each table is synchronized.
+/// The reader of a database's schema, which decides how each table is synchronized.
 struct SchemaReader {
-  /// What bookkeeping remembers of a table between two readings.
+  /// The schema of a table as bookkeeping records it.
   struct Registered {
     var id: Int
     /// The table's name in change sets.
@@ -13,18 +13,18 @@ struct SchemaReader {
     var identity: SQLText
     /// The table's name when it was last registered.
     var storedName: SQLName
-    /// Names by bit.
+    /// The names of the columns, by bit.
     var columns: [SQLName] = []
-    /// The names when the table was last registered.
+    /// The names of the columns when the table was last registered.
     var storedColumns: [SQLName] = []
-    /// Names in change sets, by bit.
+    /// The names of the columns in change sets, by bit.
     var wireColumns: [SQLName] = []
     /// The tables whose keys the columns stand for, by bit.
     var references: [Int?] = []
-    /// Names of columns that stay on this device, if they are known to differ from the
+    /// The names of columns that stay on this device, if they are known to differ from the
     /// configuration's.
     var excluded: [SQLName]
-    /// Those when the table was last registered.
+    /// The same names when the table was last registered.
     var storedExcluded: [SQLName]
     /// Whether the triggers that record renamings exist.
     var isWatched: Bool
@@ -39,7 +39,7 @@ struct SchemaReader {
   /// configuration was made for.
   private(set) var isUnderSync = false
 
-  /// Reads the schema. Tables that are not registered get ids that follow.
+  /// Reads the schema. Tables that are not registered get new ids.
   func read(registered: [SQLName: Registered]? = nil) throws -> StoreSchema {
     var reader = self
     reader.isUnderSync = registered != nil
@@ -113,8 +113,8 @@ struct SchemaReader {
     return names.sorted()
   }
 
-  /// The first number for new tables: no record uses it or a later one, so that leftovers of one
-  /// table are not taken for another's.
+  /// Returns the first number for new tables. No record uses it or a later one, so that leftovers
+  /// of one table are not taken for another's.
   private func firstFreeID(_ registered: [SQLName: Registered]) throws -> Int {
     guard isUnderSync else { return 1 }
     var free = 1
@@ -130,7 +130,7 @@ struct SchemaReader {
     return free
   }
 
-  /// A name that is none of `taken`.
+  /// Returns a name that differs from all of `taken`: the given one, or that with a number.
   static func free(_ name: SQLName, among taken: [SQLName]) -> SQLName {
     let taken = Set(taken.map { $0.folded })
     var candidate = name
@@ -142,8 +142,9 @@ struct SchemaReader {
     return candidate
   }
 
-  /// Checks that the tables of the configuration exist. Once a store is under sync the application
-  /// may drop tables; but if an excluded table had another name, it would be shared.
+  /// Checks that the tables that the configuration names exist. Once a store is under sync, the
+  /// application may drop tables, so only excluded tables are checked: if one of them had another
+  /// name, it would be shared.
   private func checkConfiguration(
     against names: [SQLName]
   ) throws {
@@ -254,8 +255,9 @@ struct SchemaReader {
     return Draft(table: table, primaryKey: primaryKey)
   }
 
-  /// The column that is another name of the rowid. `INTEGER PRIMARY KEY DESC` makes no such
-  /// column: SQLite makes an index for it, as for every other key.
+  /// Returns the column that is another name of the rowid, or `nil` if there is none.
+  /// `INTEGER PRIMARY KEY DESC` makes no such column: SQLite makes an index for it, as for every
+  /// other key.
   func rowidAlias(
     of name: SQLName, primaryKey: [SQLName], information: [Row], isWithoutRowid: Bool
   ) throws -> SQLName? {
@@ -323,8 +325,8 @@ struct SchemaReader {
       defaultExpression: row["dflt_value"])
   }
 
-  /// The rules of “Determination Of Column Affinity” in SQLite's
-  /// documentation on datatypes, in their order.
+  /// Returns the affinity of a declared type, by the rules of “Determination Of Column Affinity” in
+  /// SQLite's documentation on datatypes, in their order.
   static func affinity(of declared: String) -> ColumnSchema.Affinity {
     let type = declared.uppercased()
     if type.contains("INT") { return .integer }
@@ -352,8 +354,7 @@ struct SchemaReader {
     }
   }
 
-  /// The expression of a generated column in the text of a CREATE TABLE
-  /// statement.
+  /// Returns the expression of a generated column in the text of a CREATE TABLE statement.
   static func expression(ofGenerated column: SQLName, in sql: String) -> String? {
     let tokens = SQLTokens(sql)
     guard let open = tokens.tokens.firstIndex(where: { $0.isSymbol("(") }) else { return nil }
@@ -414,9 +415,9 @@ struct SchemaReader {
     }
   }
 
-  /// Columns that bookkeeping knows keep their order and the names that change
-  /// sets have for them; new ones follow. The position is the bit once
-  /// ``SchemaRenewal`` has brought bookkeeping in line.
+  /// Returns the columns in the order of bookkeeping: registered columns keep their order and their
+  /// names in change sets; new ones follow. The position is the bit once ``SchemaRenewal`` has
+  /// updated bookkeeping.
   private func ordered(_ columns: [ColumnSchema], registered: Registered?) -> [ColumnSchema] {
     guard let registered else { return columns }
     var rest = columns

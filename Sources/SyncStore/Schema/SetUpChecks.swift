@@ -1,7 +1,7 @@
 import GRDB
 import SyncModel
 
-/// Checks the rows of a database before it is put under sync.
+/// The checks of a table before its database is put under sync.
 struct SetUpChecks {
   let table: TableSchema
   let path: String

@@ -5,7 +5,7 @@ import SyncModel
 struct StoreSchema {
   /// The synchronized tables, in order of their ids.
   let tables: [TableSchema]
-  /// Tables that are left out, and why.
+  /// The tables that are not synchronized, and why.
   var leftOut: [SQLName: String]
 
   private let positions: [Int: Int]
@@ -26,22 +26,22 @@ struct StoreSchema {
 
   subscript(id: Int) -> TableSchema { tables[positions[id] ?? 0] }
 
-  /// Whether there is a table with an id.
+  /// Returns whether there is a table with an id.
   func contains(_ id: Int) -> Bool { positions[id] != nil }
 
   func table(named name: SQLName) -> TableSchema? {
     names[name.folded].map { tables[$0] }
   }
 
-  /// The table that change sets call by this name.
+  /// Returns the table that has this name in change sets.
   func table(wireName: SQLName) -> TableSchema? { wireNames[wireName].map { tables[$0] } }
 
-  /// Foreign keys that point to a table.
+  /// Returns the foreign keys that refer to a table.
   func inbound(to table: TableSchema) -> [ForeignKey] {
     inbound[table.id] ?? []
   }
 
-  /// The tables to which tables refer, directly and by way of others.
+  /// Returns the tables to which the given tables refer, directly or through others.
   func ancestors(of tables: Set<Int>) -> Set<Int> {
     var found: Set<Int> = []
     var next = Array(tables)
@@ -51,13 +51,13 @@ struct StoreSchema {
     return found
   }
 
-  /// Whether rows that refer to a table have unique values.
+  /// Returns whether a table that refers to this one has unique indexes.
   func isReferredUniquely(_ table: TableSchema) -> Bool {
     inbound(to: table).contains { !self[$0.child].uniqueIndexes.isEmpty }
   }
 
-  /// A hash that is equal for stores between which changes can be exchanged freely: over tables,
-  /// identities, columns with affinities and collations.
+  /// A hash over tables, identities, merge types, and columns with affinities and collations. It is
+  /// equal for stores between which changes can be exchanged freely.
   var fingerprint: ContentHash {
     var text = ""
     for table in tables.sorted(by: { $0.wireName < $1.wireName }) {
@@ -92,29 +92,28 @@ struct TableSchema {
   /// The number that names the table in bookkeeping.
   var id: Int
   var name: SQLName
-  /// The name in change sets: the one that the table had when it was
-  /// registered, whatever it is called by now.
+  /// The name in change sets: the one that the table had when it was registered, even if it was
+  /// renamed since.
   var wireName: SQLName
   var identity: Identity
-  /// The synchronized columns, generated ones left out; the position is the
-  /// bit in the log's masks. A local key is not among them.
+  /// The synchronized columns, without generated ones and a local key; the position is the bit in
+  /// the log's masks.
   var columns: [ColumnSchema]
   /// Names, in lower case, of columns that stay on this device.
   var excludedColumns: Set<SQLName> = []
   /// The names, in lower case, of these columns on devices that do not exclude them.
   var excludedNames: Set<SQLName> = []
-  /// The integer key where rows have one beside their identity: surrogate
-  /// tables and those with declared identity columns.
+  /// The integer key, if rows have one beside their identity: in surrogate tables and in those with
+  /// declared identity columns.
   var localKey: SQLName?
   /// The column that is another name of the rowid, whether it is the local
   /// key or, by choice, the identity.
   var rowidAlias: SQLName?
-  /// The table to which the local key refers, if an earlier version gave the rows identities of
-  /// their own nevertheless: on other devices the rows may have the numbers of other rows of that
+  /// The table to which the local key refers, if an earlier version nevertheless gave the rows
+  /// identities of their own: on other devices the rows may have the numbers of other rows of that
   /// table.
   var misidentifiedParent: SQLName?
-  /// The names of all columns, generated and excluded ones and the local key
-  /// included.
+  /// The names of all columns, including generated and excluded ones and the local key.
   var allColumns: [SQLName] = []
   var generatedColumns: [GeneratedColumn] = []
   var isWithoutRowid: Bool
@@ -133,16 +132,15 @@ struct TableSchema {
   var counters: [Int] { columns.indices.filter { columns[$0].domain == .counter } }
   /// Whether another table refers to this one.
   var isReferred = false
-  /// Whether the cells of deleted rows are kept, since such a row can come
-  /// back: another table's foreign key would have refused to delete it.
+  /// Whether bookkeeping stores the cells of deleted rows, since such a row can come back: an edit
+  /// may win over the deletion, or another table's foreign key would have refused to delete it.
   var keepsDeleted = false
   /// Columns that are one register with others, by position: those of a
   /// composite foreign key, and those that one CHECK names.
   var registers: [Int: ColumnSet] = [:]
-  /// The SQL of the conditions that a row is checked by, without those that read a column that
-  /// stays on this device.
+  /// The SQL of the CHECK conditions, without those that read a column that stays on this device.
   var checks: [String] = []
-  /// Unique indexes apart from the one of the identity.
+  /// The unique indexes apart from the one of the identity.
   var uniqueIndexes: [UniqueIndex]
 
   var quotedName: String { quoted(name) }
@@ -165,7 +163,7 @@ struct TableSchema {
     identity == .surrogate ? keyColumns : identityPositions.map { columns[$0].wireName }
   }
 
-  /// Whether a change set identifies the rows of the table as this store does.
+  /// Returns whether a change set identifies the rows of the table as this store does.
   func knowsRows(as changes: TableChanges) -> Bool {
     changes.identity == identity.kind
       && (identity == .surrogate || changes.keyColumns == wireKeyColumns)
@@ -184,15 +182,14 @@ struct TableSchema {
     foreignKeys.contains { key in key.columns.contains { columns[$0].isIdentity } }
   }
 
-  /// Positions of the columns that change sets carry as cells: all that are
-  /// not the identity, and those of it whose spelling can change while the
-  /// identity stays.
+  /// Positions of the columns whose values change sets carry as cells: all outside the identity,
+  /// and those of it whose spelling can change while the identity stays.
   var cellPositions: [Int] {
     columns.indices.filter { !columns[$0].isIdentity || columns[$0].isLoose }
   }
 
-  /// Whether merging a row of this table takes more than writing its later
-  /// cells: it can concern other rows, or has a merge type of its own.
+  /// Whether merging a row of this table takes more than writing its newer cells, because it can
+  /// concern other rows or because of a merge type.
   var isEntangled: Bool {
     !foreignKeys.isEmpty || !uniqueIndexes.isEmpty || !counters.isEmpty
       || mergeType == .editWins || mergeType == .keepBoth
@@ -225,8 +222,8 @@ struct ColumnSchema: Hashable {
   }
 
   var name: SQLName
-  /// The name in change sets: the one that the column had when it was
-  /// registered, whatever it is called by now.
+  /// The name in change sets: the one that the column had when it was registered, even if it was
+  /// renamed since.
   var wireName: SQLName
   var affinity: Affinity
   var collation: String
@@ -257,7 +254,7 @@ struct GeneratedColumn: Hashable {
   var expression: String
 }
 
-/// A declared reference from one table to another.
+/// A reference from one table to another, declared or implied.
 struct ForeignKey: Hashable {
   /// The action on a row when the row that it refers to is deleted.
   enum DeleteAction: Hashable {
@@ -285,7 +282,7 @@ struct ForeignKey: Hashable {
   var holds: Bool { onDelete == .refuse || onDelete == .cascade }
 }
 
-/// A constraint that at most one row may satisfy per key.
+/// A unique index: at most one row may have each key.
 struct UniqueIndex: Hashable {
   /// The number of the index within its table.
   var ordinal: Int

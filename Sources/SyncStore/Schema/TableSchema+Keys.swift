@@ -9,7 +9,7 @@ extension TableSchema {
     }
   }
 
-  /// The SQL condition that a row has NULL in its key.
+  /// Returns the SQL condition that a row has NULL in its key.
   func isWithoutKey(_ row: String) -> String {
     keyColumns.map { "\(row).\(quoted($0)) IS NULL" }.joined(separator: " OR ")
   }
@@ -21,7 +21,8 @@ extension TableSchema {
       ?? ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
   }
 
-  /// How rows are identified, as far as it must stay the same.
+  /// The kind of identity and its key columns in change sets. It must stay the same as long as the
+  /// table has the same rows.
   var identityDescription: SQLText {
     let keys = identityPositions.map { quoted(columns[$0].wireName) }
     return SQLText("\(identity.kind) \(keys.joined(separator: " "))")

@@ -2,8 +2,8 @@ import Foundation
 import SyncModel
 
 extension Value {
-  /// The integer key in a value. A reference may be stored as text or as a double if its column
-  /// has another affinity.
+  /// Returns the integer key in a value, or `nil` if it has none. A reference may be stored as text
+  /// or as a double if its column has another affinity.
   static func key(_ value: Value) -> Int64? {
     switch value {
     case .integer(let key): key
@@ -13,8 +13,8 @@ extension Value {
     }
   }
 
-  /// The value as a column with an affinity compares it: a reference is
-  /// compared by the affinity of the column that it refers to.
+  /// Returns the value as a column with an affinity compares it: a reference is compared by the
+  /// affinity of the column that it refers to.
   ///
   /// <https://www.sqlite.org/foreignkeys.html>, section 3, and
   /// <https://www.sqlite.org/datatype3.html>, section 3
@@ -28,7 +28,7 @@ extension Value {
     }
   }
 
-  /// The number as a column with an affinity keeps it.
+  /// Returns the number as a column with an affinity stores it.
   ///
   /// <https://www.sqlite.org/datatype3.html>, sections 2 and 3.1: a real that
   /// is an integer becomes one, if it is not at the limits.
@@ -55,7 +55,7 @@ extension Value {
     return Double(trimmed).flatMap { $0.isNaN ? nil : .real($0) }
   }
 
-  /// A real as SQLite writes it.
+  /// Returns a real as SQLite writes it.
   private static func text(_ real: Double) -> String {
     if real.isInfinite { return real < 0 ? "-Inf" : "Inf" }
     // SQLite knows no negative zero in text.
