@@ -220,7 +220,8 @@ struct SchemaArrival {
   /// they would be shown, since columns may have other names by now. ``settle()`` notes all of it
   /// again.
   ///
-  /// Until the earlier edits are sealed, this tells which of these rows go with deleted rows.
+  /// Call it after the earlier edits are sealed: until then, the references tell which of these
+  /// rows go with deleted rows.
   func forgetClaimsAndReferences() throws {
     try session.keptRows.forgetClaimsAndReferences()
   }
