@@ -1,7 +1,7 @@
 import Foundation
 import SyncModel
 
-/// How a store came to be a new client.
+/// A store's change to a new client.
 public struct Incarnation: Hashable, Sendable, Codable {
   /// Why a store cannot continue as its former client.
   public enum Reason: String, Hashable, Sendable, Codable {

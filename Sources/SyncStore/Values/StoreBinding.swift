@@ -70,16 +70,14 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// How concurrent changes to a column merge: table, then column. Fixed when
   /// the document is created.
   public var columnMergeTypes: [SQLName: [SQLName: ColumnMergeType]] = [:]
-  /// Tables in which nothing stands in for a row that lost a unique value: the
-  /// rows that refer to it are parked with it. Fixed when the document is
-  /// created.
+  /// Tables in which no row stands in for a row that lost a unique value: the rows that refer to
+  /// that row are parked with it. Fixed when the document is created.
   public var tablesWithoutStandIns: Set<SQLName> = []
 
-  /// The defaults for everything.
+  /// Creates a configuration with the defaults for everything.
   public init() {}
 
-  /// Reads a configuration, also one that was written before there were
-  /// stand-ins.
+  /// Reads a configuration, including one that was written before there were stand-ins.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     excludedTables = try values.decode(Set<SQLName>.self, forKey: .excludedTables)
