@@ -22,7 +22,7 @@ extension StoreSession {
     }
     let access = try access(table)
     if try access.identity(ofKeyInUse: key) == nil {
-      // A table that was made again is compared when what else went is sealed.
+      // When a remade table is compared, other deletions are sealed already.
       guard !isEdited, try !plainKeys.keys(of: table).contains(key),
         try originalKeys().contains(key, of: schema[table])
       else { return value }

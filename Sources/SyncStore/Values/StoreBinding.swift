@@ -7,7 +7,7 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   public var application: String
   /// The shared directory that the application was created in.
   package var root: RootIdentifier
-  /// Where the directory was when it was last used: a hint, not an identity.
+  /// The place of the directory when it was last used: a hint, not an identity.
   public var directory: String
   /// The document's identifier, as its user chose it.
   public var documentIdentifier: String
@@ -45,7 +45,7 @@ public struct StoreBinding: Hashable, Sendable, Codable {
 
 /// The choice of what is synchronized and how rows are identified, where the defaults do not suit.
 public struct StoreConfiguration: Hashable, Sendable, Codable {
-  /// How the rows of a table are identified.
+  /// The way in which the rows of a table are identified.
   public enum Identity: Hashable, Sendable, Codable {
     /// By the values of the primary key.
     case primaryKey

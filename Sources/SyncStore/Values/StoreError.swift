@@ -66,9 +66,9 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   package var code: Code
   /// The path of the store.
   package var path: String
-  /// What failed, as a sentence for the user.
+  /// The failure, as a sentence for the user.
   package var message: String
-  /// What to do about it, as a sentence for the user.
+  /// The remedy, as a sentence for the user.
   package var remedy: Remedy
   /// The detail for the developer, such as the message of SQLite.
   package var detail: String?
