@@ -25,7 +25,8 @@ final class TableExport {
   /// The counters of the current row to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
-  /// The cells in which the current row, which was shown as another one, differs from what is shown.
+  /// The cells in which the current row, which was shown as another one, differs from what is
+  /// shown.
   private var cellsToKeep: [(column: Int, value: Value)] = []
   /// The rows whose insertion was exported, if a later batch may contain additions to their
   /// counters: the insertion includes the additions, since it has the values of the table.

@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// All bookkeeping is in the store itself, in tables whose names begin with `docsync_`, so that it
 /// is atomic with the data. Other programs may read and write the file at any time; waiting for
-/// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread, and
-/// run one at a time. All throw ``StoreError``.
+/// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread,
+/// and run one at a time. All throw ``StoreError``.
 package final class LocalStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
