@@ -1,13 +1,12 @@
 import GRDB
 import SyncModel
 
-/// Which changes the author of a change set had not seen when it was sealed.
+/// The changes that the author of a change set had not seen when the change set was sealed.
 ///
-/// No cell records the change set in which it came. The store knows only the
-/// least and the greatest time of each change set, so a stamp counts as unseen
-/// if its time lies within a change set of its author that the dependencies do
-/// not contain. If a clock went back, two change sets of one client can
-/// overlap: then too much counts as unseen, never too little.
+/// No cell records the change set in which it came. The store knows only the least and the greatest
+/// time of each change set, so a stamp counts as unseen if its time lies within a change set of its
+/// author that the dependencies do not contain. If a clock was set back, the times of two change
+/// sets of one client can overlap. Then too many changes count as unseen, never too few.
 struct Concurrency {
   /// The times of unseen change sets, by client.
   private let unseen: [Int32: [ClosedRange<UInt64>]]
@@ -15,7 +14,7 @@ struct Concurrency {
   /// their authors.
   private let mixed: [ClosedRange<UInt64>]
 
-  /// Nothing is concurrent.
+  /// The value with which nothing is concurrent.
   static let none = Concurrency(unseen: [:], mixed: [])
 
   private init(unseen: [Int32: [ClosedRange<UInt64>]], mixed: [ClosedRange<UInt64>]) {
@@ -23,11 +22,10 @@ struct Concurrency {
     self.mixed = mixed
   }
 
-  /// The changes that this store has applied and that the author of a change
-  /// set with these dependencies had not.
+  /// Collects the changes that this store has applied and that the author of a change set with
+  /// these dependencies had not seen.
   ///
-  /// - Parameter countsOwn: Whether this client's own change sets are among
-  ///   them.
+  /// - Parameter countsOwn: Whether this client's own change sets count too.
   init(
     author: Int32, dependencies: VersionVector, session: StoreSession, countsOwn: Bool = true
   ) throws {
@@ -54,7 +52,7 @@ struct Concurrency {
   /// Whether anything can be concurrent.
   var isPossible: Bool { !unseen.isEmpty }
 
-  /// Whether the author may not have seen the change with this stamp.
+  /// Returns whether the author may not have seen the change with this stamp.
   func isConcurrent(_ stamp: LocalStamp) -> Bool {
     if let ranges = unseen[stamp.client], ranges.contains(where: { $0.contains(stamp.time) }) {
       return true

@@ -1,14 +1,13 @@
 import GRDB
 import SyncModel
 
-/// How the references of rows that exist are shown.
+/// Overlays: the values that references show in place of their own.
 extension ExistenceRule {
-  /// Decides how the references of the rows that exist are shown now that it is
-  /// known which row stands in for which. Returns the rows for which it may
-  /// matter.
+  /// Decides what the references of the existing rows show, after the stand-ins were chosen.
+  /// Returns the rows that a stand-in may affect.
   ///
-  /// An identity that contains other identities is decided after them. In a
-  /// circle of identities, and after one, rows keep their identities.
+  /// Decides an identity after the identities that it contains. Rows whose identities contain one
+  /// another in a circle, and rows whose identities contain one of these, keep their own.
   func layStandIns() throws -> [WorkingRow] {
     var pending: [WorkingRow] = []
     for row in set.rows {
@@ -37,28 +36,27 @@ extension ExistenceRule {
         && (row.overlays != row.ownOverlays || row.shownIdentity != nil
           || row.links.contains { $0.row?.standIn != nil || $0.row?.shownIdentity != nil })
     }
-    // Once more, with the rows that came after them.
+    // Again, since the identities of rows that they refer to may have been decided after them.
     for row in leaning {
       try lay(over: row, keepsIdentity: waiting.contains(ObjectIdentifier(row)))
     }
     return leaning
   }
 
-  /// Whether a reference is part of a row's identity.
+  /// Returns whether a reference is part of a row's identity.
   private func isIdentifying(_ link: WorkingRow.Link, _ table: TableSchema) -> Bool {
     link.key.columns.contains { table.columns[$0].isIdentity }
   }
 
-  /// The row to which a reference is to be shown to lead; `nil` for a row
-  /// outside the set. No row refers to itself because of a stand-in.
+  /// Returns the row to which a reference is shown to lead; `nil` if that row is outside the set. A
+  /// stand-in never makes a row refer to itself.
   private func lead(of link: WorkingRow.Link, from row: WorkingRow) -> WorkingRow? {
     link.row?.standIn.flatMap { $0 === row ? nil : $0 } ?? link.row
   }
 
-  /// Decides how the references of a row that exists are shown.
+  /// Decides what the references of an existing row show.
   ///
-  /// - Parameter keepsIdentity: Whether references that are part of its
-  ///   identity stay as they are.
+  /// - Parameter keepsIdentity: Whether references that are part of its identity stay as they are.
   func lay(over row: WorkingRow, keepsIdentity: Bool = false) throws {
     row.overlays = [:]
     let table = session.schema[row.key.table]
@@ -67,7 +65,7 @@ extension ExistenceRule {
       if isIdentifying, keepsIdentity { continue }
       if try exists(link) {
         guard let target = shownTarget(of: link, from: row) else { continue }
-        // Takes the identity and not the row's spelling of the key, which may change.
+        // Uses the identity, not the key as the row spells it: the spelling may change.
         let values = try session.schema[target.table].referredValues(
           of: target.identity, by: link.key)
         for (column, value) in zip(link.key.columns, values) { row.overlays[column] = value }
@@ -87,7 +85,7 @@ extension ExistenceRule {
     row.shownIdentity = try identity(ofShown: row, table)
   }
 
-  /// The identity of a row as it is shown, if that differs from its own.
+  /// Returns the identity under which a row is shown, if that is not its own.
   private func identity(ofShown row: WorkingRow, _ table: TableSchema) throws -> RowIdentity? {
     let positions = table.identityPositions
     guard positions.contains(where: { row.overlays[$0] != nil }) else { return nil }
@@ -96,8 +94,8 @@ extension ExistenceRule {
     return identity == row.key.identity ? nil : identity
   }
 
-  /// The row to which a reference is shown to lead; `nil` if it is the row that
-  /// the reference names.
+  /// Returns the row to which a reference is shown to lead; `nil` if that is the row that the
+  /// reference names.
   private func shownTarget(of link: WorkingRow.Link, from row: WorkingRow) -> RowKey? {
     guard let lead = lead(of: link, from: row) else { return link.isMoved ? link.target : nil }
     if let identity = lead.shownIdentity {
@@ -106,16 +104,15 @@ extension ExistenceRule {
     return lead !== link.row || link.isMoved ? lead.key : nil
   }
 
-  /// The value that a column shows in place of a reference that SQLite does not
-  /// enforce and whose row is gone: NULL if allowed, or the default, or an
-  /// empty value.
+  /// Returns the value that a column shows if SQLite does not enforce its reference and the row to
+  /// which it refers is gone: NULL if the column allows it, else the default, else an empty value.
   private func valueForNothing(
     in column: Int, _ link: WorkingRow.Link, _ table: TableSchema
   ) throws -> Value {
     if let target = link.target, try !isKnown(target),
       let key = session.schema[target.table].originalKey(of: target.identity)
     {
-      // An earlier version wrote it, which had an identity for a key without a row.
+      // Written by an earlier build, which gave an identity to a key without a row.
       return .integer(key)
     }
     guard table.columns[column].isNotNull else { return .null }
@@ -131,8 +128,8 @@ extension ExistenceRule {
     }
   }
 
-  /// The logical value that a column has by default. A default that is a key is
-  /// that of a row from before syncing.
+  /// Returns the logical value that a column has by default. A default that is a key stands for the
+  /// row that had this key before syncing began.
   private func defaultValue(of column: Int, _ table: TableSchema) throws -> Value {
     let value = try set.absentValues.values(of: table)[column]
     guard case .key(let parent) = table.columns[column].domain,

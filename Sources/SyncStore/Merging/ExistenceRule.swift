@@ -1,19 +1,19 @@
 import GRDB
 import SyncModel
 
-/// The first step of materialization: which rows of a working set exist, and
-/// which references are shown otherwise than they are.
+/// The first step of materialization: it decides which rows of a working set exist, and which
+/// references show another value than their own.
 ///
-/// A deleted row comes back if a row that exists refers to it and the schema
-/// would have refused to delete it. A row goes with a deleted row if the schema
-/// would have deleted it along. The set grows by all rows that affect this.
+/// A deleted row comes back if a row that exists refers to it and the schema would have refused to
+/// delete it. A row goes with a deleted row if the schema would have cascaded the deletion to it.
+/// The set grows by all rows that affect these decisions.
 final class ExistenceRule {
   let set: WorkingSet
   let session: StoreSession
-  /// What is known of rows outside the set; each is looked up once.
+  /// The status of rows outside the set; each row is looked up once.
   private var outside: [RowKey: OutsideRow] = [:]
 
-  /// The tables whose rows that are shown although they are deleted have been loaded.
+  /// The tables of which ``expand()`` has loaded the rows that are shown although they are deleted.
   private var tablesOfUndead: Set<Int> = []
 
   init(set: WorkingSet) {
@@ -21,10 +21,10 @@ final class ExistenceRule {
     session = set.session
   }
 
-  // MARK: - The rows that have a say
+  // MARK: - Loading rows
 
-  /// Loads the rows on which the existence of the set's rows depends, and
-  /// those whose existence depends on theirs.
+  /// Loads the rows on which the existence of the set's rows depends, and the rows whose existence
+  /// depends on the set's rows.
   func expand() throws {
     var count: Int
     repeat {
@@ -41,8 +41,8 @@ final class ExistenceRule {
   }
 
   /// Loads the rows that are shown although they are deleted, if a row that may have held them is
-  /// gone or refers elsewhere. It may have held them through living rows that bookkeeping does not
-  /// keep, so that following references does not find them.
+  /// gone or refers to other rows. It may have held them through living rows for which bookkeeping
+  /// has no entry, so following references does not find them.
   private func loadUndead() throws {
     let undead = try session.keptRows.undead()
     guard !undead.isEmpty else { return }
@@ -63,8 +63,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Loads the parents about which more is known than their tables show: all
-  /// other parents exist if their tables show them.
+  /// Loads the parents of which bookkeeping knows more than their tables show. All other parents
+  /// exist if their tables show them.
   private func loadParents() throws {
     var position = 0
     while position < set.rows.count {
@@ -94,8 +94,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Rows that are deleted or would go with a deleted row, rows for which
-  /// other rows may have waited, and rows that may get another number.
+  /// Returns the rows that are deleted or would go with a deleted row, the rows for which other
+  /// rows may have waited, and the rows that may get another number.
   private func concerned() throws -> [WorkingRow] {
     var result = set.rows.filter {
       $0.isDead || $0.isLiving != $0.wasLiving || $0.shown == nil || $0.isEdited
@@ -121,8 +121,8 @@ final class ExistenceRule {
     return result
   }
 
-  /// Whether other rows refer to a row by a column that has changed, apart from
-  /// its identity.
+  /// Returns whether other rows refer to a row by a column that has changed and is not part of its
+  /// identity.
   private func isReferredOtherwise(_ row: WorkingRow) -> Bool {
     guard row.values != row.loadedValues else { return false }
     let table = session.schema[row.key.table]
@@ -135,8 +135,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Whether the key of a row in its table has the number of a row that is not in its table: if that
-  /// one comes back, it may get another number, and whatever leads to this row has to follow.
+  /// Returns whether a row's key contains the number of a row that is not in its table. If that row
+  /// comes back, it may get another number, and all rows that refer to this row have to follow.
   private func mayBeRenumbered(_ row: WorkingRow) -> Bool {
     guard row.shown != nil else { return false }
     let table = session.schema[row.key.table]
@@ -148,14 +148,14 @@ final class ExistenceRule {
     }
   }
 
-  /// Loads the rows in their tables that refer to a row.
+  /// Loads, from their tables, the rows that refer to a row.
   func loadChildren(of row: WorkingRow) throws {
     guard let shown = row.shown, !row.hasExpandedChildren else { return }
     row.hasExpandedChildren = true
     let table = session.schema[row.key.table]
     for key in session.schema.inbound(to: table) {
       let child = try session.access(key.child)
-      // SQLite compares by the parent's collation, whatever the child's is.
+      // SQLite compares by the parent's collation, not by the child's.
       let match = zip(key.columns, key.parentColumns).map { column, parent in
         "\(quoted(child.table.columns[column].name)) = ? COLLATE \(table.collation(of: parent))"
       }
@@ -174,8 +174,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Loads the rows in their tables with a value that is the key of a row that
-  /// was unknown so far: the value refers to that row from now on.
+  /// Loads, from their tables, the rows with a value that is the key of a row that was unknown so
+  /// far. The value refers to that row from now on.
   func loadStrangers(of row: WorkingRow) throws {
     guard !row.hasExpandedStrangers else { return }
     row.hasExpandedStrangers = true
@@ -199,9 +199,8 @@ final class ExistenceRule {
     }
   }
 
-  /// Whether logical values in the columns of a reference are plain values:
-  /// SQLite does not enforce the reference, and they name no row, or a row that
-  /// is not known.
+  /// Returns whether logical values in the columns of a reference are plain values: SQLite does not
+  /// enforce the reference, and they name no row or an unknown row.
   func isPlain(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     guard !key.isEnforced else { return false }
     let parent = session.schema[key.parent]
@@ -210,8 +209,8 @@ final class ExistenceRule {
     return try !isKnown(RowKey(table: parent.id, identity: identity))
   }
 
-  /// Whether the row that the logical values of a reference name is known, from
-  /// a change of its existence or because it was there before.
+  /// Returns whether the row that the logical values of a reference name is known, from a change of
+  /// its existence or because it was there before.
   func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
     let parent = session.schema[key.parent]
     guard let identity = parent.identity(for: values, of: key) else { return false }
@@ -224,7 +223,8 @@ final class ExistenceRule {
     return try session.isKnown(target)
   }
 
-  /// Loads the kept rows that refer to a row, as it is or as it is shown.
+  /// Loads the rows with a bookkeeping entry (``KeptRow``) that refer to a row, by its own values
+  /// or by those that it shows.
   func loadWaiters(for row: WorkingRow) throws {
     guard !row.hasExpandedWaiters else { return }
     row.hasExpandedWaiters = true
@@ -242,7 +242,7 @@ final class ExistenceRule {
 
   // MARK: - Where references lead
 
-  /// The row that a reference names by its identity; `nil` if it names none.
+  /// Returns the row that a reference names by its identity; `nil` if it names none.
   private func target(_ key: ForeignKey, _ values: [Value?]) -> RowKey? {
     let parent = session.schema[key.parent]
     let referring = key.columns.map { values[$0] ?? .null }
@@ -250,8 +250,8 @@ final class ExistenceRule {
     return parent.identity(for: referring, of: key).map { RowKey(table: parent.id, identity: $0) }
   }
 
-  /// A reference that goes by identity, and where it leads; `nil` if it is
-  /// NULL or goes by other columns.
+  /// Returns a reference that names its row by identity, and where it leads; `nil` if it is NULL or
+  /// a plain value, or if it names its row by other columns.
   private func link(of row: WorkingRow, _ key: ForeignKey) throws -> WorkingRow.Link? {
     let table = session.schema[row.key.table]
     guard session.schema[key.parent].identifies(key),
@@ -270,8 +270,8 @@ final class ExistenceRule {
       key: key, target: target, row: set[target], path: path, isMoved: target != named)
   }
 
-  /// The row as which a row lives on whose key was changed, however often, and
-  /// the rows on the way. If the moves run in a circle, the row itself.
+  /// Returns the row as which a row lives on after all changes of its key, and the rows on the way.
+  /// If the moves form a circle, returns the row itself.
   private func destination(of named: RowKey) -> (target: RowKey, path: [RowKey]) {
     var target = named
     var path: [RowKey] = []
@@ -294,7 +294,7 @@ final class ExistenceRule {
 
   // MARK: - Deciding
 
-  /// Decides which rows exist and which values are shown over their references.
+  /// Decides which rows exist and what their references show.
   func decide() throws {
     for row in set.rows {
       row.standIn = nil
@@ -316,15 +316,15 @@ final class ExistenceRule {
     }
   }
 
-  /// Whether a row is shown although it is deleted, and a program has remade its table: until the
-  /// comparison nothing tells whether the program has edited the row. The row stays until then.
+  /// Returns whether a row is shown although it is deleted, and a program has remade its table.
+  /// Until the table is compared, the row stays, since the program may have edited it.
   private func awaitsComparison(_ row: WorkingRow) throws -> Bool {
     guard row.isDead, row.wasDead, row.shown != nil, !row.wasBorrowed else { return false }
     return try session.tablesToCompare().contains(row.key.table)
   }
 
-  /// Repeats three decisions while rows come back: which rows go with deleted
-  /// ones, which rows exist, and which rows these hold.
+  /// Decides which rows go with deleted ones, which rows exist, and which rows these hold, and
+  /// repeats this while rows come back.
   private func rescue() {
     var children: [ObjectIdentifier: [WorkingRow]] = [:]
     for row in set.rows {
@@ -366,7 +366,7 @@ final class ExistenceRule {
     for row in set.rows { row.exists = (row.isLiving || row.isRescued) && !row.isKilled }
   }
 
-  /// Whether a row's cells are known, so that it can be shown.
+  /// Returns whether a row's cells are known, so that it can be shown.
   private func isKnown(_ row: WorkingRow) -> Bool {
     if row.isLiving { return true }
     guard row.isDead, !row.state.isErased else { return false }

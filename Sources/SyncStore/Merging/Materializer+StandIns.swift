@@ -1,10 +1,11 @@
 import SyncModel
 
-/// Rows that stand in for those that lost a unique value to them.
+/// Stand-ins: references to a row that lost a unique value are shown to lead to the row that holds
+/// it.
 extension Materializer {
-  /// Repeats three steps: choose the stand-ins, add what the rows that refer to them claim by that,
-  /// decide which rows still stand. Claims are only added, so that it ends. Returns whether
-  /// something was found that requires deciding everything once more.
+  /// Repeats three steps: chooses the stand-ins, adds what the rows that refer to them claim
+  /// because of them, and decides which rows still stand. Ends because claims are only added.
+  /// Returns whether everything has to be decided once more.
   func letStandIn() throws -> Bool {
     guard set.rows.contains(where: canLeaveReferences) else { return false }
     let before = set.count
@@ -50,15 +51,15 @@ extension Materializer {
     return false
   }
 
-  /// Whether a row lost a value, and other rows can refer to it.
+  /// Returns whether a row lost a unique value and other rows can refer to it.
   private func canLeaveReferences(_ row: WorkingRow) -> Bool {
     let table = session.schema[row.key.table]
     return losses[ObjectIdentifier(row)] != nil && table.hasStandIns
       && !session.schema.inbound(to: table).isEmpty
   }
 
-  /// Chooses a stand-in for each row that lost a value: the row that holds the value, or, if that
-  /// row does not stand, the one that stands in for it in turn.
+  /// Chooses a stand-in for each row that lost a value: the row that holds the value or, if that
+  /// row does not stand, that row's own stand-in.
   private func chooseStandIns() {
     func holder(of row: WorkingRow) -> WorkingRow? {
       guard row.failure == nil, row.standInFailure == nil else { return nil }
@@ -78,8 +79,8 @@ extension Materializer {
     }
   }
 
-  /// Shows a row under the identity that it has with stand-ins, by way of the row that has that
-  /// identity and does not exist.
+  /// Shows a row under the identity that stand-ins give it: the row of that identity, which does
+  /// not exist itself, shows the values.
   func lend(to borrower: WorkingRow) throws {
     guard let identity = borrower.shownIdentity else { return }
     let row = try set.row(RowKey(table: borrower.key.table, identity: identity))

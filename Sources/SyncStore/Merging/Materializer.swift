@@ -1,36 +1,36 @@
 import GRDB
 import SyncModel
 
-/// Decides which rows of a working set are shown, and writes the difference.
+/// The decision which rows of a working set are shown, and the writing of the difference.
 ///
 /// The shown rows are a function of the logical state alone, whatever the order in which the state
 /// came about (Documentation/Merging.md):
 ///
 /// 1. ``ExistenceRule`` decides which rows *exist*.
 /// 2. A row *stands* if it exists, its own table's conditions accept it, and it is the top claimant
-///    of every unique key that it claims. The row that holds a value stands in for those that lost
-///    it, where other rows refer to them; these may claim more by that, and the step goes on with
-///    their claims.
-/// 3. *Visible* is the greatest set of standing rows whose references all
-///    lead to visible rows.
+///    of every unique key that it claims. If other rows refer to a row that lost a value, the row
+///    that holds the value stands in for it. The referring rows may claim more because of this, and
+///    the step goes on with their claims.
+/// 3. The *visible* rows are the greatest set of standing rows whose references all lead to visible
+///    rows.
 ///
-/// The set grows by the rows that its own rows can concern: those that claim
-/// the same values, children of rows that vanish, rows that wait for one that
-/// appears, kept rows that are referred to.
+/// The set grows by the rows that its own rows can affect: claimants of the same values, children
+/// of rows that vanish, rows that wait for a row that appears, and rows that are referred to and
+/// not shown.
 final class Materializer {
   let session: StoreSession
   let set: WorkingSet
   let existence: ExistenceRule
-  /// The state of rows outside the set; each is looked up once.
+  /// The status of rows outside the set; each row is looked up once.
   private var outside: [RowKey: OutsideRow] = [:]
   var checkedClaims: Set<ClaimKey> = []
   var claimants: [ClaimKey: [WorkingRow]] = [:]
-  /// For each row the claims that it loses, with the rows that hold the values.
+  /// The claims that each row loses, with the rows that hold the values.
   var losses: [ObjectIdentifier: [Claimant]] = [:]
-  /// The rows that stand and have another identity with stand-ins, by that identity.
+  /// The standing rows that have another identity because of stand-ins, by that identity.
   private var borrowers: [RowKey: WorkingRow] = [:]
 
-  /// How many rows were written in which way.
+  /// The numbers of rows that were inserted, updated and deleted.
   struct Counts {
     var inserted = 0
     var updated = 0
@@ -43,7 +43,7 @@ final class Materializer {
     existence = ExistenceRule(set: set)
   }
 
-  /// Decides and writes, and empties the set.
+  /// Decides which rows are shown, writes the difference, and empties the set.
   func run() throws -> Counts {
     guard set.count > 0 else { return Counts() }
     while true {
@@ -82,9 +82,9 @@ final class Materializer {
     for row in borrowers.values where row.isVisible { try lend(to: row) }
   }
 
-  /// Tries the conditions of rows that are not written, since such a row must not keep other rows
-  /// from a value; true if one is refused. The conditions of the other rows are tried when these
-  /// are written.
+  /// Checks the conditions of rows that are not written, since a refused row must not keep other
+  /// rows from a value. Returns true if a row is refused. The conditions of the other rows are
+  /// checked when these are written.
   private func refuseHidden() throws -> Bool {
     var isRefused = false
     for row in set.rows where row.exists && !row.isVisible && !row.claims.isEmpty {
@@ -98,8 +98,8 @@ final class Materializer {
 
   // MARK: - Unique values
 
-  /// Finds the claimants of each value; true if rows came into the set whose existence is not
-  /// decided yet.
+  /// Finds the claimants of each value. Returns true if rows came into the set whose existence is
+  /// not decided yet.
   private func expandClaims() throws -> Bool {
     let before = set.count
     claimants = [:]
@@ -131,7 +131,7 @@ final class Materializer {
     for identity in found { try set.row(RowKey(table: claim.table, identity: identity)) }
   }
 
-  /// The key of the row that holds a value in its table.
+  /// Returns the key of the row that holds a value in its table.
   private func keyOfHolder(_ claim: ClaimKey, _ access: TableAccess) throws -> [Value]? {
     let table = access.table
     let unique = table.uniqueIndexes[claim.index]
@@ -167,7 +167,7 @@ final class Materializer {
     }
   }
 
-  /// The row that has an identity that other rows claim, if it exists.
+  /// Returns the row whose identity other rows claim, if it exists.
   func owner(of claim: ClaimKey) -> [WorkingRow] {
     guard claim.index == ClaimKey.identityIndex else { return [] }
     let row = set[RowKey(table: claim.table, identity: claim.key)]
@@ -177,7 +177,7 @@ final class Materializer {
   /// A row and one of the values that it claims.
   typealias Claimant = (row: WorkingRow, claim: ClaimKey)
 
-  /// Whether the right row has the better claim.
+  /// Returns whether the right claimant has the better claim.
   func precedes(_ left: Claimant, _ right: Claimant) -> Bool {
     let leftIsItself = isItself(left.row, for: left.claim)
     if leftIsItself != isItself(right.row, for: right.claim) { return !leftIsItself }
@@ -187,8 +187,9 @@ final class Materializer {
     return session.clients.precedes(leftStamp, rightStamp)
   }
 
-  /// Whether a row claims by itself: it is neither rescued nor overlaid in a column that matters.
-  /// Stand-ins do not count: otherwise the better claim would change as the step goes on.
+  /// Returns whether a row's claim is its own: the row is neither rescued nor overlaid in a column
+  /// of the claim. Overlays by stand-ins do not count: otherwise the better claim would change as
+  /// the step goes on.
   private func isItself(_ row: WorkingRow, for claim: ClaimKey) -> Bool {
     if claim.index == ClaimKey.identityIndex { return row.key.identity == claim.key }
     guard row.isLiving else { return false }
@@ -214,8 +215,8 @@ final class Materializer {
 
   // MARK: - References
 
-  /// Finds the visible rows; true if rows came into the set that have to be
-  /// considered first.
+  /// Finds the visible rows. Returns true if rows came into the set that have to be considered
+  /// first.
   private func expandReferences() throws -> Bool {
     let before = set.count
     borrowers = [:]
@@ -264,7 +265,7 @@ final class Materializer {
       return try isVisible(RowKey(table: parent.id, identity: identity))
     }
     guard parent.identifies(key) == false else { return false }
-    // By a unique column that is not the identity.
+    // The reference names a unique column that is not the identity.
     let wanted = parent.referenceKey(values, key)
     for row in set.rows where row.key.table == parent.id && row.isVisible {
       if parent.referenceKey(row.referredValues(key, parent), key) == wanted { return true }
@@ -289,7 +290,7 @@ final class Materializer {
     if let row = set[key] { return row.isVisible && row.shownIdentity == nil }
     let status = try outside[key] ?? session.outsideRow(key)
     outside[key] = status
-    // A row that is not shown may appear together with those that refer to it.
+    // A row that is not shown may appear together with the rows that refer to it.
     if status == .kept { try set.row(key) }
     return status != .absent
   }

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Notices conflicts while changes are merged, and tells the recorder.
+/// The detection of conflicts while changes are merged; ``ConflictRecorder`` records them.
 struct MergedConflicts {
   private let session: StoreSession
   private let recorder: ConflictRecorder
@@ -10,7 +10,7 @@ struct MergedConflicts {
     recorder = session.conflicts
   }
 
-  /// Notices the conflicts of a change that is about to be merged into a row.
+  /// Records the conflicts of a change that is about to be merged into a row.
   func note(_ change: WorkingSet.Change, on row: WorkingRow) throws {
     if try CopiedVersions.isMade(by: change, row, session) { return }
     switch (change.action, row.state.existence) {
@@ -32,8 +32,8 @@ struct MergedConflicts {
         let returns =
           change.action == .insert
           && session.clients.precedes(row.state.existenceStamp, change.stamp)
-        // Its cells may lose against edits that are newer than the deletion,
-        // or win over cells that are kept for the row to come back.
+        // Its cells may lose against edits that are newer than the deletion, or win over cells that
+        // bookkeeping stores in case the row comes back.
         if returns || !row.state.isErased { try noteCells(change, row) }
       }
     case (.update, .unsaid) where row.shown == nil && !row.wasKept:
@@ -158,8 +158,8 @@ struct MergedConflicts {
     }
   }
 
-  /// Enters a conflict about a row's existence; `edit` is the side that did not
-  /// delete it, and `changes` are its changes to the row as it is here.
+  /// Records a conflict about a row's existence. `edit` is the side that did not delete the row,
+  /// and `changes` are that side's changes to the row as it is here.
   private func noteExistence(
     _ entry: ConflictJournal.Entry, edit: Conflict.Outcome, of row: WorkingRow,
     changing changes: [(column: Int, value: Value, stamp: LocalStamp)] = []
@@ -199,7 +199,8 @@ struct MergedConflicts {
 
   // MARK: - Rows that are not shown
 
-  /// Enters what became of a row; `kept` is what bookkeeping keeps of it.
+  /// Records in the journal that a row is shown, or is shown no longer. `kept` is its new
+  /// bookkeeping entry.
   func settled(_ row: WorkingRow, _ kept: KeptRow?) throws {
     if row.isVisible || row.isElsewhere {
       guard row.wasKept || recorder.noted.contains(row.key) else { return }
@@ -228,7 +229,7 @@ struct MergedConflicts {
     }
   }
 
-  /// An entry for a row that is not shown from now on.
+  /// Returns an entry for a row that is not shown from now on.
   private func hidden(
     _ row: WorkingRow, _ kind: Conflict.Kind, _ rule: Conflict.Rule, _ reason: ParkedRow.Reason?
   ) -> ConflictJournal.Entry {
@@ -246,7 +247,7 @@ struct MergedConflicts {
       remote: isLocal ? nil : cells)
   }
 
-  // MARK: - What entries contain of a row
+  // MARK: - Contents of entries
 
   private func knownCells(_ row: WorkingRow) -> [ConflictJournal.Entry.Cell] {
     Self.cells(row.values)
@@ -278,7 +279,7 @@ struct MergedConflicts {
         message: "\(what) arrived for rows of \(name) whose insertion is not here"))
   }
 
-  /// Warns of columns and of references separately.
+  /// Warns of columns and of references with separate warnings.
   private func warn(
     _ code: SyncWarning.Code, _ referenceCode: SyncWarning.Code, _ columns: [Int],
     _ table: TableSchema

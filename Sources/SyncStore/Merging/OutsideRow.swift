@@ -1,6 +1,6 @@
-/// How a row outside a working set takes part in decisions on the rows in it.
+/// The status of a row outside a working set, in decisions on the rows of the set.
 enum OutsideRow {
-  /// Its table shows it, or did until a program made the table again.
+  /// Its table shows it, or showed it until a program remade the table.
   case shown
   /// It is not shown, and bookkeeping has an entry for it (``KeptRow``).
   case kept
@@ -9,8 +9,9 @@ enum OutsideRow {
 }
 
 extension StoreSession {
-  /// How a row takes part in decisions. A row that awaits a comparison counts as absent from its
-  /// table, as where it is loaded, unless nothing is known of it: it may be as old as its table.
+  /// Returns the status of a row. A row that awaits a comparison counts as absent from its table,
+  /// as it does when it is loaded, unless bookkeeping has no state of it: it may be as old as its
+  /// table.
   func outsideRow(_ row: RowKey) throws -> OutsideRow {
     let access = try access(row.table)
     let isInTable = try access.shown(row.identity) != nil

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Writes the decided rows of a working set, and what bookkeeping has to remember of them.
+/// A writer of the decided rows of a working set and of their bookkeeping.
 final class RowWriter {
   private let set: WorkingSet
   private let session: StoreSession
@@ -15,15 +15,15 @@ final class RowWriter {
     session = set.session
   }
 
-  /// A row that its table's conditions refuse, and why.
+  /// A row that its table's conditions refuse, and the reason.
   typealias Refusal = (row: WorkingRow, reason: ParkedRow.Reason)
 
   // MARK: - Tables
 
-  /// Writes the tables. Returns the rows that were refused; if there are any,
-  /// the caller rolls back.
+  /// Writes the rows to their tables. Returns the refused rows; if there are any, the caller rolls
+  /// back.
   func writeRows() throws -> [Refusal] {
-    /// Rows that are removed and inserted again, with the device's own values.
+    /// The rows that are deleted and inserted again, with the device's own values.
     var replaced: [ObjectIdentifier: [Value]] = [:]
     let leaving = try rowsInTheWay().union(rowsGivingUpNumbers())
     for row in set.rows {
@@ -34,8 +34,8 @@ final class RowWriter {
         try access.delete(shown.key)
         if row.isVisible, let key = row.localKey { access.reservedKeys.insert(key) }
         if !row.isVisible {
-          // Freed before keys are given out: another row may take it, unless a
-          // row that must differ from others still refers to it.
+          // Frees the key before keys are assigned. Another row may take it, unless a row that must
+          // differ from others still refers to it.
           if let key = row.localKey, try session.tablesToCompare().isEmpty {
             try access.forgetKey(key, of: row.key.identity)
             if session.schema.isReferredUniquely(access.table) { access.reservedKeys.insert(key) }
@@ -78,7 +78,8 @@ final class RowWriter {
     }
   }
 
-  /// Forgets the keys given in an attempt that was rolled back: they are given again.
+  /// Forgets the keys that were assigned in an attempt that was rolled back; they are assigned
+  /// again.
   func forgetAssignedKeys() throws {
     for row in assigned {
       row.localKey = nil
@@ -96,8 +97,8 @@ final class RowWriter {
     }
   }
 
-  /// Rows that stay and give up a unique value that another row takes: they
-  /// are removed first and inserted again, since two may swap values.
+  /// Returns the rows that stay and give up a unique value that another row takes. They are deleted
+  /// first and inserted again, since two rows may swap values.
   private func rowsInTheWay() -> Set<ObjectIdentifier> {
     var holders: [ClaimKey: WorkingRow] = [:]
     for row in set.rows where row.shown != nil && row.isVisible {
@@ -112,9 +113,9 @@ final class RowWriter {
     return result
   }
 
-  /// Likewise, where a reference and a plain value are the same number here. If one row gives up
-  /// one of them and another row takes the other, these are two values to merging, and one to
-  /// SQLite.
+  /// Returns such rows where a reference and a plain value are the same number on this device. If
+  /// one row gives up the one and another row takes the other, these are two values to the merge
+  /// and one to SQLite.
   private func rowsGivingUpNumbers() throws -> Set<ObjectIdentifier> {
     let tables = Set(session.schema.tables.filter(\.hasUniqueReferences).map(\.id))
     guard !tables.isEmpty else { return [] }
@@ -156,7 +157,8 @@ final class RowWriter {
     try statement.withBound(values[...]) { try session.write(statement) }
   }
 
-  /// Writes the columns that differ, except those that are left alone; false if none differs.
+  /// Writes the columns that differ, except those that are left alone. Returns false if there are
+  /// none.
   private func update(_ row: WorkingRow) throws -> Bool {
     guard let shown = row.shown else { return false }
     let access = try session.access(row.key.table)
@@ -176,9 +178,9 @@ final class RowWriter {
     return true
   }
 
-  /// The columns of a row in which its table differs from the merged state, and that are not
-  /// written until the table is compared, since a program has remade it. Only merged columns are
-  /// written: another difference may be an edit that was not seen yet.
+  /// Returns the columns that are not written until the table is compared, since a program has
+  /// remade it: those in which the table differs from the merged state although no change was
+  /// merged. Such a difference may be an edit that was not seen yet.
   private func columnsLeftAlone(_ row: WorkingRow, _ table: TableSchema) throws -> Set<Int> {
     guard let shown = row.shown, try session.tablesToCompare().contains(table.id) else { return [] }
     return try Set(
@@ -192,7 +194,8 @@ final class RowWriter {
 
   // MARK: - Bookkeeping
 
-  /// Notes the plain values of the rows before any row is given a key: no row gets one of them.
+  /// Notes the plain values of the rows before any row is assigned a key, so that no row gets one
+  /// of them.
   func notePlainValues() throws {
     for row in set.rows {
       let table = session.schema[row.key.table]
@@ -202,7 +205,8 @@ final class RowWriter {
     }
   }
 
-  /// Writes states, kept rows, and what they wait for.
+  /// Writes the states of the rows, their entries (``KeptRow``), and the references and claims by
+  /// which the entries are found.
   func writeBookkeeping() throws {
     var changes: [Int: [(fingerprint: RowFingerprint, state: RowState?)]] = [:]
     for row in set.rows {
@@ -229,7 +233,7 @@ final class RowWriter {
       }
       try set.conflicts.settled(row, kept)
       if table.identity == .surrogate {
-        // Kept while it is parked too: it may have the key again.
+        // A parked row remembers its key too: it may get it again.
         row.state.localKey = row.localKey ?? row.state.localKey
       }
       changes[table.id, default: []].append((row.fingerprint, row.storedState))
@@ -239,8 +243,8 @@ final class RowWriter {
     }
   }
 
-  /// Leaves what bookkeeping stores about a row that went unseen as it was when the row was shown:
-  /// its table no longer has its cells, and the comparison has to find that it was shown.
+  /// Leaves the bookkeeping of a row that went unseen as it was when the row was shown: its table
+  /// no longer has its cells, and the comparison has to find that it was shown.
   private func writeUnseen(_ row: WorkingRow, _ table: TableSchema) throws {
     let kept = row.wasKept ? try session.keptRows.row(row.key) : nil
     if kept != nil {
@@ -249,12 +253,14 @@ final class RowWriter {
     try set.conflicts.settled(row, kept)
   }
 
-  /// The claims by which a kept row is to be found: its table gives the claims of what it shows.
+  /// Returns the claims by which a row with a bookkeeping entry is found. A shown row's table gives
+  /// the claims of the values that it shows.
   func claimsToFind(_ row: WorkingRow) -> [ClaimKey] {
     row.isVisible ? row.formerClaims : row.claims + row.formerClaims
   }
 
-  /// What bookkeeping has to store of a row beyond what its table shows.
+  /// Returns the entry that bookkeeping stores for a row beyond what its table shows; `nil` for
+  /// none.
   func kept(_ row: WorkingRow, _ table: TableSchema) throws -> KeptRow? {
     if row.borrower != nil {
       return KeptRow(
@@ -276,15 +282,15 @@ final class RowWriter {
     }
     switch row.state.existence {
     case _ where row.isLiving:
-      // The identity under which it lived while it was deleted does not matter any more, in
-      // whatever order its deletion and the edit that won came.
+      // The identity under which it lived while it was deleted no longer matters, whether its
+      // deletion or the edit that won came first.
       return KeptRow(
         reason: row.isElsewhere ? .elsewhere : .parked(reason(row)), movedTo: row.shownIdentity,
         cells: cells(row, table.cellPositions))
     case .inserted: return nil
     case .unsaid:
       let cells = cells(row, table.cellPositions)
-      // Values that only the row's key contains do not count.
+      // Values that come only from the row's key do not count.
       let isSaid = cells.contains {
         !table.columns[$0.column].isIdentity || row.state.stamp(of: $0.column) != .zero
       }
@@ -307,8 +313,8 @@ final class RowWriter {
     positions.compactMap { position in row.values[position].map { (position, $0) } }
   }
 
-  /// The targets of the row's references, and, if a row lives on under another identity, also those
-  /// by which it is to be found.
+  /// Returns the rows to which the row's references lead, by their own values and as they are
+  /// shown, and the rows on the way where one has moved.
   func references(of row: WorkingRow, _ table: TableSchema) throws
     -> Set<ReferenceKey>
   {
@@ -346,15 +352,15 @@ final class RowWriter {
 }
 
 extension WorkingRow {
-  /// The state to be stored; `nil` if no change of the row is known and it is in its table, as it
-  /// was before syncing began.
+  /// The state to store; `nil` if the row is in its table as it was before syncing began, or if
+  /// nothing is known of it.
   fileprivate var storedState: RowState? {
     if isVisible, !state.isKept, state.existence == .inserted, state.isUnstamped,
       state.localKey == nil
     {
       return nil
     }
-    // The row was asked for, and nothing is known of it.
+    // The row was looked up, and nothing is known of it.
     if !isVisible, !state.isKept, state.existence == .unsaid, state.isUnstamped,
       state.localKey == nil
     {
@@ -365,7 +371,7 @@ extension WorkingRow {
 }
 
 extension TableSchema {
-  /// Whether a column that stands for keys is in a unique index.
+  /// Whether a unique index contains a column that stands for keys.
   fileprivate var hasUniqueReferences: Bool {
     let keyed = keyedPositions
     return uniqueIndexes.contains { index in

@@ -1,9 +1,9 @@
 import SyncModel
 
 extension WorkingRow {
-  /// The logical values of the columns that a reference to this row names.
+  /// Returns the logical values of the columns that a reference to this row names.
   ///
-  /// - Parameter isShown: Whether to take the values that are shown.
+  /// - Parameter isShown: Whether to return the values that are shown.
   func referredValues(
     _ reference: ForeignKey, _ table: TableSchema, isShown: Bool = true
   ) -> [Value] {

@@ -1,7 +1,6 @@
 import SyncModel
 
-/// A row while changes are merged into it and it is decided whether it is
-/// shown.
+/// A row into which changes are merged, with the decisions whether and how it is shown.
 final class WorkingRow {
   let key: RowKey
   let fingerprint: RowFingerprint
@@ -12,7 +11,7 @@ final class WorkingRow {
   let loadedValues: [Value?]
   /// The row as it is in its table; `nil` if it is not there.
   let shown: ShownRow?
-  /// Whether it went from its table unseen (``StoreSession/wentUnseen(_:_:)``), so that it is not
+  /// Whether it went from its table unseen (``StoreSession/wentUnseen(_:_:)``). Such a row is not
   /// written.
   var isUnseen = false
   /// Whether it was living when it was loaded.
@@ -21,7 +20,7 @@ final class WorkingRow {
   var wasDead = false
   /// Whether an edit won over its deletion.
   var isRevived = false
-  /// Whether bookkeeping keeps cells of it.
+  /// Whether bookkeeping had an entry for it (``KeptRow``) when it was loaded.
   let wasKept: Bool
   /// Whether it was shown under another identity.
   let wasElsewhere: Bool
@@ -29,9 +28,9 @@ final class WorkingRow {
   let wasBorrowed: Bool
   /// The identity under which a deleted row lives on.
   var movedTo: RowIdentity?
-  /// The same when it was loaded.
+  /// The value of ``movedTo`` when the row was loaded.
   let loadedMovedTo: RowIdentity?
-  /// The unique keys that it claimed when it was read.
+  /// The unique keys that it claimed when it was loaded.
   var oldClaims: [ClaimKey] = []
   /// Further unique keys that it claimed, without being shown with them.
   var oldFormerClaims: [ClaimKey] = []
@@ -39,23 +38,23 @@ final class WorkingRow {
   var claims: [ClaimKey] = []
   /// Further unique keys that it claims, with the values that would be shown without stand-ins.
   var formerClaims: [ClaimKey] = []
-  /// The author's key, for a row that has none here yet.
+  /// The author's key, for a row that has no key on this device yet.
   var keyHint: Int64?
-  /// The key that it gets here.
+  /// Its key on this device, once it has one.
   var localKey: Int64?
   /// The constraint of its own table that refused it.
   var failure: ParkedRow.Reason?
 
-  /// Whether its table's conditions were tried although it is not written.
+  /// Whether its table's conditions were checked although it is not written.
   var isTried = false
 
   /// Whether it was edited here since the last sealing: its table shows the edit already, but the
   /// rows that wait for it are not up to date yet.
   var isEdited = false
 
-  // MARK: - What is decided
+  // MARK: - Decisions
 
-  /// Its references to rows by their identities.
+  /// Its references that name rows by their identities.
   var links: [Link] = []
   /// Whether it comes back although it was deleted, or would be deleted with a deleted row.
   var isRescued = false
@@ -63,18 +62,16 @@ final class WorkingRow {
   var isKilled = false
   /// Whether it exists, shown or not.
   var exists = false
-  /// References that are shown with another value than their own, by column.
+  /// The values that references show in place of their own, by column.
   var overlays: [Int: Value] = [:]
-  /// The overlays that have nothing to do with stand-ins.
+  /// The overlays that do not come from stand-ins.
   var ownOverlays: [Int: Value] = [:]
-  /// The row to which references to this one are shown to lead, since this one lost a unique
-  /// value.
+  /// The row to which references to this row are shown to lead, since this row lost a unique value.
   var standIn: WorkingRow?
-  /// The identity that it has with the stand-ins of the rows that its own identity contains, if
-  /// that differs: the row is shown under it.
+  /// The identity under which the row is shown, since rows in its own identity have stand-ins;
+  /// `nil` if it is shown under its own.
   var shownIdentity: RowIdentity?
-  /// The row that is shown under the identity of this one, which does not
-  /// exist itself.
+  /// The row that is shown under the identity of this row, which does not exist itself.
   var borrower: WorkingRow?
   /// Whether it is shown under another identity.
   var isElsewhere = false
@@ -94,11 +91,11 @@ final class WorkingRow {
   /// A reference that is not NULL.
   struct Link {
     var key: ForeignKey
-    /// Where it leads; `nil` for nowhere.
+    /// The row to which it leads; `nil` if it leads nowhere.
     var target: RowKey?
-    /// The row that it leads to, if that is in the set.
+    /// The row to which it leads, if that is in the set.
     var row: WorkingRow?
-    /// The rows to which the moves lead from the row that it names.
+    /// The rows to which the row that it names has moved, in order.
     var path: [RowKey]
     /// Whether the row that it names lives on under another identity.
     var isMoved: Bool
@@ -133,19 +130,19 @@ final class WorkingRow {
   /// Whether it was deleted.
   var isDead: Bool { state.existence == .deleted && !isRevived }
 
-  /// Whether clients have added to the counter in a column.
+  /// Returns whether clients have added to the counter in a column.
   func isAddedTo(_ column: Int) -> Bool {
     guard case .counter = values[column].flatMap(CounterValue.init) else { return false }
     return true
   }
 
-  /// The logical value that is shown of a column.
+  /// Returns the logical value that a column shows.
   func shownValue(_ column: Int) -> Value? { overlays[column] ?? values[column] }
 }
 
 extension RowState {
-  /// Brings the state into its one form. The common stamp is that of the existence if a cell has
-  /// it, else the most frequent one.
+  /// Brings the state into its canonical form. The common stamp is that of the existence if a cell
+  /// has it, else the most frequent one.
   mutating func normalize(
     of table: TableSchema, precedes: (LocalStamp, LocalStamp) -> Bool
   ) {

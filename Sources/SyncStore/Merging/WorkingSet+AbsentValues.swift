@@ -1,7 +1,7 @@
 import SyncModel
 
 extension WorkingSet {
-  /// Fills the cells of an existing row that were never set.
+  /// Fills the cells of an existing row that were never set with their defaults.
   func fillAbsent(_ values: inout [Value?], _ table: TableSchema) throws {
     guard values.contains(where: { $0 == nil }) else { return }
     let absent = try absentValues.values(of: table)
@@ -10,9 +10,9 @@ extension WorkingSet {
     }
   }
 
-  /// Brings the cells of a deleted row into one form, whether or not it was
-  /// shown before its deletion: cells that were never set get their defaults if
-  /// another cell is known, and otherwise no value.
+  /// Brings the cells of a deleted row into a canonical form, the same whether or not the row was
+  /// shown before its deletion: cells that were never set get their defaults if another cell is
+  /// known, and otherwise no value.
   func settleAbsent(
     _ values: inout [Value?], _ state: RowState, _ key: RowKey, _ table: TableSchema
   ) throws {
@@ -29,7 +29,7 @@ extension WorkingSet {
     if isKnown, !state.isErased { try fillAbsent(&values, table) }
   }
 
-  /// Whether a cell was never set.
+  /// Returns whether a cell was never set.
   private func isAbsent(
     _ column: Int, _ values: [Value?], _ state: RowState, _ table: TableSchema
   ) -> Bool {
@@ -45,17 +45,17 @@ extension WorkingSet {
     return stamp == .zero && !table.hasUnstampedRows
   }
 
-  /// Applies a deletion that takes the cells along: all older cells count as
-  /// never set, even if the row lives on. A change after the deletion brings
-  /// its own cells, apart from columns that its author does not have.
+  /// Applies a deletion that erases the cells: all older cells count as never set, even if the row
+  /// lives on. A change after the deletion brings its own cells, apart from columns that its author
+  /// does not have.
   func silence(_ row: WorkingRow, before stamp: LocalStamp) throws {
     let precedes = session.clients.precedes
     guard precedes(row.state.silence, stamp) else { return }
     row.state.silence = stamp
     let table = session.schema[row.key.table]
     let key = try keyValues(of: row.key, table)
-    // Also cells with the same stamp, which no honest author makes, so that it
-    // does not matter which of the two came first.
+    // Also erases cells with the same stamp, which no honest author makes, so that it does not
+    // matter which of the two came first.
     for position in table.cellPositions where !precedes(stamp, row.state.stamp(of: position)) {
       row.state.setStamp(stamp, of: position)
       row.values[position] = key[position]

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Cells whose edits add up.
+/// Counters: cells whose edits add up.
 extension WorkingSet {
   /// Merges a client's additions to a counter; returns false if the cell sets the counter instead.
   ///
@@ -30,8 +30,8 @@ extension WorkingSet {
     return true
   }
 
-  /// Merges a counter that was set with the stamp that it has already, to a value that may differ;
-  /// returns false if it has another stamp.
+  /// Merges a value to which a counter was set with the stamp that the cell has already; the values
+  /// may differ. Returns false if the cell has another stamp.
   func settle(
     _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow
   ) throws -> Bool {
@@ -55,14 +55,14 @@ extension WorkingSet {
     return true
   }
 
-  /// Adds the early additions to a counter that was set.
+  /// Adds the additions that arrived early to a counter that has now been set.
   func addEarly(to column: Int, of row: WorkingRow) throws {
     merge(
       try session.early.take(since: row.state.stamp(of: column), column, row.key),
       into: column, of: row)
   }
 
-  /// Merges the sums of clients into a counter; nothing is added to a value that is no number.
+  /// Merges the sums of clients into a counter. Adds nothing to a value that is not a number.
   private func merge(_ sums: [Int32: Counter.Sum], into column: Int, of row: WorkingRow) {
     guard !sums.isEmpty,
       var counter = row.values[column].flatMap(CounterValue.init)?.counter
@@ -73,14 +73,14 @@ extension WorkingSet {
 }
 
 extension ColumnSchema {
-  /// The value that a table shows for a counter.
+  /// Returns the value that a table shows for a counter.
   func number(_ value: Value) -> Value {
     (CounterValue(value)?.shown ?? .null).stored(with: affinity)
   }
 }
 
 extension CounterValue {
-  /// The counter that a value is, or begins.
+  /// The counter that the value is, or that begins with it; `nil` for an addition.
   var counter: Counter? {
     switch self {
     case .plain(let value): Counter(base: value)

@@ -1,9 +1,9 @@
 import SyncModel
 
 extension WorkingSet {
-  /// Makes cells of rows that are shown count as plain values.
+  /// Turns cells of shown rows into plain values.
   ///
-  /// - Parameter references: Cells that refer to the row with that key nevertheless.
+  /// - Parameter references: The cells that are references all the same.
   func setPlain(_ cells: [StoreSession.PlainCell], except references: Set<CellKey> = []) throws {
     for cell in cells {
       let key = try session.cellKey(cell)

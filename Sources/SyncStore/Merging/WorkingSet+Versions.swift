@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Tables in which the version that loses lives on as a row of its own.
+/// Tables of the merge type `keepBoth`: the version that loses lives on as a row of its own.
 extension WorkingSet {
-  /// Notes, before a change is merged, the version that will lose against another, and the version
-  /// that the change replaces.
+  /// Notes, before a change is merged, the version that will lose and the version that the change
+  /// replaces.
   ///
   /// A change names the version that it replaces. If the row has that version, nothing is lost.
   /// Otherwise the two were made without knowledge of each other: since change sets are applied in
-  /// causal order, the version of the row is not older than the one that is named.
+  /// causal order, the version of the row is not older than the named one.
   func noteVersions(_ change: Change, of row: WorkingRow) {
     let table = session.schema[row.key.table]
     guard !change.action.isDeletion, let first = table.cellPositions.first,
@@ -35,19 +35,18 @@ extension WorkingSet {
   }
 }
 
-/// The rows in which versions live on are ordinary rows. Each device that finds two versions
-/// inserts and publishes them, unless it has the row already. The version determines their
+/// The rows in which losing versions live on. They are ordinary rows: each device that finds two
+/// versions inserts and publishes them, unless it has the row already. The version determines their
 /// identities and the time of their insertion, so that all devices insert the same.
 struct CopiedVersions {
   let session: StoreSession
   let edits: LocalEdits
 
-  /// Inserts the rows of versions that have lost, and deletes those of
-  /// versions that have been replaced since, unless they were edited or are
-  /// referred to.
+  /// Inserts the rows of versions that have lost, and deletes the rows of versions that have been
+  /// replaced since, unless these rows were edited or are referred to.
   ///
-  /// - Parameter attempt: Runs an edit as a whole, or not at all if it is
-  ///   refused. Then the version is in the journal alone.
+  /// - Parameter attempt: Runs an edit as a whole, or not at all if it is refused. A version whose
+  ///   edit is refused is in the journal only.
   func settle(attempt: (() throws -> Void) throws -> Void) throws {
     let versions = session.losingVersions
     session.losingVersions = LosingVersions()
@@ -76,8 +75,8 @@ struct CopiedVersions {
     try edits.delete(copy)
   }
 
-  /// Whether a change inserts or deletes such a row against the opposite change of another device,
-  /// which knew fewer or more versions. People have made neither edit.
+  /// Returns whether a change inserts or deletes such a row against the opposite change of another
+  /// device, which knew fewer or more versions. No person made either edit.
   static func isMade(
     by change: WorkingSet.Change, _ row: WorkingRow, _ session: StoreSession
   ) throws -> Bool {
@@ -93,8 +92,8 @@ struct CopiedVersions {
     }
   }
 
-  /// Whether a row may be one in which a version lives on. In a table with surrogate identities,
-  /// only rows from before syncing are known to be none.
+  /// Returns whether a row may be one in which a version lives on. In a table with surrogate
+  /// identities, only rows from before syncing are known not to be.
   private static func canBeCopy(_ row: RowKey, in table: TableSchema) throws -> Bool {
     guard table.identity != .surrogate else { return table.originalKey(of: row.identity) == nil }
     guard case .text(let key) = try IdentityEncoding.decode(row.identity, count: 1)[0] else {
@@ -109,8 +108,8 @@ struct CopiedVersions {
     return try access.stamps.state(of: access.fingerprint(row.identity))
   }
 
-  /// The identity of the row in which a version lives on, and its key where
-  /// that is a cell as well.
+  /// Returns the identity of the row in which a version lives on, and the row's key if that is a
+  /// cell as well.
   private func name(
     of version: LosingVersions.Version
   ) throws -> (RowKey, (column: Int, value: Value)?) {

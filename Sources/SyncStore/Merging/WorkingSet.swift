@@ -5,7 +5,7 @@ import SyncModel
 /// demand, merged in memory, and written by ``Materializer``.
 final class WorkingSet {
   let session: StoreSession
-  /// The rows in the order in which they came.
+  /// The rows in the order in which they were added.
   private(set) var rows: [WorkingRow] = []
   private var index: [RowKey: WorkingRow] = [:]
 
@@ -30,7 +30,7 @@ final class WorkingSet {
     index = [:]
   }
 
-  /// The row with a key, loaded if it is not here yet.
+  /// Returns the row with a key. Loads it if the set does not have it yet.
   @discardableResult
   func row(_ key: RowKey) throws -> WorkingRow {
     if let row = index[key] { return row }
@@ -39,7 +39,7 @@ final class WorkingSet {
     return try load(key, fingerprint: fingerprint, state: try access.stamps.state(of: fingerprint))
   }
 
-  /// Adds a row that is in its table, by its local key, unless it awaits a comparison
+  /// Adds a row of a table, given by its key there, unless it awaits a comparison
   /// (``StoreSession/isUncompared(_:_:)``).
   func add(_ local: [Value], _ access: TableAccess) throws {
     let key = RowKey(table: access.table.id, identity: try access.identity(ofKey: local))
@@ -95,8 +95,8 @@ final class WorkingSet {
     return row
   }
 
-  /// The values that a row's identity contains, by column; all `nil` if no row of the table can
-  /// have the identity: references to it lead nowhere.
+  /// Returns the values that a row's identity contains, by column; all `nil` if no row of the table
+  /// can have the identity: references to it lead nowhere.
   func keyValues(of key: RowKey, _ table: TableSchema) throws -> [Value?] {
     var values = [Value?](repeating: nil, count: table.columns.count)
     let positions = table.identityPositions
@@ -117,7 +117,7 @@ final class WorkingSet {
     var keyHint: Int64?
     /// The identity under which a deleted row lives on.
     var movedTo: RowIdentity?
-    /// The version that an update replaces, where versions are kept.
+    /// The version that an update replaces, in tables of the merge type `keepBoth`.
     var replaces: LocalStamp?
     /// The stamp of the deletion that erased all older cells of the row.
     var silence: LocalStamp?
@@ -125,7 +125,7 @@ final class WorkingSet {
     var concurrency = Concurrency.none
   }
 
-  /// Merges a change, after its conflicts were noted.
+  /// Records the conflicts of a change and merges the change.
   func merge(_ change: Change, into row: WorkingRow) throws {
     try conflicts.note(change, on: row)
     let table = session.schema[row.key.table]
@@ -163,7 +163,7 @@ final class WorkingSet {
     }
   }
 
-  /// Whether a cell of a change replaces the row's own.
+  /// Returns whether a cell of a change replaces the row's own.
   private func takesPlace(
     _ cell: (column: Int, value: Value, stamp: LocalStamp), of row: WorkingRow, _ table: TableSchema
   ) -> Bool {
@@ -178,8 +178,8 @@ final class WorkingSet {
 
   // MARK: - Unique values
 
-  /// The unique keys that a row claims with the values that are to be shown, and the identity of
-  /// another row if it is to be shown under that.
+  /// Returns the unique keys that a row claims with the values that it is to show, and the identity
+  /// of another row if it is to be shown under that one.
   func claims(of row: WorkingRow) throws -> [ClaimKey] {
     let table = session.schema[row.key.table]
     let identity = row.shownIdentity.map {
@@ -189,7 +189,7 @@ final class WorkingSet {
     return try claims(in: table, table.columns.indices.map(row.shownValue)) + (identity ?? [])
   }
 
-  /// Likewise, by the values as its table will hold them.
+  /// Returns the unique keys that a row claims with its values as its table will hold them.
   func localClaims(of row: WorkingRow) throws -> [ClaimKey] {
     let table = session.schema[row.key.table]
     return try claims(in: table, localValues(table.columns.indices.map(row.shownValue), table))
@@ -209,14 +209,14 @@ final class WorkingSet {
     }
   }
 
-  /// The value of a column that must be unique: for a counter, the number.
+  /// Returns the value of a column that must be unique: for a counter, the number.
   private static func claimed(_ value: Value?, _ column: ColumnSchema) -> Value {
     guard let value, column.domain == .counter else { return value ?? .null }
     return column.number(value)
   }
 
-  /// The terms of an index over expressions, or with a condition, evaluated by SQLite on the row's
-  /// values; `nil` if the condition excludes the row.
+  /// Returns the terms of an index over expressions, or with a condition, as SQLite evaluates them
+  /// on the row's values; `nil` if the condition excludes the row.
   ///
   /// Columns that stand for keys keep their logical value: a plain value and a reference can be one
   /// number on this device, and are two values on others.
@@ -240,13 +240,14 @@ final class WorkingSet {
     }
   }
 
-  /// The condition of its own table that refuses what is to be shown of a
-  /// row.
+  /// Returns the condition of its own table that refuses a row as it is to be shown; `nil` if none
+  /// does.
   func refusal(of row: WorkingRow) throws -> ParkedRow.Reason? {
     try refusal(of: row, with: row.overlays)
   }
 
-  /// The condition of its own table that refuses a row with some overlays.
+  /// Returns the condition of its own table that refuses a row with some overlays; `nil` if none
+  /// does.
   func refusal(of row: WorkingRow, with overlays: [Int: Value]) throws -> ParkedRow.Reason? {
     let table = session.schema[row.key.table]
     return try session.access(table.id).rowEvaluation().refusal(
@@ -254,8 +255,8 @@ final class WorkingSet {
         table.columns.indices.map { overlays[$0] ?? row.values[$0] }, table))
   }
 
-  /// The local form of a logical value; a reference to a row without a key
-  /// here becomes its identity's bytes, which equal no key.
+  /// Returns the local form of a logical value; a reference to a row without a key here becomes its
+  /// identity's bytes, which equal no key.
   func local(_ value: Value, _ column: ColumnSchema) throws -> Value {
     guard case .key(let table) = column.domain, case .identity(let identity) = value else {
       return try session.imported(value, column) ?? .null
@@ -268,8 +269,7 @@ final class WorkingSet {
 }
 
 extension KeyCollation {
-  /// The collation by its name in SQLite; others than the built-in ones
-  /// count as binary.
+  /// Creates the collation with a name in SQLite. Collations that are not built in count as binary.
   init(sqlName: String) {
     switch sqlName.uppercased() {
     case "NOCASE": self = .nocase

@@ -34,8 +34,7 @@ struct ColumnChange {
 
   var isNone: Bool { gone.isEmpty && added.isEmpty }
 
-  /// Brings all bookkeeping that names columns in line. The capture triggers
-  /// must have been removed.
+  /// Updates all bookkeeping that names columns. The caller must have removed the capture triggers.
   func run(_ database: Database) throws {
     for column in gone.values.sorted(by: { $0.wireName < $1.wireName }) {
       try LostNames.note(column.wireName, of: table.wireName, database)
@@ -65,7 +64,7 @@ struct ColumnChange {
         guard let place = place(of: Int(cell.column)) else { continue }
         changed.setStamp(cell.stamp, of: place)
       }
-      // A new column was never set: neither with the row, nor since.
+      // A new column was never set: neither with the row nor later.
       for column in silent { changed.setStamp(state.silence, of: column) }
       state = changed
     }
@@ -113,8 +112,8 @@ struct ColumnChange {
     }
   }
 
-  /// The journal still names columns that are gone; a question about such a
-  /// column cannot be answered.
+  /// Updates the journal. It still names columns that are gone; a question about such a column
+  /// cannot be answered.
   private func rewriteConflicts(_ database: Database) throws {
     var former = try FormerNames.read(database)
     let numbers = former.note(gone, of: table.id)
@@ -124,7 +123,7 @@ struct ColumnChange {
     if hasEntries { try former.write(database) }
   }
 
-  /// Edits that wait to be sealed use the former positions.
+  /// Updates the log: edits that wait to be sealed use the former positions.
   private func rewriteLog(_ database: Database) throws {
     let former = try database.columns(in: table.logName).map(\.name)
     let old = "docsync_log_old"
@@ -133,7 +132,7 @@ struct ColumnChange {
     try database.execute(sql: triggers.logTable)
     let present = try Set(database.columns(in: table.logName).map(\.name))
     let columns = former.compactMap { name -> (old: String, new: String)? in
-      // The columns o1, o2 … have what the columns held before.
+      // The columns o1, o2 … contain former values.
       guard name.first == "o", let position = Int(name.dropFirst()) else { return (name, name) }
       return place(of: position).map { (name, "o\($0)") }
     }.filter { present.contains($0.new) }

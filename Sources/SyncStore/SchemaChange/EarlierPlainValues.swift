@@ -1,15 +1,18 @@
 import GRDB
 import SyncModel
 
-/// Plain values in stores of earlier builds.
+/// The upgrade of stores in which earlier builds have noted plain values by other rules, or not at
+/// all.
 struct EarlierPlainValues {
   let session: StoreSession
 
-  /// The rules by which plain values are noted. Builds that noted 1 took a plain value and a
-  /// reference with one number for the same value of an index with a condition or expressions.
+  /// The version of the rules by which plain values are noted. Builds with version 1 took a plain
+  /// value and a reference with one number for the same value of an index with a condition or
+  /// expressions.
   static let version: [UInt8] = [2]
 
-  /// Notes, once, plain values that earlier versions did not note, and shows rows that they hid.
+  /// Notes, once, the plain values that earlier builds did not note, and shows the rows that those
+  /// builds hid.
   func settle() throws {
     let known = try MetaTable.read(.plainValues, session.database)
     guard known != Self.version else { return }

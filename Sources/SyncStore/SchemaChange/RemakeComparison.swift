@@ -1,12 +1,12 @@
 import GRDB
 import SyncModel
 
-/// Compares a table that a program has remade with the same table in another store of the document,
-/// and logs the differences.
+/// A comparison of a table that a program has remade with the same table in another store of the
+/// document. It logs the differences.
 ///
-/// If a cell has the same stamp in both stores, both know the same of it: if the values differ, the
-/// cell was edited while there were no triggers. Likewise rows. Entries that triggers have written
-/// since come after those of the comparison.
+/// If a cell has the same stamp in both stores, both know the same edits of it: if the values
+/// differ, the cell was edited while there were no triggers. The same holds for rows. Entries that
+/// triggers have written since the remake come after those of the comparison.
 struct RemakeComparison {
   private let session: StoreSession
   private let table: TableSchema
@@ -14,21 +14,21 @@ struct RemakeComparison {
   private let former: StoreSession
   private let formerAccess: TableAccess
   private let log: RemakeLog
-  /// Whether the other store knows all that this one did before the remake: what this one knows
-  /// besides, it has sealed since.
+  /// Whether the other store knows everything that this store knew before the remake. Then this
+  /// store has sealed since whatever it knows besides.
   private let isExact: Bool
   private let checkCancellation: () throws -> Void
   private let absentValues: AbsentValues
-  /// The cells that can be compared, by their positions here and there.
+  /// The cells that can be compared, by their positions in this store and in the other one.
   private let cells: [(here: Int, there: Int)]
   /// The cells whose columns the other store does not have.
   private let unknown: [Int]
-  /// The cells that refer to rows of another table than there, or to rows only here.
+  /// The cells that refer to another table in the other store, or refer to rows in this store only.
   private let redirected: [Int]
 
   private static let rowsPerBatch = 20_000
 
-  /// `nil` if the other store does not have the table.
+  /// `nil` if the other store does not have the table, or identifies its rows otherwise.
   init?(
     _ table: TableSchema, session: StoreSession, former: StoreSession, noticed: Int64,
     isExact: Bool, checkCancellation: @escaping () throws -> Void
@@ -82,9 +82,9 @@ struct RemakeComparison {
     try logUnknown()
   }
 
-  // MARK: - What is known
+  // MARK: - Known states
 
-  /// A row, and what both stores know of it.
+  /// A row with its states in both stores.
   private struct Known {
     var identity: RowIdentity
     var here: RowState?
@@ -108,15 +108,15 @@ struct RemakeComparison {
     return known
   }
 
-  /// Whether both know the same of the row's existence.
+  /// Returns whether both stores know the same of the row's existence.
   private func isSame(_ row: Known) -> Bool {
     let (here, there) = (row.here ?? .unstamped, row.there ?? .unstamped)
     return (here.existence == .deleted) == (there.existence == .deleted)
       && stamp(here.existenceStamp) == formerStamp(there.existenceStamp)
   }
 
-  /// Whether the row was shown here, as far as this store knows: it was if the other store shows it
-  /// and nothing is known here that contradicts it.
+  /// Returns whether the row was shown here, as far as this store knows: it was if the other store
+  /// shows it and nothing is known here that contradicts it.
   private func wasShown(_ row: Known) throws -> Bool {
     guard isSame(row) else { return false }
     return try row.here.map { try session.wasShown(key(row), $0) } ?? true
@@ -127,7 +127,7 @@ struct RemakeComparison {
     RowKey(table: formerAccess.table.id, identity: row.identity)
   }
 
-  // MARK: - Rows that are here
+  // MARK: - Rows in the table
 
   private func compareRows() throws {
     let names = table.keyColumns + table.columns.map(\.name)
@@ -173,7 +173,7 @@ struct RemakeComparison {
       }
       // Triggers saw the insertion, and it is sealed.
       if isExact, row.here?.existence == .inserted, !isSame(row) { return }
-      // If another device has deleted it meanwhile, that counts.
+      // If another device has deleted it meanwhile, that deletion counts.
       let isGoneThere = row.there?.existence == .deleted && !isSame(row)
       if !isGoneThere { try logInsertion(values, key: key, of: row) }
       return
@@ -190,10 +190,10 @@ struct RemakeComparison {
     if !lacking.isEmpty { try logUnknown(lacking, key: key) }
   }
 
-  /// The cells of a row that were edited unseen, with their former values, and the cells of which
-  /// the other store knows too little.
+  /// Returns the cells of a row that were edited unseen, with their former values, and the cells of
+  /// which the other store knows too little.
   ///
-  /// - Parameter columns: The columns that triggers have seen updated.
+  /// - Parameter columns: The columns whose updates triggers have seen.
   private func differences(
     _ values: [Value?], from before: [Value], of row: Known, but columns: ColumnSet
   ) throws -> (changed: [(column: Int, before: Value)], lacking: [Int]) {
@@ -205,8 +205,8 @@ struct RemakeComparison {
       guard let value = values[here] else { continue }
       let column = table.columns[here]
       let beneath = kept?.cells.first { $0.column == here }?.value
-      // A counter adds to what is known; another such cell is shown as something else than it is.
-      // Both are the same on every device that knows the same.
+      // A counter shows all additions that are known, and a cell with another value beneath shows
+      // an overlay. These are the same only in stores that know the same changes.
       if column.domain == .counter || beneath != nil {
         guard isExact else { continue }
       }
@@ -230,8 +230,8 @@ struct RemakeComparison {
     return (changed, lacking)
   }
 
-  /// What the other store keeps of a row that was shown here and that it does not show, for the
-  /// reasons that ``findDeletedOfHidden()`` names.
+  /// Returns the other store's entry for a row that was shown here and that the other store does
+  /// not show, for the reasons that ``findDeletedOfHidden()`` names.
   private func keptOfHidden(_ row: Known) throws -> KeptRow? {
     guard row.there?.isKept == true, row.here != nil || table.hasUnstampedRows,
       try wasHere(row), let kept = try former.keptRows.row(keyThere(row)),
@@ -243,8 +243,8 @@ struct RemakeComparison {
   /// Logs the unseen edits of such a row.
   ///
   /// - Parameters:
-  ///   - columns: The columns that triggers have seen updated.
-  ///   - keptThere: What the other store keeps of it.
+  ///   - columns: The columns whose updates triggers have seen.
+  ///   - keptThere: The other store's entry for the row.
   private func logEdits(
     _ values: [Value], key: [Value], of row: Known, but columns: ColumnSet, keptThere: KeptRow
   ) throws {
@@ -272,8 +272,8 @@ struct RemakeComparison {
     if !lacking.isEmpty { try logUnknown(lacking, key: key) }
   }
 
-  /// The logical value of a local one. It is plain if bookkeeping stores the same plain value for
-  /// the row, which the table does not distinguish from a reference.
+  /// Returns the logical value of a local one. It is a plain value if bookkeeping stores the same
+  /// plain value for the row; the table alone does not distinguish that from a reference.
   private func exported(
     _ value: Value, _ column: ColumnSchema, _ kept: Value?, _ session: StoreSession
   ) throws -> Value {
@@ -302,10 +302,10 @@ struct RemakeComparison {
       key: key, named ?? SchemaRenewal.identity(of: key + values, in: table))
   }
 
-  // MARK: - Rows that are gone
+  // MARK: - Deleted rows
 
-  /// Compares the rows whose deletion triggers have seen, as they were then: an unseen edit before
-  /// that is an edit, and a row that was inserted unseen has come and gone.
+  /// Compares the rows whose deletion triggers have seen, as they were when they were deleted. Logs
+  /// an unseen edit before the deletion as an edit, and an unseen insertion as an insertion.
   private func compareDeleted() throws {
     var batch: [RemakeLog.Deletion] = []
     func flush() throws {
@@ -367,9 +367,10 @@ struct RemakeComparison {
     try flush()
   }
 
-  /// Finds rows that are gone here and that the other store does not show: it knows changes of
-  /// other devices that this one does not, or a deletion that this store sealed before the table
-  /// was remade once more, and that hides them there. It keeps their former values.
+  /// Finds rows that are gone here and that the other store does not show. Either that store knows
+  /// changes of other devices that this one does not, or this store sealed a deletion before the
+  /// table was remade once more, and the deletion hides the rows there. The other store has stored
+  /// their former values.
   private func findDeletedOfHidden() throws {
     let found = try former.keptRows.identities(in: formerAccess.table.id)
     for row in try states(found) {
@@ -387,7 +388,8 @@ struct RemakeComparison {
     }
   }
 
-  /// The key of a row that was here and was deleted unseen; `nil` if it is here, or was not.
+  /// Returns the key of a row that was here and was deleted unseen; `nil` if the row is here, or
+  /// never was.
   private func keyIfGone(_ row: Known) throws -> [Value]? {
     let known = try access.key(of: row.identity)
     if known == nil, table.identity == .surrogate, try wasHere(row) {
@@ -400,7 +402,8 @@ struct RemakeComparison {
     return key
   }
 
-  /// Whether the row was shown here, whatever changes of other devices only the other store knows.
+  /// Returns whether the row was shown here, regardless of changes of other devices that only the
+  /// other store knows.
   private func wasHere(_ row: Known) throws -> Bool {
     if let here = row.here { return try session.wasShown(key(row), here) }
     guard let there = row.there, there.existence == .deleted else { return isSame(row) }
@@ -435,8 +438,9 @@ struct RemakeComparison {
     try log.addDeletion(key: key, olds)
   }
 
-  /// Finds rows that were inserted unseen, whose edit was sealed before any comparison, and that
-  /// were deleted unseen when the table was remade once more. The other store knows only that edit.
+  /// Finds rows that were inserted unseen, then edited, and deleted unseen when the table was
+  /// remade once more. The edit was sealed before any comparison, and the other store knows nothing
+  /// else of them.
   private func findDeletedEdits() throws {
     let found = try former.keptRows.identities(
       in: formerAccess.table.id, for: .parked(.rowMissing))
@@ -455,14 +459,15 @@ struct RemakeComparison {
         return try session.imported(cell.value, table.columns[position]) ?? .null
       }
       try log.addDeletion(key: key, olds)
-      // Its other values are unknown. The deletion names all its cells, with what is kept of them.
+      // Its other values are unknown. The deletion names all its cells, with the values that are
+      // stored of them.
       let columns = table.cellPositions.filter { table.columns[$0].domain != .counter }
       if table.keepsDeleted { try log.addUpdate(key: key, columns.map { ($0, .null) }) }
     }
   }
 
-  /// The value of a row in a column that the other store does not have: the value that the other
-  /// store keeps until it has the column, or else the default.
+  /// Returns the value of a row in a column that the other store does not have: the value that the
+  /// other store stores until it has the column, or else the default.
   private func unknownValue(of position: Int, _ row: Known) throws -> Value {
     let column = table.columns[position]
     for foreign in try former.foreign.all()
@@ -498,8 +503,8 @@ struct RemakeComparison {
     }
   }
 
-  /// Finds cells that have their default again, in columns that the other store does not have: it
-  /// keeps their former values.
+  /// Finds cells that have their default again, in columns that the other store does not have. That
+  /// store has stored their former values.
   private func compareDefaults(_ absent: [Value]) throws {
     for foreign in try former.foreign.all()
     where foreign.table(in: former.schema)?.id == formerAccess.table.id {

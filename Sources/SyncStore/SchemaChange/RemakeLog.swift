@@ -1,10 +1,10 @@
 import GRDB
 import SyncModel
 
-/// The log of a remade table: what triggers have written since, and what a comparison adds before
-/// that.
+/// The log of a remade table: the entries that triggers have written since the remake, and those
+/// that a comparison adds before them.
 final class RemakeLog {
-  /// What the log contains about one row.
+  /// The entries in the log for one row, in summary.
   struct Entry {
     /// Whether its first entry, apart from updates, is an insertion.
     var isInserted = false
@@ -18,7 +18,7 @@ final class RemakeLog {
   private let session: StoreSession
   private let time: Double
   private var entries: [RowIdentity: Entry] = [:]
-  /// The least number of an entry: entries that are added come before it.
+  /// The least number of an entry. Added entries come before it.
   private var first: Int64
   private let collations: [KeyCollation]
   private let insertion: SQLStatement
@@ -63,12 +63,12 @@ final class RemakeLog {
     }
   }
 
-  /// Spellings of one key have one identity.
+  /// Returns the identity of a key, which all its spellings have.
   private func identity(_ key: [Value]) -> RowIdentity {
     IdentityEncoding.encode(key, collations: collations)
   }
 
-  /// What triggers have logged about the row with a key.
+  /// Returns what triggers have logged for the row with a key.
   func entry(_ key: [Value]) -> Entry? { entries[identity(key)] }
 
   /// The first deletion of a row, if the log begins with it, apart from updates.
@@ -78,7 +78,8 @@ final class RemakeLog {
     var values: [Value?]
   }
 
-  /// Calls `body` with the deletions of which ``Entry/isInserted`` is false, in order.
+  /// Calls `body`, in order, with the first deletion of each row of which ``Entry/isInserted`` is
+  /// false.
   func forEachFirstDeletion(_ body: (Deletion) throws -> Void) throws {
     let recorded = table.recordedColumns
     let names =
@@ -118,7 +119,7 @@ final class RemakeLog {
     try insertion.run()
   }
 
-  /// - Parameter isOfUnknownTime: Whether any captured edit takes precedence.
+  /// - Parameter isOfUnknownTime: Whether any captured edit takes precedence over this one.
   func addUpdate(
     key: [Value], _ cells: [(column: Int, before: Value)], isOfUnknownTime: Bool = false
   ) throws {

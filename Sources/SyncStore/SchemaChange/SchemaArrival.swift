@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// The work that follows once bookkeeping is in line with a changed schema: logs rows that could
+/// The work that is left once bookkeeping is in line with a changed schema: it logs rows that could
 /// be edited without triggers, merges the values that were stored for new tables and columns, and
-/// looks again at rows that were not shown, since the conditions may have changed.
+/// decides again on rows that are not shown, since the conditions may have changed.
 struct SchemaArrival {
   let session: StoreSession
   /// The number of rows that are settled at once.
@@ -12,15 +12,15 @@ struct SchemaArrival {
 
   // MARK: - Tables that were without triggers
 
-  /// Logs all rows of a table that a program made again and whose former rows are not recorded:
-  /// its content may differ from before, and no trigger saw the change.
+  /// Logs all rows of a table that a program remade and whose former rows are not recorded: its
+  /// content may have changed, and no trigger saw the change.
   ///
-  /// A row that the table no longer has is not deleted on other devices; if the number of rows
-  /// shows the loss, the table counts as incomplete. The entries precede those that triggers have
-  /// written since.
+  /// A row that the table no longer has is not deleted on other devices. If the number of rows
+  /// shows such a loss, the table counts as incomplete. The entries precede those that triggers
+  /// have written since the remake.
   ///
-  /// - Parameter noticed: The time at which the table was found to be made again, in milliseconds
-  ///   since 1970. A row whose deletion is known counts as inserted at that time.
+  /// - Parameter noticed: The time at which the remake was noticed, in milliseconds since 1970. A
+  ///   row whose deletion is known counts as inserted at that time.
   func logRows(of id: Int, noticed: Int64) throws {
     let access = try session.access(id)
     let table = access.table
@@ -66,7 +66,7 @@ struct SchemaArrival {
     }
   }
 
-  /// Writes entries for rows into a table's log.
+  /// A writer of entries to a table's log.
   private struct Logging {
     let table: TableSchema
     let access: TableAccess
@@ -135,13 +135,14 @@ struct SchemaArrival {
       return key.count + 3
     }
 
-    /// An identity that is the same on all devices on which the same migration makes the row.
+    /// Returns an identity that is the same on all devices on which the same migration makes the
+    /// row.
     private func newIdentity(_ key: [Value]) throws -> RowIdentity {
       SchemaRenewal.identity(of: key + (try access.row(key)?.values ?? []), in: table)
     }
   }
 
-  // MARK: - What was kept
+  // MARK: - Stored values
 
   /// Merges the values that were stored for tables and columns that exist by now, as if they
   /// arrived now.
@@ -187,7 +188,7 @@ struct SchemaArrival {
       return
     }
     let access = try session.access(table.id)
-    // The schema tells only now which spellings of a key are equal.
+    // Only now does the schema tell which spellings of a key are equal.
     guard let known = access.canonical(identity) else { return }
     let action: RowAction =
       switch row.existence {
@@ -209,24 +210,26 @@ struct SchemaArrival {
     try session.foreign.store(rest, known, of: foreign.id)
   }
 
-  /// Forgets the claims of rows that are not shown: indexes may have other numbers by now.
+  /// Forgets the claims of rows that are not shown, since indexes may have other numbers by now.
   /// ``settle()`` notes the claims again.
   func forgetClaims() throws {
     try session.keptRows.forgetClaims()
   }
 
   /// Forgets the claims and references of rows that are not shown, and the identities under which
-  /// they would be shown: columns may have other names by now. ``settle()`` notes all of it again.
+  /// they would be shown, since columns may have other names by now. ``settle()`` notes all of it
+  /// again.
   ///
-  /// Until the earlier edits are sealed, this tells which of these rows go with deleted rows.
+  /// Call it after the earlier edits are sealed: until then, the references tell which of these
+  /// rows go with deleted rows.
   func forgetClaimsAndReferences() throws {
     try session.keptRows.forgetClaimsAndReferences()
   }
 
-  /// Settles all rows that are not shown.
+  /// Decides again on all rows for which bookkeeping has an entry (``KeptRow``).
   ///
-  /// Counters of tables that a program made again stay as they are shown until they are compared:
-  /// otherwise increments made without triggers would be overwritten.
+  /// Counters of remade tables stay as they are shown until they are compared: otherwise increments
+  /// made without triggers would be overwritten.
   func settle() throws {
     let remade = Set(try session.remadeTables().map(\.table.id))
     let rows = try session.keptRows.all()
@@ -246,7 +249,8 @@ struct SchemaArrival {
     _ = try Materializer(set: set).run()
   }
 
-  /// Whether a row is shown as it is, and only the sums of its counters are kept.
+  /// Returns whether a row shows its own values, and bookkeeping stores only the sums of its
+  /// counters.
   private func keepsOnlyCounters(_ key: RowKey) throws -> Bool {
     guard let kept = try session.keptRows.row(key), kept.reason == .overlaid else { return false }
     let columns = session.schema[key.table].columns

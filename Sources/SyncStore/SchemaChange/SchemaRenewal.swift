@@ -1,16 +1,16 @@
 import GRDB
 import SyncModel
 
-/// Brings bookkeeping in line with a schema that the application changed.
+/// The renewal of bookkeeping after the application has changed the schema.
 ///
-/// It logs values that were written to new tables and columns before these had triggers as if they
+/// It logs values that were written to new tables and columns before these had triggers, as if they
 /// had been written at the beginning of time: they may be the defaults of a migration that every
 /// device makes, so any captured edit wins over them.
 struct SchemaRenewal {
   let schema: StoreSchema
   let path: String
 
-  /// Whether there is anything to do. Asked first, so that opening a store
+  /// Returns whether there is anything to do. Call it before ``run(_:)``, so that opening a store
   /// writes nothing.
   func isNeeded(_ database: Database) throws -> Bool {
     let registered = try TableRegistry.registered(database)
@@ -27,8 +27,8 @@ struct SchemaRenewal {
       || hasFormerReferences(database)
   }
 
-  /// Whether references of rows that are not shown are noted under a name that no foreign key has
-  /// any more. Nothing else shows that a surrogate key has another name.
+  /// Returns whether references of rows that are not shown are noted under a name that no foreign
+  /// key has any more. Nothing else shows that a surrogate key has been renamed.
   private func hasFormerReferences(_ database: Database) throws -> Bool {
     let keys = schema.tables.flatMap(\.foreignKeys)
     let present = Set(keys.map { [$0.columnsName, "\($0.parent)"] })
@@ -39,14 +39,14 @@ struct SchemaRenewal {
 
   /// The tables for which the edits captured before a change matter.
   struct Concerned {
-    /// Tables that a program made again; they had no triggers for a while.
+    /// Tables that a program remade; they had no triggers for a while.
     var remade: [Int] = []
-    /// Tables whose deleted rows are kept from now on: the log lacks their cells.
+    /// Tables whose deleted rows retain their cells from now on, although the log lacks them.
     var lackingDeletedCells: Set<Int> = []
   }
 
-  /// Registers new tables and columns, forgets dropped ones, and makes missing or outdated
-  /// triggers again. Idempotent.
+  /// Registers new tables and columns, forgets dropped ones, and renews missing or outdated
+  /// triggers. Idempotent.
   func run(_ database: Database) throws -> Concerned {
     let registered = try TableRegistry.registered(database)
     let gone = try TableRegistry.registeredIDs(database).subtracting(schema.tables.map(\.id))
@@ -66,7 +66,7 @@ struct SchemaRenewal {
         try columns.run(database)
       }
       try TableRegistry.record(table, database)
-      // A comparison tells which rows of a table that was made again are not new.
+      // A comparison tells which rows of a remade table are not new.
       if known.isWatched {
         try logValues(of: columns.added, table, database)
         try logReferences(of: columns.redirected, table, database)
@@ -94,10 +94,11 @@ struct SchemaRenewal {
     for statement in CaptureTriggers(table: table).removal { try database.execute(sql: statement) }
   }
 
-  /// The columns whose values in deleted rows the log records, until the triggers are made again.
+  /// Returns the columns whose values in deleted rows the log records until the triggers are
+  /// renewed.
   ///
-  /// The trigger lists them. The log itself may have more columns, from a time when a policy asked
-  /// for them, also in the store of which this one is a copy.
+  /// The trigger lists them. The log itself may have more columns, which a policy required at some
+  /// time, in this store or in the one of which it is a copy.
   private func recordedColumns(
     of table: TableSchema, _ change: ColumnChange, _ database: Database
   ) throws -> Set<Int> {
@@ -115,7 +116,7 @@ struct SchemaRenewal {
       })
   }
 
-  /// Makes missing or outdated triggers again.
+  /// Renews missing or outdated triggers.
   private func renewTriggers(of table: TableSchema, _ database: Database) throws {
     let wanted = CaptureTriggers(table: table)
     guard try triggers(of: table, database) != Set(wanted.triggers.map(SQLText.init)) else {
@@ -129,7 +130,7 @@ struct SchemaRenewal {
     for statement in wanted.triggers { try database.execute(sql: statement) }
   }
 
-  /// Logs the values that new columns had in rows that were deleted before.
+  /// Adds the values that new columns would have had to the deletions in the log.
   private func fillLog(of columns: [Int], _ table: TableSchema, _ database: Database) throws {
     guard columns.contains(where: table.recordedColumns.contains) else { return }
     let absent = try AbsentValues.read(table, database)
@@ -141,13 +142,13 @@ struct SchemaRenewal {
     }
   }
 
-  /// Forgets values set aside for columns that were dropped or are shared by now.
+  /// Forgets values that were set aside for columns that are dropped or synchronized by now.
   private func forgetAside(of table: TableSchema, _ database: Database) throws {
     try AsideValues.removeAll(
       in: table.wireName, except: table.excludedColumns.sorted(), database)
   }
 
-  // MARK: - What was written before there were triggers
+  // MARK: - Values written before there were triggers
 
   /// One millisecond after the start of 1970, as a Julian day.
   static let beginning = "2440587.5 + 1.0 / 86400000"
@@ -179,8 +180,7 @@ struct SchemaRenewal {
     }
   }
 
-  /// The identity of a row that a migration has made, by its key and its
-  /// values.
+  /// Returns the identity of a row that a migration has made, by its key and its values.
   static func identity(of values: [Value], in table: TableSchema) -> RowIdentity {
     let content = IdentityEncoding.encode([.text(table.wireName.text)] + values)
     return RowIdentity(bytes: Array(ContentHash(of: content.bytes).bytes.prefix(16)))

@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// Rows that went into remade tables unseen.
+/// Rows that were inserted unseen into remade tables.
 struct UnseenRows {
   let session: StoreSession
 
-  /// Gives rows that were inserted unseen into a remade table the identities that comparing will
-  /// give them: rows that refer to them are sealed before that.
+  /// Gives rows that were inserted unseen into a remade table the identities that the comparison
+  /// will give them, since rows that refer to them are sealed before it.
   ///
-  /// If rows are older than syncing, their numbers tell which rows are not new.
+  /// In a table with rows from before syncing, the numbers tell which rows are not new.
   func name(in id: Int) throws {
     let table = session.schema[id]
     guard table.identity == .surrogate else { return }
@@ -31,8 +31,9 @@ struct UnseenRows {
     }
   }
 
-  /// Logs all rows of remade tables whose former rows are unknown: as of 1970, so that any captured
-  /// edit takes precedence; but rows with a known deletion as of when the remake was noticed.
+  /// Logs all rows of remade tables whose former rows are unknown. The entries are of 1970, so that
+  /// any captured edit takes precedence, but those for rows with a known deletion are of the time
+  /// at which the remake was noticed.
   func logRemadeTables() throws {
     let remade = try session.remadeTables()
     guard !remade.isEmpty else { return }

@@ -1,11 +1,11 @@
 import GRDB
 import SyncModel
 
-/// The effects of edits on rows that they do not name. They are written to the
-/// log, so that they are exported like everything else.
+/// The effects of edits on rows that they do not name. They are written to the log, so that they
+/// are exported like all other edits.
 extension ChangeExport {
-  /// Logs the insertion of rows that are shown and do not exist, where an edit
-  /// refers to them: the author of the edit counts on them.
+  /// Logs the insertion of rows that are shown although they are deleted, where an edit refers to
+  /// them: the author of the edit relies on them.
   func logRebirths() throws {
     for row in try session.keptRows.undead() {
       let access = try session.access(row.table)
@@ -30,7 +30,8 @@ extension ChangeExport {
     }
   }
 
-  /// When the edits in the log last wrote a reference to a row; `nil` if they did not.
+  /// Returns the time, as a Julian day, at which the edits in the log last wrote a reference to a
+  /// row; `nil` if they wrote none.
   private func timeOfReference(
     _ reference: ForeignKey, to row: ShownRow, localKey: Int64?
   ) throws -> Double? {
@@ -61,9 +62,9 @@ extension ChangeExport {
   }
 
   /// Logs the deletion of rows that are not shown and refer to a deleted row, directly or through
-  /// other rows: they would bring it back, or never be shown again. The same goes for rows that are
-  /// shown as the deleted row, or would be. Rows that are shown with a stand-in in place of such a
-  /// row refer to the stand-in from then on.
+  /// other rows. Otherwise they would bring it back, or never be shown again. The same goes for
+  /// rows that are shown as the deleted row, or would be. Rows that are shown with a stand-in in
+  /// place of such a row refer to the stand-in from then on.
   ///
   /// Rows that refer to a row that lives on under another key stay, and follow it.
   func logHiddenDeletions() throws {
@@ -106,8 +107,8 @@ extension ChangeExport {
     }
   }
 
-  /// Whether a reference of a row that is not shown leads to another row, or to
-  /// a row that lives on as that row.
+  /// Returns whether a reference of a row that is not shown leads to `parent`, or to a row that
+  /// lives on as `parent`.
   func leads(
     _ kept: KeptRow, _ child: RowKey, by reference: ForeignKey, to parent: RowKey
   ) throws -> Bool {
@@ -129,8 +130,8 @@ extension ChangeExport {
     return false
   }
 
-  /// The rows that were deleted, and when, and the rows that live on under another key, in tables
-  /// to which kept rows refer.
+  /// Returns the rows that were deleted, with the times, and the rows that live on under another
+  /// key, in tables to which rows with a bookkeeping entry refer.
   private func goneRows() throws -> (
     deleted: [RowKey: Double], moved: [RowKey: (destination: RowIdentity, time: Double)]
   ) {
@@ -169,9 +170,8 @@ extension ChangeExport {
     return (deleted, moved)
   }
 
-  /// The key by which the log can name a row that is not in its table; `nil` if
-  /// it has none. If the row's identity contains other rows, it consists of
-  /// such keys.
+  /// Returns the key by which the log can name a row that is not in its table; `nil` if there is
+  /// none. If the row's identity contains other rows, the key consists of such keys.
   private func logKey(of row: RowKey) throws -> [Value]? {
     let access = try session.access(row.table)
     guard access.table.identity != .surrogate else {
@@ -198,7 +198,7 @@ extension ChangeExport {
     return key
   }
 
-  /// A key for a row that is not in its table, until sealing ends.
+  /// Assigns a key to a row that is not in its table, until sealing ends, and returns it.
   private func lendLogKey(to row: RowKey) throws -> Int64 {
     let access = try session.access(row.table)
     let key = try access.assignLogKey(to: row.identity)
@@ -214,7 +214,7 @@ extension ChangeExport {
       return
     }
     let key = try access.namingKey(of: row.identity) ?? logKey(of: row)
-    // By a key that has come to stand for the row the log names the row for which it stood before.
+    // If the key was another row's before, the log names that row by it.
     guard let key, try access.earlierIdentity(ofKey: key) == row.identity else {
       hidden?.addDeletion(of: row, at: time)
       return

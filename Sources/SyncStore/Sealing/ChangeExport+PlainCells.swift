@@ -1,7 +1,7 @@
 import SyncModel
 
 extension ChangeExport {
-  /// The cells that refer to no row and hold a key that an edit in the log gives to a row.
+  /// Returns the cells that refer to no row and hold a key that an edit in the log gives to a row.
   func plainCells() throws -> [StoreSession.PlainCell] {
     var found: [StoreSession.PlainCell] = []
     for parent in session.schema.tables where parent.localKey != nil {
@@ -19,7 +19,7 @@ extension ChangeExport {
     return try session.withoutNotedReferences(found)
   }
 
-  /// The plain values that the edits in the log made keys of rows.
+  /// Returns the plain values that the edits in the log made keys of rows.
   private func givenKeys(_ parent: TableSchema, among plain: Set<Int64>) throws -> [Int64] {
     let access = try session.access(parent.id)
     return try plain.filter { try access.hasRow(localKey: $0) && access.isGiven($0) }

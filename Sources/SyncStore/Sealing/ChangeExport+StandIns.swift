@@ -3,9 +3,9 @@ import SyncModel
 /// Rows that are shown as referring to a stand-in, where the row that they refer to is deleted
 /// unseen.
 extension ChangeExport {
-  /// Logs that rows refer to the stand-in of a hidden row, as they are shown, since the hidden row
-  /// is deleted together with another row. Otherwise they would hold it, and bring back the other
-  /// row, or go with it.
+  /// Logs the references to the stand-in of a hidden row as they are shown, since the hidden row is
+  /// deleted together with another row. Otherwise the referring rows would hold it and bring back
+  /// the other row, or go with it.
   ///
   /// - Parameter time: When the other row was deleted, as a Julian day.
   func logStandIn(for row: RowKey, at time: Double) throws {

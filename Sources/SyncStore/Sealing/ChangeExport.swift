@@ -1,43 +1,43 @@
 import GRDB
 import SyncModel
 
-/// Turns the log into change sets: each row once, with its current values and
-/// the stamps of the edits.
+/// The export of the log as change sets: each row once, with its current values and the stamps of
+/// the edits.
 ///
-/// Runs inside the transaction that seals them. Memory is bounded by one
-/// batch of rows.
+/// It runs inside the transaction that seals the change sets. Memory is bounded by one batch of
+/// rows.
 final class ChangeExport {
   let session: StoreSession
   private let builder: ChangeSetBuilder
   private let options: StoreOptions
-  /// The tables whose log lacks the cells of deleted rows, since these were not kept yet when it
-  /// was written: such rows are erased.
+  /// The tables whose log lacks the cells of deleted rows, since the log did not record these yet
+  /// when it was written. The deletions of such rows erase them.
   private let lackingDeletedCells: Set<Int>
   private let work: WorkCount
   private let checkCancellation: () throws -> Void
 
-  /// The rows that are read and put in order at once: enough for several change
-  /// sets, as far as memory allows. The longer the stretches in order of key,
-  /// the fewer pages a receiver touches twice.
+  /// The number of rows that are read and sorted at once: enough for several change sets, as far as
+  /// memory allows. The longer the stretches in order of key, the fewer pages a receiver touches
+  /// twice.
   private static let rowsPerBatch = 32_000
 
-  /// What the edits do to rows that are not shown.
+  /// The effects of the edits on rows that are not shown.
   var hidden: HiddenEdits?
 
-  /// What sealing has to look at again.
+  /// The rows, keys and cells that sealing has to check afterwards.
   private(set) var suspects = Suspects()
 
-  /// Rows that other devices might not show as they are here.
+  /// Rows, keys and cells that other devices might not show as they are here.
   struct Suspects {
-    /// Rows with a reference to a row that is not there, by table.
+    /// Rows with a reference to a row that is not in its table, by table.
     var dangling: [(table: Int, identity: RowIdentity)] = []
-    /// Rows that were inserted or changed, where this may concern parked rows.
+    /// Rows that were inserted or changed, if this may affect parked rows.
     var changed: [(table: Int, identity: RowIdentity)] = []
     /// Tables in which rows were deleted or keys changed.
     var diminished: Set<Int> = []
     /// Surrogate keys of rows that are gone.
     var freedKeys: [(table: Int, key: Int64, identity: RowIdentity)] = []
-    /// Cells with a plain value that a row has been given for a key.
+    /// Cells with a plain value that has become the key of a row.
     var plainCells: [StoreSession.PlainCell] = []
     /// Cells of rows that refer, or seemed to refer, to a row with another local key.
     var followed = MovedKeys.Followed()
@@ -56,7 +56,7 @@ final class ChangeExport {
     self.options = options
   }
 
-  /// Exports everything and seals it.
+  /// Exports all edits and seals them.
   func run() throws {
     for table in try session.tablesWithEdits() where table.identity == .surrogate {
       try assignIdentities(table)
@@ -71,11 +71,11 @@ final class ChangeExport {
     work.finish()
   }
 
-  /// Gives new rows the identity that was drawn when they were inserted. A row is new if its first
-  /// entry in the log is an insert, apart from updates by a cascade, which come before the insert
-  /// that records a changed key. All other rows keep their identity: rows that REPLACE has written,
-  /// and rows that were deleted too often to be new, since the trigger of a foreign key may insert
-  /// a row under a key that has changed before the log records the change.
+  /// Gives new rows the identities that were drawn when they were inserted. A row is new if its
+  /// first entry in the log is an insert, apart from updates by a cascade, which come before the
+  /// insert that records a changed key. All other rows keep their identities: rows that REPLACE has
+  /// written, and rows that were deleted too often to be new, since the trigger of a foreign key
+  /// may insert a row under a key that has changed before the log records the change.
   private func assignIdentities(_ table: TableSchema) throws {
     typealias Entry = CaptureTriggers.Entry
     try session.database.execute(
@@ -90,7 +90,7 @@ final class ChangeExport {
         """)
   }
 
-  /// Notes that a surrogate key is free when sealing is done.
+  /// Notes a surrogate key that is to be freed when sealing is done.
   func freeAfterwards(_ key: Int64, of row: RowKey) {
     suspects.freedKeys.append((row.table, key, row.identity))
   }
@@ -118,8 +118,8 @@ final class ChangeExport {
 }
 
 extension StoreSession {
-  /// How many entries the log of a table has, or a few more: their numbers go
-  /// up by one.
+  /// Returns the number of entries in the log of a table, or a few more: their numbers go up by
+  /// one.
   func entryCount(of table: TableSchema) throws -> Int {
     // Two queries, each of which looks at one entry.
     try Int.fetchOne(
@@ -128,7 +128,7 @@ extension StoreSession {
         + "\(table.logName)) + 1") ?? 0
   }
 
-  /// The tables whose log has entries.
+  /// Returns the tables whose log has entries.
   func tablesWithEdits() throws -> [TableSchema] {
     try schema.tables.filter { table in
       try Bool.fetchOne(
@@ -136,7 +136,7 @@ extension StoreSession {
     }
   }
 
-  /// The number of entries in the logs of all tables.
+  /// Returns the number of entries in the logs of all tables.
   func editCount() throws -> Int {
     try schema.tables.reduce(0) { sum, table in
       sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.logName)") ?? 0)
@@ -145,7 +145,7 @@ extension StoreSession {
 }
 
 extension StoreSchema {
-  /// The tables, each after the tables that it refers to, as far as cycles allow.
+  /// Returns the tables, each after the tables that it refers to, as far as cycles allow.
   func inDependencyOrder(_ tables: [TableSchema]) -> [TableSchema] {
     var result: [TableSchema] = []
     var seen: Set<Int> = []

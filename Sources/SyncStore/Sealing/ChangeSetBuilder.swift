@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Gathers the changes of several tables and seals them as change sets of
-/// bounded size.
+/// A builder that gathers the changes of several tables and seals them as change sets of bounded
+/// size.
 final class ChangeSetBuilder {
   private let session: StoreSession
   private let binding: StoreBinding
@@ -34,23 +34,24 @@ final class ChangeSetBuilder {
     schema = session.schema.fingerprint
   }
 
-  /// The most bytes of changes: each value counts as nine at least, so that there are never more
-  /// values than readers take (``CodecLimits/leastValues``), not even in the widest tables.
+  /// The most bytes of changes in a change set. Each value counts as nine bytes at least, so that
+  /// there are never more values than readers take (``CodecLimits/leastValues``), not even in the
+  /// widest tables.
   private static let readableByteCount = 6 << 20
 
-  /// The most bytes of sealed files that are handed on.
+  /// The most bytes of sealed files in ``files``.
   private static let greatestFileBytes = 4 << 20
 
-  /// The rows for which the change set that is being made has room.
+  /// The number of rows for which the current change set has room.
   var remainingRows: Int { greatestRowCount - rowCount }
 
-  /// Whether a table's changes should be handed over before they grow.
+  /// Returns whether a table's changes should be handed over before they grow.
   func isFull(with changes: TableChanges) -> Bool {
     rowCount + changes.count >= greatestRowCount
       || byteCount + changes.byteCount >= greatestByteCount
   }
 
-  /// Takes over the changes of a table.
+  /// Adds the changes of a table, and seals the change set if it is full.
   func add(_ changes: TableChanges) throws {
     guard changes.count > 0 else { return }
     rowCount += changes.count
@@ -63,7 +64,7 @@ final class ChangeSetBuilder {
     }
   }
 
-  /// Seals the gathered changes.
+  /// Seals the gathered changes as a change set, if there are any.
   func seal() throws {
     guard !tables.isEmpty else { return }
     let header = SyncChangeSet.Header(

@@ -1,9 +1,8 @@
 import GRDB
 import SyncModel
 
-/// The rows that the exported edits of a table may concern: rows that refer to
-/// its rows, rows to which these refer, and rows that are hidden because of
-/// them.
+/// The rows that the exported edits of a table may affect: rows that refer to its rows, rows to
+/// which these refer, and rows that are hidden because of them.
 struct ExportedDependents {
   private let session: StoreSession
   private let table: TableSchema
@@ -38,9 +37,9 @@ struct ExportedDependents {
     hasKeptDependents = try session.keptRows.hasDependents(of: table.id)
   }
 
-  /// Notes them after an edit of a row was exported.
+  /// Notes the affected rows after an edit of a row was exported.
   ///
-  /// - Parameter old: What bookkeeping knew of the row before. If REPLACE put the row in its own
+  /// - Parameter old: The state of the row before the edit. If REPLACE put the row in its own
   ///   place, the log may contain only an insertion.
   func note(
     _ action: RowAction, _ row: Int, after old: RowState?, _ batch: EditLog.Batch,
@@ -94,8 +93,8 @@ struct ExportedDependents {
     return try check.key.isEnforced || session.isKnown(values, by: check.key)
   }
 
-  /// Whether a reference that leads to no row, since one of its columns is NULL, has in another
-  /// column the key of a row that is gone.
+  /// Returns whether a reference that leads to no row, since one of its columns is NULL, has the
+  /// key of a row that is gone in another column.
   private func namesGoneRow(_ values: [Value], _ key: ForeignKey) throws -> Bool {
     try zip(values, key.columns).contains { value, column in
       guard case .key(let parent) = table.columns[column].domain,

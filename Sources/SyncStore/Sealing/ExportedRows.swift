@@ -1,7 +1,7 @@
 import SyncModel
 
-/// The changes of a table that are gathered for a change set, row by row: the
-/// cells of a row first, then the row.
+/// The changes of a table that are gathered for a change set, row by row: first the cells of a row,
+/// then the row.
 struct ExportedRows {
   private let table: TableSchema
   private let session: StoreSession
@@ -26,11 +26,10 @@ struct ExportedRows {
 
   // MARK: - One row
 
-  /// Appends a cell of the row at hand.
+  /// Appends a cell of the current row.
   mutating func appendCell(_ value: Value, to index: Int) { changes.cells[index].append(value) }
 
-  /// Appends a cell of the row at hand: the value in a row of a column's local
-  /// values.
+  /// Appends a cell of the current row, from a row of a column's local values.
   mutating func appendCell(
     _ values: ValueColumn, at row: Int, of position: Int, to index: Int
   ) throws {
@@ -44,7 +43,7 @@ struct ExportedRows {
     }
   }
 
-  /// Appends all cells of the row at hand: the values beneath the shown ones, where there are any,
+  /// Appends all cells of the current row: the values beneath the shown ones where there are any,
   /// and otherwise the local values in rows of the columns.
   mutating func appendCells(
     of positions: [Int], _ values: [ValueColumn], at rows: [Int], beneath: [Int: Value]
@@ -58,7 +57,7 @@ struct ExportedRows {
     }
   }
 
-  /// Records when a cell of the row at hand was edited, if not with the row.
+  /// Records when a cell of the current row was edited, if not with the row.
   mutating func appendException(column: Int, time: HybridTime) {
     changes.exceptions.append(
       StampException(
@@ -66,18 +65,18 @@ struct ExportedRows {
         stamp: Stamp(time: time, client: session.clients.client(session.own))))
   }
 
-  /// Names the version that an update, the row at hand, replaces.
+  /// Records the version that an update, the current row, replaces.
   mutating func appendReplaced(_ stamp: LocalStamp) {
     changes.exceptions.append(
       StampException(row: changes.count, column: nil, stamp: session.clients.stamp(stamp)))
   }
 
-  /// Records where the row at hand lives on.
+  /// Records the identity under which the current row lives on.
   mutating func appendMove(to destination: RowIdentity) {
     changes.moves.append(RowMove(row: changes.count, destination: destination))
   }
 
-  /// Appends the row of which the given cells were appended.
+  /// Appends the row whose cells were appended, those with the given indexes.
   mutating func appendRow(
     _ row: Int, of batch: EditLog.Batch, _ identities: TableExport.Identities,
     action: RowAction, time: HybridTime, cells: [Int]
@@ -95,7 +94,7 @@ struct ExportedRows {
     changes.rowShapes.append(shape(cells))
   }
 
-  /// Appends a row of which the given cells were appended, by its logical key.
+  /// Appends the row whose cells were appended, by its logical key.
   mutating func appendRow(
     _ key: [Value], _ action: RowAction, _ time: HybridTime, cells: [Int]
   ) {
@@ -115,9 +114,9 @@ struct ExportedRows {
 
   // MARK: - Handing over
 
-  /// Hands over the changes if they are enough for a change set. After the row
-  /// of a number, it checks only after every 256 rows, when there are enough
-  /// rows, or after large values.
+  /// Hands over the changes if they are enough for a change set. If `count` is given, the position
+  /// of the last row, it checks only after every 256 rows, when there are enough rows, or after
+  /// large values.
   mutating func finishIfFull(_ builder: ChangeSetBuilder, afterRow count: Int? = nil) throws {
     if let count {
       let content = contentCount

@@ -2,32 +2,32 @@ import SyncModel
 
 /// The effects of edits on rows that are not in their table, where the log cannot record them.
 ///
-/// If such a row refers by its own key to a row that has another key now, it moves with that row.
-/// Rows that are shown follow such an edit, by the schema or since their local values stand for
-/// another identity; hidden rows would hold the row under its old key, and bring it back. Rows that
-/// go with another row and that no local key names are deleted by their identity.
+/// If the key of such a row refers to a row that has another key now, the row moves with that row.
+/// Shown rows follow such an edit, because of the schema or because their local values stand for
+/// another identity. Hidden rows would hold the row under its old key, and bring it back. Hidden
+/// rows that go with another row, and that no local key names, are deleted by their identities.
 struct HiddenEdits {
   private let session: StoreSession
-  /// The rows that have moved, and their new identities.
+  /// The new identities of the rows that have moved.
   private let destinations: [RowKey: RowIdentity]
   private var rows: [HiddenRow] = []
   private var indexes: [RowKey: Int] = [:]
   private var deletions: [(row: RowKey, time: HybridTime)] = []
 
-  /// A row that moves, as it was before the edits are exported.
+  /// A row that moves, as it was before the edits were exported.
   private struct HiddenRow {
     var key: RowKey
-    /// The logical values, by column; those of the key as its identity has them.
+    /// The logical values, by column; those of the key as the identity contains them.
     var values: [Value]
     var state: RowState
-    /// When the edit that it follows was made.
+    /// The time of the edit that it follows.
     var time: HybridTime
-    /// Whether it is deleted: rows that refer to it by their own keys hold it and what it refers to,
-    /// so that they move, and nothing is said of the row itself.
+    /// Whether it is deleted. Rows that refer to a deleted row by their own keys hold it and the
+    /// rows to which it refers, so that they move; the deleted row itself is not exported.
     var isDeleted: Bool
   }
 
-  /// Finds the rows that move; the edits are not exported yet.
+  /// Finds the rows that move. Must be called before the edits are exported.
   init(_ moves: [RowKey: (destination: RowIdentity, time: Double)], session: StoreSession) throws {
     self.session = session
     destinations = moves.mapValues(\.destination)
@@ -45,7 +45,7 @@ struct HiddenEdits {
     }
   }
 
-  /// The hidden rows that exist, or did, and refer to a row by their own key.
+  /// Returns the hidden rows that exist, or did, and refer to a row by their own key.
   private func children(of parent: RowKey) throws -> [WorkingRow] {
     let table = session.schema[parent.table]
     let set = WorkingSet(session: session)
@@ -75,13 +75,15 @@ struct HiddenEdits {
   }
 
   /// Notes that a row is deleted together with another row.
+  ///
+  /// - Parameter time: When the other row was deleted, as a Julian day.
   mutating func addDeletion(of row: RowKey, at time: Double) {
     deletions.append((row, HybridTime(julianDay: time)))
   }
 
-  // MARK: - Where they go
+  // MARK: - Destinations
 
-  /// A row's values, with the new identities of the rows that its key refers to.
+  /// Returns a row's values, with the new identities of the rows that its key refers to.
   private func movedValues(_ row: HiddenRow, _ seen: Set<RowKey> = []) throws -> [Value] {
     var values = row.values
     for reference in session.schema[row.key.table].foreignKeys
@@ -106,7 +108,8 @@ struct HiddenEdits {
 
   // MARK: - Exporting
 
-  /// Adds the changes to what is sealed, and merges them. The edits have been exported.
+  /// Adds the changes to the change sets and merges them. Must be called after the edits were
+  /// exported.
   func export(to builder: ChangeSetBuilder, into set: WorkingSet) throws {
     // Another row may have taken the key of one by now.
     let moving = try Dictionary(
@@ -174,7 +177,7 @@ struct HiddenEdits {
     _ set: WorkingSet
   ) throws {
     let new = try set.row(key)
-    // The row keeps its age: a row that was shown in its place is still shown.
+    // The row keeps its age, so that a row that was shown in its place is still shown.
     let time = HybridTime(rawValue: row.state.greatestTime).raised(aboveAllOf: new.state)
     let stamp = LocalStamp(time: time.rawValue, client: session.own)
     let values = try movedValues(row)
@@ -193,7 +196,7 @@ struct HiddenEdits {
 }
 
 extension TableSchema {
-  /// Whether a column of a reference is part of the rows' own key.
+  /// Returns whether a column of a reference is part of the rows' own key.
   fileprivate func hasInKey(_ reference: ForeignKey) -> Bool {
     reference.columns.contains { columns[$0].isIdentity }
   }

@@ -1,14 +1,14 @@
 import GRDB
 import SyncModel
 
-/// Rows with NULL in their key, which SQLite allows outside of INTEGER PRIMARY
-/// KEY, WITHOUT ROWID and STRICT tables, in any number of rows.
+/// Rows with NULL in their key, which SQLite allows outside of INTEGER PRIMARY KEY, WITHOUT ROWID
+/// and STRICT tables, in any number of rows.
 ///
-/// Such a row has no name on other devices: it stays where it was written. A row that other devices
-/// know keeps its key.
+/// Such a row has no identity on other devices, so it stays on the device that wrote it. A row that
+/// other devices know gets its key back.
 extension StoreSession {
-  /// Gives rows whose key was set to NULL their former key: without it they would be deleted on
-  /// every other device.
+  /// Gives rows whose key was set to NULL their former key: without it every other device would
+  /// delete them.
   func restoreKeys() throws {
     for table in try tablesWithEdits() where try mayLackKeys(table) {
       guard let rowid = table.rowidName else { continue }
@@ -71,9 +71,9 @@ extension StoreSession {
           + "would be deleted on all other devices"))
   }
 
-  /// The columns that were edited in rows without a key; the log does not tell in which of these
-  /// rows. All columns if one of the rows was deleted, since another may have its place in the
-  /// table.
+  /// Returns the columns that were edited in rows without a key; the log does not tell in which of
+  /// these rows. Returns all columns if one of the rows was deleted, since another may have its
+  /// place in the table.
   private func columnsEditedWithoutKey(_ access: TableAccess) throws -> ColumnSet {
     let table = access.table
     let missing = table.keyColumns.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
@@ -105,17 +105,17 @@ extension StoreSession {
     }
   }
 
-  /// Whether the edits of a table may concern rows without a key.
+  /// Returns whether the edits of a table may affect rows without a key.
   private func mayLackKeys(_ table: TableSchema) throws -> Bool {
     guard table.canLoseKeys else { return false }
-    // An index answers for one column; for several columns the log is shorter.
+    // For one column, an index gives the answer; for several columns, the log is shorter.
     if table.keyColumns.count == 1 { return try rowsWithoutKey(table) > 0 }
     let missing = table.keyColumns.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
     return try Bool.fetchOne(
       database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.logName) WHERE \(missing))") ?? false
   }
 
-  /// How many rows of a table have NULL in their key.
+  /// Returns the number of rows of a table with NULL in their key.
   func rowsWithoutKey(_ table: TableSchema) throws -> Int {
     guard table.canLoseKeys else { return 0 }
     return try Int.fetchOne(

@@ -1,20 +1,20 @@
 import GRDB
 import SyncModel
 
-/// Finds the rows that stand for another identity than before although their
-/// local values are the same: they refer, directly or through others, to a row
-/// whose declared columns changed, or that REPLACE has put in another's place.
+/// Rows that have another identity than before although their local values are the same: they
+/// refer, directly or through others, to a row whose declared columns changed, or that REPLACE has
+/// put in another's place.
 ///
-/// They are written to the log, so that they are exported like every other edit.
+/// They are written to the log, so that they are exported like all other edits.
 struct MovedKeys {
   let session: StoreSession
 
   private var database: Database { session.database }
 
-  /// The temporary table with the local keys that stand for another row now.
+  /// Returns the name of the temporary table with the local keys that stand for another row now.
   private static func name(_ table: TableSchema) -> String { "temp.docsync_moved_\(table.id)" }
 
-  /// Cells that referred to rows with another local key now, and cells that only seemed to.
+  /// Cells that referred to a row whose local key has changed, and cells that only seemed to.
   struct Followed {
     /// Cells that hold the new key as a reference, where it is a plain value in other cells.
     var references: Set<CellKey> = []
@@ -53,11 +53,11 @@ struct MovedKeys {
   // MARK: - Other keys
 
   /// Makes references follow rows that have another local key by now, as a foreign key does. With
-  /// foreign keys off they are left behind if a key was changed, or a row was replaced by one of
-  /// the same identity. For other devices nothing has changed.
+  /// foreign keys off, references are left behind if a key was changed, or a row was replaced by
+  /// one of the same identity. For other devices nothing has changed.
   ///
   /// If a row that had several keys is gone, rows that have one of these keys in their own keys get
-  /// the one by which it is looked for.
+  /// the one by which the row is looked up.
   private func follow(_ table: TableSchema) throws -> Followed {
     let access = try session.access(table.id)
     let statement = try SQLStatement(
@@ -103,13 +103,13 @@ struct MovedKeys {
     return followed
   }
 
-  /// The local key that the row has now, or is looked for by, that had a key first; `nil` if it has
-  /// no other.
+  /// Returns the local key that the row with a former key has now, or by which it is looked up;
+  /// `nil` if it has no other.
   private func laterKey(of key: Int64, _ access: TableAccess, _ moves: KeyMoves) throws -> Int64? {
     let known = try access.localKey(of: try access.earlierIdentity(ofLocalKey: key))
     if let known, known != key, try access.hasRow(localKey: known) { return known }
-    // The row was inserted by the edits in the log, and its declared columns were edited before it
-    // got another key: other devices only know it as it is now.
+    // The edits in the log inserted the row, and its declared columns were edited before it got
+    // another key: other devices only know it as it is now.
     if try !access.wasTakenBefore(key), let values = try access.loggedKey(key),
       let first = try access.firstEntry(ofLocalKey: key),
       let identity = try moves.destination(of: values, after: first - 1),
@@ -120,8 +120,8 @@ struct MovedKeys {
     return known == key ? nil : known
   }
 
-  /// The cells of a column that held keys of a table as plain values before the edits in the log.
-  /// The edits have not written these cells.
+  /// Returns the cells of a column that held keys of a table as plain values before the edits in
+  /// the log, and that the edits have not written.
   private func plainCells(
     _ child: TableSchema, _ position: Int, holding keys: [Int64], of table: TableSchema
   ) throws -> [StoreSession.PlainCell] {
@@ -135,7 +135,7 @@ struct MovedKeys {
     }
   }
 
-  /// Restores the plain value of a cell, which was the key of a row.
+  /// Restores the plain value of a cell. The value was the key of a row.
   private func restore(_ cell: StoreSession.PlainCell, _ table: TableSchema) throws {
     let keys = table.keyColumns.map { "\(quoted($0)) = ?" }.joined(separator: " AND ")
     let writing = try session.access(table.id).statement(
@@ -157,8 +157,8 @@ struct MovedKeys {
       )
     }
     if let index {
-      // The log entries of such a row get its new key. Where another row has that key, the entries
-      // say nothing of what that row was.
+      // The log entries of such a row get its new key, but not where another row has that key: the
+      // entries are not about that row.
       let (value, condition) = terms("k\(index)")
       func row(_ key: (Int) -> String) -> String {
         let match = table.keyColumns.enumerated().map { "c.\(quoted($1)) = \(key($0))" }
@@ -181,7 +181,8 @@ struct MovedKeys {
 
   // MARK: - Other identities
 
-  /// Repeats until no further identity is found that changed since another did.
+  /// Notes the keys whose identities changed, and repeats this until there are no further ones: an
+  /// identity may contain others.
   private func find(_ declared: [TableSchema]) throws {
     for table in declared {
       try note(
@@ -206,7 +207,8 @@ struct MovedKeys {
     }
   }
 
-  /// Notes the keys from a query that stand for another identity now; true if new ones were found.
+  /// Notes the keys from a query that stand for another identity now. Returns true if there were
+  /// new ones.
   @discardableResult
   private func note(in table: TableSchema, among query: String) throws -> Bool {
     let access = try session.access(table.id)
@@ -229,7 +231,7 @@ struct MovedKeys {
     return isNew
   }
 
-  /// The columns of a table that hold keys of some other tables.
+  /// Returns the columns of a table that hold keys of some other tables.
   private func keyColumns(
     of table: TableSchema, in parents: [TableSchema]
   ) -> [(column: ColumnSchema, parent: TableSchema)] {

@@ -1,10 +1,10 @@
 import GRDB
 
-/// Whether another store may have the same log: this store became a client of its own, as a copy,
-/// while it had unsealed edits.
+/// The note that another store may have the same log: this store became a client of its own, as a
+/// copy, while it had unsealed edits.
 ///
 /// A row that was inserted and deleted before sealing is not sent. If the log is shared, the other
-/// store may seal the insertion, so the deletion has to be sent.
+/// store may seal the insertion, so this store has to send the deletion.
 enum SharedLog {
   /// Notes that the log may be shared, if it has edits.
   static func note(_ database: Database) throws {

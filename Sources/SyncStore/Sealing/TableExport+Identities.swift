@@ -46,8 +46,8 @@ extension TableExport {
       order = (0..<count).sorted { fingerprints[$0] < fingerprints[$1] }
     }
 
-    /// The logical values of the key columns. A row that is gone keeps the identity by which other
-    /// devices know it, whatever became of the rows that its key refers to.
+    /// Returns the logical values of the key columns. A row that is gone keeps the identity by
+    /// which other devices know it, whatever became of the rows that its key refers to.
     private static func logical(
       _ batch: EditLog.Batch, _ columns: [ColumnSchema], _ session: StoreSession
     ) throws -> [ValueColumn] {

@@ -1,9 +1,9 @@
 import SyncModel
 
-/// Rows whose key is unchanged and stands for another identity, since a row that it refers to is
-/// identified in another way now (``MovedKeys``).
+/// Rows whose key is unchanged and stands for another identity, since a row that the key refers to
+/// is identified in another way now (``MovedKeys``).
 extension TableExport {
-  /// Whether that can happen to rows of a table.
+  /// Returns whether this can happen to rows of a table.
   static func canMove(_ table: TableSchema, in schema: StoreSchema) -> Bool {
     table.identityPositions.contains { position in
       guard case .key(let parent) = table.columns[position].domain,
@@ -13,8 +13,8 @@ extension TableExport {
     }
   }
 
-  /// A batch in which each such row is inserted with all its cells. A row that is gone is added
-  /// for the identity that it had before.
+  /// Returns a batch in which each such row is inserted with all its cells, and its former identity
+  /// is added as a row that is gone.
   func addingFormerRows(to batch: EditLog.Batch) throws -> EditLog.Batch {
     var result = batch
     for row in batch.rows.indices where batch.rows[row].isPresent {
@@ -48,13 +48,14 @@ extension TableExport {
     return result
   }
 
-  /// The identity under which a row with a former identity lives on.
+  /// Returns the identity under which a row with a former identity lives on; `nil` if no rows refer
+  /// to the table.
   func formerDestination(of key: [Value]) throws -> RowIdentity? {
     table.isReferred ? try access.identity(ofKey: key) : nil
   }
 
-  /// Whether the table showed a row before the edits in the log, as bookkeeping has it. If REPLACE
-  /// put another row in its place, the log may contain only the insertion of that one.
+  /// Returns whether the table showed a row before the edits in the log, according to bookkeeping.
+  /// If REPLACE put another row in its place, the log may contain only the insertion of that one.
   private func wasShown(_ identity: RowIdentity) throws -> Bool {
     guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
       return false
@@ -66,7 +67,7 @@ extension TableExport {
     return kept?.reason.isShown == true
   }
 
-  /// Whether a row is in its table, under whatever key.
+  /// Returns whether a row is in its table, under any key.
   func isShown(_ identity: RowIdentity) throws -> Bool {
     guard let key = try access.key(of: identity) else { return false }
     return try access.row(key) != nil
@@ -74,7 +75,7 @@ extension TableExport {
 }
 
 extension EditLog.Row {
-  /// The row of an entry as it was known before the edits in the log.
+  /// Creates the entry of a row as it was known before the edits in the log.
   init(former row: EditLog.Row) {
     self.init(oldest: .delete, isPresent: false)
     lastTime = row.lastTime

@@ -1,18 +1,18 @@
 import GRDB
 import SyncModel
 
-/// Exports the edits of one table, batch by batch.
+/// The export of the edits of one table, batch by batch.
 final class TableExport {
   let session: StoreSession
   let table: TableSchema
   let access: TableAccess
   private let canMove: Bool
-  /// Whether the cells of deleted rows are kept.
+  /// Whether tombstones store the cells of deleted rows.
   private let keepsDeleted: Bool
-  /// The time, in milliseconds since 1970, at which it was noticed that a program had made the
-  /// table again; `nil` if the table does not await a comparison.
+  /// The time, in milliseconds since 1970, at which the remake of the table was noticed; `nil` if
+  /// the table does not await a comparison.
   private let remakeNoticed: Int64?
-  /// See ``SharedLog``.
+  /// Whether another store may have the same log (``SharedLog``).
   private let isLogShared: Bool
   private let cellPositions: [Int]
   /// For each column its index among the cells; -1 for none.
@@ -25,18 +25,20 @@ final class TableExport {
   /// The counters of the current row to which something was added.
   private var countersToKeep: [(column: Int, value: Value)] = []
   private var counterBefore: Counter?
-  /// The cells in which the current row, which was shown as another one, differs from what is shown.
+  /// The cells in which the current row, which was shown as another one, differs from what is
+  /// shown.
   private var cellsToKeep: [(column: Int, value: Value)] = []
   /// The rows whose insertion was exported, if a later batch may contain additions to their
-  /// counters: the insertion includes these, since it has the values of the table.
+  /// counters: the insertion includes the additions, since it has the values of the table.
   private var inserted: Set<RowFingerprint> = []
-  /// Formerly unknown rows whose update was exported, if a later batch may contain their
+  /// The formerly unknown rows whose update was exported, if a later batch may contain their
   /// insertion: the action of a foreign key on a row whose key changes is logged first.
   private var updated: Set<RowFingerprint> = []
   /// The positions of the current row's values, by column.
   private var cellRows: [Int]
 
-  /// - Parameter keepsDeleted: Whether the cells of deleted rows are kept, and the log has them.
+  /// - Parameter keepsDeleted: Whether tombstones store the cells of deleted rows, and the log has
+  ///   them.
   init(session: StoreSession, table: TableSchema, keepsDeleted: Bool) throws {
     self.session = session
     self.table = table
@@ -118,7 +120,7 @@ final class TableExport {
       order.compactMap { isChanged[$0] ? (identities.fingerprints[$0], states[$0]) : nil })
   }
 
-  /// Frees the key of a row that was inserted and deleted within one sealing.
+  /// Frees the key of a row that was inserted and deleted since the last sealing.
   private func forgetKey(
     _ row: Int, _ batch: EditLog.Batch, _ identities: Identities,
     _ suspects: inout ChangeExport.Suspects
@@ -130,8 +132,7 @@ final class TableExport {
     access.rememberUnseen(key, of: identities.identity(row))
   }
 
-  /// After an edit of a row of which bookkeeping has more than is shown, keeps the cells that the
-  /// edit does not replace.
+  /// Stores the cells that an edit does not replace, if bookkeeping has an entry for the row.
   private func keepRest(
     of kept: KeptRow?, _ key: RowKey, beside log: EditLog.Row, _ action: RowAction?,
     _ state: inout RowState?
@@ -213,13 +214,13 @@ final class TableExport {
     return try appendUpdate(row, log, batch, identities, kept, &state) ? .update : nil
   }
 
-  /// The plain values of a row that was inserted by this store itself, by column.
+  /// Returns the plain values of a row that this store inserted itself, by column.
   private func plainValues(_ row: RowKey) -> [Int: Value] {
     guard let cells = session.insertedPlainCells[row] else { return [:] }
     return Dictionary(cells.map { ($0.column, $0.value) }) { $1 }
   }
 
-  /// The cells in which a row differs from what is shown under its identity.
+  /// Returns the cells in which a row differs from what is shown under its identity.
   private func cellsBeneath(
     _ kept: KeptRow?, _ row: RowKey
   ) throws -> [(column: Int, value: Value)] {
@@ -227,7 +228,7 @@ final class TableExport {
     return try session.keptRows.borrower(of: row)?.cells ?? []
   }
 
-  /// Whether the row was in the document before the edits.
+  /// Returns whether the row was in the document before the edits.
   private func existed(_ log: EditLog.Row, _ state: RowState?) -> Bool {
     if let state {
       switch state.existence {
@@ -244,11 +245,11 @@ final class TableExport {
     _ kept: KeptRow?, _ state: inout RowState?
   ) throws {
     let old = state ?? .unstamped
-    // If edits win, the stamp of a deletion is just above the stamps that it knew of.
+    // If edits win, the stamp of a deletion is just above the stamps that its author knew.
     var time = (table.mergeType == .editWins ? .zero : log.lastTime).raised(aboveAllOf: old)
     if isLogShared, log.earlierTime > .zero {
       // The other store may seal the entries before this one: with their times, or just above the
-      // stamps that it knew of.
+      // stamps that it knew.
       let others = max(log.earlierTime, HybridTime.zero.raised(aboveAllOf: old).next)
       time = max(time, others.next)
     }
@@ -295,14 +296,14 @@ final class TableExport {
       try session.keptRows.store(
         KeptRow(reason: .tombstone, movedTo: destination, cells: cells), of: key)
     }
-    // Rows that still refer to it have to be found by its key until sealing
-    // is done with them and frees it.
+    // Sealing finds the rows that still refer to it by its key, and frees the key when it is done
+    // with them.
     if table.identity == .surrogate { new.localKey = Value.key(batch.keys[0][row]) }
     state = new
   }
 
-  /// Whether a column of a row that was deleted may have been edited unseen: a program has made the
-  /// table again, and the schema was changed once more before the comparison.
+  /// Returns whether a column of a row that was deleted may have been edited unseen: a program has
+  /// remade the table, and the schema was changed once more before the comparison.
   private func mayBeEdited(
     _ position: Int, _ log: EditLog.Row, _ kept: KeptRow?, _ state: RowState?
   ) -> Bool {
@@ -311,7 +312,7 @@ final class TableExport {
     return kept?.cells.contains { $0.column == position } != true
   }
 
-  /// The logical cells that a row had when it was deleted.
+  /// Returns the logical cells that a row had when it was deleted.
   private func lastCells(
     _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?
   ) throws -> [(column: Int, value: Value)] {
@@ -331,8 +332,8 @@ final class TableExport {
     }
   }
 
-  /// Appends a row with all its cells: the local values of its columns, except for the logical
-  /// values that are beneath what is shown.
+  /// Appends a row with all its cells: the local values of its columns, or the logical values
+  /// beneath what is shown.
   private func appendInsertion(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ state: inout RowState?, _ cells: [ValueColumn], beneath: [Int: Value] = [:]
@@ -354,7 +355,7 @@ final class TableExport {
     state = new
   }
 
-  /// Appends the columns that an update changed; returns false if there are none.
+  /// Appends the columns that an update changed. Returns false if there are none.
   private func appendUpdate(
     _ row: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ identities: Identities,
     _ kept: KeptRow?, _ state: inout RowState?
@@ -385,7 +386,7 @@ final class TableExport {
         note(sum.time, of: index, &rowTime)
         continue
       }
-      // If edits win, the stamp is above that of a deletion by a device that knew as much.
+      // If edits win, the stamp is above that of a deletion by a device that knew the same changes.
       time = max(time.raised(above: old.stamp(of: position)), floor)
       if let register = table.registers[position] {
         for other in cellPositions where register.contains(other) {
@@ -410,8 +411,8 @@ final class TableExport {
     return true
   }
 
-  /// Notes the time at which a cell of an update was edited: the first one becomes the time of the
-  /// row.
+  /// Notes the time at which a cell of an update was edited. The first time becomes that of the
+  /// row; cells with another time become exceptions.
   private func note(_ time: HybridTime, of column: Int, _ rowTime: inout HybridTime?) {
     if let rowTime, rowTime != time {
       rows.appendException(column: column, time: time)
@@ -420,8 +421,8 @@ final class TableExport {
     }
   }
 
-  /// The counter in a column with the additions since the last sealing; `nil` if the column is no
-  /// counter, or was set to or from something other than a number.
+  /// Returns the counter in a column with the additions since the last sealing; `nil` if the column
+  /// is not a counter, or was set to or from something other than a number.
   private func counter(
     at position: Int, _ log: EditLog.Row, _ batch: EditLog.Batch, _ kept: KeptRow?,
     at time: HybridTime
@@ -442,7 +443,8 @@ final class TableExport {
     return counter
   }
 
-  /// The time at which a column was last updated, by the log.
+  /// Returns the time at which a column was last updated, according to the log; `nil` if it was
+  /// not.
   private func editTime(
     of position: Int, _ log: EditLog.Row
   ) -> HybridTime? {

@@ -1,23 +1,23 @@
 import GRDB
 import SyncModel
 
-/// Finds columns that seem to refer to rows by an integer key that differs on every device, without
-/// declaring a foreign key.
+/// A search for columns that seem to refer to rows by an integer key that differs on every device,
+/// without a declared foreign key.
 ///
-/// A column is a candidate if it holds whole numbers, and nothing but 0, −1
-/// or an empty text beside them. It is taken for a reference to a table if
+/// A column is a candidate if it holds whole numbers, and nothing but 0, −1 or an empty text beside
+/// them. It is taken for a reference to a table if
 ///
-/// - its name is the table's, with or without a word for a key (`book`,
-///   `post_id`, `ZFOLDER`, `AlbumId`), or that of the table's key, and at
-///   least half of its values are keys of the table, if it has any; or
-/// - its name is one of a key (`fk`, `nid`, `owner_id`), or it is the first
-///   column of an index or part of a primary key and is not named like a
-///   number or a date, and all of its values are keys of one table; or
-/// - all of its values are keys of a table that has few of the numbers
-///   between its least and its greatest key.
+/// - its name is the table's, with or without a word for a key (`book`, `post_id`, `ZFOLDER`,
+///   `AlbumId`), or that of the table's key, and at least half of its values are keys of the table,
+///   if it has any; or
+/// - its name is one of a key (`fk`, `nid`, `owner_id`), or it is the first column of an index or
+///   part of a primary key and is not named like a number or a date, and all of its values are keys
+///   of one table; or
+/// - all of its values are keys of a table that has few of the numbers between its least and its
+///   greatest key.
 ///
-/// If several tables match, the column refers to the table of whose keys it contains the greatest
-/// part.
+/// If several tables match, it is taken for a reference to the table of whose keys it contains the
+/// greatest part.
 struct LikelyReferences {
   /// A table whose keys differ on other devices.
   private struct Target {
@@ -27,21 +27,21 @@ struct LikelyReferences {
     var least: Int64
     var greatest: Int64
 
-    /// Whether numbers from another source would hardly be keys here.
+    /// Whether the keys are so sparse that numbers from another source would hardly be among them.
     var isSparse: Bool {
       let (width, overflows) = greatest.subtractingReportingOverflow(least)
       return overflows || width / 20 > count
     }
   }
 
-  /// What a column holds.
+  /// The values of a column.
   private struct Sample {
     var values: [Int64]
-    /// Whether it holds nothing else, apart from values that mean "none".
+    /// Whether the column holds nothing else, apart from values that mean "none".
     var isWhole: Bool
   }
 
-  /// The limits of what is read: rows, and different numbers.
+  /// The limits of reading: rows, and different numbers.
   private static let rowLimit = 100_000
   private static let valueLimit = 200
 
@@ -62,7 +62,7 @@ struct LikelyReferences {
     }
   }
 
-  /// The integer key of a table, if it may differ on another device.
+  /// Returns the integer key of a table, if it may differ on another device.
   private static func sharedKey(of table: TableSchema) -> SQLName? {
     if let key = table.localKey { return key }
     guard let alias = table.rowidAlias,
@@ -72,7 +72,7 @@ struct LikelyReferences {
     return alias
   }
 
-  /// All likely references, in order of table and column.
+  /// Returns all likely references, in order of table and column.
   func found() throws -> [StorePlan.LikelyReference] {
     var result: [StorePlan.LikelyReference] = []
     guard !targets.isEmpty else { return result }
@@ -88,7 +88,7 @@ struct LikelyReferences {
     return result.sorted { ($0.table, $0.column) < ($1.table, $1.column) }
   }
 
-  /// Whether the schema leaves open what the values of a column stand for.
+  /// Returns whether the schema leaves open what the values of a column stand for.
   private func isOpen(_ position: Int, _ table: TableSchema) -> Bool {
     let column = table.columns[position]
     guard column.domain == .plain, column.affinity != .text, column.affinity != .real else {
@@ -129,7 +129,7 @@ struct LikelyReferences {
 
   // MARK: - Names
 
-  /// Tables that a column is named for, the likeliest first.
+  /// Returns the tables that a column is named for, the likeliest first.
   private func named(
     _ column: ColumnSchema, _ words: IdentifierWords, from table: TableSchema
   ) -> [Target] {
@@ -157,8 +157,8 @@ struct LikelyReferences {
       .map(\.target)
   }
 
-  /// Whether other tables begin with the same words: then the words are no part of the table's own
-  /// name.
+  /// Returns whether other tables begin with the same words: then the words are not part of the
+  /// table's own name.
   private func hasPrefix(_ table: TableSchema, ofWords count: Int) -> Bool {
     let prefix = IdentifierWords(table.name).words.prefix(count)
     return schema.tables.contains {
@@ -166,7 +166,7 @@ struct LikelyReferences {
     }
   }
 
-  /// Names that nearly every key has.
+  /// Returns whether nearly every key has such a name.
   private static func isGenericKey(_ name: SQLName) -> Bool {
     let generic: [SQLName] = ["id", "_id", "pk", "z_pk", "rowid", "key", "uid", "oid", "n"]
     return generic.contains(name.folded)

@@ -2,11 +2,10 @@ import SyncModel
 
 extension LocalStore {
   /// Applies the change sets that can be applied, in causal order, in one transaction per bounded
-  /// group, and keeps the rest until their dependencies have come. Skips change sets that were
+  /// group, and stores the rest until their dependencies have arrived. Skips change sets that were
   /// applied before.
   ///
-  /// Local edits that are not sealed yet are sealed first, in the same
-  /// transaction, so that they take part in merging.
+  /// Seals local edits first, in the same transaction, so that they take part in merging.
   ///
   /// - Parameters:
   ///   - checkCancellation: Called before each change set. Its errors are passed on; the groups
@@ -74,8 +73,8 @@ extension LocalStore {
     }
   }
 
-  /// Applies change sets until none is left that can be applied, or a transaction has its full
-  /// number of rows; applies at least one. Returns whether none is left.
+  /// Applies at least one change set, and more until none is left that can be applied or the
+  /// transaction has its full number of rows. Returns whether none is left.
   private func applyGroup(
     of rowsPerTransaction: Int, _ pending: inout PendingChangeSets, _ session: StoreSession,
     _ report: inout ApplyReport, _ checkCancellation: @escaping () throws -> Void,
@@ -123,7 +122,7 @@ extension LocalStore {
     return isDone
   }
 
-  /// The change sets that wait, without their changes.
+  /// Returns the change sets that wait, without their changes.
   private func waitingSets(_ session: StoreSession) throws -> [PendingChangeSets.Item] {
     let kept = try session.inbox.all()
     return try waitingItems.items(kept.map(\.hash)) { index in
@@ -136,7 +135,7 @@ extension LocalStore {
     }
   }
 
-  /// The change sets of other clients that have been applied.
+  /// Returns the change sets of other clients that have been applied.
   package func appliedVector() throws -> VersionVector {
     try read { session in
       var vector = try session.clients.vector()
@@ -145,13 +144,13 @@ extension LocalStore {
     }
   }
 
-  /// The change sets that have been applied, those of this client included.
+  /// Returns the change sets that have been applied, including those of this client.
   package func vector() throws -> VersionVector {
     try read { try $0.clients.vector() }
   }
 
-  /// The hashes of a client's change sets that were applied or sealed here, by their numbers, from
-  /// `first` on. Old ones are missing.
+  /// Returns the hashes of a client's change sets that were applied or sealed here, by their
+  /// numbers, from `first` on. Old ones are missing.
   package func hashes(
     of client: ClientIdentifier, from first: UInt64
   ) throws -> [UInt64: ContentHash] {
@@ -164,8 +163,8 @@ extension LocalStore {
     }
   }
 
-  /// Marks another client's change sets after `entry` as not applied, and forgets those that wait;
-  /// `nil` for all. Their changes stay.
+  /// Marks another client's change sets after `entry` as not applied, or all of them if it is
+  /// `nil`, and forgets those that wait. Their changes stay.
   package func takeBack(_ client: ClientIdentifier, to entry: VersionVector.Entry?) throws {
     try write { session in
       try session.clients.setLast(entry, of: client)
@@ -173,18 +172,18 @@ extension LocalStore {
     }
   }
 
-  /// The last change set that this client sealed; `nil` for none.
+  /// Returns the last change set that this client sealed; `nil` for none.
   package func head() throws -> VersionVector.Entry? {
     try read { try $0.ownHead() }
   }
 
-  /// Change sets that were received and wait. Own ones are among them after
-  /// the store's content was exchanged.
+  /// Returns the received change sets that wait. Own ones are among them after the store's content
+  /// was exchanged.
   package func waiting() throws -> [StoreStatus.WaitingChangeSet] {
     try read { try waiting($0) }
   }
 
-  /// The same within a transaction.
+  /// Returns the waiting change sets within a transaction.
   func waiting(_ session: StoreSession) throws -> [StoreStatus.WaitingChangeSet] {
     try PendingChangeSets([], kept: waitingSets(session)).waiting(session)
   }

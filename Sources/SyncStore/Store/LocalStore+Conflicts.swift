@@ -7,7 +7,7 @@ import SyncModel
 /// Each method is one transaction of SQLite. Each may run during a synchronization: another process
 /// may give an answer while the synchronization waits for it.
 extension LocalStore {
-  /// The entries of the journal, the newest first.
+  /// Returns the entries of the journal, the newest first.
   ///
   /// - Parameter onlyOpen: Whether to leave out conflicts that are decided.
   package func conflicts(onlyOpen: Bool = false) throws -> [Conflict] {
@@ -18,26 +18,26 @@ extension LocalStore {
     }
   }
 
-  /// One entry; throws `noSuchConflict`.
+  /// Returns one entry of the journal. Throws `noSuchConflict`.
   package func conflict(_ number: Int64) throws -> Conflict {
     try read { session in
       try ConflictNames(session: session).conflict(entry(number, session))
     }
   }
 
-  /// How many questions are open.
+  /// Returns the number of open questions.
   package func openConflictCount() throws -> Int {
     try read { try $0.conflicts.journal.openCount }
   }
 
-  /// The conflicts that the journal has dropped to stay within its bound.
+  /// Returns a summary of the conflicts that the journal has dropped to stay within its bound.
   package func droppedConflicts() throws -> Conflict.Dropped {
     try read { try $0.conflicts.journal.summary().dropped }
   }
 
   // MARK: - Policies
 
-  /// The policies of this store.
+  /// Returns the policies of this store.
   package func policies() throws -> SyncPolicies {
     try read { try SyncPolicies.read($0.database) }
   }
@@ -83,9 +83,9 @@ extension LocalStore {
 
   // MARK: - Deciding
 
-  /// Answers an open question by an ordinary edit; none is needed if the chosen value is shown
-  /// already. If columns belong together and the answer is one of the two sides, it answers the
-  /// questions about the other columns too.
+  /// Answers an open question by an ordinary edit, unless the chosen value is shown already. If
+  /// columns belong together and the answer is one of the two sides, it answers the questions about
+  /// the other columns too.
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it was decided before, and `editRefused`, with
   /// nothing changed, if a constraint refuses the edit.
@@ -120,10 +120,11 @@ extension LocalStore {
     }
   }
 
-  /// Restores what lost, as an ordinary edit: the value of a cell, with those of the columns that
-  /// belong to it, or a row with all cells that are known.
+  /// Restores the side that lost, by an ordinary edit: the value of a cell, with those of the
+  /// columns that belong to it, or a row with all cells that are known.
   ///
-  /// - Parameter side: Which of the two sides, if neither is shown; otherwise the one that lost.
+  /// - Parameter side: The side to restore; `nil` for the one that lost. Required if neither is
+  ///   shown.
   ///
   /// Throws `noSuchConflict`, `conflictNotOpen` if it is an open question or was restored, and
   /// `editRefused`, with nothing changed, if a constraint refuses the edit or nothing can be
@@ -159,7 +160,7 @@ extension LocalStore {
       remedy: "See which there are with \(.listConflicts).")
   }
 
-  /// Gives the row or its cells what one side wrote, by an edit, and notes it.
+  /// Edits the row or its cells to have what one side wrote, and records that in the journal.
   private func put(
     _ side: Conflict.Outcome, of entry: ConflictJournal.Entry, as status: Conflict.Status,
     _ session: StoreSession
@@ -194,7 +195,7 @@ extension LocalStore {
     }
   }
 
-  /// An entry, and the entries of the same two edits to columns that belong to its column.
+  /// Returns an entry, and the entries of the same two edits to columns that belong to its column.
   private func register(
     of entry: ConflictJournal.Entry, _ session: StoreSession
   ) throws -> [ConflictJournal.Entry] {

@@ -2,8 +2,8 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Decides by policy the conflicts of the changes that were merged in this transaction, inserts
-  /// the versions that live on as rows, and seals all of it as ordinary changes.
+  /// Decides the conflicts of the changes that were merged in this transaction by policy, inserts
+  /// the losing versions that live on as rows, and seals all of it as ordinary changes.
   func decide(_ session: StoreSession, checkCancellation: @escaping () throws -> Void) throws {
     let recorder = session.conflicts
     guard
@@ -43,7 +43,7 @@ extension LocalStore {
     session.forgetUnpublished()
   }
 
-  /// The rows that are to come back, each with what brings it back: there may be several changes.
+  /// Returns the rows that are to come back, each with the changes that bring it back.
   private func reborn(
     _ rebirths: [ConflictRecorder.Rebirth]
   ) -> [(row: RowKey, rebirths: [ConflictRecorder.Rebirth])] {
@@ -56,8 +56,8 @@ extension LocalStore {
     return rows.map { ($0, groups[$0, default: []]) }
   }
 
-  /// The decisions, those of one register together: only all of its columns together are sure to
-  /// satisfy the constraints on them.
+  /// Returns the decisions, those of one register together: only all of its columns together are
+  /// sure to satisfy the constraints on them.
   private func registers(
     _ decisions: [ConflictRecorder.CellDecision], _ session: StoreSession
   ) -> [[ConflictRecorder.CellDecision]] {
@@ -114,7 +114,7 @@ extension LocalStore {
     }
   }
 
-  /// The value that a policy wants; throws ``LocalEdits/Refusal``.
+  /// Returns the value that a policy wants. Throws ``LocalEdits/Refusal``.
   private func wanted(
     _ decision: ConflictRecorder.CellDecision, _ current: (value: Value, stamp: LocalStamp),
     _ session: StoreSession
@@ -146,8 +146,8 @@ extension LocalStore {
     }
   }
 
-  /// A function's value must be one that the column stores unchanged, unless one side is of that
-  /// kind as well.
+  /// Refuses a function's value if the column would not store it unchanged, or if a numeric column
+  /// would get text or a blob although neither side is of that kind.
   private func check(
     _ value: Value, for decision: ConflictRecorder.CellDecision, _ session: StoreSession
   ) throws {
@@ -164,7 +164,7 @@ extension LocalStore {
     }
   }
 
-  /// Runs `body` as a whole or not at all; returns why it was refused.
+  /// Runs `body` as a whole or not at all. Returns the refusal in the second case.
   private func refusal(
     _ session: StoreSession, _ body: () throws -> Void
   ) throws -> LocalEdits.Refusal? {
@@ -180,7 +180,7 @@ extension LocalStore {
     }
   }
 
-  /// Notes a decision; if it was refused, the conflict stays open.
+  /// Records a decision in the journal. If it was refused, the conflict stays open.
   private func note(
     _ number: Int64, by policy: ConflictPolicy, _ refusal: LocalEdits.Refusal?,
     _ session: StoreSession, _ change: (inout ConflictJournal.Entry) -> Void
@@ -219,13 +219,13 @@ extension Value {
 }
 
 extension StoreSession {
-  /// Whether a row is in its table.
+  /// Returns whether a row is in its table.
   func isShown(_ row: RowKey) throws -> Bool {
     let access = try access(row.table)
     return try access.key(of: row.identity).flatMap(access.row) != nil
   }
 
-  /// The logical value and the stamp of a cell of a row that is shown.
+  /// Returns the logical value and the stamp of a cell of a row that is shown.
   func shownCell(
     _ cell: CellKey
   ) throws -> (value: Value, stamp: LocalStamp)? {

@@ -8,19 +8,19 @@ extension LocalStore {
 
   /// Exchanges the store's content for that of a whole store of an unrelated document, as
   /// ``replaceContent(withSnapshotAt:binding:ownBytes:records:commandState:events:checkCancellation:onProgress:)``
-  /// does, and merges the rows that the store had into it, as edits of now by a new client. They
-  /// are not published yet.
+  /// does, and merges the rows that the store had into it, as edits that a new client makes now.
+  /// They are not published yet.
   ///
   /// Rows are matched by the identities of the document, as in
   /// ``adopt(snapshotAt:mergingDatabaseAt:prefer:binding:options:checkCancellation:onProgress:)``,
-  /// and by those that they had. Values that contradict the document, and parked rows, are entered
-  /// in the conflict journal. If both documents stem from one, the later value is shown. The store
-  /// forgets what it had sealed and received of its former document: the rows contain it. A copy of
-  /// the former file is kept beside it.
+  /// and by the identities that they had. Values that contradict the document, and parked rows, are
+  /// entered in the conflict journal. If both documents stem from one, the later value is shown.
+  /// The store forgets the change sets that it had sealed and received for its former document: the
+  /// rows contain their changes. A copy of the former file remains beside it.
   ///
   /// The other parameters are those of the other function. Throws `schemasDiffer` if the tables
-  /// differ in their columns, or if data that stays on this device would be shared; `busy` if other
-  /// programs write all the time. The rows are as they were then.
+  /// differ in their columns, or if data that stays on this device would be shared, and `busy` if
+  /// other programs write all the time. In these cases the rows are unchanged.
   ///
   /// - Parameter binding: The store's binding from then on, with the client that it has been.
   package func replaceContent(
@@ -89,7 +89,7 @@ extension LocalStore {
       let new = self.binding.client
       setIdentity(before.0, before.1)
       try detach()
-      // No store will be that client.
+      // No store will ever be that client.
       if new != before.0.client { _ = try options.places?.keep([], of: new.description) }
       throw error
     }
@@ -99,11 +99,11 @@ extension LocalStore {
 
   private struct EditedMeanwhile: Error {}
 
-  /// Two are equal if no program wrote to the database in between.
+  /// A state of the database. Two are equal if no program wrote to the database in between.
   private struct WritingState: Equatable {
     /// Changes when another connection has written.
     var version: Int?
-    /// How many rows this connection has written.
+    /// The number of rows that this connection has written.
     var own: Int?
   }
 

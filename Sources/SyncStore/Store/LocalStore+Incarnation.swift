@@ -5,17 +5,16 @@ import SyncModel
 extension LocalStore {
   /// Makes the store a new client, in one transaction.
   ///
-  /// Change sets that were sealed before belong to the former client, and are kept until they are
-  /// published for that client (``ancestralChangeSets()``). Change sets that no longer belong to it
-  /// are rewritten as change sets of the new client. Each value keeps its stamp, so that merging
-  /// them where they are known changes nothing.
+  /// Change sets that were sealed before belong to the former client, and stay in the store until
+  /// they are published for that client (``ancestralChangeSets()``). Change sets that no longer
+  /// belong to it are rewritten as change sets of the new client. Each value keeps its stamp, so
+  /// that merging them where they are known changes nothing.
   ///
-  /// Forgets small values of the layer above under keys that begin with `client.`. If another state
-  /// of the store may go on as the former client, the value under `client.marker` is kept under
-  /// `former.marker`.
+  /// Removes the records of the layer above whose keys begin with `client.`. If another state of
+  /// the store may go on as the former client, the record `client.marker` becomes `former.marker`.
   ///
-  /// - Parameter standing: Called with each change set of the present client, in order; all from
-  ///   the first that is not common on are rewritten.
+  /// - Parameter standing: Called with each change set of the present client, in order. All change
+  ///   sets from the first one that is not common are rewritten.
   @discardableResult
   package func beginIncarnation(
     _ reason: Incarnation.Reason, isAncestorGone: Bool = false,
@@ -61,17 +60,16 @@ extension LocalStore {
     }
   }
 
-  /// Rewrites change sets that no device applies as they are as change sets of this client, and
-  /// applies them: those of other clients that were left behind in an earlier generation, or those
-  /// of former states of this store. Each value keeps its stamp.
+  /// Rewrites change sets as change sets of this client, and applies them, where no device applies
+  /// them as they are: those that other clients left behind in an earlier generation, or those of
+  /// former states of this store. Each value keeps its stamp.
   ///
-  /// A change set whose changes are all here already, in whichever way they came, is skipped: if
+  /// Skips a change set if this store has all its changes already, in whichever way they came: if
   /// several devices find the same files, one of them rewrites them.
   ///
   /// - Parameters:
   ///   - changeSets: In causal order.
-  ///   - records: Values of ``setRecord(_:to:)`` to set in the same
-  ///     transaction; `nil` removes one.
+  ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
   ///
   /// Returns how many were written.
   @discardableResult
@@ -127,7 +125,7 @@ extension LocalStore {
       let entry = VersionVector.Entry(
         number: changeSet.header.number, hash: ContentHash(of: bytes))
       try session.outbox.add(bytes, as: entry, rowCount: changeSet.rowCount, of: session.own)
-      // Settled one by one: the next one is compared with what is in the tables.
+      // Each one is finished before the next one, which is compared with what is in the tables.
       let apply = ChangeApply(session: session, clockTolerance: options.clockTolerance)
       _ = try apply.apply(
         changeSet, hash: entry.hash, byteCount: bytes.count, concurrency: concurrency)
@@ -159,8 +157,8 @@ extension LocalStore {
     try MetaTable.write(.incarnations, to: Array(encoder.encode(unannounced)), database)
     _ = try clients.number(of: after.client)
     try SharedLog.note(database)
-    // If no store is the ancestor any more, this store brings its change sets along into another
-    // generation.
+    // If no store is the ancestor any more, this store takes the ancestor's change sets along into
+    // another generation.
     if !isAncestorGone {
       try Outbox(database: database, clients: clients).removePublished()
     }
@@ -180,9 +178,9 @@ extension LocalStore {
     return (incarnation, after)
   }
 
-  /// The clients that stores of `client` have become on this machine, one after the other, when no
-  /// store of it was left. Their changes are this store's own, although the store may be an older
-  /// state that does not know them.
+  /// Returns the clients that stores of `client` became on this machine, one after the other, when
+  /// no store of it was left. Their changes are this store's own, although the store may be an
+  /// older state that does not know them.
   package func successors(of client: ClientIdentifier) throws -> [ClientIdentifier] {
     guard let places = options.places else { return [] }
     var found: [ClientIdentifier] = []
@@ -199,12 +197,12 @@ extension LocalStore {
 
   // MARK: - Announcing
 
-  /// The incarnations that were not announced yet, in order.
+  /// Returns the incarnations that were not announced yet, in order.
   package func unannouncedIncarnations() throws -> [Incarnation] {
     try read { try Self.incarnations($0.database) }
   }
 
-  /// Notes that all incarnations so far were announced.
+  /// Notes that all incarnations so far have been announced.
   package func noteIncarnationsAnnounced() throws {
     try write { try MetaTable.write(.incarnations, to: Array("[]".utf8), $0.database) }
   }
@@ -216,10 +214,10 @@ extension LocalStore {
 
   // MARK: - The place
 
-  /// Finds out whether the store is still the only state of its client: makes it a new client if it
-  /// is in another place or older than it was. Returns the new incarnation if there is one.
+  /// Checks whether the store is still the only state of its client, and makes it a new client if
+  /// it is in another place or older than it was. Returns the new incarnation if there is one.
   ///
-  /// Opening a store calls this; a store that stays open for long needs it before each
+  /// Opening a store includes this; for a store that stays open for long, call it before each
   /// synchronization.
   @discardableResult
   package func checkPlace() throws -> Incarnation? {
@@ -234,7 +232,7 @@ extension LocalStore {
     return began.incarnation
   }
 
-  /// Like ``checkPlace()``, before there is a store. Returns the new binding too.
+  /// Does the same as ``checkPlace()`` before there is a store. Returns the new binding too.
   static func checkPlace(
     _ database: Database, _ binding: StoreBinding, path: String, _ options: StoreOptions
   ) throws -> (incarnation: Incarnation, binding: StoreBinding)? {
@@ -267,7 +265,7 @@ extension LocalStore {
     return nil
   }
 
-  /// Draws a new token, so that an older state of the store can be recognized. Done before
+  /// Draws a new token, so that an older state of the store can be recognized. Call it before
   /// something is published.
   package func renewToken() throws {
     guard let places = options.places else { return }
@@ -281,9 +279,10 @@ extension LocalStore {
   }
 
   /// Records the place and a new token, in the store and outside of it. The former token stays
-  /// valid until ``keep(_:of:_:)``, which follows the commit.
+  /// valid until ``keep(_:of:_:)``, which follows the commit. Returns the token; `nil` if it could
+  /// not be stored outside.
   ///
-  /// - Parameter former: What was recorded for the same client.
+  /// - Parameter former: The former record of the same client.
   static func settle(
     _ place: StorePlace, of client: ClientIdentifier, former: PlaceRecord?, _ options: StoreOptions,
     _ database: Database

@@ -4,26 +4,26 @@ import SyncModel
 
 extension LocalStore {
   /// Makes the snapshot at `path` a store of its own, as
-  /// ``adopt(snapshotAt:binding:options:checkCancellation:)`` does, and merges into it the rows
-  /// of a database that was not under sync, as edits of now that are not
-  /// published yet. The database itself is only read.
+  /// ``adopt(snapshotAt:binding:options:checkCancellation:)`` does, and merges into it the rows of
+  /// a database that was not under sync, as edits of now that are not published yet. The database
+  /// itself is only read.
   ///
-  /// Rows are matched by the identities of the document. A row with a key that means nothing
-  /// elsewhere is the document's if it has the same key and the same values, or if the document has
-  /// its unique values already; otherwise it is new, under a free key if its own is taken, and
+  /// Rows are matched by the identities of the document. A row whose key has no meaning on other
+  /// devices is the document's if it has the same key and the same values, or if the document has
+  /// its unique values already. Otherwise it is new: it gets a free key if its own is taken, and
   /// references follow it. If both have a row with different values, `prefer` decides which are
   /// shown; the others are entered in the conflict journal. Tables and columns that stay on the
   /// device are taken along. Tables that the document does not have become part of it.
   ///
-  /// Throws `schemasDiffer`, with the columns named, if tables that both have differ in their
+  /// Throws `schemasDiffer`, which names the columns, if tables that both have differ in their
   /// columns, and `alreadyUnderSync` if the database is under sync. The file at `path` cannot be
   /// used then.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called now and then. Its errors are passed on.
+  ///   - checkCancellation: Called repeatedly. Its errors are passed on.
   ///   - onProgress: Called with the number of the database's rows that were looked at.
-  ///   - catchUp: Applies what was published after the snapshot, so that the
-  ///     rows are compared with the document as it is now.
+  ///   - catchUp: Applies what was published after the snapshot, so that the rows are compared with
+  ///     the document as it is now.
   package static func adopt(
     snapshotAt path: String, mergingDatabaseAt other: String,
     prefer: MergedRows.Preference = .document, binding: StoreBinding,
@@ -49,14 +49,13 @@ extension LocalStore {
       return (store, merged)
     } catch {
       try store.close()
-      // No store will be that client.
+      // No store will ever be that client.
       _ = try options.places?.keep([], of: binding.client.description)
       throw error
     }
   }
 
-  /// Runs `body` on one state of a database, on a connection that cannot
-  /// write.
+  /// Runs `body` on a single state of a database, on a connection that cannot write.
   static func reading<Result>(
     _ path: String, _ options: StoreOptions, _ body: (Database) throws -> Result
   ) throws -> Result {
@@ -96,7 +95,7 @@ extension LocalStore {
     }
   }
 
-  /// Merges within a transaction; `session` is of no use afterwards.
+  /// Merges within a transaction. The caller cannot use `session` afterwards.
   ///
   /// - Parameter isInPlace: Whether the database is a copy of the store as it was before it took
   ///   over the document, so that the data that stays on the device is here.
@@ -131,8 +130,9 @@ extension LocalStore {
     return report
   }
 
-  /// The tables are those of both by now: an application need not migrate again what it has
-  /// migrated in one of them.
+  /// Raises the application's schema version to that of the other database, if it is less. The
+  /// tables are those of both by now, so the application need not repeat a migration that it made
+  /// in one of them.
   private func raiseVersion(to former: FormerDatabase, _ database: Database) throws {
     let version = "PRAGMA main.user_version"
     let (here, there) = (

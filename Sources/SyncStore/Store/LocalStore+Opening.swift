@@ -4,7 +4,7 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Whether the database at `path` is under sync.
+  /// Returns whether the database at `path` is under sync.
   ///
   /// Throws `missing` or `notADatabase`, and `damaged` if the bookkeeping exists without the table
   /// by which it is known.
@@ -12,8 +12,9 @@ extension LocalStore {
     try inspect(path) { try Bookkeeping.exists(in: $0) }
   }
 
-  /// What ``create(at:binding:configuration:options:)`` would do, without writing: the tables with
-  /// their identities, and those left out and why. Throws the same errors.
+  /// Returns what ``create(at:binding:configuration:options:)`` would do, without writing: the
+  /// tables with their identities, and the tables that are left out, with the reasons. Throws the
+  /// same errors.
   package static func plan(at path: String, configuration: StoreConfiguration) throws -> StorePlan {
     try inspect(path) { database in
       let schema = try checkedSchema(database, configuration: configuration, path: path)
@@ -68,7 +69,7 @@ extension LocalStore {
     if let place = try options.places.map({ try $0.place(of: path) }) {
       _ = try settle(place, of: binding.client, former: nil, options, database)
     }
-    // Written here, so that no reader has to write it.
+    // Registers the client here, so that no reader has to.
     _ = try ClientRegistry(database).number(of: binding.client)
     var originalKeys = OriginalKeys()
     for var table in schema.tables {
@@ -98,8 +99,7 @@ extension LocalStore {
       .configuration, to: Array(JSONEncoder().encode(configuration)), database)
   }
 
-  /// Opens a store that is under sync. If the application changed its schema,
-  /// the triggers are renewed.
+  /// Opens a store that is under sync. Renews the triggers if the application changed its schema.
   package static func open(at path: String, options: StoreOptions = StoreOptions()) throws
     -> LocalStore
   {
@@ -119,7 +119,7 @@ extension LocalStore {
         let (stored, configuration) = try connection.queue.read { database in
           try meta(database, path)
         }
-        // Before anything is sealed.
+        // This comes before anything is sealed.
         let binding = try connection.queue.writeWithoutTransaction { database in
           try ifWritable {
             try upgrade(database)
@@ -246,7 +246,7 @@ extension LocalStore {
 }
 
 extension TableSchema {
-  /// The table as it is reported.
+  /// Returns the description of the table for reports.
   func status(_ configuration: StoreConfiguration) -> StoreStatus.TableStatus {
     let chosen: StoreConfiguration.Identity =
       switch identity {

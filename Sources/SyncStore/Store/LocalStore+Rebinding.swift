@@ -3,21 +3,21 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Makes the store the beginning of another generation of its document, or
-  /// of another document, as another client.
+  /// Makes the store the beginning of another generation of its document, or of another document,
+  /// as another client.
   ///
-  /// In one transaction: what was edited is sealed, so that it has its stamps; then the change sets
-  /// made and received so far are forgotten, since they belong to the old generation. Rows, stamps,
-  /// parked rows, the conflict journal and the policies stay. Until a whole store of the new
-  /// generation is uploaded, no other device has what was not published.
+  /// In one transaction, it seals the edits, so that they have their stamps, and forgets the change
+  /// sets made and received so far, since they belong to the old generation. Rows, stamps, parked
+  /// rows, the conflict journal and the policies stay. Until a whole store of the new generation is
+  /// uploaded, no other device has the changes that were not published.
   ///
   /// - Parameters:
   ///   - binding: The store's binding from now on. Its client must be new.
-  ///   - records: The values of ``record(_:)`` that are forgotten.
-  ///   - keepsNumbers: Whether what was applied still counts as applied, so that a device that
-  ///     comes over from the old generation knows which of its change sets are here. Otherwise all
-  ///     clients begin with none.
-  ///   - keepsCommand: Whether the new client sends a command with this content that was not sent.
+  ///   - records: The keys of the records to remove (``record(_:)``).
+  ///   - keepsNumbers: Whether the applied change sets still count as applied, so that a device
+  ///     that comes over from the old generation knows which of its change sets are here. Otherwise
+  ///     all clients begin with none.
+  ///   - keepsCommand: Returns whether the new client sends an unsent command with this content.
   package func beginAgain(
     as binding: StoreBinding, forgetting records: [String], keepsNumbers: Bool = false,
     keepsCommand: (_ content: [UInt8]) throws -> Bool = { _ in false }
@@ -47,8 +47,9 @@ extension LocalStore {
     _ = try options.places?.keep([], of: former.description)
   }
 
-  /// Identifies the rows of tables whose key is a reference by the rows that they refer to, where
-  /// an earlier version gave them identities of their own. The rows here count.
+  /// Identifies the rows of tables whose key is a reference by the rows to which they refer, if an
+  /// earlier version gave them identities of their own. The rows of this store count as the right
+  /// ones.
   private func identifyByKeys(_ session: StoreSession) throws -> StoreSession {
     let tables = session.schema.tables.filter { $0.misidentifiedParent != nil }
     guard !tables.isEmpty else { return session }

@@ -2,8 +2,8 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// The tables that a program has remade, and whose rows have to be compared with their former
-  /// state before anything is applied.
+  /// Returns the tables that a program has remade, and whose rows have to be compared with their
+  /// former state before anything is applied.
   package func remadeTables() throws -> [RemadeTable] {
     try read { session in
       try session.remadeTables().map {
@@ -12,7 +12,7 @@ extension LocalStore {
     }
   }
 
-  /// Logs all rows of ``remadeTables()`` as of 1970: their former state is unknown.
+  /// Logs all rows of ``remadeTables()`` with a time in 1970, since their former state is unknown.
   package func logRemadeTables() throws {
     try write { try UnseenRows(session: $0).logRemadeTables() }
   }
@@ -21,9 +21,9 @@ extension LocalStore {
   /// differences, as edits at the time when the remake was noticed. The next sealing seals them.
   ///
   /// - Parameters:
-  ///   - tables: Tables of ``remadeTables()`` that have one vector.
-  ///   - base: A store of the document that has applied what that vector contains, and nothing
-  ///     else, as far as such a store can be made. Changes of other devices that are not here yet
+  ///   - tables: Tables of ``remadeTables()`` that have the same vector.
+  ///   - base: A store of the document that has applied the change sets of that vector, and no
+  ///     others, as far as such a store can be made. Changes of other devices that are not here yet
   ///     take precedence over differences; where `base` has less, that is left as it is.
   package func compare(
     _ tables: [RemadeTable], with base: LocalStore,
@@ -55,7 +55,7 @@ extension LocalStore {
 }
 
 extension VersionVector {
-  /// Whether both contain the same change sets.
+  /// Returns whether both contain the same change sets.
   fileprivate func matches(_ other: VersionVector) -> Bool {
     contains(other) && other.contains(self)
   }

@@ -3,7 +3,7 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// What would be lost if the store were taken out of sync.
+  /// Returns what would be lost if the store were taken out of sync.
   package func removalLoss() throws -> RemovalLoss { try read { try $0.removalLoss() } }
 
   /// Takes the database out of sync, in one transaction: removes the capture
@@ -20,8 +20,8 @@ extension LocalStore {
     _ = try options.places?.keep([], of: binding.client.description)
   }
 
-  /// Like ``removeBookkeeping(_:)``, but changes nothing and returns `false` if there are rows or
-  /// change sets that bookkeeping alone holds.
+  /// Does the same as ``removeBookkeeping(_:)``, but changes nothing and returns `false` if there
+  /// are rows or change sets that only bookkeeping holds.
   package func removeBookkeeping() throws -> Bool {
     struct Refusal: Error {}
     do {

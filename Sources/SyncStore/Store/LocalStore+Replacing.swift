@@ -9,24 +9,25 @@ extension LocalStore {
   /// Edits in the log are sealed first. The synchronized tables, and all that bookkeeping knows of
   /// the document, become those of the whole store, with its schema if that is another. The
   /// device's own data stays: excluded tables and columns, policies, the conflict journal, records,
-  /// the own change sets. Rows that the store had keep the keys that they have here. Own change
-  /// sets that the whole store does not contain are applied again, as they were sealed; if change
-  /// sets of other clients are missing that they depend on, they wait for these.
+  /// and its own change sets. Rows that the store had keep the keys that they have here. Own change
+  /// sets that the whole store does not contain are applied again, as they were sealed; if they
+  /// depend on change sets of other clients that are missing, they wait for these.
   ///
-  /// A copy of the former file is kept beside it.
+  /// A copy of the former file remains beside it.
   ///
   /// - Parameters:
-  ///   - path: A whole store as ``adopt(snapshotAt:binding:options:checkCancellation:)`` takes
-  ///     it. It is checked first, and not changed.
-  ///   - binding: The store's binding from then on, if that is another generation. The own change
-  ///     sets are not applied again then: the result has those that the whole store does not
-  ///     contain, and the store keeps them until ``rewriteReturning(checkCancellation:)``.
-  ///   - ownBytes: The files of own change sets whose bytes the store has given up, by their
+  ///   - path: A whole store as ``adopt(snapshotAt:binding:options:checkCancellation:)`` takes it.
+  ///     It is checked first, and not changed.
+  ///   - binding: The store's binding from then on, if the whole store is of another generation.
+  ///     The own change sets are not applied again then: the result has those that the whole store
+  ///     does not contain, and the store has them until ``rewriteReturning(checkCancellation:)``.
+  ///   - ownBytes: The files of own change sets whose bytes the store no longer has, by their
   ///     numbers.
   ///   - records: Values of ``setRecord(_:to:)`` to set in the same transaction; `nil` removes one.
   ///   - commandState: Combines the command states of this store and of the whole store
   ///     (``commandState()``).
-  ///   - events: Commands among these that are for the application, and that it has not received.
+  ///   - events: The commands in these states that are for the application, and that it has not
+  ///     received.
   ///   - checkCancellation: Called between steps. If it throws, nothing is changed and the error is
   ///     passed on.
   ///   - onProgress: Called with the number of steps that are done: each table takes a few, and
@@ -75,7 +76,7 @@ extension LocalStore {
     }
   }
 
-  /// The own change sets of a generation that the store has left, in order. They are to be
+  /// Returns the own change sets of a generation that the store has left, in order. They are to be
   /// rewritten.
   package func returning() throws -> [ContentReplacement.OwnChangeSet] {
     try read { try $0.returning() }
@@ -87,9 +88,9 @@ extension LocalStore {
     try write { session in try session.keepReturning(changeSets) }
   }
 
-  /// Seals, and returns the files of the change sets that were sealed here and are not published,
-  /// in the order in which they can be rewritten: those that the store has brought along itself
-  /// (``returning()``), those of former clients, and its own.
+  /// Seals the edits, and returns the files of the change sets that were sealed here and are not
+  /// published, in the order in which they can be rewritten: those that the store has brought along
+  /// itself (``returning()``), those of former clients, and its own.
   package func unsentChangeSets(
     checkCancellation: @escaping () throws -> Void = {}
   ) throws -> [[UInt8]] {
@@ -126,8 +127,8 @@ extension LocalStore {
     }
   }
 
-  /// Copies the file as it is to `<store>.before-<date>`, readable only by those who may read the
-  /// store.
+  /// Copies the file to `<store>.before-<date>`, readable only by those who may read the store.
+  /// Returns the path of the copy.
   func copyAside(_ checkCancellation: @escaping () throws -> Void) throws -> String {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -145,7 +146,7 @@ extension LocalStore {
       guard FileManager.default.fileExists(atPath: copy) else { return }
       try FileManager.default.removeItem(atPath: copy)
     }
-    // SQLite writes into a file that is there and empty.
+    // SQLite writes into a file only if it is empty or does not exist.
     try StoreFileMode.makeFile(at: copy, like: path)
     do {
       try StoreError.mapping(path) {

@@ -26,7 +26,7 @@ extension LocalStore {
     }
   }
 
-  /// Whether there are edits to seal.
+  /// Returns whether there are edits to seal.
   private func hasUnsealedEdits() throws -> Bool {
     try read {
       try !$0.tablesWithEdits().isEmpty || !$0.remadeTables().isEmpty || $0.isSettlingDue()
@@ -36,7 +36,8 @@ extension LocalStore {
   /// Seals within a transaction.
   ///
   /// - Parameter comparesRemade: Whether to log remade tables that were not compared
-  ///   (``compare(_:with:checkCancellation:)``): the next step must not overwrite their rows.
+  ///   (``compare(_:with:checkCancellation:)``), so that the next step does not overwrite their
+  ///   rows.
   /// - Parameter lackingDeletedCells: The tables whose log lacks the cells of deleted rows.
   func seal(
     _ session: StoreSession, work: WorkCount = WorkCount { _, _ in },
@@ -93,7 +94,7 @@ extension LocalStore {
 
   /// Makes the tables show what every other device will show: a program with foreign keys off may
   /// have left rows whose parent is gone, and a value that was given up may let a parked row
-  /// appear.
+  /// appear. Returns the number of rows that are no longer shown.
   private func settle(_ suspects: ChangeExport.Suspects, _ set: WorkingSet) throws -> Int {
     let session = set.session
     try set.setPlain(suspects.plainCells, except: suspects.followed.references)
@@ -111,7 +112,7 @@ extension LocalStore {
     return try Materializer(set: set).run().deleted
   }
 
-  /// Rows that refer to rows of a table that are gone.
+  /// Loads the rows that refer to rows of a table that are gone.
   private func loadOrphans(of parent: TableSchema, into set: WorkingSet) throws {
     for key in set.session.schema.inbound(to: parent) {
       let child = try set.session.access(key.child)
@@ -139,7 +140,7 @@ extension LocalStore {
     }
   }
 
-  /// Parked rows that claim unique values of a table.
+  /// Loads the parked rows that claim unique values of a table.
   private func loadClaimants(in table: Int, into set: WorkingSet) throws {
     for identity in try set.session.keptRows.claimants(in: table) {
       try set.row(RowKey(table: table, identity: identity))
@@ -148,7 +149,7 @@ extension LocalStore {
 
   // MARK: - The outbox
 
-  /// The change sets that this store has sealed.
+  /// Returns the change sets that this store has sealed.
   package func outbox() throws -> SealedChangeSets {
     try read { session in
       let all = try session.outbox.all(of: session.own, andUnpublished: true)
@@ -163,18 +164,18 @@ extension LocalStore {
     }
   }
 
-  /// The change sets that this store made as its present client, in order.
+  /// Returns the change sets that this store made as its present client, in order.
   package func sealedChangeSets() throws -> [SealedChangeSet] {
     try read { try $0.outbox.all(of: $0.own) }
   }
 
-  /// Change sets that this store, or the store that it is a copy of, has sealed as another client
-  /// and that are not known to be published, in order.
+  /// Returns the change sets that this store, or the store of which it is a copy, has sealed as
+  /// another client and that are not known to be published, in order.
   package func ancestralChangeSets() throws -> [SealedChangeSet] {
     try read { try $0.outbox.all(except: $0.own, onlyUnpublished: true) }
   }
 
-  /// The bytes of a sealed change set, exactly as they are published.
+  /// Returns the bytes of a sealed change set, exactly as they are published.
   ///
   /// - Parameter client: The client as which it was sealed; `nil` for the store's present one.
   package func sealedBytes(
@@ -192,16 +193,16 @@ extension LocalStore {
     }
   }
 
-  /// Gives up the bytes of the change sets up to a number, which every member
-  /// of the document has applied. Those that are not published stay.
+  /// Removes the bytes of the change sets up to a number, which every member of the document has
+  /// applied. Change sets that are not published keep theirs.
   ///
-  /// The space is used again; the file does not become smaller.
+  /// SQLite uses the space again; the file does not become smaller.
   package func forgetSealedBytes(through number: UInt64) throws {
     try write { try $0.outbox.forgetBytes(of: $0.own, through: number) }
   }
 
-  /// Forgets the published change sets below a number altogether: they were
-  /// cleared away from the shared directory.
+  /// Removes the published change sets below a number altogether: they were removed from the shared
+  /// directory by a vacuum.
   package func forgetSealed(below number: UInt64) throws {
     try write { try $0.outbox.removePublished(below: number) }
   }

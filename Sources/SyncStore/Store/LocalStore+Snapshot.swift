@@ -3,15 +3,15 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Writes a consistent copy to `destination`, which must not exist, without
-  /// client identity, binding, log, or excluded data.
+  /// Writes a consistent copy to `destination`, which must not exist, without client identity,
+  /// binding, log, or excluded data.
   ///
   /// Throws `unpublishedEdits` if there are edits that are not sealed and published: synchronize
   /// first. Writers need not wait, since the copy is checked and not the store.
   ///
   /// - Parameters:
-  ///   - checkCancellation: Called now and then. If it throws, the error is passed on and nothing
-  ///     is left at `destination`.
+  ///   - checkCancellation: Called repeatedly. If it throws, the error is passed on and nothing is
+  ///     left at `destination`.
   ///   - onProgress: Called with the number of bytes that were written; there are twice as many as
   ///     the copy has.
   package func snapshot(
@@ -26,7 +26,7 @@ extension LocalStore {
     // The bookkeeping in the copy must be in line with its schema.
     try read { _ in }
     do {
-      // SQLite writes into a file that is there and empty.
+      // SQLite writes into a file only if it is empty or does not exist.
       try StoreFileMode.makeFile(at: destination, like: path)
       let work = try StoreError.mapping(path) {
         try connection.queue.writeWithoutTransaction { database in
@@ -51,7 +51,7 @@ extension LocalStore {
     }
   }
 
-  /// The length that a copy without free pages will have.
+  /// Returns the length that a copy without free pages will have.
   private static func byteCount(of database: Database) throws -> Int {
     func pragma(_ name: String) throws -> Int {
       try Int.fetchOne(database, sql: "PRAGMA main.\(name)") ?? 0
@@ -136,8 +136,8 @@ extension LocalStore {
   ///
   /// The snapshot is checked first, with `quick_check`.
   ///
-  /// - Parameter checkCancellation: Called now and then. If it throws, the error is passed on and
-  ///   the file cannot be used.
+  /// - Parameter checkCancellation: Called repeatedly. If it throws, the error is passed on and the
+  ///   file cannot be used.
   package static func adopt(
     snapshotAt path: String, binding: StoreBinding, options: StoreOptions = StoreOptions(),
     checkCancellation: @escaping () throws -> Void = {}

@@ -2,7 +2,8 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// The state of the store: what waits, what is parked, what was applied.
+  /// Returns the state of the store: the change sets that wait, the parked rows, and what was
+  /// applied.
   package func status() throws -> StoreStatus {
     let waiting = try waiting()
     return try read { session in
@@ -25,7 +26,7 @@ extension LocalStore {
     }
   }
 
-  /// The rows that are kept and not shown.
+  /// Returns the parked rows.
   package func parkedRows() throws -> [ParkedRow] { try read { try $0.keptRows.parked() } }
 
   private func incompleteNames(_ session: StoreSession) throws -> [SQLName] {
@@ -38,18 +39,18 @@ extension LocalStore {
     }
   }
 
-  /// The last change sets that were sealed or applied here, newest first.
+  /// Returns the last change sets that were sealed or applied here, newest first.
   package func history(limit: Int) throws -> [AppliedChangeSet] {
     try read { try $0.history.last(limit, $0.clients) }
   }
 
-  /// The length of the files of the change sets beyond a vector, as far as the
+  /// Returns the number of bytes in the files of the change sets beyond a vector, as far as the
   /// history goes back.
   package func historyByteCount(beyond vector: VersionVector) throws -> Int {
     try read { try $0.history.byteCount(beyond: vector, $0.clients) }
   }
 
-  /// A value that the layer above keeps in the store; `nil` if unset.
+  /// Returns a value that the layer above has stored here; `nil` if unset.
   package func record(_ key: String) throws -> [UInt8]? {
     try StoreError.mapping(path) {
       // The schema does not matter here.
@@ -59,12 +60,12 @@ extension LocalStore {
     }
   }
 
-  /// Keeps a value for the layer above, durably; `nil` removes it.
+  /// Stores a value for the layer above, durably; `nil` removes it.
   package func setRecord(_ key: String, to value: [UInt8]?) throws {
     try write { try $0.records.write(key, to: value) }
   }
 
-  /// The digest of what the store shows and of the state beneath.
+  /// Returns the digest of what the store shows, and that of the state beneath.
   ///
   /// The first includes edits that are not sealed yet; the second does not.
   package func digest() throws -> StoreDigest {

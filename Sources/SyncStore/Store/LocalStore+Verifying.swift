@@ -3,16 +3,15 @@ import GRDB
 import SyncModel
 
 extension LocalStore {
-  /// Checks the store at `path` against every rule, and changes nothing in it
-  /// or beside it.
+  /// Checks the store at `path` against every rule, and changes nothing in it or beside it.
   ///
-  /// The result contains the findings. An error is thrown if the store cannot be examined:
-  /// `missing`, `notADatabase`, `notReadable`, `notUnderSync`, `busy`. In rollback journal mode
-  /// other programs cannot commit meanwhile.
+  /// The result contains the findings. Throws only if the store cannot be examined: `missing`,
+  /// `notADatabase`, `notReadable`, `notUnderSync`, `busy`. In rollback journal mode other programs
+  /// cannot commit meanwhile.
   ///
   /// - Parameters:
   ///   - checkCancellation: Called often; its errors are thrown.
-  ///   - onProgress: Told how many steps are done, and how many there are.
+  ///   - onProgress: Called with the number of steps that are done, and the number of all steps.
   package static func verify(
     at path: String, options: StoreOptions = StoreOptions(),
     checkCancellation: @escaping () throws -> Void = {},

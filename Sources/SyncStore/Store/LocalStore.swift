@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// All bookkeeping is in the store itself, in tables whose names begin with `docsync_`, so that it
 /// is atomic with the data. Other programs may read and write the file at any time; waiting for
-/// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread, and
-/// run one at a time. All throw ``StoreError``.
+/// them is bounded by ``StoreOptions/busyTimeout``. Methods block, may be called from any thread,
+/// and run one at a time. All throw ``StoreError``.
 package final class LocalStore: Sendable {
   let connection: StoreConnection
   let options: StoreOptions
@@ -19,9 +19,9 @@ package final class LocalStore: Sendable {
   private struct State {
     var binding: StoreBinding
     var configuration: StoreConfiguration
-    /// The schema, and the version by which SQLite shows that it changed.
+    /// The schema, and the schema version of SQLite for which it was read.
     var schema: (version: Int, schema: StoreSchema)?
-    /// The version that the connection's own triggers were made for.
+    /// The schema version for which the connection's own triggers were made.
     var triggersVersion: Int?
     /// The functions for policies, by name.
     var resolvers: [String: ConflictResolver] = [:]
@@ -41,13 +41,13 @@ package final class LocalStore: Sendable {
   /// The path of the store.
   package var path: String { connection.path }
 
-  /// The hash of a change set's file, computed as ``StoreOptions/hash`` says.
+  /// Returns the hash of a change set's file, computed by ``StoreOptions/hash``.
   package func hash(of bytes: [UInt8]) -> ContentHash { options.hash(bytes) }
 
-  /// What the store is bound to.
+  /// The document, the client and the directory to which the store is bound.
   package var binding: StoreBinding { state.withLock { $0.binding } }
 
-  /// What is synchronized.
+  /// The choice of what is synchronized.
   package var configuration: StoreConfiguration { state.withLock { $0.configuration } }
 
   /// Replaces the recorded place of the directory, which is a hint.
@@ -63,10 +63,10 @@ package final class LocalStore: Sendable {
     adopt(after)
   }
 
-  /// Takes over a binding that was written.
+  /// Adopts a binding that was written to the store.
   func adopt(_ binding: StoreBinding) { state.withLock { $0.binding = binding } }
 
-  /// Takes over what another transaction wrote about the store itself.
+  /// Adopts the binding and the configuration that another transaction wrote.
   func setIdentity(_ binding: StoreBinding, _ configuration: StoreConfiguration) {
     state.withLock {
       $0.binding = binding
@@ -86,8 +86,8 @@ package final class LocalStore: Sendable {
     state.withLock { $0.resolvers[name] = resolver }
   }
 
-  /// Registers one function for the policies `resolve:NAME` of all names that
-  /// have none of their own.
+  /// Registers one function for the policies `resolve:NAME` of all names that have no function of
+  /// their own.
   package func setResolver(_ resolver: NamedConflictResolver?) {
     state.withLock { $0.resolver = resolver }
   }
@@ -99,8 +99,8 @@ package final class LocalStore: Sendable {
 
   // MARK: - Transactions
 
-  /// Runs `body` in a transaction that may write. Waits for another program's write, within the
-  /// bound.
+  /// Runs `body` in a transaction that may write. Waits for another program's write, at most for
+  /// the busy timeout.
   func write<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     try StoreError.mapping(path) {
       try connection.queue.writeWithoutTransaction { database in
@@ -126,9 +126,9 @@ package final class LocalStore: Sendable {
     }
   }
 
-  /// Runs `body`, which writes. If SQLite ended the transaction during a trigger of the
-  /// application, runs it once more without that trigger: a damaged full-text index must not keep
-  /// the document from being synchronized.
+  /// Runs `body`, which writes. If SQLite ends the transaction during a trigger of the application,
+  /// runs it again without that trigger: a damaged full-text index must not keep the document from
+  /// being synchronized.
   func passingOverTriggers<Result>(_ body: () throws -> Result) throws -> Result {
     let triggers = connection.appTriggers
     if triggers.endedCount > 0 {
@@ -145,8 +145,8 @@ package final class LocalStore: Sendable {
     }
   }
 
-  /// Runs `body` on one state of the store, without writing, unless the
-  /// application changed its schema: then bookkeeping is renewed first.
+  /// Runs `body` on a single state of the store, without writing, unless the application changed
+  /// its schema: then it renews bookkeeping first.
   func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     if let result = try readIfCurrent(body) { return result }
     // The schema may change once more, but not for ever.
@@ -171,8 +171,8 @@ package final class LocalStore: Sendable {
     }
   }
 
-  /// A session on the present schema, within the transaction of another session, which is not used
-  /// any more.
+  /// Returns a session on the present schema, within the transaction of another session. The caller
+  /// cannot use the other session any more.
   func renewedSession(_ database: Database) throws -> StoreSession {
     forgetSchema()
     let renewed = try renewedSchema(database)
@@ -222,10 +222,10 @@ package final class LocalStore: Sendable {
     try RecordedSchema.read(from: database, configuration: configuration, path: path)
   }
 
-  /// Makes the next transaction read the schema again, with what depends on policies in it.
+  /// Makes the next transaction read the schema again, including what depends on policies.
   func forgetSchema() { state.withLock { $0.schema = nil } }
 
-  /// The schema as it is now; `nil` if bookkeeping is not in line with it.
+  /// Returns the schema as it is now; `nil` if bookkeeping is not in line with it.
   private func currentSchema(_ database: Database) throws -> StoreSchema? {
     let version = try version(database)
     if let known = state.withLock({ $0.schema }), known.version == version { return known.schema }
@@ -236,8 +236,8 @@ package final class LocalStore: Sendable {
     return schema
   }
 
-  /// The schema as it is now. If the application changed it, tables and columns are registered and
-  /// the triggers made again; `concerned` then contains what that means for the edits until now.
+  /// Returns the schema as it is now. If the application changed it, registers tables and columns
+  /// and renews the triggers; `concerned` then names the tables for which earlier edits matter.
   private func renewedSchema(
     _ database: Database
   ) throws -> (schema: StoreSchema, concerned: SchemaRenewal.Concerned?) {
@@ -256,7 +256,7 @@ package final class LocalStore: Sendable {
     return (renewed, concerned)
   }
 
-  /// Brings the rows in line with a changed schema. Earlier edits take part in that as a change set
+  /// Brings the rows in line with a changed schema. Seals earlier edits for this, as a change set
   /// of their own.
   private func arrive(_ session: StoreSession, _ concerned: SchemaRenewal.Concerned) throws {
     let arrival = SchemaArrival(session: session)

@@ -1,7 +1,7 @@
 import SyncModel
 
 extension StoreSession {
-  /// What only bookkeeping holds.
+  /// Returns what only bookkeeping holds.
   func removalLoss() throws -> RemovalLoss {
     var loss = RemovalLoss()
     loss.parked = try keptRows.parked()
@@ -16,8 +16,8 @@ extension StoreSession {
 }
 
 extension ForeignRows {
-  /// Adds how many rows of a table, or cells of columns, are stored that exist on other devices, by
-  /// the names that a schema does not have.
+  /// Adds the numbers of stored rows of tables, or cells of columns, that exist on other devices
+  /// and that a schema does not have, by name.
   fileprivate func count(
     _ table: Table, _ schema: StoreSchema, into counts: inout [SQLName: Int]
   ) throws {

@@ -1,18 +1,18 @@
 import GRDB
 import SyncModel
 
-/// The values of cells that were never set, since their row came from a device
-/// that does not have the column: the column's default.
+/// The values of cells that were never set, since their row came from a device that does not have
+/// the column: the column's default.
 ///
-/// A default that is not the same everywhere and always, such as the current
-/// time, counts as NULL: every device has to show the same.
+/// A default that is not always the same on all devices, such as the current time, counts as NULL:
+/// every device has to show the same value.
 final class AbsentValues {
   private let database: Database
   private var known: [Int: [Value]] = [:]
 
   init(_ database: Database) { self.database = database }
 
-  /// The values of a table's columns, by position.
+  /// Returns the values of a table's columns, by position.
   func values(of table: TableSchema) throws -> [Value] {
     if let known = known[table.id] { return known }
     let values = try Self.read(table, database)
@@ -20,7 +20,7 @@ final class AbsentValues {
     return values
   }
 
-  /// Reads the defaults, as the columns' affinities make them.
+  /// Reads the defaults, as the columns' affinities convert them.
   static func read(_ table: TableSchema, _ database: Database) throws -> [Value] {
     let information = try Row.fetchAll(
       database, sql: "PRAGMA main.table_xinfo(\(quoted(table.name)))")
@@ -37,7 +37,7 @@ final class AbsentValues {
     of expression: String, _ affinity: ColumnSchema.Affinity, _ database: Database
   ) throws -> Value {
     let tokens = SQLTokens(expression).tokens
-    // A bare word is a string here, and a column elsewhere.
+    // In a DEFAULT clause, a bare word is a string; elsewhere it is a column.
     if tokens.count == 1, tokens[0].kind == .quotedName || isName(tokens[0]) {
       return .text(tokens[0].text)
     }
@@ -46,7 +46,7 @@ final class AbsentValues {
     let content = ContentHash(of: Array("\(affinity.rawValue) \(expression)".utf8))
     let name = "temp.docsync_default_\(RowIdentity(bytes: content.bytes).hexadecimal)"
     do {
-      // SQLite refuses expressions that are not deterministic in a generated column.
+      // In a generated column, SQLite refuses expressions that are not deterministic.
       try database.execute(
         sql: """
           CREATE TABLE IF NOT EXISTS \(name) \

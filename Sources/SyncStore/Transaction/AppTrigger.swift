@@ -17,8 +17,7 @@ struct AppTrigger {
   private let begin: Int
   private let end: Int
 
-  /// Reads a CREATE TRIGGER statement as SQLite keeps it; `nil` if it is
-  /// something else.
+  /// Reads a CREATE TRIGGER statement as SQLite stores it; `nil` for anything else.
   init?(_ sql: String) {
     tokens = SQLTokens(sql)
     let words = tokens.tokens
@@ -41,7 +40,8 @@ struct AppTrigger {
 
   var triggerName: SQLName { tokens.tokens[name].name }
 
-  /// A statement that fires it, to see whether it compiles.
+  /// Returns a statement that fires the trigger, with which the caller tries whether the trigger
+  /// compiles.
   func firingStatement(_ database: Database) throws -> String {
     let table = "main.\(quoted(tableName))"
     let events = (name + 1)..<self.table
@@ -58,12 +58,11 @@ struct AppTrigger {
     return "UPDATE \(table) SET \(terms.joined(separator: ", "))"
   }
 
-  /// A temporary trigger with another name that has only the statements that
-  /// write to tables for which `mayWrite` is true; `nil` if there are none.
+  /// Returns the statement that creates a temporary trigger with another name and only those
+  /// statements that write to tables for which `mayWrite` is true; `nil` if there are none.
   ///
   /// - Parameters:
-  ///   - condition: The condition under which it runs, checked before its own
-  ///     condition.
+  ///   - condition: The condition under which it runs, checked before its own condition.
   ///   - endsTransaction: Whether a constraint of a table may contain ROLLBACK.
   func temporary(
     named newName: SQLName, condition: String, endsTransaction: (SQLName) -> Bool = { _ in false },
@@ -85,8 +84,8 @@ struct AppTrigger {
       """
   }
 
-  /// The text of a statement of the body, changed so that its failure neither
-  /// ends the transaction nor leaves half of its effect behind.
+  /// Returns the text of a statement of the body, changed so that its failure neither ends the
+  /// transaction nor leaves half of its effect behind.
   private func text(of statement: Range<Int>, _ endsTransaction: (SQLName) -> Bool) -> String {
     let words = tokens.tokens[statement]
     let conflict = statement.lowerBound + 2
@@ -107,14 +106,14 @@ struct AppTrigger {
       + tokens.text((conflict + 1)..<statement.upperBound)
   }
 
-  /// The statements of the body that write to a table.
+  /// Returns the statements of the body that write to a table.
   func statements(writingTo table: SQLName) -> [[SQLTokens.Token]] {
     statements.filter { target(of: $0)?.isSame(as: table) ?? false }.map {
       Array(tokens.tokens[$0])
     }
   }
 
-  /// The statements of the body: no other semicolon can be in it.
+  /// The statements of the body. It cannot contain any other semicolons.
   private var statements: [Range<Int>] {
     var result: [Range<Int>] = []
     var start = begin + 1
@@ -125,8 +124,8 @@ struct AppTrigger {
     return result
   }
 
-  /// The table that a statement writes to: the name after INTO, UPDATE
-  /// [OR …], or DELETE FROM. `nil` for SELECT.
+  /// Returns the table that a statement writes to: the name after INTO, UPDATE [OR …], or DELETE
+  /// FROM. `nil` for SELECT.
   private func target(of statement: Range<Int>) -> SQLName? {
     let words = tokens.tokens[statement]
     guard let first = words.first else { return nil }

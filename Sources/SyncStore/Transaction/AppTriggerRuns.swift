@@ -2,12 +2,12 @@ import GRDB
 import SyncModel
 import Synchronization
 
-/// Runs statements together with the application's triggers that follow changes
-/// from other devices, and skips the triggers that fail: a trigger of one
-/// device must not hold up a change that all devices make.
+/// A runner of statements together with the application's triggers that follow changes from other
+/// devices. It skips the triggers that fail: a trigger of one device must not hold up a change that
+/// all devices make.
 ///
-/// The copy of a trigger calls `docsync_runs(n)` before everything else. The
-/// call records which trigger began last, and can leave one out.
+/// The copy of a trigger calls `docsync_runs(n)` before everything else. The call records which
+/// trigger began last, and tells whether the trigger is skipped.
 final class AppTriggerRuns: Sendable {
   /// A trigger of the application that writes to tables of this device.
   struct Trigger: Hashable, Sendable {
@@ -70,13 +70,13 @@ final class AppTriggerRuns: Sendable {
 
   // MARK: - Triggers that end the transaction
 
-  /// How many triggers have ended a transaction.
+  /// The number of triggers that have ended a transaction.
   var endedCount: Int { state.withLock { $0.ended.count } }
 
-  /// Lets all of them run again: what was wrong may be fixed.
+  /// Lets all of these triggers run again: the cause may be gone.
   func forgetEnded() { state.withLock { $0.ended = [] } }
 
-  /// How a trigger ended a transaction; `nil` if it did not.
+  /// Returns how a trigger ended a transaction; `nil` if it did not.
   func ending(of trigger: Trigger) -> Failure? {
     state.withLock { $0.ended }.first { $0.trigger == trigger }
   }
@@ -92,7 +92,7 @@ final class AppTriggerRuns: Sendable {
     }
   }
 
-  /// A table's triggers that do not compile here, or have ended a transaction.
+  /// Returns a table's triggers that do not compile here, or have ended a transaction.
   func unusable(of table: SQLName) -> [Failure] {
     state.withLock { $0.unusable }.filter { $0.trigger.table.folded == table.folded }
   }
@@ -132,7 +132,7 @@ final class AppTriggerRuns: Sendable {
     }
   }
 
-  /// Whether a trigger may have made a statement that writes many rows fail.
+  /// Returns whether a trigger may have made a statement that writes many rows fail.
   func canBeBlamed(for error: DatabaseError) -> Bool {
     state.withLock { !$0.triggers.isEmpty } && Self.canBeOfTrigger(error)
   }
@@ -147,8 +147,8 @@ final class AppTriggerRuns: Sendable {
 }
 
 extension StoreSession {
-  /// Runs a statement that writes one row for a change from another device, and
-  /// with it the application's triggers, except those that fail.
+  /// Runs a statement that writes one row for a change from another device, with the application's
+  /// triggers except those that fail.
   func write(_ statement: SQLStatement) throws {
     for failure in try appTriggers.run(statement) { warn(of: failure) }
   }

@@ -1,20 +1,20 @@
 import GRDB
 import SyncModel
 
-/// Notices the conflicts of one transaction while changes are merged, writes
-/// them into the journal, and gathers those that policies decide afterwards.
+/// The recorder of the conflicts of one transaction. It writes the conflicts that are found while
+/// changes are merged into the journal, and gathers those that policies decide afterwards.
 final class ConflictRecorder {
   /// This client's short number.
   private let own: Int32
-  /// Milliseconds since 1970 when the transaction began.
+  /// The time at which the transaction began, in milliseconds since 1970.
   private let now: Int64
   let journal: ConflictJournal
   /// The number of the last entry before the transaction.
   var lastBefore: Int64 = .max
-  /// The rows that were entered as a whole in this transaction.
+  /// The rows for which this transaction has entered a conflict about the whole row.
   var noted: Set<RowKey> = []
 
-  /// Cells and rows for which two sides had concurrent changes.
+  /// The number of cells and rows for which two sides had concurrent changes.
   var count = 0
   /// Open questions that are new, or have a new side.
   var questions: Set<Int64> = []
@@ -24,7 +24,7 @@ final class ConflictRecorder {
   /// Rows that a policy brings back when all changes are merged.
   var rebirths: [Rebirth] = []
   private(set) var warnings = WarningCounter()
-  /// This device's former client while its old change sets are written again.
+  /// This device's former client while its old change sets are republished.
   var formerSelf: Int32?
 
   /// A cell of which this device had an unpublished value.
@@ -54,7 +54,7 @@ final class ConflictRecorder {
     self.now = now
   }
 
-  /// Forgets what was gathered for the decisions that have been made.
+  /// Forgets the decisions and rebirths that have been carried out.
   func removeDecisions() {
     decisions = []
     decisionIndex = [:]
@@ -77,8 +77,8 @@ final class ConflictRecorder {
     try journal.addSettled(entry)
   }
 
-  /// Whether the change is this device's own, applied again: it is the local
-  /// side all the same.
+  /// Returns whether the change is this device's own, applied again: it is the local side all the
+  /// same.
   func isReturning(_ local: LocalStamp?, _ remote: LocalStamp?) -> Bool {
     isOwn(remote?.client) && !isOwn(local?.client)
   }
@@ -87,8 +87,8 @@ final class ConflictRecorder {
     client.map { $0 == own || $0 == formerSelf } ?? false
   }
 
-  /// Whether a question is open for the cell or the row: then the question
-  /// takes the new values, and the journal keeps its former version.
+  /// Gives the new values to an open question about the cell or the row, and enters the question's
+  /// former version in the journal. Returns false if there is no such question.
   func supersede(_ entry: ConflictJournal.Entry) throws -> Bool {
     guard var open = try journal.openEntry(entry.row, column: entry.column) else { return false }
     var history = open

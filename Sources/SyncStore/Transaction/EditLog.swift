@@ -9,7 +9,7 @@ import SyncModel
 /// row by itself in order of key. A row that is edited over a long time appears
 /// in several batches.
 struct EditLog {
-  /// The entries of one batch about one row, combined.
+  /// The entries of one batch for one row, combined.
   struct Row {
     /// The kind of the oldest entry.
     ///
@@ -18,14 +18,13 @@ struct EditLog {
     /// keys and of the triggers of those.
     var first: CaptureTriggers.Entry { insertions < (isPresent ? 1 : 0) ? .delete : oldest }
     fileprivate var oldest: CaptureTriggers.Entry
-    /// How much more often it was inserted than deleted.
+    /// The number of its insertions minus the number of its deletions.
     fileprivate var insertions = 0
-    /// When the row was last inserted; `nil` if it was not, or was deleted
-    /// after that.
+    /// The time of the last insertion; `nil` if there was none, or the row was deleted after it.
     var insertTime: HybridTime?
-    /// When the newest entry was made.
+    /// The time of the newest entry.
     var lastTime = HybridTime.zero
-    /// When the entry before that was made; zero if there is none.
+    /// The time of the entry before the newest one; zero if there is none.
     var earlierTime = HybridTime.zero
     /// Whether an entry shows that the row may be gone.
     var mayBeGone = false
@@ -33,9 +32,9 @@ struct EditLog {
     var updates: [Update] = []
     /// Whether the row is in its table.
     var isPresent: Bool
-    /// Where the values of its changed columns are among the batch's cells.
+    /// The places of the values of its changed columns among the batch's cells.
     var cells: [Cell] = []
-    /// The columns that were changed, also before a deletion.
+    /// The columns that were changed, including changes before a deletion.
     var changed = ColumnSet()
     /// The index of its last values among the batch's old ones; `nil` if they
     /// were not recorded.
@@ -86,7 +85,7 @@ struct EditLog {
     var cells: [ValueColumn]
     /// Old local values of rows, by position of column.
     var olds: [ValueColumn]
-    /// The number of entries about these rows.
+    /// The number of entries for these rows.
     var entryCount = 0
     /// Whether nothing was left in the log after it.
     var isLast = false
@@ -139,8 +138,8 @@ struct EditLog {
     hasEntry = try statement.step()
   }
 
-  /// The next rows, at most `limit`, and no more once their cells have
-  /// `byteLimit` bytes; empty at the end.
+  /// Returns the next rows, at most `limit`, and no more once their cells have `byteLimit` bytes.
+  /// Returns an empty batch at the end.
   mutating func next(limit: Int, byteLimit: Int) throws -> Batch {
     var batch = Batch(
       keys: Array(repeating: ValueColumn(), count: collations.count),
@@ -191,8 +190,8 @@ struct EditLog {
   private func add(
     to row: inout Row, _ cells: inout [ValueColumn], _ olds: inout [ValueColumn]
   ) throws {
-    // If the clock went back, the order of the log decides. Later than the entry before: a copy of
-    // the store may have sealed that one.
+    // If the clock went back, the order of the log decides. The time has to be later than that of
+    // the entry before: a copy of the store may have sealed that one.
     var time = HybridTime(julianDay: statement.real(at: 1))
     if time < row.lastTime { time = row.lastTime.next }
     row.earlierTime = row.lastTime
@@ -217,8 +216,7 @@ struct EditLog {
       if !recorded.isEmpty { row.changed.formUnion(columns) }
       readBases(columns, of: &row, &olds)
       if row.isPresent, !row.hasAllCells { readCells(columns, of: &row, &cells) }
-      // Overwritten updates need not be remembered, so that a row that is
-      // edited again and again takes no more room.
+      // Drops overwritten updates, so that a row that is edited again and again takes no more room.
       while let last = row.updates.last, last.time == time || last.columns.isSubset(of: columns) {
         row.updates.removeLast()
         columns.formUnion(last.columns)
@@ -249,7 +247,7 @@ struct EditLog {
     }
   }
 
-  /// The columns, and those that form one register with any of them.
+  /// Returns the columns, and those that form one register with any of them.
   private func registers(of columns: ColumnSet) -> ColumnSet {
     guard !table.registers.isEmpty else { return columns }
     var result = columns
@@ -305,7 +303,7 @@ struct EditLog {
 }
 
 extension CaptureTriggers.Entry {
-  /// The kind of an entry that a table holds by its number. Throws if there is none.
+  /// Creates the kind of an entry from its number in a table. Throws if there is no such kind.
   fileprivate init(reading number: Int64, from table: @autoclosure () -> String) throws {
     guard let kind = Self(rawValue: number) else {
       throw DatabaseError(

@@ -2,11 +2,11 @@ import GRDB
 import SyncModel
 
 extension TableAccess {
-  /// The identity of the row that a local key leads to: a row that has the key, or had it until an
-  /// edit that is not sealed. `nil` if there is none.
+  /// Returns the identity of the row to which a local key leads: a row that has the key, or had it
+  /// until an edit that is not sealed. `nil` if there is none.
   ///
-  /// - Parameter countsUnseen: Whether rows count that came and went, and that change sets do not
-  ///   mention.
+  /// - Parameter countsUnseen: Whether rows count that were inserted and removed again, so that
+  ///   change sets do not mention them.
   func identity(ofKeyInUse key: Int64, countsUnseen: Bool = false) throws -> RowIdentity? {
     if table.identity == .surrogate {
       if let identity = try explicitIdentity(of: key) {
@@ -24,13 +24,14 @@ extension TableAccess {
     return try identity(ofLocalKey: key)
   }
 
-  /// Whether the edits in the log gave a local key to a row with declared columns and removed that
-  /// row again, so that no other device ever knew it by that key. No row has the key now.
+  /// Returns whether the edits in the log gave a local key to a row with declared columns and
+  /// removed that row again, so that no other device ever knew it by that key. No row may have the
+  /// key now.
   private func cameAndWent(_ key: Int64, as values: [Value]) throws -> Bool {
     try !wasTakenBefore(key) && row(values) == nil
   }
 
-  /// Whether a row that is older than syncing may have had a key until it was removed unnoticed:
+  /// Returns whether a row from before syncing may have had a key until it was removed unnoticed:
   /// the table was remade and is not compared yet.
   private func mayHaveGoneUnseen(_ key: Int64) throws -> Bool {
     guard table.hasUnstampedRows, try session.tablesToCompare().contains(table.id),
@@ -65,8 +66,8 @@ extension TableAccess {
     return keys
   }
 
-  /// Whether other devices know the row with a local key. If REPLACE removed the row, the log
-  /// contains only its insertion.
+  /// Returns whether other devices know the row with a local key. If REPLACE removed the row, the
+  /// log contains only its insertion.
   private func isKnown(_ key: Int64) throws -> Bool {
     guard let identity = try explicitIdentity(of: key) else { return false }
     return try stamps.state(of: fingerprint(identity))?.existence == .inserted
@@ -80,8 +81,7 @@ extension TableAccess {
 
   func forgetGoneKeys() { loggedKeys = nil }
 
-  /// Whether the edits in the log gave a local key to a row, and no row had it
-  /// before them.
+  /// Returns whether the edits in the log gave a local key to a row, and no row had it before them.
   func isGiven(_ key: Int64) throws -> Bool {
     typealias Entry = CaptureTriggers.Entry
     guard table.identity == .surrogate else {
@@ -111,8 +111,8 @@ extension TableAccess {
     return first.integer(at: 0) == Entry.insert.rawValue
   }
 
-  /// Whether a row with declared columns had a local key before the edits in the log: the row has
-  /// lost the key by them, or has been looked at, and none of them inserted it first.
+  /// Returns whether a row with declared columns had a local key before the edits in the log: the
+  /// row has lost the key by them, or has been looked at, and none of them inserted it first.
   func wasTakenBefore(_ key: Int64) throws -> Bool {
     let match = table.keyColumns.indices.map { "i.k\($0) = l.k\($0)" }
     let taken = try statement(

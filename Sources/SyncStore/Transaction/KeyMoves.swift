@@ -4,11 +4,11 @@ import SyncModel
 struct KeyMoves {
   private let access: TableAccess
   private let collations: [KeyCollation]
-  /// The keys after the changes, by the key before, in the order of the log.
+  /// The new keys, by the key before the change, in the order of the log.
   private var destinations: [RowIdentity: [Change]] = [:]
 
   private struct Change {
-    /// Where it is in the log.
+    /// The position of the change in the log.
     var sequence: Int64
     var key: [Value]
   }
@@ -38,16 +38,16 @@ struct KeyMoves {
     IdentityEncoding.encode(key, collations: collations)
   }
 
-  /// Whether the row that had a key was given another one.
+  /// Returns whether the row that had a key was given another one.
   func hasMoved(from key: [Value]) -> Bool {
     !destinations.isEmpty && destinations[canonical(key)] != nil
   }
 
-  /// The new identity of the row that had a key first, which is the key that other devices know;
-  /// `nil` if the row did not move or is gone.
+  /// Returns the new identity of the row that had a key first, which is the key that other devices
+  /// know; `nil` if the row did not move or is gone.
   ///
-  /// - Parameter last: The number of an entry in the log: only later changes count, if another row
-  ///   had the key before.
+  /// - Parameter last: The number of an entry in the log. Only later changes count, for a key that
+  ///   another row had before.
   func destination(of key: [Value], after last: Int64 = .min) throws -> RowIdentity? {
     guard !destinations.isEmpty else { return nil }
     var next = canonical(key)

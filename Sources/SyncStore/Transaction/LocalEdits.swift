@@ -1,17 +1,17 @@
 import GRDB
 import SyncModel
 
-/// Makes edits on the store's own connection, where the capture triggers do not fire, and logs them
-/// as the triggers would: to other devices they are edits like any others.
+/// Edits on the store's own connection, where the capture triggers do not fire. They are logged as
+/// the triggers would log them: to other devices they are edits like any others.
 ///
-/// The app's triggers do not run, apart from those that maintain what stays on
-/// this device. Each edit is made as a whole or not at all.
+/// The app's triggers do not run, apart from those that maintain what stays on this device. Each
+/// edit is made as a whole or not at all.
 struct LocalEdits {
   let session: StoreSession
 
   typealias Cell = (column: Int, value: Value)
 
-  /// Why an edit could not be made.
+  /// The reason why an edit could not be made.
   struct Refusal: Error, Hashable {
     /// A sentence for the user.
     var message: String
@@ -20,7 +20,7 @@ struct LocalEdits {
   }
 
   /// Sets cells, by logical values, in a row that is shown. Leaves cells alone that have the value
-  /// already.
+  /// already. Throws ``Refusal``.
   func set(_ cells: [Cell], of row: RowKey) throws {
     let access = try session.access(row.table)
     guard let key = try access.key(of: row.identity), let shown = try access.row(key) else {
@@ -49,9 +49,9 @@ struct LocalEdits {
     }
   }
 
-  /// Inserts a row that is not shown, under its identity.
+  /// Inserts a row that is not shown, under its identity. Throws ``Refusal``.
   ///
-  /// - Parameter time: In milliseconds since 1970; now if `nil`.
+  /// - Parameter time: The time of the edit, in milliseconds since 1970; `nil` for now.
   func insert(_ cells: [Cell], as row: RowKey, at time: Int64? = nil) throws {
     let access = try session.access(row.table)
     let table = access.table
@@ -107,7 +107,7 @@ struct LocalEdits {
     }
   }
 
-  /// The cells with plain values that are keys of rows here.
+  /// Returns the cells with plain values that are keys of rows here.
   private func plainCells(
     _ cells: [Cell], of table: TableSchema, key: [Value]
   ) throws -> [StoreSession.PlainCell] {
@@ -119,7 +119,8 @@ struct LocalEdits {
     }
   }
 
-  /// A foreign key with a plain value refers to no row, though a row here has that number.
+  /// Refuses foreign keys with a plain value: it refers to no row, though a row here has that
+  /// number.
   private func checkPlain(_ plain: Set<Int>, of values: [Value], _ table: TableSchema) throws {
     for key in table.foreignKeys where key.isEnforced && !plain.isDisjoint(with: key.columns) {
       if key.columns.contains(where: { values[$0] == .null }) { continue }
@@ -128,7 +129,7 @@ struct LocalEdits {
     }
   }
 
-  /// Deletes a row that is shown, unless other rows refer to it.
+  /// Deletes a row that is shown, unless other rows refer to it. Throws ``Refusal``.
   func delete(_ row: RowKey) throws {
     let access = try session.access(row.table)
     let table = access.table
@@ -162,8 +163,8 @@ struct LocalEdits {
     }
   }
 
-  /// Inserts a row by the values that its table holds, under a new identity. Does not check where
-  /// its references lead. Returns the key that names the row in statements.
+  /// Inserts a row by the values that its table will hold, under a new identity. Does not check
+  /// where its references lead. Returns the key that names the row in statements.
   func insert(
     localValues values: [Value], as row: RowKey, preferring hint: Int64?
   ) throws -> [Value] {
@@ -194,7 +195,7 @@ struct LocalEdits {
 
   // MARK: - Parts
 
-  /// The key that names a row in the log.
+  /// Returns the key that names a row in the log.
   func localKey(
     of row: (values: [Value], localKey: Int64?), _ table: TableSchema
   ) throws -> [Value] {
@@ -213,7 +214,7 @@ struct LocalEdits {
     return value
   }
 
-  /// Foreign keys are off on this connection.
+  /// Checks the references, since foreign keys are off on this connection.
   private func checkReferences(
     of values: [Value], _ table: TableSchema, concerning columns: Set<Int>
   ) throws {
@@ -250,7 +251,8 @@ struct LocalEdits {
     try statement.run()
   }
 
-  /// Runs `body` and undoes what it did if it throws.
+  /// Runs `body`, and undoes what it did if it throws. Throws ``Refusal`` if a constraint refuses
+  /// the edit.
   func atomically(_ body: () throws -> Void) throws {
     try session.database.execute(sql: "SAVEPOINT docsync_edit")
     do {

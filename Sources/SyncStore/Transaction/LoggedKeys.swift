@@ -2,6 +2,6 @@
 struct LoggedKeys {
   /// Keys that rows had before the edits, if the edits may have removed them.
   var gone: Set<Int64>
-  /// Keys of rows that came and went: change sets do not mention these rows.
+  /// Keys of rows that were inserted and removed again: change sets do not mention these rows.
   var unseen: Set<Int64>
 }

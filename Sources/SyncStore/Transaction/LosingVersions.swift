@@ -1,6 +1,6 @@
 import SyncModel
 
-/// The versions of rows that merging found in tables that keep both.
+/// The versions of rows that merging found in tables of the merge type `keepBoth`.
 struct LosingVersions {
   /// A version of a row.
   struct Version: Hashable {
@@ -15,7 +15,8 @@ struct LosingVersions {
 
   /// The versions, in the order in which they were found.
   private var found: [Version] = []
-  /// What was said last of each: how many changes are applied at once makes no difference.
+  /// The last outcome that was noted for each version: it makes no difference how many changes are
+  /// applied at once.
   private var outcomes: [Version: Outcome] = [:]
 
   var isEmpty: Bool { found.isEmpty }
@@ -34,7 +35,8 @@ struct LosingVersions {
     }
   }
 
-  /// Each copy of a store sends a version again: the first one counts.
+  /// Notes that a version has lost. Each copy of a store sends a version again: the first one
+  /// counts.
   mutating func lose(_ version: Version, _ values: [Value?]) {
     if case .lost? = outcomes[version] { return }
     note(.lost(values), of: version)

@@ -12,7 +12,7 @@ enum RecordedSchema {
     return try addPolicies(to: schema, database)
   }
 
-  /// The schema with the columns that the triggers have to record for policies.
+  /// Returns the schema with the columns that the triggers have to record for policies.
   static func addPolicies(to schema: StoreSchema, _ database: Database) throws -> StoreSchema {
     let policies = try SyncPolicies.read(database)
     guard policies != SyncPolicies() else { return schema }

@@ -1,12 +1,12 @@
 import GRDB
 import SyncModel
 
-/// Evaluates the terms and conditions of a table's indexes, and the table's
-/// own conditions, on rows that are not in the table.
+/// The evaluation of the terms and conditions of a table's indexes, and of the table's own
+/// conditions, on rows that are not in the table.
 ///
-/// The row is put into a temporary table with the same columns, since an
-/// expression means something else without the affinities and collations of
-/// its columns, and may read generated ones.
+/// It puts the row into a temporary table with the same columns, since an expression means
+/// something else without the affinities and collations of its columns, and may read generated
+/// ones.
 final class RowEvaluation {
   private let table: TableSchema
   private let database: Database
@@ -52,8 +52,8 @@ final class RowEvaluation {
     try inserting.run()
   }
 
-  /// Why the table would refuse a row with these local values, in order of column; `nil` if no NOT
-  /// NULL and no CHECK refuses it.
+  /// Returns why the table would refuse a row with these local values, in order of column; `nil` if
+  /// no NOT NULL and no CHECK refuses it.
   func refusal(of values: [Value]) throws -> ParkedRow.Reason? {
     for (column, value) in zip(table.columns, values) where column.isNotNull && value == .null {
       return .notNull
@@ -71,8 +71,8 @@ final class RowEvaluation {
     return checking.integer(at: 0) != 0 ? .check : nil
   }
 
-  /// The terms of an index for a row with these local values, in order of
-  /// column; `nil` if the index's condition leaves the row out.
+  /// Returns the terms of an index for a row with these local values, in order of column; `nil` if
+  /// the index's condition leaves the row out.
   func terms(of index: UniqueIndex, values: [Value]) throws -> [Value]? {
     try set(values)
     let statement = try statement(index)

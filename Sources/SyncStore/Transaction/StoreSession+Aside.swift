@@ -1,13 +1,13 @@
 import GRDB
 import SyncModel
 
-/// Values that stay on this device, of rows that no longer existed when the store's content was
-/// exchanged.
+/// Values of columns that stay on this device, for rows that no longer existed when the store's
+/// content was exchanged.
 ///
 /// A row that comes back gets its values at once, in the transaction that brings it: otherwise
 /// values typed since would be lost.
 extension StoreSession {
-  /// Puts back the values that wait for a row that has just been inserted.
+  /// Puts back the values that were set aside for a row that has just been inserted.
   ///
   /// - Parameter key: The values that name the row in statements.
   func putBackAside(into row: RowKey, key: [Value]) throws {
@@ -21,12 +21,13 @@ extension StoreSession {
     }
   }
 
-  /// Returns false if a constraint of the table refuses the value, which is kept then.
+  /// Puts back one value. Returns false if a constraint of the table refuses the value, which then
+  /// stays set aside.
   private func putBack(
     _ value: Value, _ column: SQLName, _ key: [Value], _ access: TableAccess
   ) throws -> Bool {
     let table = access.table
-    // Named, so that a conflict clause in the schema does not take effect.
+    // ABORT is explicit, so that a conflict clause in the schema does not take effect.
     let statement = try access.statement(
       "UPDATE OR ABORT \(table.quotedName) SET \(quoted(column)) = ? "
         + "WHERE \(TableAccess.match(table.keyColumns))")

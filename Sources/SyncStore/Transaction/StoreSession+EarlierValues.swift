@@ -1,7 +1,7 @@
 import SyncModel
 
 extension StoreSession {
-  /// The value that a change set had for a value of a column before the edits in the log.
+  /// Returns the value that a change set had for a value of a column before the edits in the log.
   func earlierExported(_ value: Value, _ column: ColumnSchema) throws -> Value {
     guard case .key(let table) = column.domain, let key = Value.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: column.isIdentity) != nil
@@ -11,18 +11,18 @@ extension StoreSession {
     return .identity(try access(table).earlierIdentity(ofLocalKey: key))
   }
 
-  /// Like ``earlierExported(_:_:)``, for the values of a deleted row: a number that is and was the
-  /// key of no row is a number, as in a row that was not deleted.
+  /// Returns the same for the values of a deleted row: a number that is not and was not the key of
+  /// a row is a plain number, as in a row that was not deleted.
   ///
-  /// - Parameter isEdited: Whether the edits in the log have set the value. Otherwise a row that
-  ///   has got the key since is not the one that is meant.
+  /// - Parameter isEdited: Whether the edits in the log have set the value. Otherwise the value
+  ///   does not mean a row that has got the key since.
   func lastExported(_ value: Value, _ column: ColumnSchema, isEdited: Bool) throws -> Value {
     guard case .key(let table) = column.domain, let key = Value.key(value) else {
       return try earlierExported(value, column)
     }
     let access = try access(table)
     if try access.identity(ofKeyInUse: key) == nil {
-      // A table that was made again is compared when what else went is sealed.
+      // When a remade table is compared, other deletions are sealed already.
       guard !isEdited, try !plainKeys.keys(of: table).contains(key),
         try originalKeys().contains(key, of: schema[table])
       else { return value }

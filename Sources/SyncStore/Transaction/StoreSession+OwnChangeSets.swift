@@ -1,24 +1,24 @@
 import GRDB
 import SyncModel
 
-/// The change sets of this client, as distinct from those of them that are applied.
+/// The change sets that this client has sealed, whether or not they count as applied.
 ///
-/// Usually all of them are applied, from the moment of sealing. After the store's content was
-/// exchanged, some may wait for change sets of other clients, as any client's do: the waiting ones
-/// are in the inbox then, and change sets sealed meanwhile are in the tables without being counted
-/// as applied. Once the last waiting one is applied, all are.
+/// Usually all of them count as applied from the moment of sealing. After the store's content was
+/// exchanged, some may wait for change sets of other clients, as any client's do. Then the waiting
+/// ones are in the inbox, and change sets sealed meanwhile are in the tables without counting as
+/// applied. Once the last waiting one is applied, all count as applied.
 extension StoreSession {
-  /// The last number that this client has given out; `nil` for none.
+  /// Returns the last change set of this client, waiting ones included; `nil` for none.
   func ownHead() throws -> VersionVector.Entry? {
     let applied = try clients.vector()[ownClient]
     guard let sealed = try outbox.last(of: own) else { return applied }
     return sealed.number > applied?.number ?? 0 ? sealed : applied
   }
 
-  /// Whether own change sets wait for those of other clients.
+  /// Returns whether own change sets wait for those of other clients.
   func isAwaitingOthers() throws -> Bool { try inbox.has(ownClient) }
 
-  /// Counts change sets that were sealed while others waited as applied, once none waits.
+  /// Marks change sets that were sealed while others waited as applied, once none waits.
   func completeOwn() throws {
     guard try !isAwaitingOthers(), let head = try ownHead() else { return }
     guard try clients.vector().number(of: ownClient) < head.number else { return }
@@ -28,7 +28,8 @@ extension StoreSession {
   /// Calls `body` with the change sets that this store has sealed, as its present client or as
   /// another one, and that a vector does not contain: those of former clients first.
   ///
-  /// - Parameter bytes: The files of own change sets whose bytes the store no longer has.
+  /// - Parameter bytes: The files of own change sets whose bytes the store no longer has, by their
+  ///   numbers.
   func sealedChangeSets(
     beyond vector: VersionVector, bytes given: [UInt64: [UInt8]],
     _ body: (ReceivedChangeSet) throws -> Void
@@ -69,8 +70,8 @@ extension StoreSession {
 
   private static let returningKeys = "returning/"
 
-  /// Empties inbox and outbox, and keeps the change sets of the outbox that a vector does not
-  /// contain: these are to be written again.
+  /// Empties the inbox and the outbox, and stores the change sets of the outbox that a vector does
+  /// not contain, to be rewritten. Returns all change sets that are to be rewritten.
   func setAsideOwn(
     beyond vector: VersionVector, bytes: [UInt64: [UInt8]]
   ) throws -> [ContentReplacement.OwnChangeSet] {
@@ -80,7 +81,7 @@ extension StoreSession {
     return try returning()
   }
 
-  /// Keeps files of change sets that are to be written again, after those that are kept already.
+  /// Stores files of change sets that are to be rewritten, after those that are stored already.
   func keepReturning(_ changeSets: [[UInt8]]) throws {
     var count = try records.count(startingWith: Self.returningKeys)
     for bytes in changeSets {
@@ -91,7 +92,7 @@ extension StoreSession {
     }
   }
 
-  /// The own change sets that are to be written again, in order.
+  /// Returns the own change sets that are to be rewritten, in order.
   func returning() throws -> [ContentReplacement.OwnChangeSet] {
     try records.values(startingWith: Self.returningKeys).map { bytes in
       let header: SyncChangeSet.Header

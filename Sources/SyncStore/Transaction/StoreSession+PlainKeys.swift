@@ -3,13 +3,13 @@ import SyncModel
 
 /// Rows and cells whose values may be plain (``PlainKeys``).
 extension StoreSession {
-  /// Whether the table of a column would show a plain value as a reference to a row.
+  /// Returns whether the table of a column would show a plain value as a reference to a row.
   func isAmbiguous(_ value: Value, in column: ColumnSchema) throws -> Bool {
     guard case .key(let table) = column.domain, let key = Value.key(value) else { return false }
     return try access(table).hasRow(localKey: key)
   }
 
-  /// Whether any change of a row is known, or it is in its table.
+  /// Returns whether any change of a row is known, or it is in its table.
   func isKnown(_ row: RowKey) throws -> Bool {
     let access = try access(row.table)
     if let state = try access.stamps.state(of: access.fingerprint(row.identity)) {
@@ -18,7 +18,7 @@ extension StoreSession {
     return try access.shown(row.identity) != nil
   }
 
-  /// Whether the row is known to which the local values of a reference lead.
+  /// Returns whether the row to which the local values of a reference lead is known.
   func isKnown(_ values: [Value], by key: ForeignKey) throws -> Bool {
     let child = schema[key.child]
     let logical = try zip(values, key.columns).map { try exported($0, child.columns[$1]) }
@@ -27,7 +27,7 @@ extension StoreSession {
   }
 }
 
-// MARK: - Rows that get such a key
+// MARK: - Plain values that become keys
 
 extension StoreSession {
   /// A cell with a number that has become the key of a row.
@@ -38,7 +38,7 @@ extension StoreSession {
     var value: Value
   }
 
-  /// The cells of a column that hold a key and that the edits in the log have not written.
+  /// Returns the cells of a column that hold a key and that the edits in the log have not written.
   func plainCells(
     _ child: TableSchema, _ column: Int, holding key: Int64
   ) throws -> [PlainCell] {
@@ -80,7 +80,8 @@ extension StoreSession {
     return CellKey(row: RowKey(table: cell.table, identity: identity), column: cell.column)
   }
 
-  /// Whether a cell was plain before the edits in the log, although a row had its value as key.
+  /// Returns whether a cell was plain before the edits in the log, although a row had its value as
+  /// key.
   func isKeptPlain(_ cell: PlainCell) throws -> Bool {
     let kept = try keptRows.row(cellKey(cell).row)
     return kept?.reason.isShown == true

@@ -13,7 +13,7 @@ extension SyncPolicies {
   /// The key of the record that contains the policies.
   static let record = "conflictPolicies"
 
-  /// The policies of the store.
+  /// Reads the policies of the store.
   static func read(_ database: Database) throws -> SyncPolicies {
     guard let stored = try DeviceRecords(database: database).read(record) else {
       return SyncPolicies()
@@ -27,7 +27,7 @@ extension SyncPolicies {
     }
   }
 
-  /// The columns of a table whose value before an edit may be asked for.
+  /// Returns the columns of a table for which a policy may need the value before an edit.
   func baseColumns(of table: TableSchema) -> [Int] {
     let columns = policies(of: table).columns
     return table.cellPositions.filter {
@@ -42,7 +42,7 @@ extension SyncPolicies {
   }
 }
 
-/// The data of the store that deciding conflicts needs, read when it is first asked for.
+/// The data that decisions on conflicts need, read when it is first asked for.
 final class PolicyCache {
   fileprivate var policies: SyncPolicies?
   fileprivate var tables: [Int: TablePolicies] = [:]
@@ -60,7 +60,7 @@ final class PolicyCache {
     var other: NamedConflictResolver?
   }
 
-  /// The value of the function of that name; `nil` if there is none.
+  /// Returns the value that the function of that name chooses; `nil` if there is no such function.
   func resolve(_ values: Conflict.Values, by name: String) throws -> Value? {
     if let own = resolvers.named[name] { return try own(values) }
     return try resolvers.other?(name, values)
@@ -68,7 +68,7 @@ final class PolicyCache {
 }
 
 extension StoreSession {
-  /// The policies for a table.
+  /// Returns the policies for a table.
   func policies(of id: Int) throws -> TablePolicies {
     if let known = policyCache.tables[id] { return known }
     let all = try policyCache.policies ?? SyncPolicies.read(database)
@@ -78,7 +78,7 @@ extension StoreSession {
     return found
   }
 
-  /// Whether a stamp belongs to a change set of this client that is not published yet.
+  /// Returns whether a stamp belongs to a change set of this client that is not published yet.
   func isUnpublished(_ stamp: LocalStamp) throws -> Bool {
     guard stamp.client == own else { return false }
     let times =
@@ -93,8 +93,8 @@ extension StoreSession {
   /// Forgets the unpublished ranges, after a sealing, so that they are read again.
   func forgetUnpublished() { policyCache.unpublished = nil }
 
-  /// Keeps the value of a cell before an edit that is being sealed, unless the value before an
-  /// earlier unpublished edit is kept already.
+  /// Stores the value of a cell before an edit that is being sealed, unless the value before an
+  /// earlier unpublished edit is stored already.
   func keepBase(_ local: Value, of column: Int, _ row: RowKey) throws {
     let access = try access(row.table)
     let value = try exported(local, access.table.columns[column])

@@ -2,7 +2,7 @@ import GRDB
 import SyncModel
 
 extension StoreSession {
-  /// Notes tables that were remade.
+  /// Notes that a program has remade tables.
   func noteRemade(_ tables: [Int]) throws {
     guard !tables.isEmpty else { return }
     var remade = try RemadeTables.read(database)
@@ -16,13 +16,15 @@ extension StoreSession {
     uncomparedTables = nil
   }
 
-  /// The remade tables that still exist, and when the remake was noticed.
+  /// Returns the remade tables that still exist, and the times at which the remakes were noticed,
+  /// in milliseconds since 1970.
   func remadeTables() throws -> [(table: TableSchema, noticed: Int64)] {
     let remade = try RemadeTables.read(database).noticed
     return schema.tables.compactMap { table in remade[table.id].map { (table, $0) } }
   }
 
-  /// What the store contained when the remake of a table was noticed.
+  /// Returns the vector of the change sets that the store contained when the remake of a table was
+  /// noticed.
   func vector(beforeRemakeOf table: Int) throws -> VersionVector {
     var vector = try clients.vector()
     guard let sealed = try RemadeTables.read(database).sealed?[table],
@@ -33,7 +35,7 @@ extension StoreSession {
     return vector
   }
 
-  /// Notes that tables are compared.
+  /// Notes that tables have been compared.
   func forgetRemadeTables(_ tables: [Int]) throws {
     var remade = try RemadeTables.read(database)
     for table in tables {
@@ -45,8 +47,8 @@ extension StoreSession {
     uncomparedTables = nil
   }
 
-  /// Makes the rows that ``UnseenRows/name(in:)`` has named findable by their identities: they have
-  /// no state, and rows that refer to them are looked at before they are sealed.
+  /// Makes the rows to which ``UnseenRows/name(in:)`` has given identities findable by them: these
+  /// rows have no state, and rows that refer to them are looked at before they are sealed.
   func findUnseenRows(of id: Int) throws {
     let table = schema[id]
     guard table.identity == .surrogate else { return }
@@ -69,7 +71,7 @@ extension StoreSession {
     try flush()
   }
 
-  /// Whether a row is known not to be shown.
+  /// Returns whether a row is known not to be shown.
   func isGone(_ identity: RowIdentity, _ access: TableAccess) throws -> Bool {
     guard let state = try access.stamps.state(of: access.fingerprint(identity)) else {
       return false
@@ -77,17 +79,17 @@ extension StoreSession {
     return try !wasShown(RowKey(table: access.table.id, identity: identity), state)
   }
 
-  /// Whether the next sealing has to decide again which rows are shown: the tables are compared,
-  /// and ``isUncompared(_:_:)`` has kept rows out of every decision until now.
+  /// Returns whether the next sealing has to decide again which rows are shown: the tables have
+  /// been compared, and ``isUncompared(_:_:)`` has excluded rows from every decision until now.
   func isSettlingDue() throws -> Bool {
     let remade = try RemadeTables.read(database)
     return remade.isSettlingDue == true && remade.noticed.isEmpty
   }
 
-  /// Notes that this is done.
+  /// Notes that the next sealing need not decide again (``isSettlingDue()``).
   func forgetSettling() throws { try RemadeTables().write(database) }
 
-  /// Whether a row that is in its table may have been inserted unseen into a remade table.
+  /// Returns whether a row that is in its table may have been inserted unseen into a remade table.
   ///
   /// Such a row takes no part in deciding what is shown until the tables are compared and it is
   /// sealed. If it were hidden before that, it would never be sent.
@@ -98,7 +100,7 @@ extension StoreSession {
     return try state.map { try !wasShown(row, $0) } ?? true
   }
 
-  /// Whether a row that is not in its table was there before a program remade the table.
+  /// Returns whether a row that is not in its table was there before a program remade the table.
   ///
   /// Such a row is not written until the tables are compared and its deletion is sealed. Otherwise
   /// nothing would show any more that it was deleted, and it would come back changed.
@@ -109,7 +111,7 @@ extension StoreSession {
     return try wasShown(row, state)
   }
 
-  /// Whether a row was shown after the last decision about it.
+  /// Returns whether a row was shown after the last decision about it.
   func wasShown(_ row: RowKey, _ state: RowState) throws -> Bool {
     if state.isKept {
       if let kept = try keptRows.row(row) { return kept.reason.isShown }
@@ -117,7 +119,7 @@ extension StoreSession {
     return state.existence != .deleted || isRevived(state, schema[row.table])
   }
 
-  /// The numbers of the tables that are to be compared.
+  /// Returns the numbers of the tables that are to be compared.
   func tablesToCompare() throws -> Set<Int> {
     if let known = uncomparedTables { return known }
     let tables = Set(try remadeTables().map(\.table.id))
@@ -125,11 +127,11 @@ extension StoreSession {
     return tables
   }
 
-  /// Notes the key that a deleted row had, if a remade table is not compared yet; false if there is
-  /// no such table, or nothing more is known of the row.
+  /// Notes the key that a deleted row had, if a remade table is not compared yet. Returns false if
+  /// there is no such table, or if bookkeeping has no tombstone of the row.
   ///
-  /// A row that was inserted unseen into that table, or deleted unseen, may have the key in its
-  /// own: it is sealed after the deletion, and the key must still mean the deleted row.
+  /// A row that was inserted unseen into that table, or deleted unseen, may contain the key in its
+  /// own. It is sealed after the deletion, and the key must still mean the deleted row.
   func keepsKeyUntilCompared(
     _ key: Int64, of identity: RowIdentity, _ access: TableAccess
   ) throws -> Bool {
@@ -163,10 +165,10 @@ extension StoreSession {
     }
   }
 
-  /// Keeps the key of a deleted row, if a row has it in its own key and the table of that row is to
-  /// be compared: nothing else would tell the identity of that row.
+  /// Holds the key of a deleted row, if a row contains it in its own key and the table of that row
+  /// is to be compared: nothing else would tell the identity of that row.
   ///
-  /// - Returns: Whether it is kept.
+  /// - Returns: Whether the key is held.
   func holdsKey(_ key: Int64, of row: RowKey) throws -> Bool {
     let tables = try tablesToCompare()
     guard !tables.isEmpty else { return false }
@@ -199,6 +201,6 @@ extension StoreSession {
 package struct RemadeTable: Hashable, Sendable {
   /// The name that the table has now.
   package var name: SQLName
-  /// What the store contained before it sealed the edits made since.
+  /// The change sets that the store contained before it sealed the edits made since the remake.
   package var vector: VersionVector
 }

@@ -1,7 +1,8 @@
 import SyncModel
 
 extension StoreSession {
-  /// Whether a deleted row lives on, since an edit wins that the deletion did not know of.
+  /// Returns whether a deleted row lives on, since an edit wins of which the author of the deletion
+  /// did not know.
   func isRevived(_ state: RowState, _ table: TableSchema) -> Bool {
     guard table.mergeType == .editWins, state.existence == .deleted else { return false }
     return table.cellPositions.contains {

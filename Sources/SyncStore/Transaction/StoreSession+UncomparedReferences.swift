@@ -6,7 +6,8 @@ import SyncModel
 /// stands for keys, sealed before that, refers to the row; if the same number is a plain value
 /// elsewhere, nothing else tells the two apart when the row gets its key in the document.
 extension StoreSession {
-  /// Notes the references of a row that is sealed, as far as they may be mistaken for plain values.
+  /// Notes the references of a row that is being sealed, as far as they may be mistaken for plain
+  /// values.
   ///
   /// - Parameter key: The local values of its key columns.
   func noteReferencesToUncompared(from row: RowKey, key: [Value]) throws {
@@ -34,7 +35,7 @@ extension StoreSession {
     try remade.write(database)
   }
 
-  /// The cells that were not sealed as references to the rows whose keys they hold.
+  /// Returns the cells that were not sealed as references to the rows whose keys they hold.
   func withoutNotedReferences(_ cells: [PlainCell]) throws -> [PlainCell] {
     guard !cells.isEmpty, let noted = try RemadeTables.read(database).references else {
       return cells

@@ -9,22 +9,22 @@ final class StoreSession {
   /// This client's short number.
   let own: Int32
   let ownClient: ClientIdentifier
-  /// Milliseconds since 1970 when the transaction began.
+  /// The time at which the transaction began, in milliseconds since 1970.
   let now: Int64
 
   /// The most bytes of one block of rows' states.
   let stampBlockBytes: Int
-  /// Notices conflicts and keeps the journal.
+  /// Records conflicts in the journal.
   let conflicts: ConflictRecorder
   let policyCache: PolicyCache
-  /// The versions that merging found in tables that keep both.
+  /// The versions that merging found in tables of the merge type `keepBoth`.
   var losingVersions = LosingVersions()
-  /// Cells of rows that ``LocalEdits`` has inserted: they hold plain values that are keys of rows
-  /// here. They count for the sealing in the same transaction.
+  /// Cells of rows that ``LocalEdits`` has inserted, with plain values that are keys of rows here.
+  /// They matter to the sealing in the same transaction.
   var insertedPlainCells: [RowKey: [PlainCell]] = [:]
-  /// See ``originalKeys()``.
+  /// The result of ``originalKeys()``; `nil` until it is first asked for.
   var knownOriginalKeys: OriginalKeys?
-  /// See ``tablesToCompare()``; `nil` until it is first asked for.
+  /// The result of ``tablesToCompare()``; `nil` until it is first asked for.
   var uncomparedTables: Set<Int>?
   private let statements: StatementCache
   let keptRows: KeptRows
@@ -44,10 +44,10 @@ final class StoreSession {
   private var accesses: [Int: TableAccess] = [:]
   let foreign: ForeignRows
 
-  /// Runs what the application's triggers do along with changes.
+  /// Runs the application's triggers along with changes.
   let appTriggers: AppTriggerRuns
 
-  /// What a transaction takes from the store's options.
+  /// The part of the store's options that a transaction needs.
   struct Settings {
     var stampBlockBytes = StampBlocks.standardCapacity
     var journal = ConflictJournal.Bound()
@@ -120,10 +120,10 @@ final class StoreSession {
     for access in accesses.values { try access.forgetEarlierKeys() }
   }
 
-  /// A hash of a key, by a secret of the document.
+  /// Returns a hash of a key, by a secret of the document.
   func hash(_ key: [UInt8]) -> Bits128 { sipHash.hash(key) }
 
-  /// The fingerprint by which a row is found among the stamps.
+  /// Returns the fingerprint by which a row is found among the stamps.
   func fingerprint(_ identity: UnsafeRawBufferPointer, of kind: IdentityKind) -> RowFingerprint {
     if kind == .surrogate, identity.count == 16 {
       let word = UInt64(
@@ -158,8 +158,8 @@ final class StoreSession {
 
   // MARK: - References
 
-  /// The value that a change set carries for a local value of a column; if the local value leads
-  /// to no row, that value itself.
+  /// Returns the value that a change set has for a local value of a column; the local value itself
+  /// if it leads to no row.
   func exported(_ value: Value, _ column: ColumnSchema) throws -> Value {
     switch column.domain {
     case .plain: return value
@@ -171,7 +171,7 @@ final class StoreSession {
     }
   }
 
-  /// The local value of a column for a value that a change set carries; `nil` for a reference to a
+  /// Returns the local value of a column for a value of a change set; `nil` for a reference to a
   /// row that has no key here.
   func imported(_ value: Value, _ column: ColumnSchema) throws -> Value? {
     switch column.domain {
@@ -183,8 +183,8 @@ final class StoreSession {
     }
   }
 
-  /// Likewise, for a column of an identity: `nil` also for a plain value that is the key of a row
-  /// here. The row with that value in its key is another row.
+  /// Returns the same for a column of an identity, but `nil` also for a plain value that is the key
+  /// of a row here: the row with that value in its key is another row.
   func importedKey(_ value: Value, _ column: ColumnSchema) throws -> Value? {
     if case .key(let table) = column.domain, let key = Value.key(value),
       try access(table).identity(ofKeyInUse: key, countsUnseen: true) != nil

@@ -30,8 +30,8 @@ extension TableAccess {
     }.joined(separator: ", ")
   }
 
-  /// The local key that a row had until the edits in the log removed it: references that are left
-  /// contain that key.
+  /// Returns the local key that a row had until the edits in the log removed it: references that
+  /// are left contain that key.
   func earlierLocalKey(of identity: RowIdentity, _ values: [Value]) throws -> Int64? {
     guard remembersEarlierKeys else { return nil }
     let match = table.identityPositions.enumerated().map {
@@ -55,8 +55,8 @@ extension TableAccess {
     try session.database.execute(sql: "DELETE FROM \(earlierKeys)")
   }
 
-  /// The declared columns of a row that was deleted, or given another key,
-  /// since the last change set, as they were before.
+  /// Returns the declared columns of a row that was deleted, or given another key, since the last
+  /// change set, as they were before.
   func loggedKey(_ key: Int64) throws -> [Value]? {
     let keys = table.identityPositions.indices.map { "k\($0)" }
     let source =
@@ -70,7 +70,7 @@ extension TableAccess {
     return keys.indices.map { statement.value(at: $0) }
   }
 
-  /// The number of the first entry in the log for a row that had a local key before it.
+  /// Returns the number of the first entry in the log for a row that had a local key before it.
   func firstEntry(ofLocalKey key: Int64) throws -> Int64? {
     let statement = try statement(
       "SELECT seq FROM \(table.logName) WHERE identity = ? ORDER BY seq LIMIT 1")

@@ -1,11 +1,8 @@
 import GRDB
 import SyncModel
 
-/// The rows of one synchronized table: finding them by key or by identity,
-/// reading and writing them.
-///
-/// “Local values” are what the table holds; “logical values” are the same
-/// with keys that differ from device to device replaced by identities.
+/// Local values are the values in the table. Logical values are the same, but with identities in
+/// place of keys that differ from device to device.
 final class TableAccess {
   let table: TableSchema
   let stamps: StampBlocks
@@ -43,7 +40,7 @@ final class TableAccess {
 
   // MARK: - Identities
 
-  /// The identity of the row that has, or had, a local key.
+  /// Returns the identity of the row that has, or had, a local key.
   func identity(ofLocalKey key: Int64) throws -> RowIdentity {
     switch table.identity {
     case .surrogate:
@@ -66,8 +63,8 @@ final class TableAccess {
     }
   }
 
-  /// The identity that the row with a key has had from the beginning. If that row has another key
-  /// by now, it has kept its identity, and no row has this key.
+  /// Returns the identity that the row with a key has had since syncing began. If that row has
+  /// another key by now, it retains its identity; then returns one that no row has.
   func originalIdentity(of key: Int64) throws -> RowIdentity {
     let hasMoved = try movedOriginals().contains(key)
     return RowIdentity(
@@ -76,11 +73,10 @@ final class TableAccess {
       ).bytes)
   }
 
-  /// The local keys in the log; `nil` until they are first asked for.
+  /// The local keys in the log that no longer lead to a row; `nil` until they are first asked for.
   var loggedKeys: LoggedKeys?
 
-  /// The identity that a row with a local key had before the edits that are
-  /// in the log.
+  /// Returns the identity that a row with a local key had before the edits that are in the log.
   func earlierIdentity(ofLocalKey key: Int64) throws -> RowIdentity {
     guard case .columns(let positions) = table.identity else {
       return try identity(ofLocalKey: key)
@@ -92,7 +88,7 @@ final class TableAccess {
       of: try zip(values, positions).map { try session.earlierExported($0, table.columns[$1]) })
   }
 
-  /// Likewise, for the local values of the key columns.
+  /// Returns the same for the local values of the key columns.
   func earlierIdentity(ofKey key: [Value]) throws -> RowIdentity {
     guard table.identity != .surrogate else { return try identity(ofKey: key) }
     return identity(
@@ -101,7 +97,7 @@ final class TableAccess {
       })
   }
 
-  /// The declared columns of the row with a local key.
+  /// Returns the values of the declared columns in the row with a local key.
   private func presentKey(_ key: Int64) throws -> [Value]? {
     let columns = table.identityPositions.map { quoted(table.columns[$0].name) }
     let statement = try statement(
@@ -116,14 +112,14 @@ final class TableAccess {
   /// Whether ``rememberEarlierKeys()`` has been called for the log as it is.
   var remembersEarlierKeys = false
 
-  /// The identity for a reference that leads nowhere. If declared columns identify the rows, no
-  /// row can have it.
+  /// Returns the identity for a reference that leads nowhere. If declared columns identify the
+  /// rows, no row can have it.
   private func danglingIdentity(of key: Int64) -> RowIdentity {
     RowIdentity(bytes: Bits128(high: table.origin, low: UInt64(bitPattern: key)).bytes)
   }
 
-  /// The form that an identity has in this table: numbers and text as the columns store them, text
-  /// folded. `nil` if no row of the table can have it.
+  /// Returns the form that an identity has in this table: numbers and text as the columns store
+  /// them, text folded. `nil` if no row of the table can have it.
   func canonical(_ identity: RowIdentity) -> RowIdentity? {
     guard table.identity != .surrogate else {
       return identity.bytes.count == 16 ? identity : nil
@@ -135,14 +131,14 @@ final class TableAccess {
     return self.identity(of: zip(values, positions).map { $0.kept(in: table.columns[$1]) })
   }
 
-  /// The identity for logical values of the identity's columns.
+  /// Returns the identity for logical values of the identity's columns.
   func identity(of values: [Value]) -> RowIdentity {
     IdentityEncoding.encode(
       values, collations: table.identityPositions.map { table.columns[$0].keyCollation })
   }
 
-  /// The key under which the row with an identity is in the table, will be, or was until the edits
-  /// in the log removed it: a key that it was given in this store. `nil` if it has none.
+  /// Returns the key under which the row with an identity is in the table, will be, or was until
+  /// the edits in the log removed it: a key that it was given in this store. `nil` if it has none.
   func localKey(of identity: RowIdentity) throws -> Int64? {
     switch table.identity {
     case .surrogate:
@@ -163,7 +159,7 @@ final class TableAccess {
       return present == identity ? key : nil
     case .columns(let positions):
       if let bits = Bits128(bytes: identity.bytes), bits.high == table.origin { return nil }
-      // A value that is no identity of this table leads nowhere.
+      // A value that is not an identity of this table leads nowhere.
       guard let values = IdentityEncoding.values(of: identity, count: positions.count) else {
         return nil
       }
@@ -186,15 +182,15 @@ final class TableAccess {
     }
   }
 
-  /// The keys of rows that were inserted and deleted within one sealing: these rows have no state,
-  /// but the identities of other rows may contain the keys.
+  /// The keys of rows without a state, such as rows that were inserted and deleted since the last
+  /// sealing: the identities of other rows may contain these keys.
   private var unseenKeys: [RowIdentity: Int64] = [:]
 
   func rememberUnseen(_ key: Int64, of identity: RowIdentity) { unseenKeys[identity] = key }
 
   private var moved: Set<Int64>?
 
-  /// The former keys of rows from before syncing that have another key here.
+  /// Returns the former keys of rows from before syncing that have another key here.
   private func movedOriginals() throws -> Set<Int64> {
     if let moved { return moved }
     var found: Set<Int64> = []
@@ -211,7 +207,7 @@ final class TableAccess {
     return found
   }
 
-  /// The key that is still kept for a row that has gone.
+  /// Returns the key that bookkeeping still has for a row that is gone.
   func registeredKey(of identity: RowIdentity, _ state: RowState) throws -> Int64? {
     guard table.identity == .surrogate, let key = state.localKey,
       try explicitIdentity(of: key) == identity
@@ -241,7 +237,8 @@ final class TableAccess {
         return former
       }
       var key = try nextKey()
-      // Others may refer to a row that went by the edits in the log, by the key that it had.
+      // Other rows may still refer to a row that the edits in the log removed, by the key that it
+      // had.
       while try plain.contains(key) || isTaken(key) || loggedKey(key) != nil {
         key = key == .max ? Self.randomKey() : key + 1
       }
@@ -264,8 +261,8 @@ final class TableAccess {
     return key
   }
 
-  /// Gives a row that is not in its table a key by which the log can name it: a key by which the
-  /// log names no other row, which may be gone as well.
+  /// Gives a row that is not in its table a key by which the log can name it. The log names no
+  /// other row by that key, not even a row that is gone.
   func assignLogKey(to identity: RowIdentity) throws -> Int64 {
     let logged =
       try Int64.fetchOne(session.database, sql: "SELECT max(k0) FROM \(table.logName)") ?? 0
@@ -290,7 +287,7 @@ final class TableAccess {
     try reservedKeys.contains(key) || hasRow(localKey: key)
   }
 
-  /// Whether the table has a row with a local key.
+  /// Returns whether the table has a row with a local key.
   func hasRow(localKey key: Int64) throws -> Bool {
     let statement = try statement(
       "SELECT 1 FROM \(table.quotedName) WHERE \(quoted(table.localKey ?? "rowid")) = ?")
@@ -299,8 +296,8 @@ final class TableAccess {
     return try statement.step()
   }
 
-  /// One more than the greatest key of the table, of bookkeeping, and, for AUTOINCREMENT, of all
-  /// earlier rows.
+  /// Returns one more than the greatest key of the table, of bookkeeping, and, for AUTOINCREMENT,
+  /// of all earlier rows.
   private func nextKey() throws -> Int64 {
     if let greatestKey { return greatestKey == .max ? Self.randomKey() : greatestKey + 1 }
     let key = quoted(table.localKey ?? "rowid")
@@ -324,7 +321,7 @@ final class TableAccess {
     return greatest == .max ? Self.randomKey() : greatest + 1
   }
 
-  /// A random key: SQLite, too, tries one when the greatest key is taken.
+  /// Returns a random key. SQLite, too, tries one when the greatest key is taken.
   private static func randomKey() -> Int64 { .random(in: 1..<(.max)) }
 
   func setIdentity(_ identity: RowIdentity, of key: Int64) throws {
@@ -347,8 +344,8 @@ final class TableAccess {
 
   // MARK: - Rows
 
-  /// The local values of the key columns, which name a row in statements. `nil` also if no row of
-  /// the table can have the identity.
+  /// Returns the local values of the key columns, which name a row in statements; `nil` if the row
+  /// has no key here, or no row of the table can have the identity.
   func key(of identity: RowIdentity) throws -> [Value]? {
     guard table.identity != .surrogate else {
       return try localKey(of: identity).map { [.integer($0)] }
@@ -365,7 +362,7 @@ final class TableAccess {
     return key
   }
 
-  /// The identity for the local values of the key columns.
+  /// Returns the identity for the local values of the key columns.
   func identity(ofKey key: [Value]) throws -> RowIdentity {
     guard table.identity != .surrogate else {
       return try identity(ofLocalKey: Value.key(key[0]) ?? 0)
@@ -389,7 +386,7 @@ final class TableAccess {
     )
   }
 
-  /// The row that the table shows with an identity, and the local values of its key.
+  /// Returns the row that the table shows with an identity, and the local values of its key.
   func shown(_ identity: RowIdentity) throws -> (
     key: [Value], values: [Value], localKey: Int64?
   )? {
@@ -397,8 +394,8 @@ final class TableAccess {
     return (key, found.values, found.localKey)
   }
 
-  /// The local values of the key that names the row with an identity here, and no other row. `nil`
-  /// if there is none.
+  /// Returns the local values of the key that names the row with an identity here, and no other
+  /// row; `nil` if there is none.
   func namingKey(of identity: RowIdentity) throws -> [Value]? {
     guard let key = try key(of: identity) else { return nil }
     // A deleted row may have left its number in the keys of other rows as a plain value.
@@ -406,8 +403,8 @@ final class TableAccess {
     return key
   }
 
-  /// Positions the row with a key on the statement that reads all columns;
-  /// the caller resets it. `nil` if there is none.
+  /// Positions the statement that reads all columns on the row with a key, and returns it; the
+  /// caller resets it. Returns `nil` if there is no such row.
   @inline(__always)
   func select(_ bind: (SQLStatement) -> Void) throws -> SQLStatement? {
     bind(selecting)
@@ -419,8 +416,8 @@ final class TableAccess {
     try session.write(deleting)
   }
 
-  /// The values of the columns that stay on this device, of the row with a
-  /// key, in order of name.
+  /// Returns the values of the columns that stay on this device, of the row with a key, in order of
+  /// name.
   func localValues(_ key: [Value]) throws -> [Value] {
     guard !table.excludedColumns.isEmpty else { return [] }
     let names = table.excludedColumns.sorted()
@@ -454,8 +451,7 @@ final class TableAccess {
   /// The statement that deletes by key.
   var deletion: SQLStatement { deleting }
 
-  /// A statement that sets columns, in the given order, of the row whose key
-  /// follows.
+  /// Returns a statement that sets columns, in the given order, of the row whose key follows.
   func update(_ columns: [Int]) throws -> SQLStatement {
     if let statement = updating[columns] { return statement }
     let terms = columns.map { "\(quoted(table.columns[$0].name)) = ?" }
@@ -466,14 +462,14 @@ final class TableAccess {
     return statement
   }
 
-  /// A statement that inserts a row: the columns in the given order, then the
-  /// local key where there is one.
+  /// Returns a statement that inserts a row: the columns in the given order, then the local key
+  /// where there is one.
   func insert(_ columns: [Int]) throws -> SQLStatement {
     if let statement = inserting[columns] { return statement }
     let names =
       columns.map { quoted(table.columns[$0].name) } + (table.localKey.map { [quoted($0)] } ?? [])
     let marks = names.map { _ in "?" }
-    // Named, so that a conflict clause in the schema does not take effect.
+    // ABORT is explicit, so that a conflict clause in the schema does not take effect.
     let statement = try SQLStatement(
       "INSERT OR ABORT INTO \(table.quotedName) (\(names.joined(separator: ", "))) "
         + "VALUES (\(marks.joined(separator: ", ")))", on: session.database)
@@ -483,7 +479,7 @@ final class TableAccess {
 
   private var evaluation: RowEvaluation?
 
-  /// Evaluates indexes and conditions on rows that are not in the table.
+  /// Returns the evaluation of indexes and conditions on rows that are not in the table.
   func rowEvaluation() throws -> RowEvaluation {
     if let evaluation { return evaluation }
     let made = try RowEvaluation(table: table, database: session.database)
@@ -495,7 +491,7 @@ final class TableAccess {
 
   private var statements: [SQLText: SQLStatement] = [:]
 
-  /// A statement of this table, prepared once.
+  /// Returns a statement of this table, prepared once.
   func statement(_ sql: String) throws -> SQLStatement {
     let text = SQLText(sql)
     if let statement = statements[text] { return statement }

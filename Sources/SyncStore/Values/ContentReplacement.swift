@@ -8,7 +8,7 @@ package struct ContentReplacement: Hashable, Sendable {
     /// The client as which the store has sealed it: its present client or a
     /// former one.
     package var client: ClientIdentifier
-    /// Its place among the change sets of that client, from 1 on.
+    /// Its number among the change sets of that client, from 1 on.
     package var number: UInt64
     /// The hash of its file.
     package var hash: ContentHash
@@ -26,7 +26,7 @@ package struct ContentReplacement: Hashable, Sendable {
     }
   }
 
-  /// The path of the copy of the store as it was.
+  /// The path of the copy of the former file.
   package var backup: String
   /// The change sets that the new content contained, before own change sets
   /// were applied again.
@@ -35,10 +35,10 @@ package struct ContentReplacement: Hashable, Sendable {
   package var reapplied: [AppliedChangeSet] = []
   /// The own change sets that wait for others on which they depend.
   package var waiting: [StoreStatus.WaitingChangeSet] = []
-  /// With another binding: the own change sets that have to be written again. The store keeps them
-  /// until ``LocalStore/rewriteReturning(checkCancellation:)``.
+  /// With another binding: the own change sets that have to be rewritten. The store has them until
+  /// ``LocalStore/rewriteReturning(checkCancellation:)``.
   package var pendingOwn: [OwnChangeSet] = []
-  /// What became of the store's former rows, if these were merged.
+  /// The result of merging the store's former rows, if they were merged.
   package var merged: MergedRows?
   /// Whether the tables took the schema of the whole store.
   package var changedSchema = false

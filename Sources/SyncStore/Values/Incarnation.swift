@@ -1,9 +1,9 @@
 import Foundation
 import SyncModel
 
-/// How a store came to be a new client.
+/// A store's change to a new client.
 public struct Incarnation: Hashable, Sendable, Codable {
-  /// Why a store cannot continue as its former client.
+  /// The reason why a store cannot continue as its former client.
   public enum Reason: String, Hashable, Sendable, Codable {
     /// The store is in another place than before: it was copied or moved.
     case copied
@@ -17,7 +17,8 @@ public struct Incarnation: Hashable, Sendable, Codable {
     case begunAgain = "begunAnew"
   }
 
-  /// Whether other devices have a change set that the store sealed as its former client.
+  /// The status of a change set that the store sealed as its former client: whether other devices
+  /// have it.
   public enum Standing: Hashable, Sendable {
     /// Every device has it, or will have it.
     case common
@@ -31,7 +32,7 @@ public struct Incarnation: Hashable, Sendable, Codable {
   public var ancestor: ClientIdentifier
   /// The client that the store is.
   public var client: ClientIdentifier
-  /// Why it became another client.
+  /// The reason why it became another client.
   public var reason: Reason
   /// Whether no other state of the ancestor can be in use: the ancestor was in the same place, or
   /// its place is empty now.

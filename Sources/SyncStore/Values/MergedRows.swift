@@ -1,7 +1,7 @@
 import SyncModel
 
 extension MergedRows {
-  /// Which values are shown when a database with rows joins a document.
+  /// The choice of the values that are shown when a database with rows joins a document.
   public enum Preference: String, Hashable, Sendable, Codable, CaseIterable {
     /// The values of the document; the others go to the conflict journal.
     case document

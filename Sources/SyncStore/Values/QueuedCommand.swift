@@ -1,9 +1,8 @@
 import SyncModel
 
-/// A command of this client, from when it was asked for until it is cleared
-/// away.
+/// A command of this client, from the request until its removal from the store.
 package struct QueuedCommand: Hashable, Sendable {
-  /// The order in which commands were asked for.
+  /// Its position in the order in which commands were requested.
   package var sequence: Int64
   /// Its content, from which the layer above makes a file.
   package var content: [UInt8]

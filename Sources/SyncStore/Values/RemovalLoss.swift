@@ -2,12 +2,13 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// What would be lost if a store were taken out of sync: only the bookkeeping contains it.
+/// The data that would be lost if a store were taken out of sync: only the bookkeeping contains
+/// them.
 public struct RemovalLoss: Hashable, Sendable {
   /// The parked rows.
   public var parked: [ParkedRow] = []
-  /// How many rows other devices have in tables, and in columns as `table.column`, that this store
-  /// does not have.
+  /// The numbers of rows that other devices have in tables, and in columns as `table.column`, that
+  /// this store does not have.
   public var unknownRows: [SQLName: Int] = [:]
   /// Change sets of other devices that were received and could not be applied yet.
   public var waitingChangeSets = 0

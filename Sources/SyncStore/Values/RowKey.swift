@@ -1,21 +1,21 @@
 import SyncModel
 
-/// Names a row in the whole document.
+/// A row of the document, by its table and its identity.
 struct RowKey: Hashable {
   var table: Int
   var identity: RowIdentity
 }
 
-/// Names a cell in the whole document.
+/// A cell of the document.
 struct CellKey: Hashable {
   var row: RowKey
   var column: Int
 }
 
-/// A value, or a combination of values, that one row at most can hold.
+/// A value, or a combination of values, that at most one row can hold.
 struct ClaimKey: Hashable {
-  /// The index number for the identity of a row: other rows claim that if they would be shown
-  /// under it.
+  /// The index number that stands for the identity of a row: another row claims the identity if it
+  /// would be shown under it.
   static let identityIndex = -1
 
   var table: Int
@@ -28,7 +28,7 @@ struct ClaimKey: Hashable {
     self.key = key
   }
 
-  /// The claim of a row that would be shown as another one.
+  /// Creates the claim of a row that would be shown as another one.
   init(identityOf row: RowKey) {
     self.init(table: row.table, index: Self.identityIndex, key: row.identity)
   }

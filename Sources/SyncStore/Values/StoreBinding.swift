@@ -7,7 +7,7 @@ public struct StoreBinding: Hashable, Sendable, Codable {
   public var application: String
   /// The shared directory that the application was created in.
   package var root: RootIdentifier
-  /// Where the directory was when it was last used: a hint, not an identity.
+  /// The place of the directory when it was last used: a hint, not an identity.
   public var directory: String
   /// The document's identifier, as its user chose it.
   public var documentIdentifier: String
@@ -45,7 +45,7 @@ public struct StoreBinding: Hashable, Sendable, Codable {
 
 /// The choice of what is synchronized and how rows are identified, where the defaults do not suit.
 public struct StoreConfiguration: Hashable, Sendable, Codable {
-  /// How the rows of a table are identified.
+  /// The way in which the rows of a table are identified.
   public enum Identity: Hashable, Sendable, Codable {
     /// By the values of the primary key.
     case primaryKey
@@ -70,16 +70,14 @@ public struct StoreConfiguration: Hashable, Sendable, Codable {
   /// How concurrent changes to a column merge: table, then column. Fixed when
   /// the document is created.
   public var columnMergeTypes: [SQLName: [SQLName: ColumnMergeType]] = [:]
-  /// Tables in which nothing stands in for a row that lost a unique value: the
-  /// rows that refer to it are parked with it. Fixed when the document is
-  /// created.
+  /// Tables in which no row stands in for a row that lost a unique value: the rows that refer to
+  /// that row are parked with it. Fixed when the document is created.
   public var tablesWithoutStandIns: Set<SQLName> = []
 
-  /// The defaults for everything.
+  /// Creates a configuration with the defaults for everything.
   public init() {}
 
-  /// Reads a configuration, also one that was written before there were
-  /// stand-ins.
+  /// Reads a configuration, including one that was written before there were stand-ins.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     excludedTables = try values.decode(Set<SQLName>.self, forKey: .excludedTables)

@@ -1,17 +1,17 @@
 import SyncModel
 
-/// Something that a local store refused or could not do.
+/// An error of a local store: it refused or could not do something.
 package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What went wrong.
+  /// The kind of an error.
   package struct Code: RawRepresentable, Hashable, Sendable {
     /// The name of the code.
     package let rawValue: String
-    /// Wraps a name.
+    /// Creates a code with a name.
     package init(rawValue: String) { self.rawValue = rawValue }
 
     /// There is no file at the path.
     package static let missing = Code(rawValue: "missing")
-    /// The file is no SQLite database.
+    /// The file is not an SQLite database.
     package static let notADatabase = Code(rawValue: "notADatabase")
     /// The database is damaged.
     package static let damaged = Code(rawValue: "damaged")
@@ -30,7 +30,7 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let badConfiguration = Code(rawValue: "badConfiguration")
     /// The rows break a foreign key already.
     package static let foreignKeysBroken = Code(rawValue: "foreignKeysBroken")
-    /// Another program kept the database locked for longer than the bound.
+    /// Another program kept the database locked for longer than the busy timeout.
     package static let busy = Code(rawValue: "busy")
     /// The database or its folder cannot be written to.
     package static let notWritable = Code(rawValue: "notWritable")
@@ -58,17 +58,17 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let editRefused = Code(rawValue: "editRefused")
     /// The disk is full.
     package static let noSpace = Code(rawValue: "noSpace")
-    /// SQLite reported something else.
+    /// SQLite reported another error.
     package static let sqlite = Code(rawValue: "sqlite")
   }
 
-  /// What went wrong.
+  /// The kind of the error.
   package var code: Code
   /// The path of the store.
   package var path: String
-  /// What failed, as a sentence for the user.
+  /// The failure, as a sentence for the user.
   package var message: String
-  /// What to do about it, as a sentence for the user.
+  /// The remedy, as a sentence for the user.
   package var remedy: Remedy
   /// The detail for the developer, such as the message of SQLite.
   package var detail: String?

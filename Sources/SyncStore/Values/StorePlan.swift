@@ -1,10 +1,10 @@
 import SyncModel
 
-/// How a database would be put under sync.
+/// The plan of putting a database under sync.
 public struct StorePlan: Hashable, Sendable {
   /// The tables that will be synchronized.
   public var tables: [StoreStatus.TableStatus]
-  /// Tables that are left out, and why.
+  /// Tables that are left out, with the reasons.
   public var leftOut: [SQLName: String]
   /// Columns that look like references and are not declared as such, in order
   /// of table and column.
@@ -38,9 +38,9 @@ extension StorePlan {
     public var column: SQLName
     /// The table that it seems to refer to.
     public var parent: SQLName
-    /// How many different values were looked at, of those that can be keys.
+    /// The number of different values that were looked at, of those that can be keys.
     public var valueCount: Int
-    /// How many of them are keys of `parent`.
+    /// The number of these values that are keys of `parent`.
     public var matchCount: Int
 
     /// Creates a likely reference from its parts.
@@ -56,16 +56,15 @@ extension StorePlan {
 }
 
 extension StorePlan {
-  /// A part of a schema that works on one device, and may not mean the same on
-  /// several.
+  /// A part of a schema that works on one device and may not mean the same on several.
   public struct Hint: Hashable, Sendable {
     /// The kind of a hint.
     public enum Kind: String, Hashable, Sendable {
-      /// The integers in `column` identify the rows of `table`, and SQLite does not draw them: two
-      /// devices that draw the next number make one row of two.
+      /// The integers in `column` identify the rows of `table`, and SQLite does not assign them: if
+      /// two devices take the next number for a row, these two rows become one.
       case integerIdentity
-      /// `column` holds the greatest key of another table, by which the
-      /// application draws the next one.
+      /// `column` holds the greatest key of another table, from which the application takes the
+      /// next one.
       case keyCounter
     }
 

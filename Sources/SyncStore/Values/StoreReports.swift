@@ -39,7 +39,7 @@ package struct ReceivedChangeSet: Sendable {
   package var changeSet: SyncChangeSet
   /// The hash of its file.
   package var hash: ContentHash
-  /// The bytes of its file, kept while it has to wait.
+  /// The bytes of its file, which the store holds while it has to wait.
   package var bytes: [UInt8]
 
   /// Creates a received change set from its parts.
@@ -55,7 +55,7 @@ extension StoreStatus {
   public struct WaitingChangeSet: Hashable, Sendable {
     /// Its author.
     public var client: ClientIdentifier
-    /// Its place among the change sets of its author, from 1 on.
+    /// Its number among the change sets of its author, from 1 on.
     public var number: UInt64
     /// The hash of its file.
     public var hash: ContentHash
@@ -77,13 +77,13 @@ extension StoreStatus {
 
 /// The change sets that a store has sealed, as one transaction sees them.
 package struct SealedChangeSets: Hashable, Sendable {
-  /// Those that it made as its present client, in order. For those that every member has, the
-  /// store may have no more than this.
+  /// The change sets that it made as its present client, in order. The store may no longer have the
+  /// bytes of those that every member has applied.
   package var own: [SealedChangeSet]
-  /// Those that this store, or the store that it is a copy of, has sealed as another client and
-  /// that are not known to be published, in order.
+  /// The change sets that this store, or the store of which it is a copy, has sealed as another
+  /// client and that are not known to be published, in order.
   package var ancestral: [SealedChangeSet]
-  /// The last number that the present client has given out; `nil` for none.
+  /// The last change set of the present client; `nil` for none.
   package var head: VersionVector.Entry?
 }
 
@@ -91,13 +91,12 @@ package struct SealedChangeSets: Hashable, Sendable {
 package struct SealReport: Hashable, Sendable {
   /// The change sets made, in order; none if there was nothing to send.
   package var changeSets: [SealedChangeSet] = []
-  /// Rows that had to be taken out of the tables, since no other device
-  /// would show them.
+  /// Rows that were removed from the tables, since no other device would show them.
   package var parkedRows = 0
   /// Warnings about the edits.
   package var warnings: [SyncWarning] = []
-  /// The files of the first change sets by their numbers, as long as they are few bytes: publishing
-  /// need not read them again, nor compute their hashes.
+  /// The files of the first change sets by their numbers, as far as they have few bytes, so that
+  /// publishing need not read them again or compute their hashes.
   package var files: [UInt64: [UInt8]] = [:]
 
   /// Creates an empty report.
@@ -108,10 +107,10 @@ package struct SealReport: Hashable, Sendable {
 package struct ApplyReport: Hashable, Sendable {
   /// The change sets applied, in order.
   package var applied: [AppliedChangeSet] = []
-  /// The change sets that wait, and for what.
+  /// The change sets that wait, with those that have to be applied before them.
   package var waiting: [StoreStatus.WaitingChangeSet] = []
-  /// The change sets that cannot be applied, and why. No part of them was applied, nor any later
-  /// change set of their authors.
+  /// The change sets that cannot be applied, with the reasons. No part of them was applied, nor any
+  /// later change set of their authors.
   package var refused: [RefusedChangeSet] = []
   /// Rows inserted into tables.
   package var insertedRows = 0
@@ -121,7 +120,7 @@ package struct ApplyReport: Hashable, Sendable {
   package var deletedRows = 0
   /// Cells and rows for which two sides had concurrent changes.
   package var conflicts = 0
-  /// Warnings that people may want to know of.
+  /// Warnings for the user.
   package var warnings: [SyncWarning] = []
   /// The questions that are new, or have a new side, by their numbers in the
   /// conflict journal.
@@ -130,8 +129,8 @@ package struct ApplyReport: Hashable, Sendable {
   package var openConflicts = 0
   /// Rows that are parked afterwards, not only those that applying parked.
   package var parkedRows = 0
-  /// Tables, and columns as `table.column`, that the change sets name and this store does not
-  /// have: their values are kept until the application makes them.
+  /// Tables, and columns as `table.column`, that the change sets name and this store does not have:
+  /// their values are stored until the application creates them.
   package var unknownNames: Set<SQLName> = []
 
   /// Creates an empty report.
@@ -142,7 +141,7 @@ package struct ApplyReport: Hashable, Sendable {
 package struct RefusedChangeSet: Hashable, Sendable {
   /// The reason why a change set is refused.
   package enum Reason: Hashable, Sendable {
-    /// It belongs to another document, or generation.
+    /// It belongs to another document or generation.
     case foreign
     /// It does not follow the one that was applied before it.
     case fork
@@ -152,11 +151,11 @@ package struct RefusedChangeSet: Hashable, Sendable {
 
   /// Its author.
   package var client: ClientIdentifier
-  /// Its place among the change sets of its author, from 1 on.
+  /// Its number among the change sets of its author, from 1 on.
   package var number: UInt64
   /// The hash of its file.
   package var hash: ContentHash
-  /// Why it is refused.
+  /// The reason why it is refused.
   package var reason: Reason
   /// The reason in words.
   package var message: String
@@ -166,15 +165,15 @@ package struct RefusedChangeSet: Hashable, Sendable {
 public struct AppliedChangeSet: Hashable, Sendable {
   /// Its author.
   public var client: ClientIdentifier
-  /// Its place among the change sets of its author, from 1 on.
+  /// Its number among the change sets of its author, from 1 on.
   public var number: UInt64
   /// The hash of its file.
   public var hash: ContentHash
   /// The number of rows that it changes.
   public var rowCount: Int
-  /// When it was sealed or applied here, in milliseconds since 1970.
+  /// The time at which it was sealed or applied here, in milliseconds since 1970.
   package var milliseconds: Int64
-  /// When it was sealed or applied here.
+  /// The time at which it was sealed or applied here.
   public var date: Date { Date(milliseconds: milliseconds) }
 
   /// Creates an entry of the history from its parts.
@@ -192,10 +191,10 @@ public struct AppliedChangeSet: Hashable, Sendable {
 
 /// The content of a store's document, reduced to two hashes.
 public struct StoreDigest: Hashable, Sendable {
-  /// Over the visible synchronized rows, in order of identity, with
-  /// surrogate keys replaced by identities.
+  /// The hash over the visible synchronized rows, in order of identity, with surrogate keys
+  /// replaced by identities.
   public var visible: ContentHash
-  /// Over the logical state beneath: stamps, tombstones, parked rows.
+  /// The hash over the logical state beneath: stamps, tombstones, parked rows.
   public var logical: ContentHash
   /// The number of visible rows.
   public var rowCount: Int
@@ -208,31 +207,31 @@ public struct StoreDigest: Hashable, Sendable {
   }
 }
 
-/// What a store has not sent, has received, waits for and synchronizes.
+/// The state of a store: unsent edits, applied and waiting change sets, parked rows, and tables.
 public struct StoreStatus: Hashable, Sendable {
-  /// Edits in the log that are not sealed yet.
+  /// The number of edits in the log that are not sealed yet.
   public var unsealedEdits: Int
-  /// Change sets that are sealed and not published.
+  /// The number of change sets that are sealed and not published.
   public var unpublishedChangeSets: Int
-  /// The number of the last change set of its own; 0 for none.
+  /// The number of its own last change set; 0 for none.
   public var head: UInt64
   /// The change sets of other clients that have been applied.
   package var vector: VersionVector
-  /// Change sets that wait, and for what.
+  /// Change sets that wait, with those that have to be applied before them.
   public var waiting: [WaitingChangeSet]
   /// The parked rows.
   public var parked: [ParkedRow]
   /// The synchronized tables and how their rows are identified.
   public var tables: [TableStatus]
-  /// Tables that are left out, and why.
+  /// Tables that are left out, with the reasons.
   public var leftOut: [SQLName: String]
-  /// Tables, and columns as `table.column`, that this store does not have: it keeps what other
-  /// devices send for them until the application makes them.
+  /// Tables, and columns as `table.column`, that this store does not have: it stores what other
+  /// devices send for them until the application creates them.
   public var unknownNames: [SQLName] = []
-  /// Tables, and columns as `table.column`, that the application dropped and made again: their
+  /// Tables, and columns as `table.column`, that the application dropped and created again: their
   /// former content has to be fetched again.
   public var incompleteNames: [SQLName] = []
-  /// How many rows have NULL in their key and stay on this device, by table.
+  /// The number of rows that have NULL in their key and stay on this device, by table.
   public var rowsWithoutKey: [SQLName: Int] = [:]
 
   /// A synchronized table.
@@ -271,9 +270,9 @@ public struct StoreStatus: Hashable, Sendable {
   }
 }
 
-/// A row that is kept with all its cells and not shown.
+/// A row that is stored with all its cells and not shown.
 public struct ParkedRow: Hashable, Sendable {
-  /// Why a row is parked.
+  /// The reason why a row is parked.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// A row that it refers to is not shown.
     case parentMissing
@@ -285,9 +284,9 @@ public struct ParkedRow: Hashable, Sendable {
     case check
     /// A NOT NULL constraint refuses it.
     case notNull
-    /// The row is deleted; an edit of it came from elsewhere.
+    /// The row is deleted, and an edit of it is newer than the deletion.
     case deleted
-    /// An update came for a row that has not been seen.
+    /// An update arrived for a row whose insertion has not arrived.
     case rowMissing
   }
 
@@ -295,7 +294,7 @@ public struct ParkedRow: Hashable, Sendable {
   public var table: SQLName
   /// The bytes that identify the row on every device.
   public var identity: RowIdentity
-  /// Why it is parked.
+  /// The reason why it is parked.
   public var reason: Reason
 
   /// Creates a parked row from its parts.

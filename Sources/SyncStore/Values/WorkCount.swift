@@ -1,8 +1,8 @@
-/// Receives how much of a long call is done, and how much there is, in the units that the call
-/// names. Neither number decreases.
+/// A function that receives how much of a long call is done, and how much there is, in the units
+/// that the call names. Neither number decreases.
 package typealias WorkProgress = (_ done: Int, _ total: Int) -> Void
 
-/// Counts the steps of a long call, and reports them.
+/// A counter of the steps of a long call, which reports them.
 final class WorkCount {
   private var done = 0
   private var total = 0

@@ -9,21 +9,21 @@ package struct SnapshotExamination: Sendable {
   package private(set) var damage: [String] = []
   /// Content that should not have left its device.
   package private(set) var privateContent: [String] = []
-  /// Whether some of that is bookkeeping, which a device that adopts the whole store would take
-  /// for its own.
+  /// Whether some of the private content is bookkeeping, which a device that adopts the whole store
+  /// would take for its own.
   package private(set) var hasDeviceState = false
-  /// Whether a newer version made it; nothing else was examined then.
+  /// Whether a newer version made the whole store. Then nothing else was examined.
   package private(set) var isNewer = false
   /// The hash of its schema; `nil` if it cannot be read.
   package private(set) var schema: ContentHash?
-  /// The change sets that it contains; `nil` if that cannot be read.
+  /// The change sets that it contains; `nil` if they cannot be read.
   package private(set) var vector: VersionVector?
-  /// The state that commands have led to, as the layer above has written it.
+  /// The result of all processed commands, as the layer above has written it.
   package private(set) var commandState: [UInt8]?
 
   /// Examines the database at `path`, on a connection that cannot write.
   ///
-  /// - Parameter checkCancellation: Called now and then; its errors are thrown.
+  /// - Parameter checkCancellation: Called repeatedly; its errors are thrown.
   package init(path: String, checkCancellation: @escaping () throws -> Void) throws {
     var configuration = Configuration()
     configuration.readonly = true
@@ -104,7 +104,7 @@ package struct SnapshotExamination: Sendable {
     }
   }
 
-  // MARK: - What is a device's own
+  // MARK: - Private content
 
   private mutating func findPrivateContent(
     _ schema: StoreSchema, _ database: Database
@@ -130,8 +130,8 @@ package struct SnapshotExamination: Sendable {
     if count > 0 { privateContent.append("\(table) has \(count) rows") }
   }
 
-  /// Finds values in excluded columns without a default. Columns with a default contain it, and
-  /// whether the default has changed since is not known.
+  /// Finds values in excluded columns without a default. Columns with a default contain it, and it
+  /// is not known whether the default has changed since.
   private mutating func findExcludedValues(
     _ table: TableSchema, _ database: Database
   ) throws {

@@ -3,8 +3,8 @@ import GRDB
 import SyncModel
 
 extension StoreVerifier {
-  /// Checks the tables that every store has, and reads data that the other checks depend on.
-  /// Returns whether these can be done.
+  /// Checks the tables that every store has, and reads data that the other checks need. Returns
+  /// whether the other checks are possible.
   func checkBookkeeping() throws -> Bool {
     guard let format = try Bookkeeping.format(of: database) else {
       note(.bookkeepingDamaged, "docsync_meta", "The format number is missing.")
@@ -31,7 +31,7 @@ extension StoreVerifier {
     _ = try SyncPolicies.read(database)
   }
 
-  /// The session that the other checks work with; `nil` if it cannot be made.
+  /// Returns the session that the other checks work with; `nil` if it cannot be made.
   func session() throws -> StoreSession? {
     var session: StoreSession?
     try guarded("docsync_meta") {
@@ -69,7 +69,7 @@ extension StoreVerifier {
 
   // MARK: - Triggers
 
-  /// Whether the triggers are those that the schema needs.
+  /// Checks that the triggers are those that the schema needs. Returns whether they are.
   func checkTriggers(_ schema: StoreSchema) throws -> Bool {
     var isRight = true
     for table in schema.tables {

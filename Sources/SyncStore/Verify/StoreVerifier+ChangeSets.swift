@@ -57,8 +57,8 @@ extension StoreVerifier {
     }
   }
 
-  /// Checks whether the last change set is the one up to which the store has applied its own,
-  /// unless some of these wait.
+  /// Checks that the last change set is the one up to which the store has applied its own, unless
+  /// some of these wait.
   private func checkHead(_ session: StoreSession) throws {
     guard let own = result.sealed.last(where: { $0.client == session.ownClient }) else { return }
     let applied = result.vector?[session.ownClient]

@@ -2,7 +2,7 @@ import GRDB
 import SyncModel
 
 extension StoreVerifier {
-  /// Compares the rows of all tables with what bookkeeping knows of them.
+  /// Compares the rows of all tables with the bookkeeping about them.
   func checkRows(_ session: StoreSession) throws {
     expect(steps: session.schema.tables.count)
     let before = result.report.findings.count
@@ -37,8 +37,8 @@ extension StoreVerifier {
     }
   }
 
-  /// Whether an earlier version, with other rules, decided what is shown, or it is to be decided
-  /// again for another reason.
+  /// Returns whether the next synchronization decides again which rows are shown: an earlier
+  /// version with other rules has decided it, or there is another reason.
   private func isToBeDecidedAgain(_ session: StoreSession) throws -> Bool {
     let format = try Bookkeeping.format(of: database) ?? 0
     return try format < Bookkeeping.fourthFormat || session.isSettlingDue()
@@ -46,8 +46,8 @@ extension StoreVerifier {
 
   // MARK: - Kept rows
 
-  /// Checks whether all kept rows can be read, and whether claims and references are noted for
-  /// kept rows only.
+  /// Checks that all rows of ``KeptRows`` can be read, and that claims and references are noted for
+  /// these rows only.
   private func checkKeptRows(_ session: StoreSession) throws {
     let columns = Dictionary(
       uniqueKeysWithValues: session.schema.tables.map { ($0.id, $0.columns.count) })
@@ -84,7 +84,7 @@ extension StoreVerifier {
     }
   }
 
-  /// Checks whether the rows that are kept for unknown tables can be read.
+  /// Checks that the rows that are stored for unknown tables can be read.
   private func checkForeignRows(_ session: StoreSession) throws {
     for table in try session.foreign.all() {
       var last: RowIdentity?
@@ -99,7 +99,7 @@ extension StoreVerifier {
 
   // MARK: - Identities
 
-  /// Checks whether each integer key has one identity and each identity one key.
+  /// Checks that each integer key has one identity and each identity one key.
   private func checkIdentities(of table: TableSchema, _ session: StoreSession) throws {
     let access = try session.access(table.id)
     let name = table.identityName
@@ -136,8 +136,8 @@ extension StoreVerifier {
   }
 }
 
-/// Compares the rows that a table shows with those that bookkeeping knows:
-/// both in order of fingerprint, so that memory does not grow with them.
+/// A comparison of the rows that a table shows with those that bookkeeping knows. It reads both in
+/// order of fingerprint, so that memory does not grow with the number of rows.
 private struct RowComparison {
   private enum Place: Int64 {
     case shown = 0
@@ -145,7 +145,7 @@ private struct RowComparison {
     case pending = 2
   }
 
-  /// Everything that was found of one row.
+  /// The places in which one row was found.
   private struct Found {
     var fingerprint: RowFingerprint
     var shown = 0
@@ -165,7 +165,7 @@ private struct RowComparison {
     self.table = table
     self.session = session
     access = try session.access(table.id)
-    // `temp` is no part of the store.
+    // `temp` is not part of the store.
     try session.database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS docsync_verify "
         + "(high INTEGER, low INTEGER, place INTEGER, identity BLOB, reason TEXT); "
@@ -284,7 +284,7 @@ private struct RowComparison {
   private final class End { var value = false }
   private let isAtEnd = End()
 
-  /// Everything with the fingerprint of the statement's current row.
+  /// Returns everything with the fingerprint of the statement's current row.
   private func group() throws -> Found {
     func fingerprint() -> RowFingerprint {
       RowFingerprint(

@@ -5,10 +5,10 @@ extension StoreVerifier {
   /// The number of rows that are decided at once.
   private static let rowsPerBatch = 5_000
 
-  /// Decides again what is to be shown, and compares it with what is shown.
+  /// Decides again which rows are shown, with which values, and compares that with the tables.
   ///
-  /// It decides all kept rows, and the rows of tables with references, unique values or counters:
-  /// the other rows are plain.
+  /// Decides all rows for which bookkeeping has an entry (``KeptRow``), and the rows of tables with
+  /// references, unique values or counters. For other rows there is nothing to decide.
   func checkShown(_ session: StoreSession) throws {
     let materialized = session.schema.tables.filter {
       !$0.foreignKeys.isEmpty || !$0.uniqueIndexes.isEmpty || !$0.counters.isEmpty
@@ -41,7 +41,7 @@ extension StoreVerifier {
   }
 }
 
-/// Decides a batch of rows as applying would, and writes nothing.
+/// The decision about a batch of rows, as applying would make it. It writes nothing.
 private final class ShownComparison {
   private let verifier: StoreVerifier
   private let session: StoreSession
@@ -62,8 +62,7 @@ private final class ShownComparison {
     try set.row(key)
   }
 
-  /// Decides the rows that were added, notes where they differ, and forgets
-  /// them.
+  /// Decides the rows that were added, notes where they differ from the tables, and forgets them.
   func run() throws {
     guard set.count > 0 else { return }
     try decide()
@@ -79,7 +78,7 @@ private final class ShownComparison {
       try verifier.checkCancellation()
       try materializer.decide()
       isSettled = true
-      // A row in its table was accepted by the table.
+      // The table has accepted the rows that are in it.
       for row in set.rows where row.isVisible && row.shown == nil && row.failure == nil {
         guard let failure = try set.refusal(of: row) else { continue }
         (row.borrower ?? row).failure = failure

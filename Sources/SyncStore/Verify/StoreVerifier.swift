@@ -2,10 +2,10 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Checks one store, within one transaction that reads.
+/// The verification of one store, within one transaction that reads.
 ///
-/// It first checks the data that later checks need; if that is broken, it leaves the rest out, and
-/// reports that.
+/// It first checks the data that later checks need. If these data are broken, it leaves the rest
+/// out, and reports that.
 final class StoreVerifier {
   let database: Database
   let path: String
@@ -27,7 +27,7 @@ final class StoreVerifier {
     self.onProgress = onProgress
   }
 
-  /// Checks everything.
+  /// Runs all checks. Throws `notUnderSync`.
   func run() throws -> StoreVerification {
     guard try Bookkeeping.exists(in: database) else {
       throw StoreError(
@@ -92,7 +92,7 @@ final class StoreVerifier {
   /// Adds steps to the total.
   func expect(steps count: Int) { steps.total += count }
 
-  /// Runs a check; errors of SQLite and of decoding become findings.
+  /// Runs a check, and turns errors of SQLite and of decoding into findings.
   func guarded(
     _ table: SQLName, _ kind: VerifyReport.Finding.Kind = .bookkeepingDamaged,
     _ body: () throws -> Void
@@ -114,7 +114,7 @@ final class StoreVerifier {
 
   // MARK: - The database
 
-  /// Whether SQLite finds no damage in the database.
+  /// Runs SQLite's own check. Returns whether SQLite finds no damage in the database.
   private func checkIntegrity() throws -> Bool {
     var isSound = true
     do {
@@ -136,7 +136,7 @@ final class StoreVerifier {
     return isSound
   }
 
-  /// Checks whether the rows of synchronized tables satisfy their conditions.
+  /// Checks that the rows of synchronized tables satisfy the tables' conditions.
   ///
   /// SQLite does not read CHECK constraints of a database that it cannot write to, so
   /// `integrity_check` does not check them.

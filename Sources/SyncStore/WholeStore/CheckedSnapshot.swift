@@ -5,7 +5,7 @@ import SyncModel
 /// A downloaded whole store that was found sound, and its properties.
 struct CheckedSnapshot {
   let path: String
-  /// What is synchronized, and how rows are identified, in its document.
+  /// The choice of what is synchronized, and how rows are identified, in its document.
   let configuration: StoreConfiguration
   /// Its tables, with the numbers that they have in it.
   let schema: StoreSchema
@@ -13,12 +13,11 @@ struct CheckedSnapshot {
   let vector: VersionVector
   /// The version that its application gave its schema.
   let userVersion: Int
-  /// How its text is encoded.
+  /// The encoding of its text.
   let encoding: String
 
-  /// Checks the file at `path`.
-  /// Throws `missing`, `damaged` or `newerFormat`, and what `checkCancellation`
-  /// throws.
+  /// Checks the file at `path`. Throws `missing`, `damaged` or `newerFormat`, and the errors of
+  /// `checkCancellation`.
   init(
     path: String, busyTimeout: Double, checkCancellation: @escaping () throws -> Void
   ) throws {
@@ -52,7 +51,7 @@ struct CheckedSnapshot {
   }
 
   /// Checks that a database is a whole store as
-  /// ``LocalStore/snapshot(to:checkCancellation:onProgress:)`` makes it; returns its configuration.
+  /// ``LocalStore/snapshot(to:checkCancellation:onProgress:)`` makes it. Returns its configuration.
   static func check(_ database: Database, _ path: String) throws -> StoreConfiguration {
     let broken = try brokenPages(database)
     guard broken.isEmpty, try database.tableExists("docsync_meta"),
@@ -75,11 +74,10 @@ struct CheckedSnapshot {
     return try JSONDecoder().decode(StoreConfiguration.self, from: Data(stored))
   }
 
-  /// The damage that SQLite finds.
+  /// Returns the damage that SQLite finds, as its messages.
   ///
-  /// Rows that violate a condition of their own table are not counted: they do
-  /// so on the device that uploaded them, too, and the application has to mend
-  /// them.
+  /// Rows that violate a condition of their own table are not counted: they do so on the device
+  /// that uploaded them, too, and the application has to correct them.
   static func brokenPages(_ database: Database) throws -> [String] {
     try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
     var limit = 100

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import SyncModel
 
-/// Maps the keys in an attached whole store to the keys here, for rows whose keys differ from
+/// A map from the keys in an attached whole store to the keys here, for rows whose keys differ from
 /// device to device.
 ///
 /// A row that this store has keeps its key: the application, and tables that stay on this device,
@@ -29,28 +29,28 @@ struct KeyMapping {
     self.new = new
   }
 
-  /// Whether keys of a table differ.
+  /// Returns whether keys of a table differ.
   func isMapped(_ table: TableSchema) -> Bool { mapped.contains(table.id) }
 
-  /// The temporary table with the keys of a table: `old` is the key in the whole store, `new` the
-  /// key here.
+  /// Returns the name of the temporary table with the keys of a table: `old` is the key in the
+  /// whole store, `new` the key here.
   static func keys(_ id: Int) -> String { "temp.docsync_keys_\(id)" }
 
   // MARK: - Terms
 
-  /// The value here of a column in a row of the whole store.
+  /// Returns the SQL term for the value here of a column in a row of the whole store.
   func mapped(_ position: Int, of table: TableSchema, row: String) -> String {
     let term = "\(row).\(quoted(table.columns[position].name))"
     guard case .key(let parent) = table.columns[position].domain else { return term }
     return mapped(term, parent)
   }
 
-  /// The key here of a row of the whole store.
+  /// Returns the SQL term for the key here of a row of the whole store.
   func mappedKey(of table: TableSchema, row: String) -> String {
     mapped("\(row).\(quoted(table.localKey ?? "rowid"))", table.id)
   }
 
-  /// The value in the whole store of a key column in a row here.
+  /// Returns the SQL term for the value in the whole store of a key column in a row here.
   func unmapped(_ term: String, _ table: Int) -> String {
     guard mapped.contains(table) else { return term }
     let keys = Self.keys(table)
@@ -63,9 +63,9 @@ struct KeyMapping {
     return "coalesce((SELECT new FROM \(Self.keys(table)) WHERE old = \(term)), \(term))"
   }
 
-  // MARK: - Making it
+  // MARK: - Building
 
-  /// Makes the temporary tables.
+  /// Creates the temporary tables.
   mutating func build() throws {
     for table in new.inDependencyOrder(new.tables) {
       guard table.localKey != nil, let here = old.table(wireName: table.wireName),
@@ -105,8 +105,8 @@ struct KeyMapping {
     try body()
   }
 
-  /// Rows that existed before syncing began have an identity that is made of their key: see
-  /// ``TableAccess/identity(ofLocalKey:)``.
+  /// Returns the identity of a row that existed before syncing began. It is made of the row's key:
+  /// see ``TableAccess/identity(ofLocalKey:)``.
   private static let firstIdentity = DatabaseFunction(
     "docsync_first_identity", argumentCount: 2, pure: true
   ) { values in
@@ -199,8 +199,7 @@ struct KeyMapping {
   /// A column that holds keys.
   private typealias Source = (table: String, column: String)
 
-  /// Takes over the pairs that differ, and gives free keys to new rows whose key another row has
-  /// here.
+  /// Stores the pairs that differ, and gives free keys to new rows whose key another row has here.
   private func fill(
     _ table: TableSchema, _ here: TableSchema, taken: String, sources: [Source]
   ) throws {
@@ -236,7 +235,7 @@ struct KeyMapping {
     try database.execute(sql: "DROP TABLE temp.docsync_pairs")
   }
 
-  /// Tries any other key, as SQLite does when the greatest key is taken.
+  /// Draws a free key at random, as SQLite does when the greatest key is taken.
   private func freeKey(_ sources: [Source]) throws -> Int64 {
     while true {
       let candidate = Int64.random(in: 1..<(.max))

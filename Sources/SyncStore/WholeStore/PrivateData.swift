@@ -1,16 +1,15 @@
 import GRDB
 import SyncModel
 
-/// Removes from a copy of a store what must not leave the device: the client's identity, what it
-/// has not published, and excluded data, also where an index or a full-text table contains words of
-/// it.
+/// The data in a copy of a store that must not leave the device: the client's identity, what it has
+/// not published, and excluded data, including words of it in an index or a full-text table.
 ///
-/// The space that is freed still holds the data until the file is vacuumed.
+/// The space that ``remove()`` frees still holds the data until the file is vacuumed.
 struct PrivateData {
   let schema: StoreSchema
   let database: Database
 
-  /// The names of the tables of bookkeeping that are a device's own.
+  /// The names of the bookkeeping tables that are a device's own.
   static var tables: [String] { Bookkeeping.tables.filter(\.isDeviceOwn).map(\.name) }
 
   func remove() throws {
@@ -44,7 +43,7 @@ struct PrivateData {
       sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
   }
 
-  /// ANALYZE keeps samples of values.
+  /// Removes the statistics: ANALYZE stores samples of values.
   private func removeStatistics() throws {
     let tables = excludedTables + tablesWithExcludedColumns.map(\.name)
     for statistics in ["sqlite_stat1", "sqlite_stat3", "sqlite_stat4"]
@@ -58,8 +57,8 @@ struct PrivateData {
 
   // MARK: - Virtual tables
 
-  /// Virtual tables are not synchronized but go along, so that a search works at once. Those with
-  /// words of excluded data are rebuilt or emptied.
+  /// Rebuilds or empties the virtual tables with words of excluded data. Virtual tables are not
+  /// synchronized but are part of the copy, so that a search works at once.
   private func removeDerivedText() throws {
     guard !excludedTables.isEmpty || !tablesWithExcludedColumns.isEmpty else { return }
     let triggers = try String.fetchAll(
@@ -97,7 +96,7 @@ struct PrivateData {
       }
   }
 
-  /// The table whose rows a full-text table indexes, by its option `content`; empty if the
+  /// Returns the table whose rows a full-text table indexes, by its option `content`; empty if the
   /// full-text table stores no content, `nil` if it stores its own.
   static func contentTable(_ sql: String) -> SQLName? {
     let tokens = SQLTokens(sql).tokens

@@ -3,7 +3,8 @@ import Foundation
 /// The progress of making a snapshot.
 ///
 /// SQLite writes the whole snapshot twice, so that data removed from the copy does not stay in its
-/// free pages. The growing file measures the first time, and the first time measures the second.
+/// free pages. The length of the file measures the first pass, and the number of calls during the
+/// first pass measures the second.
 final class SnapshotWork {
   private enum Part {
     case copying
@@ -15,12 +16,12 @@ final class SnapshotWork {
   private let count: WorkCount
   private let checkCancellation: () throws -> Void
   private var part = Part.copying
-  /// How often SQLite has called ``look()`` in each part.
+  /// The number of calls of ``look()`` in each part.
   private var looks = (copying: 0, cleaning: 0)
 
   /// - Parameters:
   ///   - file: The copy.
-  ///   - byteCount: How long it is going to be.
+  ///   - byteCount: The number of bytes that it is going to have.
   init(
     file: String, byteCount: Int, progress: @escaping WorkProgress,
     checkCancellation: @escaping () throws -> Void
@@ -32,7 +33,7 @@ final class SnapshotWork {
     count.begin(2 * byteCount)
   }
 
-  /// Called now and then while SQLite is at work.
+  /// Reports the progress. SQLite calls this repeatedly while it is at work.
   func look() throws {
     try checkCancellation()
     switch part {

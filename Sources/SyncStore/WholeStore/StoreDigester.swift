@@ -2,10 +2,10 @@ import Crypto
 import GRDB
 import SyncModel
 
-/// Computes a store's digest, reading every synchronized row once.
+/// The computation of a store's digest. It reads every synchronized row once.
 ///
-/// The visible digest covers, table by table in order of name, each row's
-/// identity and cells in order of identity, with columns in order of name.
+/// The visible digest covers, table by table in order of name, each row's identity and cells in
+/// order of identity, with columns in order of name.
 struct StoreDigester {
   let session: StoreSession
 
@@ -128,7 +128,7 @@ struct StoreDigester {
       var cells = try KeptCells.decode(parked.bytes(at: 1)).filter {
         $0.column < table.columns.count
       }.filter { cell in
-        // The plain values that a device keeps depend on the keys of its rows.
+        // The plain values that a device stores depend on the keys of its rows.
         guard case .key = table.columns[cell.column].domain else { return true }
         return !isShown || Value.key(cell.value) == nil
       }
@@ -148,9 +148,9 @@ struct StoreDigester {
     }
   }
 
-  /// Whether all cells that are kept of a deleted row have the stamp zero and their columns'
-  /// defaults. A device whose table had only key columns when the row was deleted keeps no cells,
-  /// and another device keeps the defaults of columns that were added.
+  /// Returns whether all cells that are stored of a deleted row have the stamp zero and their
+  /// columns' defaults. A device whose table had only key columns when the row was deleted stores
+  /// no cells, and another device stores the defaults of columns that were added.
   private func holdsOnlyDefaults(
     _ cells: [(column: Int, value: Value)], _ row: RowIdentity, _ access: TableAccess,
     _ defaults: [Value]
