@@ -1,9 +1,9 @@
-/// A hybrid logical time: milliseconds since 1970 in the upper 48 bits and a
-/// counter in the lower 16, so that comparing the words compares the times.
+/// A hybrid logical time: milliseconds since 1970 in the upper 48 bits and a counter in the lower
+/// 16, so that comparing the words compares the times.
 ///
-/// Kulkarni et al., “Logical Physical Clocks and Consistent Snapshots in
-/// Globally Distributed Databases”, 2014. The greatest time that an edit may
-/// carry is ``maximum``; adding to it gives itself.
+/// Kulkarni et al., “Logical Physical Clocks and Consistent Snapshots in Globally Distributed
+/// Databases”, 2014. ``maximum`` is the greatest time that an edit may have; its ``next`` is
+/// itself.
 package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresentable {
   /// The word.
   package let rawValue: UInt64
@@ -21,7 +21,7 @@ package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresent
   /// the word stays positive as a signed integer.
   package static let greatestMilliseconds: Int64 = 1 << 47 - 1
 
-  /// The time of everything from before syncing began, less than the time of any edit.
+  /// The time of everything that existed before syncing began; less than the time of any edit.
   package static let zero = HybridTime(rawValue: 0)
 
   /// The greatest time.
