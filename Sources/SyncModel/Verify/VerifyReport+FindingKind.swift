@@ -106,7 +106,7 @@ extension VerifyReport.Finding {
 
     /// A marker announces change sets or commands that do not exist.
     case markerAhead
-    /// A marker announces change sets of a client that has no files of them.
+    /// A marker announces change sets or commands, and its client has none in the directory.
     case markerWithoutFiles
     /// Two markers of a client have the same revision.
     case markerClaimedTwice
@@ -165,9 +165,10 @@ extension VerifyReport.Finding {
     case identityOrphaned
     /// The stored stamps of rows cannot be read.
     case stampsDamaged
-    /// A parked row cannot be read.
+    /// The stored cells of a hidden row, or of a row of an unknown table, cannot be read.
     case keptRowDamaged
-    /// The index entries of a parked row do not fit the row.
+    /// The stored cells of a hidden row, or the index entries for it, are wrong, missing or left
+    /// over.
     case keptRowInconsistent
     /// A table shows other rows or values than the merged state requires.
     case shownDiffers
