@@ -40,7 +40,7 @@ package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The position, in bytes, in the part that `what` names; `nil` if it is not known.
   package var offset: Int?
 
-  /// The greatest length of `what`, in bytes.
+  /// The greatest length of ``what``, in bytes.
   private static let longest = 400
 
   /// Creates an error; cuts a long `what` short.

@@ -1,6 +1,6 @@
 import Crypto
 
-/// Computes the ``ContentHash`` of content that comes in parts.
+/// The computation of the ``ContentHash`` of content that comes in parts.
 package struct ContentHasher: Sendable {
   private var state = SHA256()
 

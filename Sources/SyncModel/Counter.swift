@@ -236,13 +236,13 @@ extension Array where Element == UInt8 {
     Swift.withUnsafeBytes(of: word.bigEndian) { append(contentsOf: $0) }
   }
 
-  /// A number and eight bytes.
+  /// Appends a sum: the number, then the time as eight bytes.
   fileprivate mutating func append(_ sum: Counter.Sum) {
     append(number: sum.value)
     append(bigEndian: sum.time.rawValue)
   }
 
-  /// A kind byte and eight bytes.
+  /// Appends a number: a byte for the kind, then eight bytes.
   fileprivate mutating func append(number: Value) {
     append(number.kind.rawValue)
     switch number {

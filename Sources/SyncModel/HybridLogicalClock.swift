@@ -11,7 +11,7 @@ package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresent
   /// Wraps a word.
   package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The time `milliseconds` after 1970 with `counter`; clamped into range.
+  /// Creates the time `milliseconds` after 1970, clamped to the valid range, with `counter`.
   package init(milliseconds: Int64, counter: UInt16 = 0) {
     let clamped = UInt64(min(max(milliseconds, 0), Self.greatestMilliseconds))
     rawValue = clamped << 16 | UInt64(counter)
@@ -39,7 +39,7 @@ package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresent
     self >= .maximum ? .maximum : HybridTime(rawValue: rawValue + 1)
   }
 
-  /// Order in time.
+  /// Orders times.
   package static func < (left: HybridTime, right: HybridTime) -> Bool {
     left.rawValue < right.rawValue
   }
@@ -62,7 +62,7 @@ package struct Stamp: Hashable, Comparable, Sendable, Codable {
   package static let zero = Stamp(
     time: .zero, client: ClientIdentifier(bits: Bits128(high: 0, low: 0)))
 
-  /// Time first, then client.
+  /// Orders stamps by time, then by client.
   package static func < (left: Stamp, right: Stamp) -> Bool {
     left.time == right.time ? left.client < right.client : left.time < right.time
   }

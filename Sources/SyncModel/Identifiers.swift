@@ -51,7 +51,7 @@ package struct Bits128: Hashable, Comparable, Sendable {
     return result
   }
 
-  /// Numeric order.
+  /// Orders values as numbers.
   package static func < (left: Bits128, right: Bits128) -> Bool {
     (left.high, left.low) < (right.high, right.low)
   }
@@ -80,8 +80,8 @@ extension RandomIdentifier {
   /// Parses ``description``; `nil` for anything else.
   package init?(_ description: String) { self.init(text: description) }
 
-  /// Numeric order. The text sorts differently: in it, digits stand for greater values than
-  /// letters.
+  /// Orders identifiers as numbers. Their texts sort differently: in them digits have greater
+  /// values than letters.
   package static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
 
   /// Reads the text form.
@@ -144,8 +144,8 @@ public struct ClientIdentifier: RandomIdentifier, Hashable, Comparable, Sendable
   /// Parses ``description``; `nil` for anything else.
   public init?(_ description: String) { self.init(text: description) }
 
-  /// Numeric order. The text sorts differently: in it, digits stand for greater values than
-  /// letters.
+  /// Orders identifiers as numbers. Their texts sort differently: in them digits have greater
+  /// values than letters.
   public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
 
   /// Reads the text form.

@@ -136,7 +136,7 @@ private struct IntegerRange {
 private struct IntegerDictionary {
   private static let greatestCount = 4096
 
-  /// Distinct, ascending.
+  /// The distinct values in ascending order.
   var values: [Int64] = []
   /// The index of each word's value.
   var indices: [UInt16] = []
@@ -169,7 +169,7 @@ private struct IntegerDictionary {
   }
 }
 
-/// Numbers words in order of their first appearance.
+/// The distinct words of a sequence, numbered in order of their first appearance.
 private struct DistinctWords {
   private var slots = [UInt16](repeating: 0, count: 16_384)
   private(set) var values: [UInt64] = []

@@ -16,7 +16,7 @@ enum Lane: UInt8, CaseIterable {
   static let eachPlane: UInt8 = 255
 }
 
-/// Collects the lanes of a body.
+/// The lanes of a body that is being written.
 struct LaneWriter {
   var structure: [UInt8] = []
   var text: [UInt8] = []
@@ -61,7 +61,7 @@ struct LaneWriter {
   }
 }
 
-/// Estimates the effect of compression from a sample.
+/// Estimates, from samples, of the effect of compression.
 enum ByteStatistics {
   private static let sample = 4096
 
@@ -119,7 +119,7 @@ enum ByteStatistics {
   }
 }
 
-/// Decompresses the lanes of a body and reads each from its beginning.
+/// A reader of the lanes of a body. It decompresses them and reads each from its beginning.
 final class LaneReader {
   private var owned: [UnsafeMutableRawBufferPointer] = []
   var structure: WireReader

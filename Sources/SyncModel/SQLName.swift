@@ -58,7 +58,7 @@ extension SQLName: Hashable, Comparable {
     left.text.utf8.elementsEqual(right.text.utf8)
   }
 
-  /// Bytewise order.
+  /// Orders names by their bytes.
   public static func < (left: SQLName, right: SQLName) -> Bool {
     left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
   }

@@ -86,7 +86,7 @@ extension SyncWarning {
   }
 }
 
-/// Counts equal warnings together.
+/// A list of warnings in which equal ones are counted together.
 package struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code

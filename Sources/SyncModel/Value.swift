@@ -16,7 +16,7 @@ public enum Value: Hashable, Sendable {
   /// for that row's key, which differs from device to device.
   case identity(RowIdentity)
 
-  /// Text from a Swift string.
+  /// Returns text with the bytes of a Swift string.
   public static func text(_ string: String) -> Value { .text(Array(string.utf8)) }
 
   /// The kind of the value.
@@ -59,7 +59,7 @@ public struct RowIdentity: Hashable, Comparable, Sendable {
   /// Wraps the bytes.
   public init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Bytewise order.
+  /// Orders identities by their bytes.
   public static func < (left: RowIdentity, right: RowIdentity) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes)
   }

@@ -93,7 +93,8 @@ extension [ValueColumn] {
     return 0
   }
 
-  /// `Hasher` has another seed in each run, so that an attacker cannot make tuples collide.
+  /// Returns the hash of a tuple. `Hasher` has another seed in each run, so that an attacker cannot
+  /// make tuples collide.
   private func hash(_ row: Int) -> Int {
     var hasher = Hasher()
     for column in self { column.hash(row, into: &hasher) }

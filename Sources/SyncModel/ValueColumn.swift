@@ -12,7 +12,7 @@ package struct ValueColumn: Hashable, Sendable {
   /// The contents of all text, blobs and identities, one after the other.
   package private(set) var bytes: [UInt8] = []
 
-  /// An empty column.
+  /// Creates an empty column.
   package init() {}
 
   /// The number of values.

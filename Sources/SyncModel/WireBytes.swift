@@ -33,7 +33,7 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// Reads forward through bytes and never beyond their end.
+/// A reader that goes forward through bytes and never beyond their end.
 struct WireReader {
   private let bytes: UnsafeRawBufferPointer
   /// The name of the part that is read, for errors.

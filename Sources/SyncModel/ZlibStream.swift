@@ -1,6 +1,6 @@
 import CZlib
 
-/// Compresses or decompresses a long body part by part, at constant memory.
+/// A stream that compresses or decompresses a long body part by part, in constant memory.
 package final class ZlibStream {
   /// Whether the stream compresses or decompresses.
   package enum Direction: Sendable {

@@ -11,7 +11,7 @@ extension VerifyReport {
       /// A rule is broken. Only the remedy mends it.
       case error
 
-      /// Order of gravity.
+      /// Orders severities by gravity.
       public static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
 
       private var rank: Int {
