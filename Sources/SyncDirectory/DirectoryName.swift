@@ -19,7 +19,7 @@ package struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
   /// The ten characters.
   package let description: String
 
-  /// The fragment of a hash.
+  /// Creates the fragment of a hash.
   package init(_ hash: ContentHash) { description = hash.nameFragment }
 
   /// Parses ten characters `a`–`z`, `2`–`7`; `nil` for anything else.

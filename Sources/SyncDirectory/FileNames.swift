@@ -182,7 +182,7 @@ extension NumberedFileName {
     self.init(number: number, hash: hash)
   }
 
-  /// Order of number, then of hash.
+  /// Orders names by number, then by hash.
   package static func < (left: Self, right: Self) -> Bool {
     (left.number, left.hash.description) < (right.number, right.hash.description)
   }
@@ -234,7 +234,7 @@ package struct WholeStoreName: NumberedFileName {
 }
 
 /// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive change sets in one file,
-/// at most ``SegmentCodec/greatestCount``.
+/// at most `SegmentCodec.greatestCount`.
 package struct SegmentName: DirectoryName {
   /// The numbers of its change sets.
   package var numbers: ClosedRange<UInt64>

@@ -42,7 +42,7 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
     return RelativePath(trusted: components + [name])
   }
 
-  /// Returns the path of an entry whose name the layout made, without a check.
+  /// Does the same as ``appending(_:)`` for names that the layout made, without a check.
   func appending(trusted name: String) -> RelativePath {
     RelativePath(trusted: components + [name])
   }

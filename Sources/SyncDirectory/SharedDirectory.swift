@@ -3,8 +3,8 @@ import SyncModel
 /// A closure that receives the number of transferred bytes and the total.
 ///
 /// A transfer calls it before the first byte, now and then, and after the last. To cancel the
-/// transfer, the closure throws: the transfer ends, publishes or leaves no file, and throws the
-/// same error.
+/// transfer, the closure throws: the transfer ends without publishing or downloading a file, and
+/// throws the same error.
 public typealias TransferProgress = (_ done: Int, _ total: Int) throws -> Void
 
 /// The access to a shared directory that a caller needs.

@@ -156,7 +156,7 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
 
   init(_ stuck: StuckCalls) { self.stuck = stuck }
 
-  /// Makes the call on the call's thread.
+  /// Makes the call. Its own thread runs this.
   func run(_ body: (TransferProgress) throws -> Output) {
     let outcome = Result { try body(tell) }
     condition.withLock {
