@@ -18,7 +18,6 @@ struct Failure: Error, Sendable {
   var actions: [String] = []
   /// The detail, for a developer.
   var detail: String?
-  /// The exit code.
   var status: ExitStatus
 
   init(

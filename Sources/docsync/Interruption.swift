@@ -10,8 +10,9 @@ import Synchronization
   import Darwin
 #endif
 
-/// Calls a function when a signal asks the process to stop, so that the command stops in a state
-/// from which the next run continues. A second signal ends the process at once.
+/// The reaction to signals that ask the process to stop. The first one calls a function, so that
+/// the command stops in a state from which the next run continues; a second one ends the process at
+/// once.
 final class Interruption {
   private static let signals = [SIGINT, SIGTERM, SIGHUP]
 

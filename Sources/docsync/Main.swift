@@ -6,8 +6,7 @@ import Foundation
   import CMalloc
 #endif
 
-/// Parses the command line, runs the verb and ends the process with its
-/// status.
+/// The main program: parses the command line, runs the verb and ends the process with its status.
 @main
 enum Main {
   static func main() async {

@@ -5,7 +5,7 @@ protocol Verb: ParsableCommand, Sendable {
   /// The options for the output.
   var output: OutputOptions { get }
 
-  /// Runs the command. ``Main`` prints an error as a ``Failure``.
+  /// Runs the command. An error is printed as a ``Failure``.
   func perform(_ console: Console) async throws -> Outcome
 }
 
@@ -15,7 +15,6 @@ struct Outcome: Sendable {
   var json: any Encodable & Sendable
   /// The text for people, without a newline at the end.
   var text: String
-  /// The exit code.
   var status = ExitStatus.done
 }
 

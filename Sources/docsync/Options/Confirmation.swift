@@ -59,7 +59,7 @@ struct ConfirmationOptions: ParsableArguments {
   }
 }
 
-/// Reads one line on a thread of its own.
+/// A reader of one line, on a thread of its own.
 private final class LineReader: Sendable {
   private enum State {
     case idle

@@ -90,7 +90,7 @@ struct Leave: Verb {
     }
   }
 
-  /// If the document was deleted, throws the error of synchronizing before the user is asked.
+  /// Throws the error of synchronizing if the document was deleted, before the user is asked.
   private static func checkStanding(_ manager: DocumentSyncManager) async throws {
     switch try await manager.findStanding() {
     case .current, .outnumbered: break

@@ -243,7 +243,7 @@ struct Sync: Verb {
   }
 }
 
-/// Answers the questions of a synchronization by the options.
+/// A delegate that answers the questions of a synchronization by the options.
 private struct Answers: SyncDelegate {
   var recreates: Bool
   var merges: Bool
