@@ -18,7 +18,7 @@ package enum Fleet {
     /// The approximate number of steps of a history.
     package var steps = 60
 
-    /// The usual options.
+    /// Creates the usual options.
     package init() {}
   }
 

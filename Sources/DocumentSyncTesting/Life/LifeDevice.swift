@@ -5,7 +5,6 @@ import SyncStore
 
 /// A store in the life of a document, and the program that edits it.
 final class LifeDevice {
-  /// A backup of a store.
   struct Backup {
     var content: Data
     var token: (client: String, content: Data?)

@@ -16,7 +16,6 @@ struct LifePlan: Sendable {
   /// The greatest number of stores in one history.
   static let maximum = 8
 
-  /// Draws a history.
   static func random(seed: UInt64, features: LifeFeatures, steps: Int) -> LifePlan {
     var dice = SeededRandom(seed: seed)
     let devices = 1 + Int(dice.next() % 3)

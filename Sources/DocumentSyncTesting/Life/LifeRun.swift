@@ -5,7 +5,6 @@ import SyncStore
 
 /// One history of a document's life, from its beginning to its checks.
 struct LifeRun {
-  /// The outcome of the history.
   struct Outcome {
     var failure: FleetFailure?
     var syncs = 0

@@ -74,7 +74,6 @@ extension LifeWorld {
     }
   }
 
-  /// Makes a device join at the end.
   func joinAtTheEnd() async throws -> LifeDevice {
     let device = try await join(LifePlan.maximum + 1)
     device.directory.isOpen = true

@@ -227,7 +227,6 @@ extension LogicalState.Cell {
 }
 
 extension TableChanges {
-  /// Returns the row that a change concerns.
   func oracleKey(_ index: Int, collations: [KeyCollation]) -> OracleKey {
     if identity == .surrogate, case .blob(let bytes) = keys[0][index] {
       return OracleKey(table: table, identity: RowIdentity(bytes: bytes))

@@ -5,7 +5,6 @@ import SyncModel
 ///
 /// By I1 they must be in the conflict journal.
 struct LostValues {
-  /// A lost value.
   struct Loss: Hashable, CustomStringConvertible {
     var row: OracleKey
     var column: SQLName

@@ -37,7 +37,6 @@ final class OracleScratch {
     return answer
   }
 
-  /// Returns the default value of a column.
   func defaultValue(of column: Int, in table: FleetTable) throws -> Value {
     try database.rows("SELECT \(table.columns[column].defaultValue ?? "NULL")")[0][0]
   }

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Reads the rows that a device shows, and replaces keys that differ from device to device with
-/// identities.
+/// A reader of the rows that a device shows. It replaces keys that differ from device to device
+/// with identities.
 ///
 /// From the bookkeeping it reads only the identities of keys and the keys that are plain values.
 struct VisibleRows {

@@ -1,7 +1,7 @@
 import DocumentSync
 
-/// Draws the settings of devices, and the times when their processes end. It has its own dice, so
-/// that the rest of a history does not depend on it.
+/// Random settings of devices, and random ends of their processes. They have their own dice, so
+/// that the rest of a history does not depend on them.
 struct RandomCircumstances {
   private var dice: Dice
   private let features: FleetFeatures

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws the edits of programs that do not know about syncing. There are few keys and values, so
-/// that devices often edit the same rows.
+/// Random edits of programs that do not know about syncing. There are few keys and values, so that
+/// devices often edit the same rows.
 struct RandomEdit {
   private let schema: FleetSchema
   private let features: FleetFeatures

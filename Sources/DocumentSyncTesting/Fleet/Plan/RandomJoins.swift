@@ -1,8 +1,8 @@
 import SyncModel
 
-/// Draws small schemas with rows that people create twice, since their names are unique, and with
+/// Random small schemas with rows that people create twice, since their names are unique, and with
 /// tables whose keys consist of references to such rows: join tables, parts of a whole, and tables
-/// that refer to them. It has its own dice, so that it does not change histories without such
+/// that refer to them. They have their own dice, so that they do not change histories without such
 /// schemas.
 struct RandomJoins {
   private var dice: Dice

@@ -1,9 +1,9 @@
 import SyncModel
 
-/// Draws keys that are references or declared columns: `INTEGER PRIMARY KEY`s that are references,
+/// Random keys that are references or declared columns: `INTEGER PRIMARY KEY`s that are references,
 /// as in one-to-one relations; identities by declared columns in tables with an integer key; and
-/// tables that refer to both in and outside of their own keys. It has its own dice, so that it does
-/// not change histories without such keys.
+/// tables that refer to both in and outside of their own keys. They have their own dice, so that
+/// they do not change histories without such keys.
 struct RandomKeys {
   private var dice: Dice
   private let features: FleetFeatures

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws the merge types of tables and the policies of devices. It has its own dice, so that the
-/// rest of a history does not depend on it.
+/// Random merge types of tables and policies of devices. They have their own dice, so that the rest
+/// of a history does not depend on them.
 struct RandomMerging {
   private var dice: Dice
   private var otherDice: Dice

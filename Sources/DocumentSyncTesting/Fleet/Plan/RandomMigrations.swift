@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws migrations by ALTER, and the time when each device makes them. It has its own dice, so
-/// that it does not change histories without migrations.
+/// Random migrations by ALTER, and random times at which each device makes them. They have their
+/// own dice, so that they do not change histories without migrations.
 struct RandomMigrations {
   private var dice: Dice
   private let features: FleetFeatures

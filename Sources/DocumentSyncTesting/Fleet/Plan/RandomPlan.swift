@@ -1,4 +1,4 @@
-/// Draws a whole history from a seed.
+/// A random history, drawn from a seed.
 struct RandomPlan {
 
   private let seed: UInt64

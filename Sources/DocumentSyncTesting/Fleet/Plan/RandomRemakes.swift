@@ -1,4 +1,4 @@
-/// Draws migrations that recreate tables, as frameworks do. After such a migration no trigger
+/// Random migrations that recreate tables, as frameworks do. After such a migration no trigger
 /// captures edits of the table until the device synchronizes.
 struct RandomRemakes {
   private var dice: Dice

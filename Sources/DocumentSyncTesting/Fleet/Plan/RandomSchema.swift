@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Draws a schema: few tables with few columns, and some of everything that SQLite allows.
+/// A random schema: few tables with few columns, and some of everything that SQLite allows.
 struct RandomSchema {
   private var dice: Dice
   private let features: FleetFeatures

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// Draws odd uses of values in applications: references without a declaration, with 0 and '' for
+/// Random odd uses of values in applications: references without a declaration, with 0 and '' for
 /// none; tenants in several references; invalid text, and numbers at the limits.
 struct RandomValues {
   private var dice: Dice

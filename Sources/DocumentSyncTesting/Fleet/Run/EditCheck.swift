@@ -93,9 +93,9 @@ struct EditCheck {
     /// The rows that had the keys before the changes of other devices were applied, and the rows
     /// that the change sets name.
     case before
-    /// As ``before``, but a change set names the key of a row that merging has made since: a
-    /// version that became a row in a table that keeps both, or a row that a policy has brought
-    /// back under another key.
+    /// As `before`, but a change set names the key of a row that merging has made since: a version
+    /// that became a row in a table that keeps both, or a row that a policy has brought back under
+    /// another key.
     case beforeCopies
   }
 

@@ -38,8 +38,8 @@ extension FleetDevice {
     try note(migration)
   }
 
-  /// Recreates a table, which then has no trigger of ours. Does nothing if columns were added since
-  /// the last synchronization.
+  /// Recreates a table, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
+  /// synchronization if columns were added.
   func remake(_ remake: FleetRemake) throws {
     guard arrived.isEmpty, let table = version.shared.table(remake.table).flatMap(version.here)
     else { return }

@@ -47,7 +47,6 @@ final class FleetDevice {
   /// The twin that runs the program's statements without bookkeeping and triggers of ours.
   private var twin: FleetTwin?
   private var schema: FleetSchema { version.shared }
-  /// Opens the store again.
   private let reopen: Reopening
   /// The last own change set that was checked, and the applied change sets of other devices at that
   /// time.

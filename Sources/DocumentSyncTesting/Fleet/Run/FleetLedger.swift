@@ -87,7 +87,6 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// The number of publications.
   var publications: Int { state.withLock { $0.publications } }
 
   /// Returns a sentence for each published file that has changed or is missing. Files that their

@@ -4,7 +4,6 @@ import SyncStore
 
 /// The execution of one plan, with checks of the invariants after each step.
 final class FleetRun {
-  /// The outcome of the run.
   struct Outcome: Sendable {
     var failure: FleetFailure?
     /// The steps of the run, with a step for each file that became visible.

@@ -68,7 +68,6 @@ final class FleetSQLite {
     guard sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else { throw refusal(sql) }
   }
 
-  /// Whether a transaction is open.
   var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 
   /// Returns the rows of a query. Prepares each query only once.

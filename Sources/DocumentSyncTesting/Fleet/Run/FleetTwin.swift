@@ -105,7 +105,6 @@ final class FleetTwin {
     try program.rows("PRAGMA data_version") + program.rows("PRAGMA schema_version")
   }
 
-  /// Runs the statements of an edit.
   func edit(_ edit: FleetEdit) throws -> EditOutcome { try database.edit(edit) }
 
   /// Returns whether SQLite finds the tables and their indexes undamaged.

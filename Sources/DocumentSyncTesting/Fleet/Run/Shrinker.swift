@@ -1,4 +1,4 @@
-/// Shortens a failing history while it fails in the same way.
+/// The search for a shorter history that fails in the same way.
 struct Shrinker {
   private var plan: FleetPlan
   private var attempts: Int
@@ -86,7 +86,6 @@ struct Shrinker {
     return list
   }
 
-  /// Tries to remove statements of transactions.
   private mutating func removeStatements() async throws {
     for index in plan.steps.indices {
       guard case .edit(let device, let edit) = plan.steps[index], edit.statements.count > 1
