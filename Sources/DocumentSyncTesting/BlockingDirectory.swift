@@ -2,8 +2,8 @@ import Foundation
 import SyncDirectory
 import SyncModel
 
-/// A directory whose calls do not return, from one of them on, until they
-/// are released: as with a server that was stopped.
+/// A directory whose calls, from a chosen one on, do not return until the test releases them, as if
+/// its server had stopped.
 public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
   private let base: any SharedDirectory
   private let condition = NSCondition()
@@ -11,7 +11,7 @@ public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
   private var first = Int.max
   private var blocked = 0
 
-  /// Wraps `base`; nothing blocks.
+  /// Wraps `base`. No call blocks yet.
   public init(_ base: any SharedDirectory) { self.base = base }
 
   /// The number of calls so far.
@@ -20,12 +20,12 @@ public final class BlockingDirectory: SharedDirectory, @unchecked Sendable {
   /// The number of calls that are blocked now.
   public var blockedCount: Int { condition.withLock { blocked } }
 
-  /// Blocks the given call, counted from now on, and all later calls.
+  /// Blocks the call with the given number, counted from now on, and all later calls.
   public func block(fromCall number: Int) {
     condition.withLock { first = calls + number }
   }
 
-  /// Lets all calls go on.
+  /// Lets all blocked calls and all later calls continue.
   public func release() {
     condition.withLock {
       first = .max

@@ -1,21 +1,21 @@
 import SyncDirectory
 import SyncModel
 
-/// Counts the calls that reach another directory.
+/// A directory that counts the calls that it passes to another one.
 public final class CountingDirectory: SharedDirectory {
-  /// The numbers of calls of each kind, whether they succeeded or not.
+  /// The number of calls of each kind, failed ones included.
   public struct Counts: Hashable, Sendable {
     /// Calls of `check(for:)`.
     public var checks = 0
-    /// `list(_:)`
+    /// Calls of `list(_:)`.
     public var listings = 0
-    /// `read` and `download`
+    /// Calls of `read` and `download`.
     public var reads = 0
-    /// `byteCount(of:)`
+    /// Calls of `byteCount(of:)`.
     public var measurements = 0
-    /// `publish` and `upload`
+    /// Calls of `publish` and `upload`.
     public var writes = 0
-    /// `remove` and `removeLeftovers`
+    /// Calls of `remove` and `removeLeftovers`.
     public var removals = 0
     /// The paths listed, in order of the calls.
     public var listed: [RelativePath] = []
@@ -24,7 +24,7 @@ public final class CountingDirectory: SharedDirectory {
     /// The paths published, in order of the calls.
     public var written: [RelativePath] = []
 
-    /// Nothing counted.
+    /// Creates counts of zero.
     public init() {}
   }
 
@@ -38,7 +38,7 @@ public final class CountingDirectory: SharedDirectory {
   /// The calls since the last reset.
   public var counts: Counts { state.withLock { $0 } }
 
-  /// Counts from zero again, and returns the counts until now.
+  /// Resets the counts to zero; returns the former counts.
   @discardableResult
   public func reset() -> Counts {
     state.withLock { counts in

@@ -144,7 +144,7 @@ extension DirectoryConformance {
     throw Failure(check: "cancellation", reason: "the call succeeded though it was cancelled")
   }
 
-  /// Makes a folder for local files and removes it afterwards.
+  /// Passes `body` a new folder for local files, and removes the folder afterwards.
   private static func withScratch(_ body: (String) throws -> Void) throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("conformance-\(ClientIdentifier.random())").path

@@ -1,18 +1,17 @@
 import SyncDirectory
 import SyncModel
 
-/// The requirements on every kind of shared directory, as checks that any test
-/// framework can run.
+/// The requirements for every kind of shared directory, as checks that any test framework can run.
 ///
 /// ```swift
 /// let failures = try await DirectoryConformance.run { try MyDirectory() }
 /// #expect(failures.isEmpty)
 /// ```
 ///
-/// Each check gets an empty directory of its own and does not clean it up. It
-/// does not test other devices, crashes, or a full medium.
+/// Each check gets its own empty directory and does not clean it up. The checks do not cover
+/// several devices, crashes or a full medium.
 public enum DirectoryConformance {
-  /// One requirement.
+  /// The check of one requirement.
   public struct Check: Sendable, CustomStringConvertible {
     /// The requirement, as a sentence.
     public let description: String
@@ -35,7 +34,7 @@ public enum DirectoryConformance {
     }
   }
 
-  /// A requirement that is not met.
+  /// A requirement that the directory does not meet.
   public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The requirement.
     public var check: String
@@ -45,11 +44,12 @@ public enum DirectoryConformance {
     public var description: String { "\(check): \(reason)" }
   }
 
-  /// Every requirement.
+  /// The checks of all requirements.
   public static let checks: [Check] =
     publishing + listing + reading + transfers + removal + paths
 
-  /// Runs every check on a directory of its own.
+  /// Runs every check on its own directory; returns the failures. Rethrows the errors of
+  /// `makeDirectory`.
   public static func run(
     makeDirectory: () async throws -> any SharedDirectory
   ) async throws -> [Failure] {
@@ -77,7 +77,7 @@ extension DirectoryConformance {
     if !condition { throw Failure(check: "line \(line)", reason: reason()) }
   }
 
-  /// Throws unless `body` fails with `code`; returns the error.
+  /// Runs `body`; throws unless it fails with `code`. Returns its error.
   @discardableResult
   static func requireError(
     _ code: DirectoryError.Code, line: UInt = #line, _ body: () throws -> Void
@@ -91,7 +91,7 @@ extension DirectoryConformance {
     throw Failure(check: "line \(line)", reason: "\(code) was expected, but the call succeeded")
   }
 
-  /// A path, given as text.
+  /// Parses a path.
   static func path(_ text: String) throws -> RelativePath {
     guard let path = RelativePath(text) else {
       throw Failure(check: "path", reason: "\(text) is not a path")
@@ -99,13 +99,13 @@ extension DirectoryConformance {
     return path
   }
 
-  /// Bytes that do not repeat and depend on `seed`.
+  /// Returns random bytes that depend on `seed` alone.
   static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var random = SeededRandom(seed: seed)
     return (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
   }
 
-  /// The names in a folder, in order.
+  /// Returns the names in a folder, in order.
   static func names(
     _ directory: any SharedDirectory, _ folder: RelativePath
   ) throws -> [String] {

@@ -1,27 +1,24 @@
 import SyncDirectory
 import SyncModel
 
-/// A shared directory as text, one entry a line, for assertions and for
-/// people.
+/// The text of a shared directory, one entry on each line, for assertions and for people.
 ///
-/// Identifiers and hashes are replaced by short names (`client-1`, `#2`) in
-/// order of appearance, so that the text does not depend on the random identifiers.
-/// If several entries differ only in an identifier, they are
-/// ordered by the identifier, unless it was given a name before.
+/// It replaces identifiers and hashes with short names (`client-1`, `#2`) in order of appearance,
+/// so that the text does not depend on random identifiers. Entries that differ only in an
+/// identifier without a short name yet are in the order of the identifiers.
 ///
-/// It shows names, not the contents of files.
+/// The text contains names, not the contents of files.
 public struct DirectoryText {
   private let names: [String: String]
   private var aliases: [String: (text: String, order: Int)] = [:]
   private var counts: [String: Int] = [:]
 
-  /// Creates a renderer that shows the given names for identifiers; the keys are the
-  /// texts of identifiers.
+  /// Creates a renderer with names for identifiers. The keys are the texts of the identifiers.
   public init(names: [String: String] = [:]) { self.names = names }
 
   /// Renders the entries below `folder`.
   ///
-  /// The renderer remembers short names, so that a second rendering uses the same ones.
+  /// Short names stay the same in later renderings.
   public mutating func render(
     _ directory: any SharedDirectory, below folder: RelativePath = .root
   ) throws -> String {
@@ -56,14 +53,14 @@ public struct DirectoryText {
 
   /// A part of a name between dots.
   private enum Part: Comparable {
-    /// An identifier or a hash, by its place in the order of appearance.
+    /// A random identifier or a hash, by its place in the order of appearance.
     case drawn(Int)
     case number(UInt64)
     case text(String)
   }
 
-  /// The key that orders entries: numbers as numbers, and identifiers and
-  /// hashes in the order in which they were shown before, if they were.
+  /// Returns the key that orders entries: numbers by value, and identifiers and hashes that have
+  /// short names by first appearance.
   private func sortKey(_ name: String) -> [Part] {
     name.split(separator: ".", omittingEmptySubsequences: false).map { part in
       let part = String(part)
@@ -96,7 +93,7 @@ public struct DirectoryText {
     return alias
   }
 
-  /// The kind of thing that an identifier in a name identifies.
+  /// Returns the kind of thing that the identifier in a name identifies.
   private static func kind(of parts: [String], in folder: RelativePath) -> String {
     switch parts[0] {
     case "application": "root"

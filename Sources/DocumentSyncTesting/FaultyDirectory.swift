@@ -3,7 +3,7 @@ import SyncModel
 
 /// The error that every call throws after a simulated kill, until `restart()`.
 public struct SimulatedStop: Error, Hashable, Sendable, CustomStringConvertible {
-  /// A stop.
+  /// Creates the error.
   public init() {}
   /// The error in words.
   public var description: String { "the process was stopped by a scripted fault" }
@@ -11,37 +11,36 @@ public struct SimulatedStop: Error, Hashable, Sendable, CustomStringConvertible 
 
 /// One device's view of another directory, with faults.
 ///
-/// Faults are scripted: each strikes once, at the nth call that it matches.
-/// Besides, files of other devices may arrive late (``lag``), and calls
-/// may fail at random, from a seed.
+/// A test scripts the faults: each strikes once, at the nth call that it matches. In addition,
+/// files of other devices can arrive late (``lag``), and calls can fail at random, from a seed.
 public final class FaultyDirectory: SharedDirectory {
   /// The effect of a fault when it strikes.
   public enum Effect: Hashable, Sendable {
-    /// The call does nothing, and fails.
+    /// The call does nothing and fails.
     case fail(DirectoryError.Code)
-    /// The call does its work, and fails all the same.
+    /// The call does its work but fails.
     case failAfterwards(DirectoryError.Code)
     /// The process is killed before the call does anything.
     case stop
-    /// The process is killed when the temporary file is written and not yet
-    /// renamed. The same as ``stop`` for calls that publish nothing.
+    /// The process is killed after writing the temporary file, before renaming it. For calls that
+    /// publish nothing, the same as ``stop``.
     case stopBeforeRename
-    /// The process is killed when the call has done its work.
+    /// The process is killed after the call has done its work.
     case stopAfterwards
-    /// A read or download gives only the first bytes, without an error.
+    /// A read or download returns only the first bytes, without an error.
     case short(Int)
   }
 
   /// A scripted fault.
   public struct Fault: Hashable, Sendable {
-    /// The kind of call that it strikes; `nil` for any.
+    /// The kind of call that the fault strikes; `nil` for any.
     public var operation: DirectoryError.Operation?
     /// The text that the path must contain; `nil` for any path.
     public var pathPart: String?
-    /// The number of the matching call that it strikes, from 1, counted from the
-    /// time when it was scripted.
+    /// The number of the matching call that it strikes, from 1, counted from the call of
+    /// ``script(_:)``.
     public var occurrence: Int
-    /// What happens instead of the call, or beside it.
+    /// What happens instead of the call or in addition to it.
     public var effect: Effect
 
     /// Creates a fault from its parts.
@@ -58,11 +57,11 @@ public final class FaultyDirectory: SharedDirectory {
 
   /// The delays with which files of other devices arrive.
   public struct Lag: Hashable, Sendable {
-    /// The number of listings of a folder that leave a new name out.
+    /// The number of listings of a folder that omit a new name.
     public var listings = 0
-    /// The number of reads of a listed file that fail as if it were missing.
+    /// The number of reads of a listed file that fail as if the file were missing.
     public var missingReads = 0
-    /// The number of later reads that give half of the file, without an error.
+    /// The number of later reads that return half of the file, without an error.
     public var halfReads = 0
 
     /// Creates a lag with the given delays.
@@ -91,7 +90,7 @@ public final class FaultyDirectory: SharedDirectory {
   public let base: any SharedDirectory
   private let state = Locked(State())
 
-  /// Wraps `base`, without any fault.
+  /// Wraps `base`, without faults.
   public init(_ base: any SharedDirectory) { self.base = base }
 
   /// Adds faults to the script.
@@ -99,8 +98,8 @@ public final class FaultyDirectory: SharedDirectory {
     state.withLock { $0.faults += faults.map { ($0, 0) } }
   }
 
-  /// Lets calls fail before they do anything, with probability `rate`, with
-  /// a code drawn from `codes`.
+  /// Makes calls fail before they do anything, with probability `rate` and a code drawn from
+  /// `codes`.
   public func failAtRandom(rate: Double, codes: [DirectoryError.Code], seed: UInt64) {
     state.withLock {
       $0.rate = codes.isEmpty ? 0 : rate
@@ -115,17 +114,17 @@ public final class FaultyDirectory: SharedDirectory {
     set { state.withLock { $0.lag = newValue } }
   }
 
-  /// The faults that have struck, in order. A test should check them, lest it
-  /// pass because no fault struck.
+  /// The faults that have struck, in order. A test should check them; otherwise it could pass
+  /// because no fault struck.
   public var firedFaults: [Fault] { state.withLock { $0.fired } }
 
-  /// The number of calls, without those while the process was stopped.
+  /// The number of calls, not counting those while the process was stopped.
   public var callCount: Int { state.withLock { $0.calls } }
 
   /// Whether a fault has stopped the process.
   public var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// Starts the process again after a stop. The script goes on.
+  /// Restarts the process after a stop. The script continues.
   public func restart() {
     state.withLock { $0.isStopped = false }
   }
@@ -225,7 +224,7 @@ public final class FaultyDirectory: SharedDirectory {
     }
   }
 
-  /// Writes the temporary file of a publication that stops there.
+  /// Writes the temporary file of a publication, then throws ``SimulatedStop``.
   private func leave(_ content: [UInt8], by client: ClientIdentifier) throws {
     let number = state.withLock { $0.calls }
     try base.publish(
@@ -233,8 +232,8 @@ public final class FaultyDirectory: SharedDirectory {
     throw SimulatedStop()
   }
 
-  /// Whether only half of another device's file has arrived; throws while it
-  /// has not arrived at all.
+  /// Returns whether only half of another device's file has arrived; throws `notFound` while none
+  /// of it has.
   private func arrival(
     of path: RelativePath, _ operation: DirectoryError.Operation
   ) throws -> Bool {
@@ -280,7 +279,8 @@ public final class FaultyDirectory: SharedDirectory {
 }
 
 extension FaultyDirectory.State {
-  /// Counts a call and returns the effect of the fault that strikes it.
+  /// Counts a call; returns the effect of the fault that strikes it, if any. Throws while the
+  /// process is stopped.
   fileprivate mutating func begin(
     _ operation: DirectoryError.Operation, _ path: RelativePath
   ) throws -> FaultyDirectory.Effect? {

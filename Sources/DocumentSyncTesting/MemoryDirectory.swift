@@ -3,15 +3,15 @@ import SyncModel
 
 /// A shared directory in memory.
 ///
-/// Several views of one content stand for several devices: a file that one
-/// publishes is visible to the others at once. Listings have an order drawn from
-/// the view's seed, since no code may depend on it.
+/// Several views of one content simulate several devices: when one publishes a file, the others see
+/// it at once. Each listing has a random order, from the view's seed, since no code may depend on
+/// the order.
 public final class MemoryDirectory: SharedDirectory {
   /// The kind and content of an entry.
   public enum Item: Hashable, Sendable {
     /// A regular file.
     case file([UInt8])
-    /// A folder; its entries have items of their own.
+    /// A folder; its entries are separate items.
     case folder
     /// An entry of another kind, such as a symbolic link.
     case other
@@ -31,7 +31,7 @@ public final class MemoryDirectory: SharedDirectory {
   /// A name for messages.
   public let location: String
 
-  /// An empty directory; `seed` decides the order of listings.
+  /// Creates an empty directory. `seed` determines the order of listings.
   public convenience init(seed: UInt64 = 0, location: String = "memory") {
     self.init(storage: Locked(Content()), seed: seed, location: location)
   }
@@ -42,7 +42,7 @@ public final class MemoryDirectory: SharedDirectory {
     self.location = location
   }
 
-  /// Another view of the same content.
+  /// Returns another view of the same content.
   public func view(seed: UInt64 = 0) -> MemoryDirectory {
     MemoryDirectory(storage: storage, seed: seed, location: location)
   }
@@ -53,30 +53,30 @@ public final class MemoryDirectory: SharedDirectory {
     set { storage.withLock { $0.isAway = newValue } }
   }
 
-  /// Whether nothing may be written, for all views.
+  /// Whether writing is refused, for all views.
   public var isReadOnly: Bool {
     get { storage.withLock { $0.isReadOnly } }
     set { storage.withLock { $0.isReadOnly = newValue } }
   }
 
-  /// The most bytes that all files together may have, for all views.
+  /// The greatest total size of all files, in bytes, for all views.
   public var capacity: Int {
     get { storage.withLock { $0.capacity } }
     set { storage.withLock { $0.capacity = newValue } }
   }
 
-  /// Everything in the directory.
+  /// All entries of the directory by path, without the root.
   public var items: [RelativePath: Item] {
     storage.withLock { $0.items.filter { $0.key != .root } }
   }
 
-  /// Puts an entry at a path and replaces an existing one, as another program
-  /// would: for litter and for damage.
+  /// Puts an entry at a path as another program would, replacing an existing one: to simulate
+  /// foreign files and damage.
   public func put(_ item: Item, at path: RelativePath) {
     storage.withLock { $0.put(item, at: path) }
   }
 
-  /// Removes the entry at a path and everything below, as another program would.
+  /// Removes the entry at a path and everything below it, as another program would.
   public func take(_ path: RelativePath) {
     storage.withLock { $0.take(path) }
   }
@@ -228,7 +228,7 @@ public final class MemoryDirectory: SharedDirectory {
   }
 }
 
-/// A failure that its caller turns into the error of a call.
+/// A failure that ``MemoryDirectory`` converts to the error of a call.
 private struct MemoryFailure: Error {
   var code: DirectoryError.Code
 }
@@ -291,7 +291,7 @@ extension MemoryDirectory.Content {
 }
 
 extension RelativePath {
-  /// The path of an entry of this folder. Only for valid names.
+  /// Returns the path of an entry of this folder. The name must be valid.
   static func / (folder: RelativePath, name: String) -> RelativePath {
     guard let path = folder.appending(name) else {
       preconditionFailure("\(name) cannot be a name")

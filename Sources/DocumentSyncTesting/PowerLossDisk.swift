@@ -1,34 +1,34 @@
 import SyncDirectory
 import SyncModel
 
-/// A folder on a disk that loses power: any part of the changes that were not flushed may
+/// A folder on a simulated disk that loses power. Any part of the changes that were not flushed may
 /// remain, in any order, torn or not.
 ///
-/// A `FolderDirectory` does the work in an existing folder, and reports
-/// each change and each flush. The remains after a power cut are computed from these.
+/// A `FolderDirectory` does the work in an existing folder and reports each change and each flush,
+/// from which this type computes the remains after a power cut.
 public final class PowerLossDisk: Sendable {
   /// The effect of a flush on the disk.
   public enum Medium: String, Hashable, Sendable, CaseIterable {
-    /// No more than POSIX promises: flushing a file writes its bytes, flushing
-    /// a folder its names.
+    /// Only what POSIX promises: flushing a file writes its bytes, flushing a folder writes its
+    /// names.
     case posix
-    /// The folder stores the length of a file. A new name, also by
-    /// renaming, has the length 0 until the file is flushed.
+    /// The folder stores the length of a file. A new name, also after renaming, has the length 0
+    /// until the file is flushed.
     case vfat
   }
 
   private struct Log {
     var steps: [DiskStep] = []
-    /// The number of steps that are on the disk for good.
+    /// The number of steps that no power cut can undo.
     var settled = 0
     var stop = Int.max
   }
 
-  /// The folder, for any number of devices.
+  /// The shared directory in the folder, for any number of devices.
   public let directory: FolderDirectory
   private let log: Locked<Log>
 
-  /// Creates a disk with the folder at a path, which must exist and be empty.
+  /// Creates a disk with the folder at a path. The folder must exist and be empty.
   public init(root: String) {
     let log = Locked(Log())
     self.log = log
@@ -45,22 +45,21 @@ public final class PowerLossDisk: Sendable {
   /// The number of changes and flushes so far.
   public var stepCount: Int { log.withLock { $0.steps.count } }
 
-  /// Writes everything to the disk.
+  /// Writes all changes to the disk.
   public func settle() { log.withLock { $0.settled = $0.steps.count } }
 
-  /// Stops everything before the given step, counted from now on.
+  /// Makes the given step, counted from now on, and all later steps fail with ``SimulatedStop``.
   public func cutPower(beforeStep number: Int) {
     log.withLock { $0.stop = $0.steps.count + number - 1 }
   }
 
-  /// The files that a power cut at this moment leaves.
+  /// Returns the files that a power cut at this moment leaves.
   ///
   /// - Parameters:
-  ///   - medium: How the disk treats a flush.
-  ///   - keepsFlushes: Whether the disk obeys flushes; otherwise it only
-  ///     pretends to.
+  ///   - medium: The effect of a flush.
+  ///   - keepsFlushes: Whether the disk obeys flushes; if not, it only pretends to.
   ///   - rate: The share of unflushed changes that remains, from 0 to 1.
-  ///   - seed: Decides which of them remain.
+  ///   - seed: The seed that determines which of them remain.
   public func remains(
     on medium: Medium, keepsFlushes: Bool = true, rate: Double, seed: UInt64
   ) -> [RelativePath: [UInt8]] {
@@ -85,7 +84,7 @@ extension DiskStep {
   }
 }
 
-/// The content of a disk, and the changes that are not on it yet.
+/// The content of a disk and the changes that are not on it yet.
 private struct Disk {
   private enum Change {
     case bytes(Int, at: Int, [UInt8])
@@ -101,7 +100,7 @@ private struct Disk {
   }
 
   let medium: PowerLossDisk.Medium
-  /// The files of each name, as programs see them.
+  /// The file of each name, as programs see it.
   private var names: [RelativePath: Int] = [:]
   private var lengths: [Int] = []
   /// The changes that are not on the disk yet, in order.
@@ -183,7 +182,7 @@ private struct Disk {
     var disk = self
     for change in pending where isDrawn() {
       if case .bytes(let node, let offset, let bytes) = change, Bool.random(using: &random) {
-        // Torn: the rest is missing, or was never written.
+        // Torn: the rest is missing, or its place has zeros.
         let count = Int.random(in: 0...bytes.count, using: &random)
         let rest = Bool.random(using: &random) ? bytes.count - count : 0
         disk.apply(

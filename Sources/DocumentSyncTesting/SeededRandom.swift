@@ -1,11 +1,11 @@
-/// SplitMix64: the same numbers for the same seed, on every system.
+/// The generator SplitMix64: the same numbers for the same seed, on every system.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// Starts a sequence.
+  /// Begins a sequence.
   public init(seed: UInt64) { state = seed }
 
-  /// The next number.
+  /// Returns the next number.
   public mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var word = state

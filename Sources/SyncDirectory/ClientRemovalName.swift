@@ -1,8 +1,7 @@
 import SyncModel
 
-/// `<client>.removed.<hash>.json`, in ClientDevices: another device has removed a
-/// client. The hash is that of the file, so that two devices that do so at once
-/// write two files.
+/// `<client>.removed.<hash>.json`, in ClientDevices: another device has removed the client. The
+/// hash is that of the file, so that two devices that remove it at once write two files.
 package struct ClientRemovalName: DirectoryName {
   /// The client that was removed.
   package var client: ClientIdentifier

@@ -1,6 +1,6 @@
 /// One name in a listing of a folder.
 public struct DirectoryEntry: Hashable, Sendable {
-  /// The kind of an entry, as far as the listing tells.
+  /// The kind of an entry, as far as the listing shows it.
   public enum Kind: Hashable, Sendable {
     /// A regular file.
     case file
@@ -8,13 +8,13 @@ public struct DirectoryEntry: Hashable, Sendable {
     case folder
     /// Anything else: a symbolic link, a device, a socket.
     case other
-    /// The listing does not tell the kind, and asking for every name would be slow.
-    /// Reading or listing the entry finds out.
+    /// The listing does not show the kind, and a call for each name would be slow. Reading or
+    /// listing the entry finds out.
     case unknown
   }
 
-  /// The name. Bytes that are not UTF-8 are shown as U+FFFD; such a name is
-  /// never ours and cannot be opened.
+  /// The name. U+FFFD stands for bytes that are not UTF-8; such a name is never ours and cannot be
+  /// opened.
   public var name: String
   /// The kind of the entry.
   public var kind: Kind
@@ -25,8 +25,8 @@ public struct DirectoryEntry: Hashable, Sendable {
     self.kind = kind
   }
 
-  /// Whether it is worth reading as a file.
+  /// Whether the entry may be a file.
   public var mayBeFile: Bool { kind == .file || kind == .unknown }
-  /// Whether it is worth listing as a folder.
+  /// Whether the entry may be a folder.
   public var mayBeFolder: Bool { kind == .folder || kind == .unknown }
 }

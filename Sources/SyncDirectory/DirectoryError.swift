@@ -6,7 +6,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
   public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The code's name.
     public let rawValue: String
-    /// A code of the given name.
+    /// Creates a code with the given name.
     public init(rawValue: String) { self.rawValue = rawValue }
     /// The code's name.
     public var description: String { rawValue }
@@ -15,27 +15,27 @@ public struct DirectoryError: Error, Hashable, Sendable {
     public static let away = Code(rawValue: "away")
     /// The shared directory does not answer: calls on it do not return.
     public static let noAnswer = Code(rawValue: "noAnswer")
-    /// A file or a link stands where a folder belongs.
+    /// A file or a link is in the place of a folder.
     public static let notADirectory = Code(rawValue: "notADirectory")
-    /// There is no such file or folder, though the root exists.
+    /// There is no such file or folder, but the root exists.
     public static let notFound = Code(rawValue: "notFound")
     /// Reading is not permitted.
     public static let notReadable = Code(rawValue: "notReadable")
     /// Writing is not permitted, or the file system is read-only.
     public static let notWritable = Code(rawValue: "notWritable")
-    /// The name is taken by other content.
+    /// The name exists with other content.
     public static let exists = Code(rawValue: "exists")
     /// The file is larger than the caller allows.
     public static let tooLarge = Code(rawValue: "tooLarge")
-    /// The name is a folder, a link or a device and not a regular file.
+    /// The name is that of a folder, a link or a device, not of a regular file.
     public static let notRegularFile = Code(rawValue: "notRegularFile")
     /// The folder to remove is not empty.
     public static let notEmpty = Code(rawValue: "notEmpty")
-    /// The path is not one that may be published.
+    /// The rules for published paths do not allow the path.
     public static let invalidPath = Code(rawValue: "invalidPath")
-    /// There is no space left, or no quota.
+    /// The disk or the quota is full.
     public static let noSpace = Code(rawValue: "noSpace")
-    /// A file was its content differs from what was written.
+    /// The content of a published file differs from what was written.
     public static let damaged = Code(rawValue: "damaged")
     /// A failure that usually passes: a short read, a stale handle.
     public static let transient = Code(rawValue: "transient")
@@ -82,7 +82,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
   public var code: Code
   /// The call that failed.
   public var operation: Operation
-  /// The file or folder, as the user would name it.
+  /// The file or folder, for the user.
   public var path: String
   /// What to do next, a sentence for the user.
   public var remedy: Remedy
@@ -93,8 +93,7 @@ public struct DirectoryError: Error, Hashable, Sendable {
   /// Whether the same call may succeed in a moment.
   public var isRetryable: Bool
 
-  /// Creates an error; remedy and retryability are those usual for `code` unless
-  /// given.
+  /// Creates an error, with the usual remedy and retryability of `code` unless others are given.
   public init(
     _ code: Code, _ operation: Operation, path: String, detail: String = "",
     underlying: SystemError? = nil, remedy: Remedy? = nil, isRetryable: Bool? = nil
@@ -108,8 +107,8 @@ public struct DirectoryError: Error, Hashable, Sendable {
     self.isRetryable = isRetryable ?? Self.isUsuallyRetryable(code, operation)
   }
 
-  /// A missing folder is a valid result of a listing; a missing file was listed a
-  /// moment ago, so that reading it again may succeed.
+  /// Returns whether the call may succeed in a moment. A missing folder is a valid result of a
+  /// listing, but a missing file was in a listing a moment ago, so another attempt may find it.
   private static func isUsuallyRetryable(_ code: Code, _ operation: Operation) -> Bool {
     switch code {
     case .transient, .damaged: true

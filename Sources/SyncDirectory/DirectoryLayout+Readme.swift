@@ -1,6 +1,6 @@
 extension DirectoryLayout {
-  /// The content of README.txt, byte for byte the same on every client of
-  /// this version. A README.txt with other content stays as it is.
+  /// The content of README.txt, the same bytes on every client of this version. No client changes a
+  /// README.txt with other content.
   package static let readmeText = """
     This folder is shared by DocumentSync.
 

@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Every path in the shared directory.
+/// The paths of the shared directory: every path is built here.
 ///
-/// Paths consist of identifiers, numbers and hash fragments alone; they contain nothing
-/// that a user typed and nothing that was read from a file.
+/// Apart from fixed names, paths consist of identifiers, numbers and hash fragments. They contain
+/// nothing that a user typed or that was read from a file.
 package enum DirectoryLayout {
   /// README.txt
   package static let readme = RelativePath(trusted: ["README.txt"])
-  /// The folder of key slots.
+  /// The folder for key slots.
   package static let encryption = folder(.encryption)
   /// The folder in which clients describe themselves.
   package static let clientDevices = folder(.clientDevices)
@@ -16,27 +16,27 @@ package enum DirectoryLayout {
   /// The folder of the documents.
   package static let documents = folder(.documents)
 
-  /// An application file.
+  /// Returns the path of an application file.
   package static func path(of name: ApplicationName) -> RelativePath {
     RelativePath(trusted: [name.description])
   }
 
-  /// A client's description of itself.
+  /// Returns the path of a client's description of itself.
   package static func path(of name: ClientDeviceName) -> RelativePath {
     clientDevices.appending(trusted: name.description)
   }
 
-  /// The removal of a client.
+  /// Returns the path of a client's removal.
   package static func path(of name: ClientRemovalName) -> RelativePath {
     clientDevices.appending(trusted: name.description)
   }
 
-  /// An entry of ``clientDevices``.
+  /// Returns the path of an entry of ``clientDevices``.
   package static func path(of name: ClientEntryName) -> RelativePath {
     clientDevices.appending(trusted: name.description)
   }
 
-  /// The unfinished files of a client.
+  /// Returns the folder of a client's unfinished files.
   package static func temporary(of client: ClientIdentifier) -> RelativePath {
     temporary.appending(trusted: client.description)
   }
@@ -49,25 +49,25 @@ package enum DirectoryLayout {
   package struct Document: Hashable, Sendable {
     /// The document.
     package var name: DocumentName
-    /// The paths of `name`.
+    /// Creates the paths of a document.
     package init(_ name: DocumentName) { self.name = name }
 
-    /// The document's folder; holds ``DocumentEntryName``.
+    /// The document's folder, with names of ``DocumentEntryName``.
     package var folder: RelativePath {
       DirectoryLayout.documents.appending(trusted: name.description)
     }
 
-    /// The description of a generation.
+    /// Returns the path of a generation file.
     package func path(of name: GenerationName) -> RelativePath {
       folder.appending(trusted: name.description)
     }
 
-    /// A tombstone.
+    /// Returns the path of a tombstone.
     package func path(of name: DeletedName) -> RelativePath {
       folder.appending(trusted: name.description)
     }
 
-    /// The paths of one generation of the document.
+    /// Returns the paths of one generation of the document.
     package func generation(_ key: IntegrityKey) -> Generation {
       Generation(document: self, key: key)
     }
@@ -80,67 +80,67 @@ package enum DirectoryLayout {
     /// The key of this generation.
     package var key: IntegrityKey
 
-    /// The paths of the generation with a key.
+    /// Creates the paths of a generation.
     package init(document: Document, key: IntegrityKey) {
       self.document = document
       self.key = key
     }
 
-    /// The folder; holds ``GenerationEntryName``.
+    /// The generation's folder, with names of ``GenerationEntryName``.
     package var folder: RelativePath { document.folder.appending(trusted: key.description) }
 
-    /// The clients' markers; holds ``MarkerName``.
+    /// The folder of the clients' markers, with names of ``MarkerName``.
     package var recentSyncs: RelativePath { folder(.recentSyncs) }
-    /// A folder for each client that has published change sets.
+    /// The folder that has a subfolder for each client that has published change sets.
     package var syncChanges: RelativePath { folder(.syncChanges) }
-    /// A folder for each client that has published commands.
+    /// The folder that has a subfolder for each client that has published commands.
     package var syncCommands: RelativePath { folder(.syncCommands) }
-    /// A folder for each client that has uploaded the whole store.
+    /// The folder that has a subfolder for each client that has uploaded the whole store.
     package var wholeStores: RelativePath { folder(.wholeStore) }
-    /// Large values.
+    /// The folder of large values.
     package var assets: RelativePath { folder(.assets) }
 
-    /// One client's change sets; holds ``ChangeFileName``.
+    /// Returns the folder of a client's change sets, with names of ``ChangeFileName``.
     package func syncChanges(of client: ClientIdentifier) -> RelativePath {
       syncChanges.appending(trusted: client.description)
     }
 
-    /// One client's commands; holds ``CommandName``.
+    /// Returns the folder of a client's commands, with names of ``CommandName``.
     package func syncCommands(of client: ClientIdentifier) -> RelativePath {
       syncCommands.appending(trusted: client.description)
     }
 
-    /// One client's whole stores; holds ``WholeStoreName``.
+    /// Returns the folder of a client's whole stores, with names of ``WholeStoreName``.
     package func wholeStores(of client: ClientIdentifier) -> RelativePath {
       wholeStores.appending(trusted: client.description)
     }
 
-    /// A marker.
+    /// Returns the path of a marker.
     package func path(of name: MarkerName) -> RelativePath {
       recentSyncs.appending(trusted: name.description)
     }
 
-    /// A change set.
+    /// Returns the path of a change set.
     package func path(of name: ChangeSetName, by client: ClientIdentifier) -> RelativePath {
       syncChanges(of: client).appending(trusted: name.description)
     }
 
-    /// A segment.
+    /// Returns the path of a segment.
     package func path(of name: SegmentName, by client: ClientIdentifier) -> RelativePath {
       syncChanges(of: client).appending(trusted: name.description)
     }
 
-    /// A change set or a segment.
+    /// Returns the path of a change set or a segment.
     package func path(of name: ChangeFileName, by client: ClientIdentifier) -> RelativePath {
       syncChanges(of: client).appending(trusted: name.description)
     }
 
-    /// A command.
+    /// Returns the path of a command.
     package func path(of name: CommandName, by client: ClientIdentifier) -> RelativePath {
       syncCommands(of: client).appending(trusted: name.description)
     }
 
-    /// A whole store.
+    /// Returns the path of a whole store.
     package func path(of name: WholeStoreName, by client: ClientIdentifier) -> RelativePath {
       wholeStores(of: client).appending(trusted: name.description)
     }

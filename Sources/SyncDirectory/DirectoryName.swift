@@ -2,15 +2,15 @@ import SyncModel
 
 /// A name in the shared directory that is exactly ours.
 ///
-/// Parsing is strict: precisely the text that `description` would give, and
-/// nothing else. A name is a hint; the header inside the file decides.
+/// Parsing accepts only the text that `description` gives. A name is a hint; the header in the file
+/// decides.
 package protocol DirectoryName: Hashable, Sendable, LosslessStringConvertible {
   /// Whether the name is that of a folder.
   var isFolder: Bool { get }
 }
 
 extension DirectoryName {
-  /// False: most names are names of files.
+  /// False, as most names are names of files.
   package var isFolder: Bool { false }
 }
 
@@ -19,7 +19,7 @@ package struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
   /// The ten characters.
   package let description: String
 
-  /// The fragment of a hash.
+  /// Creates the fragment of a hash.
   package init(_ hash: ContentHash) { description = hash.nameFragment }
 
   /// Parses ten characters `a`–`z`, `2`–`7`; `nil` for anything else.
@@ -35,14 +35,14 @@ package struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
     self.description = description
   }
 
-  /// Whether a file of this hash may bear a name with this fragment.
+  /// Returns whether a file with this hash may have a name with this fragment.
   package func matches(_ hash: ContentHash) -> Bool { description == hash.nameFragment }
 }
 
-/// A numbered part of a name.
+/// The numbers in names.
 enum NameNumber {
-  /// The greatest number in a name: fifteen digits. With two of them a segment's
-  /// path stays below ``RelativePath/lengthLimit``.
+  /// The greatest number in a name: fifteen digits, so that a segment's path, which has two, stays
+  /// below ``RelativePath/lengthLimit``.
   static let greatest: UInt64 = 999_999_999_999_999
 
   /// Parses a decimal number without sign and leading zeros, up to
@@ -59,8 +59,8 @@ enum NameNumber {
 }
 
 extension String {
-  /// The parts of a name between dots, empty ones included; `nil` unless
-  /// there are `count`, or if the name is longer than a name of ours may be.
+  /// Returns the parts of a name between dots, empty ones included; `nil` unless there are `count`,
+  /// or if the name is not ASCII or longer than a name of ours may be.
   func nameParts(_ count: Int) -> [Substring]? {
     guard utf8.count <= RelativePath.componentLimit, utf8.allSatisfy({ $0 < 0x80 }) else {
       return nil

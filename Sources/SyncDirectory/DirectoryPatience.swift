@@ -2,12 +2,12 @@ import Foundation
 
 /// The check that a thread makes while it waits for a directory.
 ///
-/// The check belongs to a thread and not to a task: calls on a directory block, so that
-/// they are made on threads that run no task. (A task-local value, bound on such a
-/// thread, ends the process if Swift 6.3 has optimized the call on Linux.)
+/// The check belongs to a thread and not to a task: calls on a directory block, so they run on
+/// threads without a task. (If Swift 6.3 optimizes such a call on Linux, binding a task-local value
+/// on that thread ends the process.)
 package enum DirectoryPatience {
-  /// The waiting thread calls it about twenty times a second. If it throws, the
-  /// waiting ends: this is how an operation is cancelled.
+  /// A closure that the waiting thread calls about twenty times a second. To cancel the operation,
+  /// the closure throws, which ends the wait.
   package typealias Check = @Sendable () throws -> Void
 
   /// The check of the current thread.
@@ -15,8 +15,8 @@ package enum DirectoryPatience {
     (Thread.current.threadDictionary[key] as? Holder)?.check
   }
 
-  /// Runs `body` with a check for the current thread, and returns its result or error.
-  /// Afterwards the thread has the check that it had before.
+  /// Runs `body` with a check for the current thread, then restores the thread's earlier check.
+  /// Returns the result or error of `body`.
   package static func result<Value>(
     with check: @escaping Check, of body: () throws -> Value
   ) -> Result<Value, any Error> {

@@ -4,7 +4,7 @@ import SyncModel
 package struct ApplicationName: DirectoryName {
   /// The shared directory's identifier.
   package var root: RootIdentifier
-  /// The name of the application file of a root.
+  /// Creates the name of a root's application file.
   package init(root: RootIdentifier) { self.root = root }
   /// The name.
   package var description: String { "application.\(root).json" }
@@ -45,10 +45,10 @@ package struct ClientDeviceName: DirectoryName {
 
 /// `generation.<ordinal>.<integrity key>.json`, in a document's folder.
 ///
-/// Names are ordered by ordinal, and names with equal ordinals by descending key,
-/// so that the greatest name is the generation that counts.
+/// Names are ordered by ordinal, then by descending key, so that the greatest name is that of the
+/// generation that counts.
 package struct GenerationName: DirectoryName, Comparable {
-  /// The number of earlier generations of the document that its creator knew.
+  /// The number of earlier generations of the document that the creator of this one knew.
   package var ordinal: UInt64
   /// The key of this generation.
   package var key: IntegrityKey
@@ -70,7 +70,7 @@ package struct GenerationName: DirectoryName, Comparable {
     self.init(ordinal: ordinal, key: key)
   }
 
-  /// Whether `right` counts instead of `left`.
+  /// Returns whether `right` counts rather than `left`.
   package static func < (left: GenerationName, right: GenerationName) -> Bool {
     left.ordinal == right.ordinal ? left.key > right.key : left.ordinal < right.ordinal
   }
@@ -135,11 +135,11 @@ package struct MarkerName: DirectoryName {
   /// The revisions of waiting clients are multiples of this number.
   private static let interval: UInt64 = 16
 
-  /// Whether the client waits for files of other clients that are missing or damaged.
-  /// The name shows it, so that no device reads markers to find it out.
+  /// Whether the client waits for files of other clients that are missing or damaged. The revision
+  /// in the name shows it, so that no device reads the marker for it.
   package var saysWaiting: Bool { revision % Self.interval == 0 }
 
-  /// The revision after another one, for a marker of a client that waits or does not.
+  /// Returns the next revision, for a marker of a client that waits or does not.
   package static func revision(after last: UInt64, saysWaiting: Bool) -> UInt64 {
     let next = last + 1
     guard !saysWaiting else { return last - last % interval + interval }
@@ -158,7 +158,7 @@ package struct MarkerName: DirectoryName {
   }
 }
 
-/// A name of one number from 1, a hash and an extension: `<number>.<hash>.…`.
+/// A name of a number, a hash and an extension: `<number>.<hash>.<extension>`.
 package protocol NumberedFileName: DirectoryName, Comparable {
   /// The text after the last dot.
   static var pathExtension: String { get }
@@ -182,7 +182,7 @@ extension NumberedFileName {
     self.init(number: number, hash: hash)
   }
 
-  /// Order of number, then of hash.
+  /// Orders names by number, then by hash.
   package static func < (left: Self, right: Self) -> Bool {
     (left.number, left.hash.description) < (right.number, right.hash.description)
   }
@@ -233,10 +233,10 @@ package struct WholeStoreName: NumberedFileName {
   }
 }
 
-/// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive
-/// change sets in one file, no more than a segment may contain.
+/// `<first>-<last>.<hash>.segment`, in SyncChanges/<client>: consecutive change sets in one file,
+/// at most `SegmentCodec.greatestCount`.
 package struct SegmentName: DirectoryName {
-  /// The numbers of the change sets within.
+  /// The numbers of its change sets.
   package var numbers: ClosedRange<UInt64>
   /// The fragment of the file's hash.
   package var hash: HashFragment

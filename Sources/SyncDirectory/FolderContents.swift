@@ -1,13 +1,13 @@
 import SyncModel
 
-// The names in folders that contain several kinds of names.
+// The names of ours in folders with several kinds of names.
 
 /// A name of ours in the root.
 package enum RootName: DirectoryName {
   /// README.txt
   case readme
-  /// An application file; there are several if two clients created the
-  /// application without seeing each other's file.
+  /// An application file. There are several if two clients created the application without seeing
+  /// each other's file.
   case application(ApplicationName)
   /// One of the fixed folders.
   case folder(Folder)
@@ -111,7 +111,7 @@ package enum GenerationEntryName: String, DirectoryName {
 
   /// The name.
   package var description: String { rawValue }
-  /// All of them are folders.
+  /// True: all are folders.
   package var isFolder: Bool { true }
 }
 
@@ -119,7 +119,7 @@ package enum GenerationEntryName: String, DirectoryName {
 package enum ChangeFileName: DirectoryName {
   /// A file with one change set.
   case changeSet(ChangeSetName)
-  /// Several in one file.
+  /// A file with several change sets.
   case segment(SegmentName)
 
   /// Parses ``description``; `nil` for anything else.
@@ -141,7 +141,7 @@ package enum ChangeFileName: DirectoryName {
     }
   }
 
-  /// The numbers of the change sets within.
+  /// The numbers of its change sets.
   package var numbers: ClosedRange<UInt64> {
     switch self {
     case .changeSet(let name): name.number...name.number

@@ -7,7 +7,7 @@
 #endif
 
 extension FolderDirectory {
-  /// Opens the root, through links if need be.
+  /// Opens the root; follows symbolic links.
   func openRoot() throws -> OpenFile {
     do {
       return try OpenFile(path: root, flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
@@ -16,15 +16,14 @@ extension FolderDirectory {
     }
   }
 
-  /// Opens a folder name by name, so that it follows no link on the way.
+  /// Opens a folder name by name, so that it follows no link below the root.
   func openFolder(_ path: RelativePath) throws -> OpenFile {
     var folder = try openRoot()
     for name in path.components { folder = try Self.openFolder(name, in: folder) }
     return folder
   }
 
-  /// As ``openFolder(_:)``, but creates missing folders and flushes their
-  /// names.
+  /// Opens a folder as ``openFolder(_:)`` does; creates missing folders and flushes their names.
   func createFolder(_ path: RelativePath) throws -> OpenFile {
     var folder = try openRoot()
     var reached = RelativePath.root
@@ -77,7 +76,7 @@ extension FolderDirectory {
     return (file, status.size)
   }
 
-  /// Throws unless as many bytes arrived as the directory announced.
+  /// Throws `transient` unless as many bytes arrived as the directory announced.
   func expect(
     _ count: Int, announced size: Int, _ operation: DirectoryError.Operation, _ path: RelativePath
   ) throws {
@@ -86,9 +85,9 @@ extension FolderDirectory {
     throw error(.transient, operation, path, "\(came) of \(size) bytes came")
   }
 
-  /// Reads a folder's names, and the kinds if the file system lists them.
+  /// Reads a folder's names, and their kinds if the file system lists them.
   func entries(of folder: OpenFile) throws -> [DirectoryEntry] {
-    // The stream closes its descriptor, so it gets one of its own.
+    // The stream closes its descriptor, so it gets a copy.
     let copy = try SystemFailure.check("dup") { fcntl(folder.descriptor, F_DUPFD_CLOEXEC, 0) }
     guard let stream = fdopendir(copy) else {
       let failure = SystemFailure(number: errno, call: "fdopendir")
@@ -127,7 +126,7 @@ extension FolderDirectory {
     }
   }
 
-  /// Asks for the kind of an entry; throws `ENOENT` if there is none.
+  /// Asks the file system for the kind of an entry; throws `ENOENT` if there is none.
   func kind(of name: String, in folder: OpenFile) throws -> DirectoryEntry.Kind {
     var status = stat()
     try SystemFailure.check("fstatat") {

@@ -12,7 +12,7 @@ struct RootFailure: Error {
 }
 
 extension FolderDirectory {
-  /// Runs a call and turns its failure into a ``DirectoryError``.
+  /// Runs `body` and converts its failure to a ``DirectoryError``.
   func perform<Result>(
     _ operation: DirectoryError.Operation, _ path: RelativePath, writes: Bool? = nil,
     _ body: () throws -> Result
@@ -29,7 +29,7 @@ extension FolderDirectory {
     }
   }
 
-  /// An error of this directory.
+  /// Returns an error about a path of this directory.
   func error(
     _ code: DirectoryError.Code, _ operation: DirectoryError.Operation, _ path: RelativePath,
     _ detail: String = "", underlying: SystemFailure? = nil
@@ -42,13 +42,13 @@ extension FolderDirectory {
     if let underlying, [EPERM, EACCES].contains(underlying.number),
       ["rename", "unlink", "openat", "read"].contains(underlying.call)
     {
-      // On SMB and SSHFS these also mean that a program has the file open.
+      // On SMB and SSHFS these numbers also mean that a program has the file open.
       error.isRetryable = true
     }
     return error
   }
 
-  /// The code for an error while opening the root.
+  /// Returns the code for an error while opening the root.
   static func code(ofRoot number: Int32) -> DirectoryError.Code {
     switch number {
     case ENOTDIR: .notADirectory
@@ -58,7 +58,7 @@ extension FolderDirectory {
     }
   }
 
-  /// The code for an error below the root.
+  /// Returns the code for an error below the root.
   static func code(of failure: SystemFailure, writes: Bool) -> DirectoryError.Code {
     switch failure.number {
     case ENOENT: .notFound

@@ -45,13 +45,13 @@ extension FolderDirectory {
     }
   }
 
-  /// What exists under the name of the file to publish.
+  /// Whether a file exists under the name to publish, with the same or other content.
   private enum Presence {
     case absent, same, different
   }
 
-  /// After publishing, content up to this size is compared byte by byte, larger content
-  /// by its size alone.
+  /// The greatest size, in bytes, of content that is compared byte by byte after publishing. For
+  /// larger content only the size is compared.
   private static let readBackLimit = 1 << 16
 
   private func publish(
@@ -69,9 +69,9 @@ extension FolderDirectory {
       }
       guard presence != .different else { throw error(.exists, operation, path) }
       let file = try OpenFile(in: folder, name: path.name, flags: O_RDONLY | O_NONBLOCK)
-      // Even if the file existed: a crash may have come between renaming it
-      // and this flush. The file itself is flushed once more: FAT stores its length
-      // in its folder, where renaming writes 0 for the time being.
+      // Flush even if the file existed: a crash may have come between an earlier renaming and this
+      // flush. Flush the file once more, too: FAT stores its length in the folder, where renaming
+      // at first writes 0.
       try tell(.flushFile(path))
       try file.flushWherePossible()
       try tell(.flushFolder(parent))
@@ -82,19 +82,19 @@ extension FolderDirectory {
     }
   }
 
-  /// Writes a temporary file and renames it, unless the name is taken in
-  /// the meantime. Returns what existed under the name just before.
+  /// Writes a temporary file and renames it, unless the name has come to exist in the meantime.
+  /// Returns what existed under the name before renaming.
   private func place(
     _ content: Content, as path: RelativePath, in folder: OpenFile, by client: ClientIdentifier,
     _ progress: TransferProgress
   ) throws -> Presence {
     let (name, temporaryFolder) = (path.name, DirectoryLayout.temporary(of: client))
     let unfinished = try createFolder(temporaryFolder)
-    // No device sees this name, so a repeated simulation need not draw the same one.
+    // No device reads this name, so a repeated simulation need not draw the same one.
     let temporaryName = ClientIdentifier.random().description
     let temporary = temporaryFolder.appending(trusted: temporaryName)
     func discard() {
-      // If the file stays, `removeLeftovers(of:)` removes it later.
+      // If this fails, `removeLeftovers(of:)` removes the file later.
       _ = unlinkat(unfinished.descriptor, temporaryName, 0)
     }
     do {
@@ -111,8 +111,8 @@ extension FolderDirectory {
         try SystemFailure.check("rename") {
           renameat(unfinished.descriptor, temporaryName, folder.descriptor, name)
         }
-        // The temporary folder is flushed before the folder that gains the file: on FAT
-        // a name that comes back shares the space of the published file.
+        // Flush the temporary folder before the file's new folder: on FAT, if a power cut restored
+        // the old name, it would share the space of the published file.
         try tell(.flushFolder(temporaryFolder))
         try unfinished.flushWherePossible()
       } else {
@@ -121,8 +121,8 @@ extension FolderDirectory {
       return presence
     } catch let failure as SystemFailure where failure.call == "rename" {
       discard()
-      // Some mounts rename and then report a failure; others refuse because
-      // the name is taken, with one of several errors.
+      // Some mounts rename and then report a failure. Others refuse if the name exists, with one of
+      // several errors.
       let presence = try presence(of: content, as: name, in: folder)
       if presence == .absent { throw failure }
       return presence
@@ -164,7 +164,7 @@ extension FolderDirectory {
       ? try holds(file, content) : try file.status().size == content.size
   }
 
-  /// Whether a file has exactly the given bytes.
+  /// Returns whether a file has exactly the given bytes.
   private func holds(_ file: OpenFile, _ content: Content) throws -> Bool {
     let size = content.size
     let status = try file.status()

@@ -8,21 +8,21 @@ import SyncModel
   import Darwin
 #endif
 
-/// A shared directory that is a folder of the file system: on a disk, a
-/// network mount or a USB stick, or kept by a synchronizer.
+/// A shared directory that is a folder of the file system: on a disk, a network mount or a USB
+/// stick, or copied by a synchronizer.
 ///
-/// The path of the root may contain symbolic links, since the user named
-/// it; below the root no call follows a link. Every call looks up the root,
-/// so that it finds a mount that was away and came back. No call creates the
-/// root. Nothing relies on links, locks and exclusive creation: on most
-/// mounts they do not work.
+/// The path of the root may contain symbolic links, since the user chose it; below the root no call
+/// follows a link. Every call opens the root by its path, so that it finds a mount that was away
+/// and has returned. No call creates the root. No call relies on links, locks or exclusive
+/// creation, which do not work on most mounts.
 public struct FolderDirectory: SharedDirectory {
   /// The absolute or relative path of the root.
   public let root: String
-  /// Hears of each change to the disk before it is made; see ``DiskStep``.
+  /// A closure that receives each change to the disk before the directory makes it; see
+  /// ``DiskStep``.
   package var observer: (@Sendable (DiskStep) throws -> Void)?
 
-  /// A directory at `root`, which need not exist yet.
+  /// Creates a directory at `root`, which need not exist yet.
   public init(root: String) {
     var root = root
     while root.utf8.count > 1, root.hasSuffix("/") { root.removeLast() }
@@ -39,7 +39,7 @@ public struct FolderDirectory: SharedDirectory {
       try SystemFailure.check("access") { faccessat(folder.descriptor, ".", R_OK | X_OK, 0) }
     }
     guard access == .writing else { return }
-    // `writes: true`, so that a refusal gives `notWritable`.
+    // With `writes: true` a refusal gives `notWritable`.
     try perform(.check, .root, writes: true) {
       let folder = try openRoot()
       try SystemFailure.check("access") { faccessat(folder.descriptor, ".", W_OK | X_OK, 0) }
@@ -55,7 +55,7 @@ public struct FolderDirectory: SharedDirectory {
   public func read(_ path: RelativePath, limit: Int) throws -> [UInt8] {
     try perform(.read, path) {
       let (file, size) = try openRegularFile(path, .read, limit: limit)
-      // Reads one byte more than announced, to notice a file that grows.
+      // Read one byte more than announced, to notice a file that grows.
       let content = try [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
         let space = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: size + 1)
         count = try file.read(into: space, at: 0)
@@ -141,6 +141,6 @@ public struct FolderDirectory: SharedDirectory {
     }
   }
 
-  /// The number of bytes that are copied at a time.
+  /// The number of bytes that a copy reads and writes at a time.
   static let chunkSize = 1 << 20
 }

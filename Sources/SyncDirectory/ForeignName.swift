@@ -1,7 +1,7 @@
 /// A name in the shared directory that is not exactly one of ours.
 ///
-/// Such files are never opened. Listings report them, since a conflicted
-/// copy means that another program renames our files.
+/// No code opens such a file. Listings report them, since a conflicted copy means that another
+/// program renames our files.
 package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
   /// The kind of file that the name suggests.
   package enum Reason: String, Hashable, Sendable, CaseIterable {
@@ -9,7 +9,7 @@ package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     case conflictedCopy
     /// An unfinished or leftover file of another program.
     case temporary
-    /// A file that is in the cloud and that this device has not fetched.
+    /// A file in the cloud that this device has not fetched.
     case placeholder
     /// An editor's backup.
     case backup
@@ -17,10 +17,10 @@ package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     case hidden
     /// A file that an operating system leaves in folders.
     case system
-    /// An entry with one of our names and of another kind: a link, or a folder
-    /// instead of a file.
+    /// An entry that has one of our names but is something else: a link, or a folder instead of a
+    /// file.
     case wrongKind
-    /// None of these.
+    /// Any other name.
     case unknown
   }
 
@@ -29,13 +29,13 @@ package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
   /// The kind of file that it suggests.
   package var reason: Reason
 
-  /// A name with a known reason.
+  /// Creates a value for a name with a known reason.
   package init(name: String, reason: Reason) {
     self.name = name
     self.reason = reason
   }
 
-  /// A name that is not one of ours.
+  /// Creates a value for a name that is not ours; derives the reason from the name.
   package init(name: String) {
     self.init(name: name, reason: Self.reason(for: name))
   }
@@ -73,7 +73,7 @@ package struct ForeignName: Hashable, Sendable, CustomStringConvertible {
     return lower.hasPrefix(".") ? .hidden : .unknown
   }
 
-  /// Whether the name contains ` (2)`, `(2)` or the like.
+  /// Returns whether the name contains ` (2)`, `(2)` or the like.
   private static func hasCopyNumber(_ name: String) -> Bool {
     guard let open = name.lastIndex(of: "("),
       let close = name[open...].firstIndex(of: ")")

@@ -6,15 +6,14 @@
   import Darwin
 #endif
 
-/// The file on this device that a transfer reads or creates. Its errors are
-/// `localFile`, since the shared directory is not to blame.
+/// The file on this device that a transfer reads or creates. Its errors have the code `localFile`,
+/// since they do not come from the shared directory.
 public final class LocalFile {
   private let path: String
   private let file: OpenFile
   private let operation: DirectoryError.Operation
 
-  /// Creates a file for a download, which this user alone may read; it must
-  /// not exist yet.
+  /// Creates a file for a download, which only this user may read. The file must not exist yet.
   public init(creating path: String) throws {
     self.path = path
     operation = .download
@@ -35,7 +34,7 @@ public final class LocalFile {
     }
   }
 
-  /// The number of bytes in the file.
+  /// Returns the number of bytes in the file.
   public func size() throws -> Int {
     try Self.perform(path, operation) { try file.status().size }
   }
@@ -64,7 +63,7 @@ public final class LocalFile {
     try Self.perform(path, operation) { try bytes.withUnsafeBytes { try file.write($0) } }
   }
 
-  /// Makes the written bytes durable, and closes the file.
+  /// Flushes the written bytes to the medium and closes the file.
   public func finish() throws {
     try Self.perform(path, operation) {
       try file.flush()
@@ -72,8 +71,8 @@ public final class LocalFile {
     }
   }
 
-  /// Removes the file that was created. A file that cannot be removed stays: the call
-  /// has failed already, and its error tells more.
+  /// Removes the created file. Ignores a failure: the transfer has failed already, and its error is
+  /// more helpful.
   public func discard() {
     _ = unlink(path)
   }

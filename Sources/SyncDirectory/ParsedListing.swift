@@ -5,8 +5,7 @@ package struct ParsedListing<Name: DirectoryName>: Sendable {
   /// All others, in the order of the listing.
   package var foreign: [ForeignName] = []
 
-  /// Parses every entry. An entry with a name of ours whose kind does not fit
-  /// the name counts as foreign.
+  /// Parses the entries. An entry with a name of ours is foreign if its kind does not fit the name.
   package init(_ entries: [DirectoryEntry]) {
     names.reserveCapacity(entries.count)
     for entry in entries {

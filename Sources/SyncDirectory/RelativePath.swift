@@ -1,8 +1,7 @@
-/// A place below the root of a shared directory: a list of names.
+/// A path below the root of a shared directory: a list of names.
 ///
-/// No name is empty, `.` or `..`, or contains a slash or a NUL, so a path can
-/// never lead out of the root. Paths of published files obey the narrower
-/// rules of ``isPublishable``.
+/// No name is empty, is `.` or `..`, or contains a slash or a NUL, so a path cannot lead out of the
+/// root. Published files need paths that are ``isPublishable``.
 public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The names from the root down; none for the root itself.
   public let components: [String]
@@ -15,17 +14,16 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
   /// The most characters that a published path may have, slashes included.
   public static let lengthLimit = 160
 
-  /// A path of names that the layout made itself.
+  /// Creates a path from names that the layout made, without a check.
   init(trusted components: [String]) { self.components = components }
 
-  /// A path of the given names; `nil` if one of them cannot be a name.
+  /// Creates a path from names; `nil` if one of them is not allowed.
   public init?(components: [String]) {
     guard components.allSatisfy(Self.isName) else { return nil }
     self.components = components
   }
 
-  /// Parses names joined by single slashes, as ``description`` writes them;
-  /// the empty text is the root.
+  /// Parses ``description``: names joined by single slashes. The empty text is the root.
   public init?(_ description: String) {
     guard !description.isEmpty else {
       self = .root
@@ -38,13 +36,13 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
       .map { String(decoding: $0, as: UTF8.self) })
   }
 
-  /// The path of an entry of this folder; `nil` if `name` cannot be a name.
+  /// Returns the path of an entry of this folder; `nil` if `name` is not allowed.
   public func appending(_ name: String) -> RelativePath? {
     guard Self.isName(name) else { return nil }
     return RelativePath(trusted: components + [name])
   }
 
-  /// As ``appending(_:)``, for names that the layout made itself.
+  /// Does the same as ``appending(_:)`` for names that the layout made, without a check.
   func appending(trusted name: String) -> RelativePath {
     RelativePath(trusted: components + [name])
   }
@@ -60,20 +58,18 @@ public struct RelativePath: Hashable, Comparable, Sendable, CustomStringConverti
   /// The names joined by slashes; empty for the root.
   public var description: String { components.joined(separator: "/") }
 
-  /// Whether a file may be published here: the path is not the root, has at
-  /// most ``lengthLimit`` characters, and every name has at most
-  /// ``componentLimit`` characters, all of them ASCII letters, digits, dots
-  /// or hyphens, and neither begins nor ends with a dot.
+  /// Whether a file may be published at this path. The path must not be the root and may have at
+  /// most ``lengthLimit`` characters. Every name may have at most ``componentLimit`` characters,
+  /// only ASCII letters, digits, dots and hyphens, with no dot at either end.
   ///
-  /// Every file system that was tried preserves such names: SMB refuses
-  /// `: * | < " ?` and trailing dots, some synchronizers skip dotfiles, and
-  /// others change the normal form of accented letters.
+  /// All tested file systems preserve such names. SMB refuses `: * | < " ?` and trailing dots, some
+  /// synchronizers skip dotfiles, and others change the normal form of accented letters.
   public var isPublishable: Bool {
     !components.isEmpty && components.allSatisfy(Self.isPublishable)
       && components.reduce(components.count - 1) { $0 + $1.utf8.count } <= Self.lengthLimit
   }
 
-  /// Order of the names, byte by byte.
+  /// Orders paths by their names, byte by byte.
   public static func < (left: RelativePath, right: RelativePath) -> Bool {
     left.components.lexicographicallyPrecedes(right.components) {
       $0.utf8.lexicographicallyPrecedes($1.utf8)

@@ -8,19 +8,18 @@ import SyncModel
   import Darwin
 #endif
 
-/// Repeats calls of another directory whose errors may pass
+/// A directory that repeats calls of another one if their errors may pass
 /// (``DirectoryError/isRetryable``), a bounded number of times.
 ///
-/// All calls may be repeated safely. A repeated transfer begins again from its
-/// first byte, and so does its progress.
+/// All calls can be repeated safely. A repeated transfer starts from its first byte, and so does
+/// its progress.
 public struct RetryingDirectory: SharedDirectory {
-  /// How often and how long to wait.
+  /// The number of attempts and the waits between them.
   public struct Policy: Hashable, Sendable {
-    /// The waits between one attempt and the next. The number of attempts is the
-    /// number of waits plus one.
+    /// The waits between attempts. There is one attempt more than there are waits.
     public var delays: [Duration]
 
-    /// Waits of the given lengths.
+    /// Creates a policy with the given waits.
     public init(delays: [Duration]) { self.delays = delays }
 
     /// Four attempts within about two thirds of a second.
@@ -30,10 +29,10 @@ public struct RetryingDirectory: SharedDirectory {
     public static let none = Policy(delays: [])
   }
 
-  /// Waits on the calling thread; if it throws, the call ends with its error.
+  /// A function that waits on the calling thread. If it throws, the call ends with its error.
   public typealias Sleep = @Sendable (Duration) throws -> Void
 
-  /// The directory whose calls are repeated.
+  /// The directory whose calls this one repeats.
   public let base: any SharedDirectory
   private let policy: Policy
   private let sleep: Sleep
@@ -48,7 +47,7 @@ public struct RetryingDirectory: SharedDirectory {
     self.sleep = sleep
   }
 
-  /// Puts the calling thread to sleep.
+  /// Blocks the calling thread for the given time.
   public static func sleepOnThread(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     var remaining = timespec(

@@ -16,8 +16,8 @@ struct SystemFailure: Error {
     DirectoryError.SystemError(number: number, text: String(cString: strerror(number)))
   }
 
-  /// Makes a call that gives a negative value for an error, and repeats it as
-  /// long as a signal interrupts it.
+  /// Makes a system call and repeats it while a signal interrupts it. Throws if the call returns a
+  /// negative value, which means an error.
   @discardableResult
   static func check<Result: SignedInteger>(
     _ call: String, _ body: () -> Result
@@ -31,7 +31,7 @@ struct SystemFailure: Error {
   }
 }
 
-/// An open descriptor, closed when it is released.
+/// An open descriptor, which closes when the object is released.
 final class OpenFile {
   let descriptor: Int32
   private var isOpen = true
@@ -39,18 +39,18 @@ final class OpenFile {
   private init(descriptor: Int32) { self.descriptor = descriptor }
 
   deinit {
-    // Before any code relies on written bytes, they have been flushed and the file
-    // has been closed by `close()`.
+    // Errors do not matter here: code that relies on written bytes has called `flush()` and
+    // `close()`.
     if isOpen { _ = systemClose(descriptor) }
   }
 
-  /// `open(2)`, closed on exec.
+  /// Opens a file with `open(2)`, closed on exec.
   convenience init(path: String, flags: Int32, mode: mode_t = 0o666) throws {
     self.init(
       descriptor: try SystemFailure.check("open") { open(path, flags | O_CLOEXEC, mode) })
   }
 
-  /// `openat(2)`, closed on exec; no symbolic link is followed.
+  /// Opens a file with `openat(2)`, closed on exec. Follows no symbolic link.
   convenience init(
     in folder: OpenFile, name: String, flags: Int32, mode: mode_t = 0o666
   ) throws {
@@ -60,26 +60,26 @@ final class OpenFile {
       })
   }
 
-  /// Closes the descriptor; throws if that fails: some network file systems report
-  /// a failed write only here.
+  /// Closes the descriptor. Throws if that fails: some network file systems report a failed write
+  /// only here.
   func close() throws {
     guard isOpen else { return }
     isOpen = false
-    // An interrupted close is not repeated: the descriptor is closed all the same.
+    // Do not repeat an interrupted close: the descriptor is closed nevertheless.
     if systemClose(descriptor) < 0, errno != EINTR {
       throw SystemFailure(number: errno, call: "close")
     }
   }
 
-  /// The kind and the size of the file.
+  /// Returns the kind and the size of the file.
   func status() throws -> (isRegular: Bool, size: Int) {
     var status = stat()
     try SystemFailure.check("fstat") { fstat(descriptor, &status) }
     return (status.st_mode & S_IFMT == S_IFREG, Int(status.st_size))
   }
 
-  /// Fills `buffer` with the bytes from `offset` on; fills less than all
-  /// of it only at the end of the file.
+  /// Reads bytes from `offset` on into `buffer`. Returns their number, which is less than the
+  /// buffer's only at the end of the file.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
     var done = 0
     while done < buffer.count, let base = buffer.baseAddress {
@@ -104,7 +104,7 @@ final class OpenFile {
     }
   }
 
-  /// Writes the bytes to the medium, as far as the system can.
+  /// Writes the file's bytes to the medium, as far as the system can.
   func flush() throws {
     #if canImport(Darwin)
       // On Darwin fsync leaves the bytes in the drive's cache.
@@ -113,9 +113,9 @@ final class OpenFile {
     try SystemFailure.check("fsync") { fsync(descriptor) }
   }
 
-  /// Writes a folder's names, or a folder's entry of a file whose bytes were
-  /// flushed before, to the medium if the file system can. Several network
-  /// file systems refuse, and none of these loses names that others would keep.
+  /// Flushes a folder's names, or again a file whose bytes are flushed but whose entry in its
+  /// folder may not be. Ignores a file system that cannot do so: several network file systems
+  /// refuse, and none of them loses names for lack of the call.
   func flushWherePossible() throws {
     do {
       try flush()

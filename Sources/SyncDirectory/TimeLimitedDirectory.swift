@@ -2,16 +2,15 @@ import Foundation
 import SyncModel
 import Synchronization
 
-/// Gives up on calls of another directory that do not return, since its server
-/// was stopped, or its mount has lost its daemon.
+/// A directory that stops waiting for calls of another one that do not return, because a server has
+/// stopped or a mount has lost its daemon.
 ///
-/// The system interrupts no such call, so each runs on a thread of its own.
-/// The caller abandons that thread when the time is up (`noAnswer`) or when
-/// ``DirectoryPatience/check`` throws. As long as an abandoned thread is
-/// stuck, later calls on that directory give `noAnswer` at once: there are never
-/// more abandoned threads than calls that were under way together.
+/// The system cannot interrupt such a call, so each runs on a thread of its own. The caller
+/// abandons that thread when the time is up (`noAnswer`) or when ``DirectoryPatience/check``
+/// throws. While an abandoned thread is stuck, later calls on that directory throw `noAnswer` at
+/// once. So there are never more abandoned threads than there were simultaneous calls.
 package struct TimeLimitedDirectory: SharedDirectory {
-  /// A call that publishes has a second more for each time this many bytes.
+  /// The assumed speed of publishing, in bytes per second, by which a call gets more time.
   static let bytesPerSecond = 256 << 10
 
   /// The directory that does the work.
@@ -21,9 +20,8 @@ package struct TimeLimitedDirectory: SharedDirectory {
 
   /// Wraps `base`.
   ///
-  /// - Parameter limit: How long a call may take without any progress. A call
-  ///   that publishes has a second more for each 256 KiB, since some mounts
-  ///   send the bytes when the file is closed.
+  /// - Parameter limit: How long a call may take without progress. A call that publishes gets one
+  ///   more second for each 256 KiB, since some mounts send the bytes when the file is closed.
   package init(_ base: any SharedDirectory, limit: Duration) {
     self.base = base
     self.limit = limit
@@ -151,14 +149,14 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   private let stuck: StuckCalls
   private var result: Result<Output, any Error>?
   private var isLeft = false
-  /// Progress that the waiting caller is to report.
+  /// The progress that the waiting caller has yet to report.
   private var told: (done: Int, total: Int)?
-  /// The error that reporting progress has thrown.
+  /// The error that the progress closure threw.
   private var refusal: (any Error)?
 
   init(_ stuck: StuckCalls) { self.stuck = stuck }
 
-  /// Makes the call, on its thread.
+  /// Makes the call. Its own thread runs this.
   func run(_ body: (TransferProgress) throws -> Output) {
     let outcome = Result { try body(tell) }
     condition.withLock {
@@ -180,7 +178,8 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Waits for the call; `nil` if it was abandoned since the time was up.
+  /// Waits for the call and returns its result; `nil` if the time is up. Rethrows the error of
+  /// `check`. In both cases the call is abandoned.
   func wait(
     _ limit: Duration, _ progress: TransferProgress, _ check: (@Sendable () throws -> Void)?
   ) throws -> Output? {
@@ -220,10 +219,10 @@ private final class PendingCall<Output: Sendable>: @unchecked Sendable {
   }
 }
 
-/// Reusable threads that make calls.
+/// A pool of threads that make calls.
 private final class CallThreads: Sendable {
   static let shared = CallThreads()
-  /// The most threads that wait for their next call.
+  /// The greatest number of threads that wait for a next call.
   private static let idleCount = 8
   private let idle = Mutex<[Worker]>([])
 

@@ -19,8 +19,8 @@ package enum Base32 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Decodes exactly what ``encode(_:)`` gives; `nil` for other characters,
-  /// impossible lengths and padding bits that are not zero.
+  /// Decodes text that ``encode(_:)`` made. Returns `nil` for other characters, impossible lengths
+  /// and padding bits that are not zero.
   package static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
     var accumulator: UInt32 = 0

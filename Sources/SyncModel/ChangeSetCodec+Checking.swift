@@ -1,5 +1,6 @@
 extension ChangeSetCodec {
-  /// Checks the rules that every reader may rely on, for sets in memory as for files.
+  /// Checks the rules that every user of a change set relies on, before encoding and after
+  /// decoding.
   static func check(_ set: SyncChangeSet, limits: CodecLimits) throws {
     try check(set.header)
     for (client, entry) in set.dependencies.entries {
@@ -130,7 +131,7 @@ private struct TableChecker {
       if exception.column == nil, exception.stamp == .zero,
         table.actions[place.row] != RowAction.update.rawValue
       {
-        // That stamp means that no edit is known.
+        // The zero stamp means that no edit is known.
         throw fail(.malformed, "existence with a stamp from before syncing began")
       }
       if let column = exception.column {
@@ -157,7 +158,7 @@ private struct TableChecker {
     }
   }
 
-  /// An identity of this table, if it is in the one form that it has.
+  /// Returns `identity`; throws unless it has the canonical form for this table.
   private func canonical(_ identity: RowIdentity) throws -> RowIdentity {
     guard table.identity != .surrogate else {
       guard identity.bytes.count == 16 else {
@@ -185,8 +186,7 @@ private struct TableChecker {
     return IdentityEncoding.encode(table.keys.map { $0[row] })
   }
 
-  /// SQLite has no real that is not a number: such a value would be NULL in
-  /// a table, and itself wherever else it is stored.
+  /// Refuses NaN. SQLite has none: in a table it would be NULL, everywhere else NaN.
   private func checkReals() throws {
     for column in table.keys + table.cells where column.hasRealThatIsNoNumber {
       throw fail(.malformed, "a real that is not a number")

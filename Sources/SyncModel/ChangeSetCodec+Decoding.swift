@@ -1,6 +1,6 @@
 extension ChangeSetCodec {
-  /// The tables of a body. Counts and memory are bounded; ``check(_:limits:)``
-  /// checks whether the tables mean something.
+  /// Decodes the tables of a body within the limits for counts and memory. The caller checks their
+  /// meaning with ``check(_:limits:)``.
   static func decodeTables(
     _ body: UnsafeRawBufferPointer, details: Details, limits: CodecLimits,
     checkCancellation: @escaping () throws -> Void
@@ -81,8 +81,8 @@ extension LaneReader {
     guard count <= structure.remaining else {
       throw CodecError(.truncated, "structure: columns", at: structure.offset)
     }
-    // A column takes little memory by itself, but costs work in every store that
-    // does not have it.
+    // An empty column takes little memory here, but costs work in every store that does not have
+    // it.
     try charge(count, each: 1024)
     return try (0..<count).map { _ in try name() }
   }
@@ -147,7 +147,7 @@ extension LaneReader {
   }
 
   private func exceptions(rows: Int, columns: Int) throws -> [StampException] {
-    // A row has at most one for its existence and one for each column.
+    // A row has at most one exception for its existence and one for each column.
     let (most, overflow) = rows.multipliedReportingOverflow(by: columns + 1)
     let count = try structure.count("exceptions", cap: overflow ? .max : most)
     guard count > 0 else { return [] }
@@ -195,8 +195,7 @@ extension LaneReader {
 }
 
 extension TableChanges {
-  /// The number of rows whose shape has a column, for each column; every row's
-  /// shape exists.
+  /// Returns, for each column, the number of rows whose shape has it. Every row's shape must exist.
   func cellCounts() -> [Int] {
     var rowsOfShape = [Int](repeating: 0, count: shapes.count)
     rowsOfShape.withUnsafeMutableBufferPointer { rowsOfShape in

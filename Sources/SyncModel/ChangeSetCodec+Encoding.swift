@@ -1,5 +1,5 @@
 extension ChangeSetCodec {
-  /// The lanes of the body, for tables that were checked.
+  /// Encodes checked tables as the lanes of a body.
   static func encodeTables(_ tables: [TableChanges]) -> LaneWriter {
     var lanes = LaneWriter()
     for table in tables { lanes.append(table) }
@@ -8,7 +8,7 @@ extension ChangeSetCodec {
 }
 
 extension Lane {
-  /// A few kilobytes are worth any effort.
+  /// Returns the effort for a lane: thorough below 32 KiB, where it costs little.
   func effort(count: Int) -> Deflate.Effort { count < 32 << 10 ? .thorough : .fast }
 }
 
@@ -60,7 +60,7 @@ extension LaneWriter {
           append(words, of: first, bytes: bytes, sorted: sorted)
           return
         }
-        // Split by kind; text, blobs and identities stay together.
+        // Split by kind; text, blobs and identities share one sequence.
         var parts: [UInt8: [UInt64]] = [:]
         for (kind, word) in zip(column.kinds, words) {
           parts[min(kind, ValueKind.text.rawValue), default: []].append(word)

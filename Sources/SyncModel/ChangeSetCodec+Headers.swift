@@ -36,7 +36,7 @@ extension ChangeSetCodec {
     }
   }
 
-  /// Everything but the lanes, which the caller appends.
+  /// Encodes the private header without the lanes, which the caller appends.
   static func encodePrivateHeader(_ set: SyncChangeSet) -> [UInt8] {
     var bytes: [UInt8] = []
     let dependencies = set.dependencies.sorted

@@ -1,14 +1,13 @@
 /// Change sets as bytes, by the format in `Documentation/ChangeSetFormat.md`.
 ///
-/// Equal change sets give equal bytes as long as zlib and the choices of
-/// this version stay the same. Encoding puts content of value columns in order
-/// and drops unused content, so that a decoded change set compares equal to the
-/// encoded one if its columns were built by appending.
+/// Equal change sets give equal bytes, until the compression library or this version's choice of
+/// encodings changes. Encoding puts the content of value columns in order and drops unused content,
+/// so that a decoded change set equals the encoded one if its columns were built by appending.
 package enum ChangeSetCodec {
-  /// The bytes of the file.
+  /// Encodes a change set as the bytes of its file.
   ///
-  /// Throws ``CodecError`` if the change set breaks a rule that
-  /// ``decode(_:limits:)`` would check, so that every written file can be read.
+  /// Throws ``CodecError`` if the change set breaks a rule that ``decode(_:limits:)`` checks, so
+  /// that every written file can be read.
   package static func encode(
     _ set: SyncChangeSet, limits: CodecLimits = .default
   ) throws -> [UInt8] {
@@ -47,10 +46,10 @@ package enum ChangeSetCodec {
     ).encoded(limits: limits)
   }
 
-  /// Reads a file.
+  /// Decodes the bytes of a file.
   ///
-  /// Checks everything before it uses it. Throws ``CodecError``, and the error of
-  /// `checkCancellation`, which it calls again and again.
+  /// Checks everything before it uses it. Calls `checkCancellation` repeatedly; throws its errors
+  /// and ``CodecError``.
   package static func decode(
     _ bytes: [UInt8], limits: CodecLimits = .default,
     checkCancellation: @escaping () throws -> Void = {}
@@ -82,13 +81,13 @@ package enum ChangeSetCodec {
     package var header: SyncChangeSet.Header
     /// The change sets of other clients that its author had applied.
     package var dependencies: VersionVector
-    /// How many rows it changes.
+    /// The number of changed rows.
     package var rowCount: Int
   }
 
-  /// Reads a change set's headers, in no more memory than they take.
+  /// Reads a change set's headers without taking memory for its changes.
   ///
-  /// The whole file is needed, since its hash is checked. Throws ``CodecError``.
+  /// It needs the whole file, since it checks the hash. Throws ``CodecError``.
   package static func summary(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Summary {
@@ -112,9 +111,9 @@ package enum ChangeSetCodec {
     return (header, details, parts.stored)
   }
 
-  /// Reads where a change set belongs, without its changes.
+  /// Reads a change set's header without its changes.
   ///
-  /// The whole file is needed, since its hash is checked.
+  /// It needs the whole file, since it checks the hash.
   package static func decodeHeader(
     _ bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> SyncChangeSet.Header {

@@ -1,6 +1,6 @@
-/// The reason why bytes could not be read as one of our files, or values not written.
+/// The reason why bytes could not be decoded as a file of ours, or values not encoded.
 ///
-/// The codec knows no paths: the code that read the file adds its name.
+/// The codec knows no paths; the code that read the file adds its name.
 package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kind of error. Later versions may add codes.
   package struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
@@ -11,13 +11,13 @@ package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the code.
     package var description: String { rawValue }
 
-    /// The bytes end earlier than their lengths announce.
+    /// The bytes end before the length that they give.
     package static let truncated = Code(rawValue: "truncated")
     /// The first bytes do not mark one of our files.
     package static let badMagic = Code(rawValue: "badMagic")
     /// The file is intact and of a format version that this code cannot read.
     package static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
-    /// The file is intact and has a field that a reader must know and this code does not.
+    /// The file is intact and has a critical field that this code does not know.
     package static let unknownCriticalField = Code(rawValue: "unknownCriticalField")
     /// The file is intact and of another type than the one expected.
     package static let wrongType = Code(rawValue: "wrongType")
@@ -27,7 +27,7 @@ package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let lengthOverCap = Code(rawValue: "lengthOverCap")
     /// Two counts that must agree do not.
     package static let wrongCount = Code(rawValue: "wrongCount")
-    /// Compressed bytes do not give what their header announces.
+    /// Compressed bytes do not decompress to the length that the header gives.
     package static let badCompression = Code(rawValue: "badCompression")
     /// Anything else that the format forbids.
     package static let malformed = Code(rawValue: "malformed")
@@ -37,16 +37,16 @@ package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
   package var code: Code
   /// The part that was read or written, for the developer.
   package var what: String
-  /// The position in the part that `what` names, where one is known.
+  /// The position, in bytes, in the part that `what` names; `nil` if it is not known.
   package var offset: Int?
 
-  /// The most bytes that `what` has.
+  /// The greatest length of ``what``, in bytes.
   private static let longest = 400
 
   /// Creates an error; cuts a long `what` short.
   package init(_ code: Code, _ what: String, at offset: Int? = nil) {
     self.code = code
-    // It may quote the content of a file.
+    // `what` may quote the content of a file.
     self.what =
       what.utf8.count > Self.longest
       ? String(decoding: what.utf8.prefix(Self.longest), as: UTF8.self) + "…" : what
@@ -83,7 +83,7 @@ package struct CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Everything in one line.
+  /// The sentence, the code, the detail and the remedy in one line.
   package var description: String {
     let place = offset.map { " at byte \($0)" } ?? ""
     return "\(sentence) (\(code): \(what)\(place)) \(remedy)"

@@ -10,7 +10,7 @@ package struct CodecLimits: Hashable, Sendable {
   package var bodyBytes: Int
   /// The bytes of memory that a decoded change set may take.
   package var memoryBytes: Int
-  /// The rows, cells and exceptions of a change set, whatever its length.
+  /// The number of rows, cells and exceptions that a change set of any length may have.
   package var leastValues = 1 << 20
   /// The number of further rows, cells and exceptions for each byte of its body.
   package var valuesPerByte = 16
@@ -21,7 +21,7 @@ package struct CodecLimits: Hashable, Sendable {
   /// The columns of one table.
   package var columns: Int
 
-  /// The caps of every file but the small ones.
+  /// The caps of all files but those with ``small`` caps.
   package static let `default` = CodecLimits(
     fileBytes: 64 << 20, publicBytes: 64 << 10, privateBytes: 8 << 20, bodyBytes: 96 << 20,
     memoryBytes: 128 << 20, leastValues: 1 << 20, valuesPerByte: 16, tables: 2_000,
@@ -42,6 +42,6 @@ package struct CodecLimits: Hashable, Sendable {
     fileBytes: 4 << 20, publicBytes: 64 << 10, privateBytes: 1 << 20, bodyBytes: 4 << 20,
     memoryBytes: 64 << 20, leastValues: 0, valuesPerByte: 0, tables: 0, rows: 0, columns: 0)
 
-  /// How many rows, cells and exceptions a body of `count` bytes may stand for.
+  /// Returns how many rows, cells and exceptions a body of `count` bytes may have.
   package func values(inBytes count: Int) -> Int { leastValues + valuesPerByte * count }
 }

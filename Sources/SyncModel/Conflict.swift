@@ -1,22 +1,21 @@
 import Foundation
 
-/// An entry of the conflict journal: two changes that were made without
-/// knowledge of one another and cannot both be shown.
+/// An entry of the conflict journal: two concurrent changes that a table cannot both show.
 ///
-/// *Local* is the version that the store had, *remote* is the version that
-/// arrived, whichever clients made them. The entry contains everything that lost.
+/// *Local* is the version that the store had, *remote* the version that arrived; any client may
+/// have made either. The entry contains every value that lost.
 public struct Conflict: Hashable, Sendable {
   /// The kind of conflict.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
-    /// Two values for one cell.
+    /// One cell was given two values.
     case cell
     /// A row was deleted on one side, and edited or inserted on the other.
     case existence
-    /// Two rows with a value that must be unique.
+    /// Two rows have the same value where values must be unique.
     case uniqueValue
-    /// A row that refers to one that is not shown.
+    /// A row refers to a row that is not shown.
     case reference
-    /// A row that a CHECK or NOT NULL refuses.
+    /// A CHECK or NOT NULL constraint refuses a row.
     case condition
   }
 
@@ -24,10 +23,10 @@ public struct Conflict: Hashable, Sendable {
   public struct Rule: RawRepresentable, Hashable, Sendable {
     /// The rule's name.
     public let rawValue: String
-    /// A rule of the given name.
+    /// Creates a rule with the given name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// The later stamp.
+    /// The later stamp wins.
     public static let latestWins = Rule(rawValue: "latestWins")
     /// A deletion wins over concurrent edits.
     public static let deleteWins = Rule(rawValue: "deleteWins")
@@ -35,17 +34,17 @@ public struct Conflict: Hashable, Sendable {
     public static let editWins = Rule(rawValue: "editWins")
     /// The later claim holds the unique value.
     public static let uniqueValue = Rule(rawValue: "uniqueValue")
-    /// A reference has to lead somewhere.
+    /// A reference needs a row that is shown.
     public static let reference = Rule(rawValue: "reference")
-    /// A condition of the schema.
+    /// The row must meet the conditions of the schema.
     public static let condition = Rule(rawValue: "condition")
-    /// This device's policy took its own value.
+    /// This device's policy took the local value.
     public static let localWins = Rule(rawValue: "localWins")
-    /// This device's policy took the other value.
+    /// This device's policy took the remote value.
     public static let remoteWins = Rule(rawValue: "remoteWins")
-    /// A function of the application.
+    /// A function of the application decided.
     public static let resolve = Rule(rawValue: "resolve")
-    /// The user is asked, or was.
+    /// The user decides or has decided.
     public static let ask = Rule(rawValue: "ask")
     /// A database with rows of its own joined the document.
     public static let join = Rule(rawValue: "join")
@@ -53,27 +52,27 @@ public struct Conflict: Hashable, Sendable {
 
   /// Which value stands.
   public enum Outcome: String, Hashable, Sendable {
-    /// The one that the store had.
+    /// The value that the store had.
     case local
-    /// The one that came.
+    /// The value that arrived.
     case remote
-    /// A third one.
+    /// A third value.
     case other
-    /// Both: the obstacle has gone.
+    /// Both values: the obstacle has gone.
     case both
   }
 
-  /// How far it is decided.
+  /// Whether and how the conflict is decided.
   public enum Status: String, Hashable, Sendable, CaseIterable {
-    /// Decided by a rule.
+    /// A rule decided.
     case settled
-    /// The user is to decide; ``Conflict/outcome`` counts until then.
+    /// The user has yet to decide. Until then ``Conflict/outcome`` counts.
     case open
     /// The user decided.
     case answered
-    /// The version that had lost was put back.
+    /// The losing version was put back.
     case restored
-    /// An open question that a later conflict of the same cell has taken over.
+    /// A later conflict of the same cell has replaced this open question.
     case superseded
   }
 
@@ -99,7 +98,7 @@ public struct Conflict: Hashable, Sendable {
     /// When the change was made, by the clock of the client that made it; `nil`
     /// if no client made one since syncing began, or if there is no such side.
     public var date: Date? { stamp.map { Date(milliseconds: $0.time.milliseconds) } }
-    /// The client that made the change, likewise.
+    /// The client that made the change; `nil` in the same cases.
     public var client: ClientIdentifier? { stamp?.client }
     /// The cells of this side: one cell, or, if whole rows are concerned, all
     /// known cells of the row; `nil` for a deletion or no side.
@@ -112,11 +111,11 @@ public struct Conflict: Hashable, Sendable {
     }
   }
 
-  /// The number of the entry; never used again in a store.
+  /// The number of the entry. A store never uses it again.
   public var number: Int64
-  /// When it was noticed, in milliseconds since 1970.
+  /// When this device noticed the conflict, in milliseconds since 1970.
   package var milliseconds: Int64
-  /// When it was noticed.
+  /// When this device noticed the conflict.
   public var date: Date { Date(milliseconds: milliseconds) }
   /// The kind of conflict.
   public var kind: Kind
@@ -124,12 +123,12 @@ public struct Conflict: Hashable, Sendable {
   public var table: SQLName
   /// The row.
   public var identity: RowIdentity
-  /// The values by which people know the row: those of its key here.
+  /// The values of the row's key on this device, by which people recognize the row.
   public var key: [Cell]
   /// The column; `nil` where the row as a whole is concerned.
   public var column: SQLName?
-  /// The value before both changes; `nil` if it is not known. It is known only
-  /// if a policy or a merge type asks for it.
+  /// The value before both changes; `nil` if the store did not record it. It does so only for a
+  /// policy or a merge type that needs it.
   public var base: Value?
   /// The version that the store had.
   public var local: Side
@@ -139,7 +138,7 @@ public struct Conflict: Hashable, Sendable {
   public var rule: Rule
   /// Which value stands.
   public var outcome: Outcome
-  /// How far it is decided.
+  /// Whether and how the conflict is decided.
   public var status: Status
   /// Further information, such as why a policy failed.
   public var message: String?
@@ -168,14 +167,13 @@ public struct Conflict: Hashable, Sendable {
 }
 
 extension Conflict {
-  /// How an open question is answered.
+  /// The answer to an open question.
   public enum Answer: Hashable, Sendable {
-    /// By the version that the store had.
+    /// The version that the store had.
     case local
-    /// By the version that arrived.
+    /// The version that arrived.
     case remote
-    /// By another value; for cells only. A reference is given as the row's
-    /// identity, or as its key here.
+    /// Another value; for cells only. A reference is the row's identity, or its key on this device.
     case value(Value)
   }
 }
@@ -183,7 +181,7 @@ extension Conflict {
 extension Conflict {
   /// The entries that the conflict journal has dropped to stay within its bound.
   public struct Dropped: Hashable, Sendable, Codable {
-    /// The number of entries, all of them decided.
+    /// The number of dropped entries. The journal drops only decided ones.
     public var count = 0
     /// When the first of them was noticed, in milliseconds since 1970.
     package var firstMilliseconds: Int64?
@@ -194,7 +192,7 @@ extension Conflict {
     /// When the last of them was noticed.
     public var lastDate: Date? { lastMilliseconds.map { Date(milliseconds: $0) } }
 
-    /// Nothing dropped.
+    /// Creates a value for a journal that has dropped nothing.
     package init() {}
   }
 }

@@ -1,29 +1,28 @@
-/// How a device decides if its own unpublished change meets a concurrent
-/// one.
+/// How a device decides a conflict between its own unpublished change and a concurrent one.
 ///
-/// Each device has its own policies. Only the second device applies one: the device
-/// that has not published its change when the other arrives. Its decision
-/// is an ordinary new change, which all devices take over.
+/// Each device has its own policies. Only the device that has not yet published its change when the
+/// other change arrives applies one. Its decision is an ordinary new change, which all devices take
+/// over.
 public enum ConflictPolicy: Hashable, Sendable {
-  /// The later stamp, as without a policy.
+  /// The later stamp wins, as without a policy.
   case latestWins
-  /// The change of this device.
+  /// The change of this device wins.
   case localWins
-  /// The change that arrived.
+  /// The change that arrived wins.
   case remoteWins
-  /// The user is asked; until then the later stamp.
+  /// The user decides; until then the later stamp wins.
   case ask
-  /// A function of the application, which it knows by this name.
+  /// The application's function of this name decides.
   case resolve(String)
 
-  /// Whether it may need to know the value before both changes.
+  /// Whether the policy may need the value before both changes.
   public var needsBase: Bool { self != .latestWins }
 }
 
 /// The text is `latestWins`, `localWins`, `remoteWins`, `ask` or
 /// `resolve:NAME`.
 extension ConflictPolicy: LosslessStringConvertible, Codable {
-  /// Parses exactly what ``description`` gives.
+  /// Parses ``description``; `nil` for anything else.
   public init?(_ text: String) {
     switch text {
     case "latestWins": self = .latestWins
@@ -65,11 +64,9 @@ extension ConflictPolicy: LosslessStringConvertible, Codable {
   }
 }
 
-/// The policies of a device: for the document, for tables, for columns. The
-/// most specific one counts.
+/// The policies of a device for the document, tables and columns. The most specific one counts.
 ///
-/// Names are compared without regard to the case of ASCII letters, as SQLite
-/// does.
+/// Names are compared without regard to the case of ASCII letters, as SQLite does.
 public struct SyncPolicies: Hashable, Sendable, Codable {
   /// For all tables and columns without a policy of their own.
   public var document = ConflictPolicy.latestWins
@@ -78,10 +75,10 @@ public struct SyncPolicies: Hashable, Sendable, Codable {
   /// For columns, by table and column.
   public var columns: [SQLName: [SQLName: ConflictPolicy]] = [:]
 
-  /// The later stamp for everything.
+  /// Creates policies by which the later stamp always wins.
   public init() {}
 
-  /// The policy for a column, or, if it is `nil`, for the existence of rows.
+  /// Returns the policy for a column, or, if `column` is `nil`, for the existence of rows.
   public func policy(table: SQLName, column: SQLName?) -> ConflictPolicy {
     if let column, let policies = Self.find(columns, table),
       let policy = Self.find(policies, column)
@@ -122,9 +119,9 @@ extension Conflict {
     public var table: SQLName
     /// The column whose values conflict.
     public var column: SQLName
-    /// The values of the row's key here.
+    /// The values of the row's key on this device.
     public var key: [Conflict.Cell]
-    /// The value before both changes; `nil` where it is not known.
+    /// The value before both changes; `nil` if it is not known.
     public var base: Value?
     /// The value of this device.
     public var local: Value
@@ -146,11 +143,11 @@ extension Conflict {
   }
 }
 
-/// Decides between two values, within the transaction that merges them; it
+/// A function that decides between two values. The merge calls it within its transaction, so it
 /// must not use the store.
 package typealias ConflictResolver = @Sendable (Conflict.Values) throws -> Value
 
-/// As ``ConflictResolver``, for policies of any name; `nil` if it knows none of
-/// that name.
+/// A function that decides for the policy of the given name; returns `nil` if it does not know the
+/// name. The rules of ``ConflictResolver`` apply.
 package typealias NamedConflictResolver =
   @Sendable (_ name: String, Conflict.Values) throws -> Value?

@@ -60,8 +60,8 @@ public struct ContentHash: Hashable, Sendable, Codable, CustomStringConvertible,
     }
   }
 
-  /// The part of the hash that file names carry: the first 50 bits in base
-  /// 32, ten characters. A name is a hint; the header inside decides.
+  /// The part of the hash that file names carry: the first 50 bits in base 32, ten characters. A
+  /// name is a hint; the header in the file decides.
   public var nameFragment: String { String(Base32.encode(bytes.prefix(7)).prefix(10)) }
 
   /// Reads the text form.

@@ -1,10 +1,10 @@
 import Crypto
 
-/// Makes a ``ContentHash`` of content that comes in parts.
+/// The computation of the ``ContentHash`` of content that comes in parts.
 package struct ContentHasher: Sendable {
   private var state = SHA256()
 
-  /// A hasher of nothing so far.
+  /// Creates a hasher that has read nothing.
   package init() {}
 
   /// Adds the next part.
@@ -15,7 +15,7 @@ package struct ContentHasher: Sendable {
     if done == nil { state.update(data: Array(bytes)) }
   }
 
-  /// The hash of what was added so far; more may be added afterwards.
+  /// The hash of all parts added so far. More may be added afterwards.
   package var hash: ContentHash {
     ContentHash(digest: Array(state.finalize()))
   }

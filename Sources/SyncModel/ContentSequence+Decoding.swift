@@ -1,6 +1,6 @@
-/// Decoded byte strings, one after the other in `bytes`.
+/// Decoded byte strings.
 struct DecodedContents {
-  /// The offset of each in the upper 32 bits, its length in the lower.
+  /// For each string its offset in ``bytes`` in the upper 32 bits and its length in the lower 32.
   var spans: [UInt64] = []
   var bytes: [UInt8] = []
 }
@@ -34,7 +34,7 @@ extension LaneReader {
     return DecodedContents(spans: spans, bytes: Array(source))
   }
 
-  /// Reads lengths and adds them up; the sum fits in 31 bits.
+  /// Reads lengths and adds them up; throws if the sum does not fit in 31 bits.
   private func lengths(_ count: Int) throws -> (lengths: [UInt64], total: Int) {
     let offset = structure.offset
     let lengths = try integers(count)
@@ -44,14 +44,14 @@ extension LaneReader {
       total &+= length
       greatest |= length
     }
-    // Rows are fewer than 2³², so that the sum of lengths below 2³¹ cannot wrap.
+    // There are fewer than 2³² lengths, so that the sum of lengths below 2³¹ cannot wrap.
     guard greatest < 1 << 31, total < 1 << 31 else {
       throw CodecError(.lengthOverCap, "structure: lengths of contents", at: offset)
     }
     return (lengths, Int(total))
   }
 
-  /// Turns lengths into spans.
+  /// Replaces lengths with spans.
   private static func place(_ lengths: inout [UInt64]) {
     var offset: UInt64 = 0
     lengths.withUnsafeMutableBufferPointer { lengths in
@@ -119,8 +119,8 @@ extension LaneReader {
       let target = UnsafeMutableRawBufferPointer(output)
       var position = 0
       var previous = 0..<0
-      // Each byte is copied once. Appending a part of an array to itself would
-      // copy the whole of it for every string.
+      // This copies each byte once. Appending a part of an array to the array itself would copy the
+      // whole array for every string.
       for index in 0..<count {
         let kept = Int(shared[index])
         guard kept <= previous.count else {
@@ -155,7 +155,7 @@ extension LaneReader {
     var spans = try integers(count, below: UInt64(size), "index of a distinct string")
     var total = 0
     for index in spans {
-      // At most 2³¹ each and fewer than 2³² of them.
+      // There are fewer than 2³² lengths of at most 2³¹ each.
       total += Int(distinct.spans[Int(index)] & 0xFFFF_FFFF)
     }
     guard total < 1 << 31 else {

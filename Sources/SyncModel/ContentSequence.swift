@@ -1,33 +1,33 @@
 /// The encoding of a sequence of byte strings. The raw values are those of the
 /// format.
 enum ContentMode: UInt8 {
-  /// Lengths, then everything one after the other.
+  /// The lengths, then all strings one after the other.
   case plain = 0
-  /// All are of one width; byte planes.
+  /// Strings of one length, as byte planes.
   case fixed = 1
-  /// Each begins with a part of the one before.
+  /// Strings that begin as the preceding string does.
   case front = 2
-  /// Indices of distinct strings.
+  /// The distinct strings, and the index of each string among them.
   case dictionary = 3
 }
 
-/// The changes made to strings before they were written with a fixed width. The
-/// raw values are those of the format.
+/// The transforms of strings before the encoder writes them with a fixed width. The raw values are
+/// those of the format.
 struct ContentTransform: OptionSet {
   var rawValue: UInt8
-  /// The text of a UUID in lower case became its 16 bytes.
+  /// Replaces the text of a UUID in lower case with its 16 bytes.
   static let uuid = ContentTransform(rawValue: 1)
-  /// The same for the identity of a row whose only key is such a text.
+  /// Does the same for the identity of a row whose only key value is such a text.
   static let uuidIdentity = ContentTransform(rawValue: 2)
-  /// The first eight bytes, as a big-endian number, became the distance from
-  /// those of the string before.
+  /// Replaces the first eight bytes, a big-endian number, with their difference from those of the
+  /// preceding string.
   static let ascending = ContentTransform(rawValue: 4)
 
   static let known: ContentTransform = [.uuid, .uuidIdentity, .ascending]
 }
 
-/// Byte strings that lie anywhere in one buffer: a span has the offset in the
-/// upper 32 bits and the length in the lower.
+/// Byte strings at any places of one buffer. A span has the offset in the upper 32 bits and the
+/// length in the lower 32.
 struct ContentSpans {
   var bytes: UnsafeRawBufferPointer
   var spans: UnsafeBufferPointer<UInt64>
@@ -43,7 +43,7 @@ struct ContentSpans {
     return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length(index)])
   }
 
-  /// The length that all have, if they have one.
+  /// The length of every string; `nil` if the lengths differ or there is no string.
   var commonLength: Int? {
     guard count > 0 else { return nil }
     let length = length(0)
@@ -52,7 +52,7 @@ struct ContentSpans {
 }
 
 extension LaneWriter {
-  /// Writes byte strings; the reader knows their number.
+  /// Writes byte strings without their number, which the reader knows.
   ///
   /// `sorted` means that neighbours are likely to begin alike.
   mutating func append(contents: ContentSpans, sorted: Bool, nested: Bool = false) {
@@ -75,7 +75,7 @@ extension LaneWriter {
   }
 
   private mutating func append(joined contents: ContentSpans) {
-    // Usually they lie one after the other already.
+    // Usually the strings are consecutive already.
     var end = contents.spans.first.map { $0 >> 32 } ?? 0
     let start = Int(end)
     let isContiguous = contents.spans.allSatisfy { span in
@@ -172,9 +172,9 @@ extension LaneWriter {
   }
 }
 
-/// The first eight bytes of rows of one width, as distances.
+/// The ``ContentTransform/ascending`` transform for rows of one width.
 enum Ascending {
-  /// Replaces them with distances if no row is less than the one before.
+  /// Replaces the first eight bytes with differences if no row is less than the preceding row.
   static func subtract(_ rows: UnsafeMutableRawBufferPointer, width: Int) -> Bool {
     var previous: UInt64 = 0
     for offset in stride(from: 0, to: rows.count, by: width) {
@@ -191,7 +191,7 @@ enum Ascending {
     return true
   }
 
-  /// Turns the distances back into the first eight bytes.
+  /// Restores the first eight bytes from the differences.
   static func add(_ rows: UnsafeMutableRawBufferPointer, width: Int) {
     var sum: UInt64 = 0
     for offset in stride(from: 0, to: rows.count, by: width) {
@@ -208,8 +208,7 @@ extension UnsafeMutableRawBufferPointer {
   }
 }
 
-/// The distinct strings among many, in order of their first appearance, if
-/// they are few.
+/// The distinct strings of a sequence in order of their first appearance, if they are few.
 private struct DistinctContents {
   private static let greatestLength: UInt64 = 256
   private static let greatestCount = 65_536
@@ -217,7 +216,7 @@ private struct DistinctContents {
   var spans: [UInt64] = []
   var indices: [UInt32] = []
 
-  /// `nil` if it does not pay.
+  /// Returns `nil` if a dictionary would not save space.
   init?(_ contents: ContentSpans) {
     let count = contents.count
     guard count >= 32 else { return nil }
@@ -246,7 +245,8 @@ private struct DistinctContents {
     private var slots: [UInt32]
     var spans: [UInt64] = []
 
-    /// `capacity` is a power of two and more than the number of strings.
+    /// Creates a table. `capacity` must be a power of two, and more than the number of distinct
+    /// strings.
     init(capacity: Int) { slots = Array(repeating: 0, count: capacity) }
 
     mutating func index(of string: Int, in contents: ContentSpans) -> UInt32 {

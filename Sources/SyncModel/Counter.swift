@@ -1,24 +1,23 @@
-/// A cell whose edits add up: the number that was set, and the sum of all
-/// later additions of each client.
+/// A cell whose edits add up: the number that was set, and for each client the sum of its later
+/// additions.
 ///
-/// Each client has its own sum, so that a client's later sum replaces
-/// its earlier one and nothing counts twice.
+/// A client's later sum replaces its earlier one, so that nothing counts twice.
 package struct Counter: Hashable, Sendable {
-  /// The sum of everything that a client has added until a time.
+  /// The sum of a client's additions up to a time.
   package struct Sum: Hashable, Sendable {
     /// The sum; a real or an integer.
     package var value: Value
     /// The time of the last addition.
     package var time: HybridTime
 
-    /// Makes a sum.
+    /// Creates a sum.
     package init(_ value: Value, at time: HybridTime) {
       self.value = value
       self.time = time
     }
 
-    /// Whether another sum of the same client replaces this one. All devices
-    /// order two sums of one client in the same way.
+    /// Returns whether another sum of the same client replaces this one. All devices order two sums
+    /// of one client in the same way.
     package func precedes(_ other: Sum) -> Bool {
       if time != other.time { return time < other.time }
       return Counter.precedes(value, other.value)
@@ -30,27 +29,28 @@ package struct Counter: Hashable, Sendable {
   /// The sum of each client's additions.
   package var sums: [ClientIdentifier: Sum] = [:]
 
-  /// A counter without additions; `nil` if `base` is not a number.
+  /// Creates a counter without additions; `nil` if `base` is not a number.
   package init?(base: Value) {
     guard Self.isNumber(base) else { return nil }
     self.base = base
   }
 
-  /// The number that is shown. Integers that do not fit stop at the limits.
+  /// The number that tables show. An integer sum that does not fit stops at the limit.
   package var total: Value {
     // All devices add in the same order: sums of reals depend on it.
     let sums = self.sums.sorted { $0.key < $1.key }.map(\.value.value)
     return Self.sum([base] + sums)
   }
 
-  /// Adds the difference between two numbers to a client's sum. It adds nothing and
-  /// returns false if one of them is not a number, if the difference or the sum does
-  /// not fit in 64 bits, if reals are so far apart that the total would differ from
-  /// `new`, or if the total would be a real and `new` is an integer that no real
-  /// equals: then the counter is set.
+  /// Adds the difference between two numbers to a client's sum.
   ///
-  /// - Parameter time: The time of the addition. The sum's time is always later
-  ///   than the time of the client's previous sum.
+  /// Returns false and adds nothing if one of them is not a number, if the difference or the sum
+  /// does not fit in 64 bits, if reals are so far apart that the total would differ from `new`, or
+  /// if the total would be a real and `new` is an integer that no real equals. The caller then sets
+  /// the counter instead.
+  ///
+  /// - Parameter time: The time of the addition. The sum's time is always later than the time of
+  ///   the client's previous sum.
   package mutating func add(
     from old: Value, to new: Value, by client: ClientIdentifier, at time: HybridTime
   ) -> Bool {
@@ -66,8 +66,8 @@ package struct Counter: Hashable, Sendable {
     return true
   }
 
-  /// Whether a total equals a number, apart from the rounding of added reals. An integer beyond 2⁵³
-  /// that no real equals is no rounded sum of reals.
+  /// Returns whether a total equals a number, apart from the rounding of added reals. An integer
+  /// beyond 2⁵³ that no real equals cannot be a rounded sum of reals.
   private static func isAbout(_ number: Value, _ total: Value) -> Bool {
     guard case .real(let difference)? = difference(from: number, to: total) else {
       return number == total
@@ -84,8 +84,8 @@ package struct Counter: Hashable, Sendable {
     sums[client] = sum
   }
 
-  /// The difference between two numbers; `nil` if one of them is not a number, or
-  /// if the difference does not fit in 64 bits.
+  /// Returns the difference between two numbers; `nil` if one of them is not a number, or if the
+  /// difference does not fit in 64 bits.
   package static func difference(from old: Value, to new: Value) -> Value? {
     guard isNumber(old), isNumber(new) else { return nil }
     if case .integer(let old) = old, case .integer(let new) = new {
@@ -104,7 +104,7 @@ package struct Counter: Hashable, Sendable {
     }
   }
 
-  /// A total order of numbers: an integer comes before an equal real.
+  /// Orders numbers totally: an integer comes before an equal real.
   private static func precedes(_ left: Value, _ right: Value) -> Bool {
     if case .integer(let left) = left, case .integer(let right) = right { return left < right }
     let (leftReal, rightReal) = (real(left), real(right))
@@ -149,16 +149,15 @@ package struct Counter: Hashable, Sendable {
 package enum CounterValue: Hashable, Sendable {
   /// The counter is set to a value, a number or not.
   case plain(Value)
-  /// A client's sum of its additions since the value with the stamp `since` was
-  /// set, and the sum that it had published before. The sum's time is the time of
-  /// the cell.
+  /// A client's sum of its additions since the value with the stamp `since` was set, and its
+  /// previously published sum. The sum's time is the time of the cell.
   case added(sum: Value, before: Counter.Sum?, since: Stamp)
   /// A counter with additions.
   case counter(Counter)
 
   private enum Tag: UInt8 { case blob = 0, added = 1, counter = 2 }
 
-  /// The value that a table shows; NULL for a client's additions alone.
+  /// The value that a table shows; NULL for ``added(sum:before:since:)``.
   package var shown: Value {
     switch self {
     case .plain(let value): value
@@ -190,7 +189,7 @@ package enum CounterValue: Hashable, Sendable {
     }
   }
 
-  /// Reads ``encoded``; `nil` if it is damaged.
+  /// Decodes ``encoded``; `nil` if it is damaged.
   package init?(_ value: Value) {
     guard case .blob(let bytes) = value else {
       self = .plain(value)
@@ -237,13 +236,13 @@ extension Array where Element == UInt8 {
     Swift.withUnsafeBytes(of: word.bigEndian) { append(contentsOf: $0) }
   }
 
-  /// A number and eight bytes.
+  /// Appends a sum: the number, then the time as eight bytes.
   fileprivate mutating func append(_ sum: Counter.Sum) {
     append(number: sum.value)
     append(bigEndian: sum.time.rawValue)
   }
 
-  /// A kind byte and eight bytes.
+  /// Appends a number: a byte for the kind, then eight bytes.
   fileprivate mutating func append(number: Value) {
     append(number.kind.rawValue)
     switch number {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Date {
-  /// The time so many milliseconds after 1970.
+  /// Creates the time that many milliseconds after 1970.
   package init(milliseconds: Int64) {
     self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
   }

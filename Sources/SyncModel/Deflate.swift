@@ -1,25 +1,24 @@
 import CDeflate
 
-/// Compression of whole buffers in the deflate format (RFC 1951), in one call
-/// each, by libdeflate: the same streams as zlib's in half the time.
+/// Compression of whole buffers in the deflate format (RFC 1951) by libdeflate, which takes half as
+/// long as zlib.
 enum Deflate {
-  /// How hard deflate tries. The effort that pays depends on the data.
+  /// The level of compression. Which one pays depends on the data.
   struct Effort {
     var level: Int32
 
-    /// Small files and structure.
+    /// For small files and structure.
     static let thorough = Effort(level: 6)
-    /// Long text, long sequences of numbers, and bytes that repeat without longer
-    /// patterns.
+    /// For long text, long sequences of numbers, and bytes that repeat without longer patterns.
     static let fast = Effort(level: 1)
   }
 
-  /// Compresses `bytes`; `nil` if that would not make them smaller.
+  /// Compresses `bytes`; returns `nil` if they would not become smaller.
   static func deflateIfSmaller(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8]? {
     try deflateIfSmaller(bytes, effort: .thorough)
   }
 
-  /// Compresses `bytes`; `nil` if that would not make them smaller.
+  /// Compresses `bytes`; returns `nil` if they would not become smaller.
   static func deflateIfSmaller(
     _ bytes: UnsafeRawBufferPointer, effort: Effort
   ) throws -> [UInt8]? {
@@ -29,15 +28,14 @@ enum Deflate {
     }
     defer { libdeflate_free_compressor(compressor) }
     let output = [UInt8](unsafeUninitializedCapacity: bytes.count - 1) { buffer, count in
-      // It returns 0 if the output is full: compression did not pay.
+      // The result is 0 if the output is full: compression did not pay.
       count = libdeflate_deflate_compress(
         compressor, input, bytes.count, buffer.baseAddress, buffer.count)
     }
     return output.isEmpty ? nil : output
   }
 
-  /// Decompresses exactly `count` bytes, which the caller has checked
-  /// against its caps.
+  /// Decompresses to exactly `count` bytes. The caller has checked `count` against its caps.
   static func inflate(
     _ bytes: UnsafeRawBufferPointer, count: Int, what: String
   ) throws -> [UInt8] {
@@ -57,7 +55,7 @@ enum Deflate {
     return output
   }
 
-  /// Decompresses into exactly `output`.
+  /// Decompresses to exactly the length of `output`.
   static func inflate(
     _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ what: String
   ) throws(CodecError) {
@@ -67,7 +65,7 @@ enum Deflate {
     defer { libdeflate_free_decompressor(decompressor) }
     var taken = 0
     var given = 0
-    // The library wants addresses even where there is nothing to read or write.
+    // The library needs addresses even if there is nothing to read or write.
     var spare: UInt8 = 0
     let status = withUnsafeMutableBytes(of: &spare) { spare in
       libdeflate_deflate_decompress_ex(

@@ -1,5 +1,5 @@
 extension Duration {
-  /// The whole milliseconds in it; the greatest number if there are more.
+  /// The whole milliseconds of the duration, clamped to the range of `Int64`.
   package var milliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1000)

@@ -1,11 +1,10 @@
 import Crypto
 
 extension Envelope {
-  /// The bytes of the file.
+  /// Encodes the envelope as the bytes of its file.
   ///
-  /// The same parts give the same bytes as long as zlib does. Throws
-  /// ``CodecError`` if a part is over the limits that ``decode(_:expecting:limits:)``
-  /// would check.
+  /// The same parts give the same bytes with the same compression library. Throws ``CodecError`` if
+  /// a part exceeds the limits that ``decode(_:expecting:limits:)`` checks.
   package func encoded(limits: CodecLimits = .default) throws -> [UInt8] {
     try checkCaps(limits)
     let deflated =
@@ -46,18 +45,17 @@ extension Envelope {
     return bytes
   }
 
-  /// Reads a file.
+  /// Decodes the bytes of a file.
   ///
-  /// Uses no content before it has checked the hash, and checks every length
-  /// before it takes memory. If `type` is given, it refuses files of other types.
-  /// Throws ``CodecError``.
+  /// Uses no content before it has checked the hash, and checks every length before it takes
+  /// memory. If `type` is given, it refuses files of other types. Throws ``CodecError``.
   package static func decode(
     _ bytes: [UInt8], expecting type: FileType? = nil, limits: CodecLimits = .default
   ) throws -> Envelope {
     try bytes.withUnsafeBytes { try decode($0, expecting: type, limits: limits) }
   }
 
-  /// The same for bytes in memory that the caller owns.
+  /// Decodes bytes in a buffer of the caller as ``decode(_:expecting:limits:)`` does for an array.
   package static func decode(
     _ bytes: UnsafeRawBufferPointer, expecting type: FileType? = nil,
     limits: CodecLimits = .default
@@ -72,11 +70,11 @@ extension Envelope {
     return envelope
   }
 
-  /// A file whose body stays where it is.
+  /// The parts of a file. The body is not copied.
   struct Parts {
     /// Everything but the body.
     var envelope: Envelope
-    /// The body as it is in the file; part of the bytes that were read.
+    /// The body as it is in the file, within the buffer that was decoded.
     var stored: UnsafeRawBufferPointer
     /// The length of the body, decompressed.
     var bodyCount: Int
@@ -148,8 +146,7 @@ extension Envelope {
   }
 }
 
-/// The fixed part of a file, its lengths checked against each other, the
-/// caps and the length of the file.
+/// The fixed part of a file. Its lengths fit one another, the caps and the length of the file.
 private struct Head {
   let version: UInt16
   let flags: UInt32
@@ -174,8 +171,8 @@ private struct Head {
     }
     version = bytes.little(at: 8, as: UInt16.self)
     guard version == Layout.version else {
-      // Every version ends alike, so that a damaged version number can be
-      // told from a newer one.
+      // The files of all versions end in the same way, so that the hash tells a damaged version
+      // number from a newer version.
       try Self.checkHash(bytes, signature: try Self.trailingSignature(bytes))
       throw CodecError(.unsupportedVersion, "format version \(version)", at: 8)
     }
@@ -221,7 +218,8 @@ private struct Head {
     try Self.checkHash(bytes, signature: signature)
   }
 
-  /// Checks rules that a damaged file may break by accident; so the hash is checked first.
+  /// Checks the rules for the fields. The caller has checked the hash, so that damage is not
+  /// reported as a broken rule.
   func checkMeaning(
     of bytes: UnsafeRawBufferPointer, expecting type: Envelope.FileType?
   ) throws -> Envelope.FileType {
@@ -254,7 +252,7 @@ private struct Head {
     return found
   }
 
-  /// The position of the signature, from the last four bytes.
+  /// Returns where the signature is, by the length in the last four bytes.
   private static func trailingSignature(_ bytes: UnsafeRawBufferPointer) throws -> Range<Int> {
     let end = bytes.count - Envelope.Layout.signatureLengthBytes
     let count = Int(bytes.little(at: end, as: UInt32.self))

@@ -1,8 +1,8 @@
 import Foundation
 
 extension Envelope {
-  /// A file whose body is `value` as JSON, with sorted keys, so that equal
-  /// values give equal bytes.
+  /// Encodes a file whose body is `value` as JSON, with sorted keys, so that equal values give
+  /// equal bytes.
   package static func encodeJSON(
     _ value: some Encodable, type: FileType, limits: CodecLimits = .small
   ) throws -> [UInt8] {
@@ -11,7 +11,7 @@ extension Envelope {
     return try Envelope(type: type, body: Array(encoder.encode(value))).encoded(limits: limits)
   }
 
-  /// Reads what ``encodeJSON(_:type:limits:)`` wrote.
+  /// Decodes the value in a file of ``encodeJSON(_:type:limits:)``.
   ///
   /// Keys that `Value` does not know are ignored. Throws ``CodecError``.
   package static func decodeJSON<Value: Decodable>(

@@ -1,7 +1,7 @@
-/// The outer form that all files in a shared directory have.
+/// The outer form of all files in a shared directory.
 ///
-/// `Documentation/ChangeSetFormat.md` describes it byte by byte. An envelope
-/// does not know the meaning of its parts; it guarantees that they are complete.
+/// `Documentation/ChangeSetFormat.md` describes it byte by byte. An envelope guarantees that its
+/// parts are complete. It does not know their meaning.
 package struct Envelope: Hashable, Sendable {
   /// The type of a file. The raw values are those of the format.
   package enum FileType: UInt8, Sendable, CaseIterable {
@@ -11,7 +11,7 @@ package struct Envelope: Hashable, Sendable {
     case clientDevice = 2
     /// One generation of a document.
     case generation = 3
-    /// The end of a document.
+    /// The deletion of a document.
     case tombstone = 4
     /// A marker: the change sets that a client has published and applied.
     case recentSync = 5
@@ -29,9 +29,8 @@ package struct Envelope: Hashable, Sendable {
     case keySlot = 11
   }
 
-  /// A field that version 1 does not define. Later versions add what they
-  /// need here; a reader that does not know a field may ignore it unless it
-  /// is critical.
+  /// An extension field, with which a later version adds to the format. A reader that does not know
+  /// a field ignores it, unless the field is critical.
   package struct Field: Hashable, Sendable {
     /// The lowest tag of a critical field.
     package static let firstCriticalTag: UInt16 = 0x8000
@@ -67,7 +66,7 @@ package struct Envelope: Hashable, Sendable {
   package var compression: Compression
   /// Fields of later versions, in ascending order of tag.
   package var fields: [Field] = []
-  /// The signature over the hash; empty as long as files are not signed.
+  /// The signature over the hash; empty in an unsigned file.
   package var signature: [UInt8] = []
 
   /// Creates an envelope from its parts.
@@ -93,7 +92,7 @@ package struct Envelope: Hashable, Sendable {
     static let compressedFlag: UInt32 = 1 << 16
     static let criticalFlags: UInt32 = 0xFFFF_0000
     static let knownCriticalFlags: UInt32 = compressedFlag
-    /// Deflate never does better than 1032 to 1.
+    /// Deflate cannot compress better than 1032 to 1.
     static let greatestRatio = 1032
   }
 }

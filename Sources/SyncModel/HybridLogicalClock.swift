@@ -1,9 +1,9 @@
-/// A hybrid logical time: milliseconds since 1970 in the upper 48 bits and a
-/// counter in the lower 16, so that comparing the words compares the times.
+/// A hybrid logical time: milliseconds since 1970 in the upper 48 bits and a counter in the lower
+/// 16, so that comparing the words compares the times.
 ///
-/// Kulkarni et al., “Logical Physical Clocks and Consistent Snapshots in
-/// Globally Distributed Databases”, 2014. The greatest time that an edit may
-/// carry is ``maximum``; adding to it gives itself.
+/// Kulkarni et al., “Logical Physical Clocks and Consistent Snapshots in Globally Distributed
+/// Databases”, 2014. ``maximum`` is the greatest time that an edit may have; its ``next`` is
+/// itself.
 package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresentable {
   /// The word.
   package let rawValue: UInt64
@@ -11,7 +11,7 @@ package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresent
   /// Wraps a word.
   package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The time `milliseconds` after 1970 with `counter`; clamped into range.
+  /// Creates the time `milliseconds` after 1970, clamped to the valid range, with `counter`.
   package init(milliseconds: Int64, counter: UInt16 = 0) {
     let clamped = UInt64(min(max(milliseconds, 0), Self.greatestMilliseconds))
     rawValue = clamped << 16 | UInt64(counter)
@@ -21,7 +21,7 @@ package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresent
   /// the word stays positive as a signed integer.
   package static let greatestMilliseconds: Int64 = 1 << 47 - 1
 
-  /// The time of everything from before syncing began, less than the time of any edit.
+  /// The time of everything that existed before syncing began; less than the time of any edit.
   package static let zero = HybridTime(rawValue: 0)
 
   /// The greatest time.
@@ -39,7 +39,7 @@ package struct HybridTime: Hashable, Comparable, Sendable, Codable, RawRepresent
     self >= .maximum ? .maximum : HybridTime(rawValue: rawValue + 1)
   }
 
-  /// Order in time.
+  /// Orders times.
   package static func < (left: HybridTime, right: HybridTime) -> Bool {
     left.rawValue < right.rawValue
   }
@@ -62,7 +62,7 @@ package struct Stamp: Hashable, Comparable, Sendable, Codable {
   package static let zero = Stamp(
     time: .zero, client: ClientIdentifier(bits: Bits128(high: 0, low: 0)))
 
-  /// Time first, then client.
+  /// Orders stamps by time, then by client.
   package static func < (left: Stamp, right: Stamp) -> Bool {
     left.time == right.time ? left.client < right.client : left.time < right.time
   }

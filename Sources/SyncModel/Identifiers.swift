@@ -1,9 +1,8 @@
-/// A random 128-bit identifier, written as 26 characters of lower-case
-/// base 32 (`a`–`z`, `2`–`7`), the last of which carries three bits.
+/// A random 128-bit identifier, written as 26 characters of lower-case base 32 (`a`–`z`, `2`–`7`),
+/// the last of which carries three bits.
 ///
-/// The text form is safe in file names everywhere: it is ASCII, has no case
-/// and no punctuation. Parsing is strict: exactly the text that
-/// ``description`` would give, and nothing else.
+/// The text form is safe in file names everywhere: it is ASCII, has no case and no punctuation.
+/// Parsing accepts only the text that ``description`` gives.
 package protocol RandomIdentifier: Hashable, Comparable, Sendable, Codable,
   CustomStringConvertible, LosslessStringConvertible
 {
@@ -52,7 +51,7 @@ package struct Bits128: Hashable, Comparable, Sendable {
     return result
   }
 
-  /// Numeric order.
+  /// Orders values as numbers.
   package static func < (left: Bits128, right: Bits128) -> Bool {
     (left.high, left.low) < (right.high, right.low)
   }
@@ -81,8 +80,8 @@ extension RandomIdentifier {
   /// Parses ``description``; `nil` for anything else.
   package init?(_ description: String) { self.init(text: description) }
 
-  /// Numeric order. The text sorts differently: its digits stand for greater
-  /// values than its letters.
+  /// Orders identifiers as numbers. Their texts sort differently: in them digits have greater
+  /// values than letters.
   package static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
 
   /// Reads the text form.
@@ -122,9 +121,9 @@ extension RandomIdentifier {
 
 /// One installation of an application on one device, in one incarnation.
 ///
-/// Two states of one store never use the same one: a copied or restored store
-/// takes a new identifier and names its ancestor. The text is 26 characters of
-/// lower-case base 32 (`a`–`z`, `2`–`7`), the last of which carries three bits.
+/// Two states of one store never have the same identifier: a copied or restored store takes a new
+/// one and names its ancestor. The text is 26 characters of lower-case base 32 (`a`–`z`, `2`–`7`),
+/// the last of which carries three bits.
 public struct ClientIdentifier: RandomIdentifier, Hashable, Comparable, Sendable, Codable,
   LosslessStringConvertible
 {
@@ -145,8 +144,8 @@ public struct ClientIdentifier: RandomIdentifier, Hashable, Comparable, Sendable
   /// Parses ``description``; `nil` for anything else.
   public init?(_ description: String) { self.init(text: description) }
 
-  /// Numeric order. The text sorts differently: its digits stand for greater
-  /// values than its letters.
+  /// Orders identifiers as numbers. Their texts sort differently: in them digits have greater
+  /// values than letters.
   public static func < (left: Self, right: Self) -> Bool { left.bits < right.bits }
 
   /// Reads the text form.
@@ -156,7 +155,7 @@ public struct ClientIdentifier: RandomIdentifier, Hashable, Comparable, Sendable
   public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
 }
 
-/// Names the shared directory that an application was created in.
+/// The identifier of a shared directory, drawn when an application is created in it.
 package struct RootIdentifier: RandomIdentifier {
   /// The 128 bits.
   package let bits: Bits128
@@ -173,8 +172,8 @@ package struct DocumentName: RandomIdentifier {
   package init(bits: Bits128) { self.bits = bits }
 }
 
-/// The random value made when a generation of a document begins. The store and the
-/// shared directory must have the same one.
+/// The random value made when a generation of a document begins. The store and the shared directory
+/// must have the same key.
 package struct IntegrityKey: RandomIdentifier {
   /// The 128 bits.
   package let bits: Bits128

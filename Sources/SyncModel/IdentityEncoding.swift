@@ -2,8 +2,7 @@
 package enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
   /// Byte for byte.
   case binary = 0
-  /// `NOCASE`: A to Z equal a to z, and of the bytes after a NUL only their
-  /// number counts.
+  /// `NOCASE`: A to Z equal a to z. After a NUL only the number of bytes counts.
   case nocase = 1
   /// `RTRIM`: spaces at the end do not count.
   case rtrim = 2
@@ -11,18 +10,16 @@ package enum KeyCollation: UInt8, Sendable, CaseIterable, Codable {
 
 /// Canonical bytes for the values that identify a row.
 ///
-/// Two tuples have the same bytes exactly if SQLite takes them for the same
-/// key under the given collations: text is folded, and a real that is a
-/// 64-bit integer is written as that integer, since 1 and 1.0 are one key.
+/// Two tuples have the same bytes exactly if SQLite treats them as the same key under the given
+/// collations: text is folded, and a real that equals a 64-bit integer is written as that integer,
+/// since 1 and 1.0 are one key.
 ///
-/// Each value has one byte, the raw value of its `ValueKind`, and then: an
-/// integer has eight bytes, big-endian, with the sign bit flipped; a real has its
-/// eight bytes, big-endian, with the sign bit flipped if it is positive and
-/// all bits if it is negative; text, a blob or an identity has its length as
-/// a varint and its bytes.
+/// Each value begins with one byte, the raw value of its `ValueKind`. An integer follows as eight
+/// bytes, big-endian, with the sign bit flipped; a real as eight bytes, big-endian, with the sign
+/// bit flipped if it is positive and all bits if it is negative; text, a blob or an identity as its
+/// length, a varint, and its bytes.
 package enum IdentityEncoding {
-  /// Encodes a tuple. If `collations` is shorter than `values`, the rest
-  /// is binary.
+  /// Encodes a tuple. Values without an entry in `collations` are compared as `binary`.
   package static func encode(
     _ values: [Value], collations: [KeyCollation] = []
   ) -> RowIdentity {
@@ -42,9 +39,8 @@ package enum IdentityEncoding {
     return RowIdentity(bytes: bytes)
   }
 
-  /// The values of an identity, which must have `count` values and the form that
-  /// ``encode(_:collations:)`` gives. Text stays folded. Throws
-  /// ``CodecError``.
+  /// Decodes the `count` values of an identity that ``encode(_:collations:)`` made. Text stays
+  /// folded. Throws ``CodecError``.
   package static func decode(_ identity: RowIdentity, count: Int) throws -> [Value] {
     try identity.bytes.withUnsafeBytes { bytes in
       var reader = WireReader(bytes, name: "identity")
@@ -55,7 +51,8 @@ package enum IdentityEncoding {
     }
   }
 
-  /// The same; `nil` if the bytes are not an identity of `count` values.
+  /// Decodes as ``decode(_:count:)`` does; `nil` if the bytes are not an identity of `count`
+  /// values.
   package static func values(of identity: RowIdentity, count: Int) -> [Value]? {
     do {
       return try decode(identity, count: count)
@@ -74,7 +71,7 @@ package enum IdentityEncoding {
     append(.integer, word: UInt64(bitPattern: integer) ^ signBit, to: &bytes)
   }
 
-  /// Appends a real, as an integer if it is one.
+  /// Appends a real, as an integer if it equals one.
   package static func append(real: Double, to bytes: inout [UInt8]) {
     if let integer = Int64(exactly: real) {
       append(integer: integer, to: &bytes)
@@ -96,7 +93,7 @@ package enum IdentityEncoding {
       append(.text, content: text, to: &bytes)
       var isPastNUL = false
       for index in start..<bytes.count {
-        // SQLite compares up to a NUL, and then the lengths.
+        // SQLite compares the bytes up to a NUL, then the lengths.
         if isPastNUL { bytes[index] = 0 }
         if bytes[index] == 0 { isPastNUL = true }
         if bytes[index] >= UInt8(ascii: "A") && bytes[index] <= UInt8(ascii: "Z") {

@@ -1,18 +1,18 @@
 /// The encoding of a sequence of 64-bit words. The raw values are those of the
 /// format; arithmetic is modulo 2⁶⁴.
 enum IntegerMode: UInt8 {
-  /// All are the same.
+  /// One word, which all are equal to.
   case constant = 0
-  /// Distances from the least, as byte planes.
+  /// Differences from the least word, as byte planes.
   case offset = 1
-  /// Distances from the one before, as byte planes.
+  /// Differences from the preceding word, as byte planes.
   case delta = 2
-  /// Indices of distinct values, as byte planes.
+  /// The distinct words, and the index of each word among them, as byte planes.
   case dictionary = 3
 }
 
 extension LaneWriter {
-  /// Writes `words`; the reader knows their number.
+  /// Writes `words` without their number, which the reader knows.
   mutating func append(integers words: UnsafeBufferPointer<UInt64>) {
     guard let first = words.first else { return }
     let range = IntegerRange(words)
@@ -37,7 +37,7 @@ extension LaneWriter {
     }
   }
 
-  /// Writes words as they are, in eight planes, unless few of them are distinct.
+  /// Writes words unchanged, in eight planes, unless few of them are distinct.
   mutating func append(patterns words: UnsafeBufferPointer<UInt64>) {
     guard let first = words.first else { return }
     if words.allSatisfy({ $0 == first }) {
@@ -102,7 +102,7 @@ extension LaneWriter {
   }
 }
 
-/// The number of bytes that words need, as they are and as differences.
+/// The number of bytes that each word needs, as offset and as difference.
 private struct IntegerRange {
   var least: Int64 = 0
   var leastDelta: Int64 = 0
@@ -132,16 +132,16 @@ private struct IntegerRange {
   private static func bytes(_ word: UInt64) -> Int { (64 - word.leadingZeroBitCount + 7) / 8 }
 }
 
-/// The distinct values among many, if they are few.
+/// The distinct values of a sequence, if they are few.
 private struct IntegerDictionary {
   private static let greatestCount = 4096
 
-  /// Distinct, ascending.
+  /// The distinct values in ascending order.
   var values: [Int64] = []
   /// The index of each word's value.
   var indices: [UInt16] = []
 
-  /// `nil` if it does not pay.
+  /// Returns `nil` if a dictionary would not save space.
   init?(_ words: UnsafeBufferPointer<UInt64>) {
     guard words.count >= 32 else { return nil }
     let cap = min(Self.greatestCount, words.count / 4)
@@ -169,12 +169,13 @@ private struct IntegerDictionary {
   }
 }
 
-/// Numbers words in order of their first appearance.
+/// The distinct words of a sequence, numbered in order of their first appearance.
 private struct DistinctWords {
   private var slots = [UInt16](repeating: 0, count: 16_384)
   private(set) var values: [UInt64] = []
 
-  /// The caller stops before 16,384 values.
+  /// Returns the index of a word, which is new if the word is. The caller must stop before 16,384
+  /// distinct words.
   mutating func index(of word: UInt64) -> UInt16 {
     var slot = Int((word &* 0x9E37_79B9_7F4A_7C15) >> 50)
     while slots[slot] != 0 {
@@ -220,8 +221,7 @@ extension LaneReader {
     }
   }
 
-  /// Reads `count` numbers below `bound`, or throws the error that the caller
-  /// describes.
+  /// Reads `count` numbers; throws an error that names `what` if one is not below `bound`.
   func integers(_ count: Int, below bound: UInt64, _ what: String) throws -> [UInt64] {
     let offset = structure.offset
     let words = try integers(count)
@@ -258,7 +258,7 @@ extension LaneReader {
     return width
   }
 
-  /// Joins planes to words and adds `base`; `before` goes ahead of them.
+  /// Joins planes to words and adds `base` to each. `before` becomes the first element.
   private func words(
     _ count: Int, width: Int, base: UInt64, before: UInt64? = nil
   ) throws -> [UInt64] {

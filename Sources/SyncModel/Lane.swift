@@ -1,22 +1,22 @@
 import Foundation
 
-/// The four parts of a body. Each holds bytes that have something in common, and
-/// is compressed separately or not at all. The raw values are those of the format.
+/// One of the four parts of a body. Each contains bytes of one nature and is compressed separately
+/// or not at all. The raw values are those of the format.
 enum Lane: UInt8, CaseIterable {
   /// Descriptions, and numbers that repeat.
   case structure = 0
   /// Contents of text and blobs.
   case text = 1
-  /// Bytes of different frequency, without longer patterns.
+  /// Bytes of uneven frequency, without longer patterns.
   case symbols = 2
   /// Bytes that cannot be compressed, such as random identifiers.
   case raw = 3
 
-  /// Written instead of a lane: one lane for each plane follows.
+  /// The value that stands in place of a lane if one lane for each plane follows.
   static let eachPlane: UInt8 = 255
 }
 
-/// Collects the lanes of a body.
+/// The lanes of a body that is being written.
 struct LaneWriter {
   var structure: [UInt8] = []
   var text: [UInt8] = []
@@ -34,10 +34,10 @@ struct LaneWriter {
     }
   }
 
-  /// Writes byte planes that lie one after the other, `count` bytes each:
-  /// first the lane of each into the structure lane, then the planes.
+  /// Writes consecutive byte planes of `count` bytes each: their lanes to the structure lane, then
+  /// the planes.
   ///
-  /// A plane of less than 64 bytes is not worth examining; it goes to `short`.
+  /// Planes of less than 64 bytes are not worth examining; they go to `short`.
   mutating func append(planes: UnsafeRawBufferPointer, count: Int, short: Lane) {
     guard count >= 64 else {
       structure.append(short.rawValue)
@@ -61,11 +61,11 @@ struct LaneWriter {
   }
 }
 
-/// Estimates the effect of compression from a sample.
+/// Estimates, from samples, of the effect of compression.
 enum ByteStatistics {
   private static let sample = 4096
 
-  /// Bits per byte if each byte is coded separately, from 0 to 8.
+  /// Returns the bits per byte, from 0 to 8, if each byte is coded separately.
   static func entropy(_ bytes: UnsafeRawBufferPointer) -> Double {
     guard bytes.count > 0 else { return 0 }
     let step = max(1, bytes.count / sample)
@@ -86,7 +86,7 @@ enum ByteStatistics {
     return sum / Double(taken)
   }
 
-  /// The share of positions in a stretch from the middle whose next four
+  /// Returns how repetitive a stretch from the middle is: the share of positions whose next four
   /// bytes occurred earlier in it.
   static func repetition(_ bytes: UnsafeRawBufferPointer) -> Double {
     let length = min(bytes.count - 4, sample)
@@ -119,20 +119,20 @@ enum ByteStatistics {
   }
 }
 
-/// Owns the lanes of a body that it has decompressed, and reads each from its beginning.
+/// A reader of the lanes of a body. It decompresses them and reads each from its beginning.
 final class LaneReader {
   private var owned: [UnsafeMutableRawBufferPointer] = []
   var structure: WireReader
   private var others: [WireReader] = []
-  /// The memory that may still be taken, in bytes.
+  /// The memory that the reader may still take, in bytes.
   private var budget: Int
-  /// The number of rows and cells that may still follow.
+  /// The number of rows and cells that the reader may still read.
   private var values: Int
   /// Throws an error to stop reading; called before every sequence of values.
   let checkCancellation: () throws -> Void
 
-  /// Decompresses `parts`, one for each lane, whose lengths were checked. The reader reads
-  /// uncompressed parts in place: the caller keeps them there as long as the reader exists.
+  /// Decompresses `parts`, one for each lane. The caller has checked their lengths, and keeps their
+  /// bytes in place while the reader exists, since uncompressed parts are not copied.
   init(
     parts: [LanePart], budget: Int, values: Int = .max,
     checkCancellation: @escaping () throws -> Void = {}
@@ -158,7 +158,7 @@ final class LaneReader {
 
   deinit { for buffer in owned { buffer.deallocate() } }
 
-  /// Counts memory that is about to be taken.
+  /// Subtracts memory from the budget before the reader takes it; throws if too little is left.
   func charge(_ bytes: Int) throws {
     guard bytes >= 0, bytes <= budget else {
       throw CodecError(.lengthOverCap, "memory for the change set", at: structure.offset)
@@ -166,8 +166,8 @@ final class LaneReader {
     budget -= bytes
   }
 
-  /// Counts rows or cells that are about to be read, since one byte can stand for
-  /// any number of them.
+  /// Counts rows or cells before they are read; throws if they are too many. A limit on bytes is
+  /// not enough, since one byte can stand for any number of them.
   func charge(values count: Int) throws {
     guard count <= values else {
       throw CodecError(.lengthOverCap, "rows and cells of the change set", at: structure.offset)
@@ -193,7 +193,7 @@ final class LaneReader {
     return lane
   }
 
-  /// The `width` planes of `count` bytes each that `LaneWriter` wrote.
+  /// Reads `width` planes of `count` bytes each that `LaneWriter` wrote.
   func planes(width: Int, count: Int) throws -> [UnsafeRawBufferPointer] {
     let offset = structure.offset
     let first = try structure.byte()
@@ -214,7 +214,7 @@ final class LaneReader {
   }
 }
 
-/// A lane as it lies in the file.
+/// A lane as it is in the file.
 struct LanePart {
   var isDeflated: Bool
   var bytes: UnsafeRawBufferPointer

@@ -5,12 +5,11 @@ extension Remedy {
     case create
     /// Get the document as a database on this device.
     case join
-    /// Get the document again. The file that is there stays as a backup, and its unsent edits are
-    /// sent.
+    /// Get the document again. The existing file stays as a backup, and its unsent edits are sent.
     case joinReplacing
-    /// Get the document and merge the rows of the file that is there.
+    /// Get the document and merge the rows of the existing file.
     case joinMerging
-    /// Send edits, and apply those of the other devices.
+    /// Send the edits of this device and apply those of the other devices.
     case synchronize
     /// Synchronize, and write every missing or damaged file of this device again.
     case synchronizeThoroughly
@@ -38,7 +37,7 @@ extension Remedy {
     case listClients
     /// Look at the documents of the shared directory.
     case listDocuments
-    /// Look at the change sets that were made or applied here.
+    /// Look at the change sets that this device has made or applied.
     case listChangeSets
     /// Look at the journal of conflicts.
     case listConflicts
@@ -46,7 +45,7 @@ extension Remedy {
     case answerConflict(Int64)
     /// Put back the value that lost a conflict.
     case restoreConflict(Int64)
-    /// Leave a table or a column on this device.
+    /// Keep a table or a column out of sync.
     case exclude(String)
     /// Choose how the rows of a table are identified.
     case identify(String)

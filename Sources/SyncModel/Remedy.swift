@@ -1,7 +1,7 @@
-/// What to do about an error or a finding: a sentence in which actions are named by codes.
+/// Advice about an error or a finding: a sentence that names actions by codes.
 ///
 /// An application or a command shows the sentence with its own words for the actions
-/// (``text(_:)``). ``description`` has the titles of this library.
+/// (``text(_:)``). ``description`` uses the titles of this library.
 ///
 /// A remedy is written as a string literal: `"See what is wrong with \(.verify)."`
 public struct Remedy: Hashable, Sendable {
@@ -13,12 +13,12 @@ public struct Remedy: Hashable, Sendable {
 
   private var parts: [Part] = []
 
-  /// A sentence without actions.
+  /// Creates a sentence without actions.
   public init(_ text: String) { append(text) }
 
-  /// The sentence with words of the caller for the actions.
+  /// Returns the sentence with the caller's words for the actions.
   ///
-  /// - Parameter words: The words for an action, as a quoted title or command.
+  /// - Parameter words: Returns the words for an action, such as a quoted title or a command.
   public func text(_ words: (Action) -> String) -> String {
     parts.map { part in
       switch part {
@@ -39,10 +39,10 @@ public struct Remedy: Hashable, Sendable {
   /// Whether the sentence is empty.
   public var isEmpty: Bool { parts.isEmpty }
 
-  /// Whether the sentence, with the titles of this library, contains a text.
+  /// Returns whether ``description`` contains a text.
   public func contains(_ text: String) -> Bool { description.contains(text) }
 
-  /// Whether the sentence, with the titles of this library, begins with a text.
+  /// Returns whether ``description`` begins with a text.
   public func hasPrefix(_ text: String) -> Bool { description.hasPrefix(text) }
 
   /// The remedy with its first letter in upper case.
@@ -53,7 +53,7 @@ public struct Remedy: Hashable, Sendable {
     return copy
   }
 
-  /// Two parts of a sentence.
+  /// Joins two parts of a sentence.
   public static func + (left: Remedy, right: Remedy) -> Remedy {
     var sum = left
     sum.append(right)
@@ -89,7 +89,7 @@ extension Remedy: ExpressibleByStringInterpolation {
   public struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var remedy = Remedy("")
 
-    /// An empty sentence.
+    /// Creates an empty sentence.
     public init(literalCapacity: Int, interpolationCount: Int) {}
     /// Adds text.
     public mutating func appendLiteral(_ literal: String) { remedy.append(literal) }
@@ -105,8 +105,8 @@ extension Remedy: ExpressibleByStringInterpolation {
     }
   }
 
-  /// A sentence without actions.
+  /// Creates a sentence without actions.
   public init(stringLiteral value: String) { self.init(value) }
-  /// A sentence from the parts of a literal.
+  /// Creates a sentence from the parts of a literal.
   public init(stringInterpolation: StringInterpolation) { self = stringInterpolation.remedy }
 }

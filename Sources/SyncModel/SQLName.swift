@@ -2,34 +2,32 @@ import Foundation
 
 /// The name of a table, a column or an index.
 ///
-/// SQLite knows names by their bytes and folds the case of ASCII letters
-/// alone: “é” in one and in two code points are two names, and so are “É” and
-/// “é”. Two `String`s are equal in the former case, so a `String` must not stand for
-/// a name where names are compared, sorted or used as keys.
+/// SQLite compares names by their bytes and ignores the case of ASCII letters only: “é” as one and
+/// as two code points are two names, and so are “É” and “é”. As `String`s the former two are equal,
+/// so code that compares, sorts or hashes names must not use `String`.
 public struct SQLName: Sendable {
-  /// The name as text, in the spelling that it has.
+  /// The name as text, in its own spelling.
   public let text: String
 
-  /// The name that a text spells, byte by byte.
+  /// Creates a name with the bytes of a text.
   public init(_ text: some StringProtocol) {
     self.text = String(text)
   }
 
-  /// The name with its ASCII letters in lower case: equal for the spellings
-  /// that SQLite takes for one name.
+  /// The name with its ASCII letters in lower case. It is equal for all spellings that SQLite
+  /// treats as one name.
   public var folded: SQLName {
     guard text.utf8.contains(where: Self.isUpperCase) else { return self }
     return SQLName(String(decoding: text.utf8.map(Self.folded), as: UTF8.self))
   }
 
-  /// Whether SQLite takes both for one name.
+  /// Returns whether SQLite treats both as one name.
   public func isSame(as other: SQLName) -> Bool {
     text.utf8.count == other.text.utf8.count
       && text.utf8.elementsEqual(other.text.utf8) { Self.folded($0) == Self.folded($1) }
   }
 
-  /// Whether it begins with the bytes of another, apart from the case of ASCII
-  /// letters.
+  /// Returns whether the name begins with another, apart from the case of ASCII letters.
   public func begins(with prefix: SQLName) -> Bool {
     text.utf8.count >= prefix.text.utf8.count
       && zip(text.utf8, prefix.text.utf8).allSatisfy { Self.folded($0) == Self.folded($1) }
@@ -37,8 +35,7 @@ public struct SQLName: Sendable {
 
   /// The name between quotation marks, as SQL writes it.
   public var quoted: String {
-    // Byte by byte: a combining mark makes another character of a quotation
-    // mark before it.
+    // Byte by byte, since a quotation mark and a combining mark after it are one `Character`.
     var bytes: [UInt8] = [UInt8(ascii: "\"")]
     for byte in text.utf8 {
       if byte == UInt8(ascii: "\"") { bytes.append(byte) }
@@ -56,12 +53,12 @@ public struct SQLName: Sendable {
 }
 
 extension SQLName: Hashable, Comparable {
-  /// Whether the bytes are equal.
+  /// Returns whether the bytes are equal.
   public static func == (left: SQLName, right: SQLName) -> Bool {
     left.text.utf8.elementsEqual(right.text.utf8)
   }
 
-  /// Bytewise order.
+  /// Orders names by their bytes.
   public static func < (left: SQLName, right: SQLName) -> Bool {
     left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
   }
@@ -75,7 +72,7 @@ extension SQLName: Hashable, Comparable {
 }
 
 extension SQLName: ExpressibleByStringInterpolation, LosslessStringConvertible {
-  /// The name that is written.
+  /// Creates a name from a literal.
   public init(stringLiteral text: String) { self.init(text) }
 
   /// The name as text.
@@ -83,7 +80,7 @@ extension SQLName: ExpressibleByStringInterpolation, LosslessStringConvertible {
 }
 
 extension Sequence where Element == SQLName {
-  /// The names in one text.
+  /// Returns the names joined in one text.
   package func joined(separator: String) -> String { map(\.text).joined(separator: separator) }
 }
 
@@ -99,7 +96,7 @@ extension SQLName: Codable, CodingKeyRepresentable {
     try container.encode(text)
   }
 
-  /// Before the bytes of a name, as hexadecimal digits.
+  /// The prefix of a key that has the bytes of a name as hexadecimal digits.
   private static let escape = "\u{0}utf8:"
 
   private struct Key: CodingKey {
@@ -109,11 +106,11 @@ extension SQLName: Codable, CodingKeyRepresentable {
     init?(intValue: Int) { nil }
   }
 
-  /// The name as the key of an object: the text, or, if a coder could confuse it
-  /// with another name, its bytes.
+  /// The name as the key of an object: its text, or its bytes if a coder could confuse the text
+  /// with another name.
   ///
-  /// Coders hold keys in dictionaries of strings. Only one of the names that are equal
-  /// there is in Unicode's composed form.
+  /// Coders hold keys in dictionaries of `String`s. Among names that are equal as `String`s, only
+  /// one is in Unicode's composed form.
   public var codingKey: any CodingKey {
     let isComposed = text.precomposedStringWithCanonicalMapping.utf8.elementsEqual(text.utf8)
     guard !isComposed || text.hasPrefix(Self.escape) else { return Key(stringValue: text) }
@@ -121,7 +118,7 @@ extension SQLName: Codable, CodingKeyRepresentable {
     return Key(stringValue: Self.escape + digits.joined())
   }
 
-  /// The name that a key stands for.
+  /// Creates the name that ``codingKey`` encodes.
   public init?(codingKey: some CodingKey) {
     let key = codingKey.stringValue
     guard key.hasPrefix(Self.escape) else {

@@ -1,5 +1,4 @@
-/// Consecutive change sets of one client in one file: the exact bytes of
-/// each, and an index of them.
+/// Consecutive change sets of one client in one file: an index, and the exact bytes of each.
 package struct Segment: Hashable, Sendable {
   /// One of the change sets.
   package struct Part: Hashable, Sendable {
@@ -44,7 +43,7 @@ package struct Segment: Hashable, Sendable {
   /// The number of the last change set.
   package var last: UInt64 { first + UInt64(parts.count) - 1 }
 
-  /// The change set with a number; `nil` if the segment does not contain it.
+  /// The change set with the given number; `nil` if the segment does not contain it.
   package subscript(number: UInt64) -> Part? {
     number >= first && number <= last ? parts[Int(number - first)] : nil
   }
@@ -55,8 +54,8 @@ package enum SegmentCodec {
   /// The most change sets in a segment.
   package static let greatestCount = 65_536
 
-  /// The bytes of the file. Throws ``CodecError`` if the segment breaks a
-  /// rule that ``decode(_:limits:)`` would check.
+  /// Encodes a segment as the bytes of its file. Throws ``CodecError`` if it breaks a rule that
+  /// ``decode(_:limits:)`` checks.
   package static func encode(
     _ segment: Segment, limits: CodecLimits = .default
   ) throws -> [UInt8] {
@@ -84,8 +83,7 @@ package enum SegmentCodec {
     ).encoded(limits: limits)
   }
 
-  /// Reads a file, and checks the hash of each change set in it, but not the
-  /// content of the change sets.
+  /// Decodes a file. Checks the hash of each change set in it, but not the content.
   ///
   /// Throws ``CodecError``.
   package static func decode(

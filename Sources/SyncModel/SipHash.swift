@@ -1,20 +1,19 @@
 /// SipHash-2-4 with 128 bits of output.
 ///
-/// Aumasson and Bernstein, “SipHash: a fast short-input PRF”, 2012, in the
-/// 128-bit variant of their reference implementation. With a random key, keys
-/// of rows can be replaced by 16 bytes: without knowledge of the random key, an
-/// attacker cannot make them collide.
+/// Aumasson and Bernstein, “SipHash: a fast short-input PRF”, 2012, in the 128-bit variant of their
+/// reference implementation. With a random key, 16 bytes can replace the key of a row: an attacker
+/// who does not know the random key cannot make two of them collide.
 package struct SipHash: Hashable, Sendable {
   private let first: UInt64
   private let second: UInt64
 
-  /// A hash with the key of two words, each read as little-endian bytes.
+  /// Creates a hash from the key's two words, each read as little-endian bytes.
   package init(key: (UInt64, UInt64)) {
     first = key.0
     second = key.1
   }
 
-  /// A hash with a key of 16 bytes; `nil` for any other length.
+  /// Creates a hash from a key of 16 bytes; `nil` for any other length.
   package init?(key: [UInt8]) {
     guard key.count == 16 else { return nil }
     self = key.withUnsafeBytes {
@@ -22,11 +21,11 @@ package struct SipHash: Hashable, Sendable {
     }
   }
 
-  /// The hash of an array.
+  /// Returns the hash of an array.
   package func hash(_ bytes: [UInt8]) -> Bits128 { bytes.withUnsafeBytes { hash($0) } }
 
-  /// The hash of `bytes`. ``Bits128/bytes`` of the result are the bytes of
-  /// the reference implementation.
+  /// Returns the hash of `bytes`. ``Bits128/bytes`` of the result are those that the reference
+  /// implementation gives.
   package func hash(_ bytes: UnsafeRawBufferPointer) -> Bits128 {
     var state = State(first, second)
     let count = bytes.count

@@ -1,7 +1,7 @@
-/// The parts of an ``Envelope`` whose body is too long for memory.
+/// An ``Envelope`` without its body, for bodies that are too long for memory.
 ///
-/// The file is the same, byte for byte; the code that moves the bytes of the body
-/// writes ``encodedHead()``, the stored body, and ``trailer(for:)``.
+/// The file has the same bytes as with ``Envelope``. Its writer writes ``encodedHead()``, the
+/// stored body and ``trailer(for:)``.
 package struct StreamedEnvelope: Hashable, Sendable {
   /// The type of the file.
   package var type: Envelope.FileType
@@ -11,7 +11,7 @@ package struct StreamedEnvelope: Hashable, Sendable {
   package var privateHeader: [UInt8]
   /// Whether the body is compressed in the file.
   package var isCompressed: Bool
-  /// The length of the body in the file.
+  /// The length of the body in the file, in bytes.
   package var storedByteCount: Int
   /// The length of the body, decompressed.
   package var bodyByteCount: Int
@@ -43,7 +43,7 @@ package struct StreamedEnvelope: Hashable, Sendable {
     Self.fixedByteCount + fieldsByteCount + publicHeader.count + privateHeader.count
   }
 
-  /// Everything before the stored body.
+  /// Encodes everything before the stored body.
   package func encodedHead() -> [UInt8] {
     typealias Layout = Envelope.Layout
     var bytes = Layout.magic
@@ -60,15 +60,15 @@ package struct StreamedEnvelope: Hashable, Sendable {
     return bytes + publicHeader + privateHeader
   }
 
-  /// The end of a file: the hash of all bytes before it, and no signature.
+  /// Returns the end of an unsigned file: the hash of all bytes before it and an empty signature.
   package static func trailer(for hash: ContentHash) -> [UInt8] {
     hash.bytes + [0, 0, 0, 0]
   }
 
-  /// The length of the head of a file, from its fixed part.
+  /// Returns the length of a file's head, by the fixed part.
   ///
-  /// Checks what it can before the hash is known: magic, version and
-  /// the caps on the headers. Throws ``CodecError``.
+  /// Checks what can be checked without the hash: magic, version and the caps on the headers.
+  /// Throws ``CodecError``.
   package static func headByteCount(
     fixedPart bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Int {
@@ -94,8 +94,8 @@ package struct StreamedEnvelope: Hashable, Sendable {
     }
   }
 
-  /// The least length of a file, from its fixed part, so that a caller recognizes a
-  /// file that ends early without its hash. Throws ``CodecError``.
+  /// Returns the least length of a file, by the fixed part, so that a caller recognizes a file that
+  /// ends early before it computes the hash. Throws ``CodecError``.
   package static func leastByteCount(
     fixedPart bytes: [UInt8], limits: CodecLimits = .default
   ) throws -> Int {
@@ -106,8 +106,7 @@ package struct StreamedEnvelope: Hashable, Sendable {
     return overflows ? .max : sum
   }
 
-  /// Reads the head of a file of `fileByteCount` bytes whose hash is
-  /// correct. Throws ``CodecError``.
+  /// Decodes the head of a file. The caller has checked the file's hash. Throws ``CodecError``.
   package init(
     head bytes: [UInt8], fileByteCount: Int, expecting type: Envelope.FileType
   ) throws {

@@ -7,15 +7,15 @@ package enum RowAction: UInt8, Sendable, CaseIterable {
   /// The row exists no longer. Its cells stay stored: a row that refers to it
   /// may bring it back.
   case delete = 2
-  /// The row and its cells exist no longer; cells with an older stamp have no
-  /// effect.
+  /// The row and its cells exist no longer. Cells with an older stamp have no effect, whenever they
+  /// arrive.
   case erase = 3
 
   /// Whether the row exists no longer.
   package var isDeletion: Bool { self == .delete || self == .erase }
 }
 
-/// The kind of identity that makes two rows of a table the same row on every device.
+/// How a row of a table is recognized on every device.
 package enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
   /// The values of the primary key.
   case primaryKey = 0
@@ -27,11 +27,10 @@ package enum IdentityKind: UInt8, Sendable, CaseIterable, Codable {
 
 /// The changes of one change set to one table, column by column.
 ///
-/// Rows appear once each. Cells are stored only where a row has them: row `r`
-/// has the columns `shapes[rowShapes[r]]`, and the value of a column is at
-/// the index that counts the rows before `r` that have the column too.
+/// Each row appears once. Row `r` has cells only for the columns `shapes[rowShapes[r]]`. The index
+/// of such a cell in its column is the number of rows before `r` that also have the column.
 package struct TableChanges: Hashable, Sendable {
-  /// The table's name as the author has it.
+  /// The table's name in the author's schema.
   package var table: SQLName
   /// How rows are identified.
   package var identity: IdentityKind
@@ -53,8 +52,8 @@ package struct TableChanges: Hashable, Sendable {
   package var exceptions: [StampException] = []
   /// Distinct sets of columns, each in ascending order.
   package var shapes: [[Int]] = []
-  /// The index of each row's set. A delete has the columns that were
-  /// changed before it; an erase has none.
+  /// The index of each row's set. A delete has the columns that the author changed before it; an
+  /// erase has none.
   package var rowShapes: [UInt32] = []
   /// The values, one entry for each of ``columns``.
   package var cells: [ValueColumn]
@@ -62,7 +61,7 @@ package struct TableChanges: Hashable, Sendable {
   /// identity.
   package var moves: [RowMove] = []
 
-  /// No changes yet to a table.
+  /// Creates an empty list of changes to a table.
   package init(table: SQLName, identity: IdentityKind, keyColumns: [SQLName], columns: [SQLName]) {
     self.table = table
     self.identity = identity
@@ -83,7 +82,7 @@ package struct TableChanges: Hashable, Sendable {
 }
 
 extension TableChanges {
-  /// The number of rows, values and exceptions, which limits reading.
+  /// The number of rows, shapes, values and exceptions, which ``CodecLimits`` bounds.
   var valueCount: Int {
     (keys + cells).reduce(count + shapes.count + exceptions.count) { $0 + $1.count }
   }

@@ -35,8 +35,8 @@ package struct SyncChangeSet: Hashable, Sendable {
 
   /// The document, author and number.
   package var header: Header
-  /// The change sets of other clients that the author had applied. The number
-  /// implies the author's own.
+  /// The change sets of other clients that the author had applied. The author's own follow from the
+  /// number.
   package var dependencies: VersionVector
   /// The SHA-256 of the author's schema, as described by `StoreSchema`.
   package var schema: ContentHash

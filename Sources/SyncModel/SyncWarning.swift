@@ -1,21 +1,21 @@
-/// Something that a synchronization noticed and that people may want to know.
+/// Something that a synchronization noticed and the user may want to know.
 ///
-/// Equal warnings are counted together.
+/// Equal warnings become one with a ``count``.
 public struct SyncWarning: Hashable, Sendable, Codable {
   /// The kind of a warning. Later versions may add codes.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
     /// The code's name.
     public let rawValue: String
-    /// A code of the given name.
+    /// Creates a code with the given name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Columns of rows that are deleted here were edited elsewhere.
+    /// Another device edited columns of rows that are deleted here.
     public static let editOfDeletedRow = Code(rawValue: "editOfDeletedRow")
-    /// References of rows that are deleted here were edited elsewhere.
+    /// Another device edited references of rows that are deleted here.
     public static let referenceOfDeletedRow = Code(rawValue: "referenceOfDeletedRow")
-    /// Rows whose columns had been edited were deleted elsewhere.
+    /// Another device deleted rows whose columns had been edited.
     public static let deletionOfEditedRow = Code(rawValue: "deletionOfEditedRow")
-    /// Rows whose references had been edited were deleted elsewhere.
+    /// Another device deleted rows whose references had been edited.
     public static let deletionOfReferringRow = Code(rawValue: "deletionOfReferringRow")
     /// An edit arrived for rows that this store has never had.
     public static let rowMissingForUpdate = Code(rawValue: "rowMissingForUpdate")
@@ -25,8 +25,8 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let parked = Code(rawValue: "parked")
     /// Rows have NULL in their key: they stay on this device.
     public static let keyMissing = Code(rawValue: "keyMissing")
-    /// NULL was set in the key of rows that other devices have: this store has
-    /// restored the key.
+    /// A program set NULL in the key of rows that other devices have. This store has restored the
+    /// key.
     public static let keyRestored = Code(rawValue: "keyRestored")
     /// A device's clock is far ahead.
     public static let clockAhead = Code(rawValue: "clockAhead")
@@ -34,18 +34,17 @@ public struct SyncWarning: Hashable, Sendable, Codable {
     public static let schemaAhead = Code(rawValue: "schemaAhead")
     /// A policy could not decide a conflict, which stays open.
     public static let policyFailed = Code(rawValue: "policyFailed")
-    /// A trigger of the application that follows changes failed and was
-    /// skipped; ``table`` is its table.
+    /// A trigger of the application failed when changes were applied, and was skipped. ``table`` is
+    /// its table.
     public static let triggerFailed = Code(rawValue: "triggerFailed")
-    /// A value that stays on this device could not be put back into rows that
-    /// have come back: a condition of their table refuses it.
+    /// Rows came back without a value that stays on this device: a condition of their table refuses
+    /// it.
     public static let localValueRefused = Code(rawValue: "localValueRefused")
-    /// A whole store was due and was not uploaded: the store is damaged, so that
-    /// no device could join from it.
+    /// This device did not upload a whole store that was due: the store is damaged, so that no
+    /// device could join from it.
     public static let wholeStoreRefused = Code(rawValue: "wholeStoreRefused")
-    /// Commands were removed before this device came back, since the other devices
-    /// did not wait for it. It never gets the commands for the application among
-    /// them.
+    /// The other devices stopped waiting for this device and removed commands that it had not read.
+    /// It never gets the commands for the application among them.
     public static let commandsMissed = Code(rawValue: "commandsMissed")
   }
 
@@ -53,12 +52,11 @@ public struct SyncWarning: Hashable, Sendable, Codable {
   public var code: Code
   /// The table concerned.
   public var table: SQLName?
-  /// The columns concerned, or names that are not known here, in
-  /// order.
+  /// The columns concerned, or the names that this store does not know, in order.
   public var names: [SQLName] = []
-  /// Why rows are not shown.
+  /// Why rows are parked.
   public var reason: String?
-  /// How often it was noticed.
+  /// How many times the device noticed it.
   public var count = 1
   /// The device concerned.
   public var client: ClientIdentifier?
@@ -80,7 +78,7 @@ public struct SyncWarning: Hashable, Sendable, Codable {
 }
 
 extension SyncWarning {
-  /// The warnings with equal ones counted together.
+  /// Returns the warnings, equal ones counted together.
   package static func joining(_ warnings: [SyncWarning]) -> [SyncWarning] {
     var counter = WarningCounter()
     for warning in warnings { counter.add(warning) }
@@ -88,7 +86,7 @@ extension SyncWarning {
   }
 }
 
-/// Counts equal warnings together.
+/// A list of warnings in which equal ones are counted together.
 package struct WarningCounter: Sendable {
   private struct Key: Hashable, Sendable {
     var code: SyncWarning.Code
@@ -101,7 +99,7 @@ package struct WarningCounter: Sendable {
   private var warnings: [SyncWarning] = []
   private var index: [Key: Int] = [:]
 
-  /// None yet.
+  /// Creates a counter without warnings.
   package init() {}
 
   /// The warnings in the order of their first appearance.

@@ -1,7 +1,7 @@
 /// The text of a UUID in lower case, 8-4-4-4-12, and its 16 bytes.
 enum UUIDText {
   static let length = 36
-  /// The bytes that `IdentityEncoding` puts before a text of that length.
+  /// The bytes that `IdentityEncoding` puts before a text of this length.
   static let identityPrefix: [UInt8] = [ValueKind.text.rawValue, 36]
 
   /// The value of each lower-case hexadecimal digit; 255 for other bytes.
@@ -21,7 +21,8 @@ enum UUIDText {
   private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
   private static let hyphens = [8, 13, 18, 23]
 
-  /// The bytes of all strings, if every string is `prefix` followed by such a text.
+  /// Returns 16 bytes for each string; `nil` unless every string is `prefix` and the text of a
+  /// UUID.
   static func pack(_ contents: ContentSpans, prefix: [UInt8]) -> [UInt8]? {
     guard contents.commonLength == length + prefix.count else { return nil }
     var complete = true
@@ -57,7 +58,7 @@ enum UUIDText {
     return complete ? packed : nil
   }
 
-  /// Writes `prefix` and the text of each 16 bytes of `rows` to `output`.
+  /// Writes to `output`, for each 16 bytes of `rows`, `prefix` and the text of the UUID.
   static func unpack(
     _ rows: UnsafeRawBufferPointer, prefix: [UInt8], into output: UnsafeMutableRawBufferPointer
   ) {

@@ -1,7 +1,6 @@
 /// A value that SQLite can store in a column, or a reference to a row.
 ///
-/// Text is bytes: SQLite does not promise that it is valid UTF-8, and none
-/// of its bytes may change.
+/// Text is held as bytes: SQLite does not promise valid UTF-8, and no byte may change.
 public enum Value: Hashable, Sendable {
   /// The absence of a value.
   case null
@@ -17,10 +16,10 @@ public enum Value: Hashable, Sendable {
   /// for that row's key, which differs from device to device.
   case identity(RowIdentity)
 
-  /// Text from a Swift string.
+  /// Returns text with the bytes of a Swift string.
   public static func text(_ string: String) -> Value { .text(Array(string.utf8)) }
 
-  /// Which of the six cases it is.
+  /// The kind of the value.
   package var kind: ValueKind {
     switch self {
     case .null: .null
@@ -33,7 +32,7 @@ public enum Value: Hashable, Sendable {
   }
 }
 
-/// The kind of a value; the raw value is the one of the file format.
+/// The kind of a value. The raw values are those of the file format.
 package enum ValueKind: UInt8, Sendable, CaseIterable {
   /// The absence of a value.
   case null = 0
@@ -51,17 +50,16 @@ package enum ValueKind: UInt8, Sendable, CaseIterable {
 
 /// The bytes that make a row the same row on every device.
 ///
-/// In a table with surrogate keys these are 16 bytes that have nothing to do
-/// with the key. In other tables they encode the values of the identifying
-/// columns (see `IdentityEncoding`).
+/// In a table with surrogate keys these are 16 random bytes. In other tables they encode the values
+/// of the identifying columns (see `IdentityEncoding`).
 public struct RowIdentity: Hashable, Comparable, Sendable {
-  /// Equal on every device, and different from those of any other row of the table.
+  /// The bytes: equal on every device, different for each row of the table.
   public var bytes: [UInt8]
 
   /// Wraps the bytes.
   public init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Bytewise order.
+  /// Orders identities by their bytes.
   public static func < (left: RowIdentity, right: RowIdentity) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes)
   }

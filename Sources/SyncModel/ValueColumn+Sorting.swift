@@ -1,11 +1,11 @@
 import Foundation
 
 extension [ValueColumn] {
-  /// The indexes of the tuples in columns of one length, in ascending
-  /// order: kinds in their order, integers by value, content bytewise.
+  /// Returns the indexes of the tuples in ascending order: by kind, integers by value, content
+  /// bytewise. All columns have the same length.
   package func order() -> [Int] {
     guard let first else { return [] }
-    // The first bytes decide most comparisons, without the rest.
+    // The first bytes decide most comparisons.
     let prefixes = (0..<first.count).map { first.sortingPrefix(at: $0) }
     return prefixes.indices.sorted { left, right in
       if prefixes[left] != prefixes[right] { return prefixes[left] < prefixes[right] }
@@ -18,8 +18,7 @@ extension [ValueColumn] {
 }
 
 extension ValueColumn {
-  /// A word that is smaller for an earlier value, or equal if a word cannot
-  /// tell the two apart.
+  /// Returns a word that sorts as the value does. Equal words do not mean equal values.
   fileprivate func sortingPrefix(at index: Int) -> UInt64 {
     let kind = UInt64(kinds[index]) << 60
     switch self.kind(at: index) {
@@ -36,7 +35,7 @@ extension ValueColumn {
     }
   }
 
-  /// Whether the left value comes first; `nil` if they are the same.
+  /// Returns whether the left value comes first; `nil` if both are the same.
   fileprivate func isBefore(_ left: Int, _ right: Int) -> Bool? {
     if kinds[left] != kinds[right] { return kinds[left] < kinds[right] }
     switch kind(at: left) {
@@ -57,9 +56,8 @@ extension ValueColumn {
 // MARK: - Tuples that repeat
 
 extension [ValueColumn] {
-  /// Whether two of the tuples in columns of one length are the same,
-  /// byte by byte. If they are in ascending order, as they usually are, this
-  /// takes one comparison for each.
+  /// Whether two tuples have the same bytes. All columns have the same length. For tuples in
+  /// ascending order, the usual case, it takes one comparison a tuple.
   var hasRepeatedTuple: Bool {
     guard let count = first?.count, count > 1 else { return false }
     for row in 1..<count {
@@ -95,7 +93,8 @@ extension [ValueColumn] {
     return 0
   }
 
-  /// An attacker cannot make tuples whose hashes collide: each run hashes differently.
+  /// Returns the hash of a tuple. `Hasher` has another seed in each run, so that an attacker cannot
+  /// make tuples collide.
   private func hash(_ row: Int) -> Int {
     var hasher = Hasher()
     for column in self { column.hash(row, into: &hasher) }
@@ -104,7 +103,7 @@ extension [ValueColumn] {
 }
 
 extension ValueColumn {
-  /// Negative if the left value comes first, 0 if both are the same bytes.
+  /// Returns a negative number if the left value comes first, 0 if both have the same bytes.
   fileprivate func compare(_ left: Int, _ right: Int) -> Int {
     if kinds[left] != kinds[right] { return kinds[left] < kinds[right] ? -1 : 1 }
     switch kind(at: left) {

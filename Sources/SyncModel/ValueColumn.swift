@@ -12,7 +12,7 @@ package struct ValueColumn: Hashable, Sendable {
   /// The contents of all text, blobs and identities, one after the other.
   package private(set) var bytes: [UInt8] = []
 
-  /// An empty column.
+  /// Creates an empty column.
   package init() {}
 
   /// The number of values.
@@ -48,8 +48,7 @@ package struct ValueColumn: Hashable, Sendable {
 
   /// Appends text, a blob or an identity with the given content.
   ///
-  /// The content of one column stays below 4 GiB; change sets are cut long
-  /// before that.
+  /// The content of a column must stay below 4 GiB. Change sets end long before that.
   package mutating func append(_ kind: ValueKind, content: UnsafeRawBufferPointer) {
     precondition(bytes.count + content.count <= UInt32.max, "column content exceeds 4 GiB")
     kinds.append(kind.rawValue)
@@ -84,10 +83,10 @@ package struct ValueColumn: Hashable, Sendable {
     }
   }
 
-  /// The kind of a value.
+  /// Returns the kind of a value.
   package func kind(at index: Int) -> ValueKind { ValueKind(rawValue: kinds[index]) ?? .null }
 
-  /// The range of the content of a text, blob or identity in ``bytes``.
+  /// Returns where in ``bytes`` the content of a text, blob or identity is.
   package func contentRange(at index: Int) -> Range<Int> {
     let start = Int(words[index] >> 32)
     return start..<(start + Int(words[index] & 0xFFFF_FFFF))
@@ -105,8 +104,8 @@ package struct ValueColumn: Hashable, Sendable {
     }
   }
 
-  /// Builds a column from arrays that agree with the description of the type;
-  /// throws ``Malformed`` if they do not.
+  /// Creates a column from arrays; throws ``Malformed`` if they do not fit together as the type
+  /// describes.
   package init(kinds: [UInt8], words: [UInt64], bytes: [UInt8]) throws {
     guard kinds.count == words.count else { throw Malformed() }
     for index in kinds.indices {
@@ -123,16 +122,16 @@ package struct ValueColumn: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Takes arrays that the decoder has built to agree with the description.
+  /// Takes arrays of the decoder, which has made sure that they fit together.
   init(decodedKinds kinds: [UInt8], words: [UInt64], bytes: [UInt8]) {
     self.kinds = kinds
     self.words = words
     self.bytes = bytes
   }
 
-  /// The arrays do not fit together.
+  /// The error that arrays do not fit together.
   package struct Malformed: Error {
-    /// The error carries nothing.
+    /// Creates the error.
     package init() {}
   }
 }

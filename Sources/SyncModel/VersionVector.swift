@@ -30,10 +30,10 @@ package struct VersionVector: Hashable, Sendable, Codable {
   /// The greatest number of a change set, so that adding one to it does not overflow.
   package static let greatestNumber = UInt64(Int64.max) - 1
 
-  /// The entries; a client has none if none of its change sets has been applied.
+  /// The entries. A client without an applied change set has none.
   package private(set) var entries: [ClientIdentifier: Entry]
 
-  /// A vector with the given entries.
+  /// Creates a vector with the given entries.
   package init(_ entries: [ClientIdentifier: Entry] = [:]) { self.entries = entries }
 
   /// A client's entry.
@@ -42,21 +42,21 @@ package struct VersionVector: Hashable, Sendable, Codable {
     set { entries[client] = newValue }
   }
 
-  /// The number of a client's last applied change set; 0 for none.
+  /// Returns the number of a client's last applied change set; 0 if none is applied.
   package func number(of client: ClientIdentifier) -> UInt64 { entries[client]?.number ?? 0 }
 
-  /// Whether this vector contains everything that `other` contains.
-  /// Hashes are not compared.
+  /// Returns whether this vector contains every change set that `other` contains. It does not
+  /// compare hashes.
   package func contains(_ other: VersionVector) -> Bool {
     other.entries.allSatisfy { number(of: $0.key) >= $0.value.number }
   }
 
-  /// The clients for which `other` is ahead of this vector, in order.
+  /// Returns the clients for which `other` is ahead of this vector, in order.
   package func missing(from other: VersionVector) -> [ClientIdentifier] {
     other.entries.filter { number(of: $0.key) < $0.value.number }.keys.sorted()
   }
 
-  /// Entries in order of client, as they are written to files.
+  /// The entries in order of client, as files have them.
   package var sorted: [(client: ClientIdentifier, entry: Entry)] {
     entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }

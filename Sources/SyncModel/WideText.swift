@@ -1,12 +1,11 @@
-/// Converts text of databases that store it in UTF-16 to the bytes in change sets, and back.
+/// Conversion between text of UTF-16 databases and the bytes in change sets.
 ///
-/// SQLite turns half a surrogate pair into other characters when it converts
-/// text to UTF-8. Here it becomes the three bytes that UTF-8 would have for it
-/// (“WTF-8”), and these bytes become half a pair again; all other text is UTF-8.
+/// When SQLite converts text to UTF-8, it replaces half a surrogate pair with other characters.
+/// This type converts half a pair to the three bytes that UTF-8 would have for it (“WTF-8”), and
+/// back. All other text is UTF-8.
 package enum WideText {
-  /// The bytes for text that contains half a pair, or U+FFFE or U+FFFF, which
-  /// SQLite changes as well; `nil` for all other text, which SQLite converts
-  /// unchanged.
+  /// Returns the bytes for text that contains half a pair, or U+FFFE or U+FFFF, which SQLite
+  /// changes as well; `nil` for all other text, which SQLite converts correctly.
   ///
   /// - Parameter units: The text in UTF-16, in the byte order of this machine.
   package static func bytes(ifBroken units: UnsafeRawBufferPointer) -> [UInt8]? {
@@ -36,8 +35,8 @@ package enum WideText {
     return bytes
   }
 
-  /// The number of units of a character that SQLite leaves unchanged; `nil` for
-  /// half a pair, U+FFFE and U+FFFF.
+  /// Returns the number of units of a character that SQLite converts correctly; `nil` for half a
+  /// pair, U+FFFE and U+FFFF.
   private static func step(_ first: UInt16, _ next: UInt16) -> Int? {
     if first >= 0xFFFE { return nil }
     guard first & 0xF800 == 0xD800 else { return 1 }
@@ -54,9 +53,9 @@ package enum WideText {
     }
   }
 
-  /// The text in UTF-16, in the byte order of this machine, for bytes that
-  /// contain half a pair, or U+FFFE or U+FFFF, which SQLite changes as well;
-  /// `nil` for all other bytes. Bytes that form no character become U+FFFD.
+  /// Returns the text in UTF-16, in the byte order of this machine, for bytes that contain half a
+  /// pair, or U+FFFE or U+FFFF, which SQLite changes as well; `nil` for all other bytes. Bytes that
+  /// form no character become U+FFFD.
   package static func units(ifBroken bytes: UnsafeRawBufferPointer) -> [UInt16]? {
     let isBroken = bytes.indices.dropLast(2).contains { index in
       isHalf(bytes, index)
@@ -80,7 +79,7 @@ package enum WideText {
     return units + String(decoding: bytes[start...], as: UTF8.self).utf16
   }
 
-  /// Whether the bytes from an index on can stand for half a pair.
+  /// Returns whether the bytes from an index on encode half a pair.
   private static func isHalf(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> Bool {
     bytes[index] == 0xED && index + 2 < bytes.count && bytes[index + 1] & 0xE0 == 0xA0
       && bytes[index + 2] & 0xC0 == 0x80

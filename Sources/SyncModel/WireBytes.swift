@@ -1,11 +1,11 @@
-/// Writing and reading the plain numbers of the format.
+/// The numbers of the format.
 extension [UInt8] {
   /// Appends a number, least significant byte first.
   mutating func append<Number: FixedWidthInteger>(little number: Number) {
     Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
   }
 
-  /// Appends seven bits a byte, least significant first; the high bit means
+  /// Appends a number with seven bits in each byte, least significant first. The high bit means
   /// that another byte follows.
   mutating func append(varint number: UInt64) {
     var rest = number
@@ -19,21 +19,21 @@ extension [UInt8] {
   /// Appends a count or a length.
   mutating func append(varint number: Int) { append(varint: UInt64(number)) }
 
-  /// Appends a signed number, mapped to 0, -1, 1, -2, 2….
+  /// Appends a signed number as the varint of its place in 0, -1, 1, -2, 2….
   mutating func append(zigzag number: Int64) {
     append(varint: UInt64(bitPattern: number << 1 ^ number >> 63))
   }
 }
 
 extension UnsafeRawBufferPointer {
-  /// A number with its least significant byte first; the caller has checked
-  /// that it lies within the buffer.
+  /// Reads a number, least significant byte first. The caller has checked that the buffer contains
+  /// it.
   func little<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type) -> Number {
     Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
   }
 }
 
-/// Reads forward through bytes and never beyond their end.
+/// A reader that goes forward through bytes and never beyond their end.
 struct WireReader {
   private let bytes: UnsafeRawBufferPointer
   /// The name of the part that is read, for errors.
@@ -62,7 +62,7 @@ struct WireReader {
 
   mutating func word() throws -> UInt64 { try take(8).little(at: 0, as: UInt64.self) }
 
-  /// A number of at most 64 bits in its shortest form.
+  /// Reads a number of at most 64 bits in its shortest form.
   mutating func varint() throws -> UInt64 {
     var result: UInt64 = 0
     var shift: UInt64 = 0
@@ -72,7 +72,7 @@ struct WireReader {
       if shift == 63, byte > 1 { throw CodecError(.malformed, "\(name): number", at: start) }
       result |= UInt64(byte & 0x7F) << shift
       if byte < 0x80 {
-        // Each number has one spelling, or equal files could differ.
+        // Only the shortest form is valid, or equal content could have different bytes.
         if byte == 0, shift > 0 { throw CodecError(.malformed, "\(name): number", at: start) }
         return result
       }
@@ -85,7 +85,7 @@ struct WireReader {
     return Int64(bitPattern: word >> 1) ^ -Int64(bitPattern: word & 1)
   }
 
-  /// A count of at most `cap`.
+  /// Reads a count; throws if it is greater than `cap`.
   mutating func count(_ what: String, cap: Int) throws -> Int {
     let start = offset
     let number = try varint()

@@ -1,24 +1,24 @@
 import CZlib
 
-/// Compresses or decompresses a long body part by part, at constant memory.
+/// A stream that compresses or decompresses a long body part by part, in constant memory.
 package final class ZlibStream {
   /// Whether the stream compresses or decompresses.
   package enum Direction: Sendable {
-    /// To compressed bytes.
+    /// Compresses.
     case deflate
-    /// From compressed bytes, to at most this many.
+    /// Decompresses to at most `limit` bytes.
     case inflate(limit: Int)
   }
 
   private static let chunkByteCount = 256 << 10
 
   private let direction: Direction
-  // zlib keeps a pointer to the structure, which must therefore not move.
+  // zlib holds a pointer to the structure, so it must not move.
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
   private var output = [UInt8](repeating: 0, count: chunkByteCount)
   private var produced = 0
 
-  /// Whether the end of the compressed bytes was reached.
+  /// Whether the stream has reached the end of the compressed bytes.
   package private(set) var isAtEnd = false
 
   /// Begins a stream. Throws ``CodecError``.
@@ -43,11 +43,11 @@ package final class ZlibStream {
     stream.deallocate()
   }
 
-  /// Takes the next part, fewer than 4 GiB, and passes the output to `emit`.
+  /// Processes the next part, less than 4 GiB, and passes the output to `emit`.
   ///
-  /// `isLast` ends a compressed stream. Throws ``CodecError`` if the
-  /// bytes are not a compressed stream, go on after its end or grow over the
-  /// limit, and throws the errors of `emit`.
+  /// When compressing, `isLast` ends the stream. Throws ``CodecError`` if the bytes are not a
+  /// compressed stream, continue after its end or exceed the limit, and rethrows the errors of
+  /// `emit`.
   package func push(
     _ bytes: [UInt8], isLast: Bool, emit: (ArraySlice<UInt8>) throws -> Void
   ) throws {

@@ -8,9 +8,9 @@ enum ExitStatus: Int32, CaseIterable {
   case failed = 1
   /// The command line is wrong.
   case usage = 2
-  /// Done, but something is waiting or needs a decision.
+  /// Done, but something waits or needs a decision.
   case waiting = 3
-  /// The shared directory is away.
+  /// The shared directory is not there, or does not answer.
   case directoryAway = 4
   /// Refused, to protect data.
   case refused = 5
@@ -34,13 +34,13 @@ enum ExitStatus: Int32, CaseIterable {
     }
   }
 
-  /// The codes and their meanings, one a line.
+  /// The codes and their meanings, one on each line.
   static var table: String {
     allCases.map { "  \($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
       + "\n  A command that is interrupted ends by the signal (130 in the shell)."
   }
 
-  /// The status to report for several actions that were done one after the other.
+  /// Returns the worst status of several actions.
   static func worst(_ statuses: [ExitStatus]) -> ExitStatus {
     let bySeverity: [ExitStatus] = [.failed, .usage, .refused, .directoryAway, .waiting]
     return bySeverity.first(where: statuses.contains) ?? .done

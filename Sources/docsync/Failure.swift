@@ -4,7 +4,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The reason why a command failed, as it is shown.
+/// The reason why a command failed, as it is printed.
 struct Failure: Error, Sendable {
   /// The name of the kind of failure, for programs.
   var code: String
@@ -18,7 +18,6 @@ struct Failure: Error, Sendable {
   var actions: [String] = []
   /// The detail, for a developer.
   var detail: String?
-  /// The exit code.
   var status: ExitStatus
 
   init(
@@ -33,7 +32,7 @@ struct Failure: Error, Sendable {
     self.status = status
   }
 
-  /// The failure for an error of any layer.
+  /// Creates the failure for an error of any layer.
   init(_ error: any Error) {
     switch error {
     case let error as Failure: self = error
@@ -66,14 +65,14 @@ struct Failure: Error, Sendable {
   }
 
   private static func remedy(_ error: SyncError) -> String {
-    // The existing file is under sync, perhaps since joining was interrupted.
+    // The existing file is under sync, perhaps because joining was interrupted.
     if error.code == .fileExists, error.remedy.actions.contains(.synchronize) {
       return error.remedy.commandText
     }
     return remedies[error.code] ?? error.remedy.commandText
   }
 
-  /// Remedies that name options of the command, in place of the library's.
+  /// Remedies that name options of the command and replace those of the library.
   private static let remedies: [SyncError.Code: String] = [
     .documentExists: "Get it with “docsync join”, or choose another name with --document.",
     .confirmationNeeded: "Look at it with “docsync status”, then give --yes.",
@@ -103,7 +102,7 @@ struct Failure: Error, Sendable {
 extension Failure: Encodable {
   private enum CodingKeys: String, CodingKey { case code, message, path, remedy, actions, detail }
 
-  /// Writes all keys always; those without a value are null.
+  /// Writes all keys; those without a value are null.
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(code, forKey: .code)

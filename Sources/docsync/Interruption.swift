@@ -10,13 +10,13 @@ import Synchronization
   import Darwin
 #endif
 
-/// Turns the signals that ask a process to stop into a call, so that the command
-/// stops in a state from which the next run continues. A second
-/// signal ends the process at once.
+/// The reaction to signals that ask the process to stop. The first one calls a function, so that
+/// the command stops in a state from which the next run continues; a second one ends the process at
+/// once.
 final class Interruption {
   private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
-  /// The signal that was received, shared with the handlers.
+  /// The first received signal, shared with the handlers.
   private final class Received: Sendable {
     private let first = Mutex<Int32?>(nil)
 
@@ -47,8 +47,8 @@ final class Interruption {
     }
   }
 
-  /// Whether the program that started the process wants it to ignore a signal, as
-  /// `nohup` does.
+  /// Returns whether the process ignores a signal because the program that started it, such as
+  /// `nohup`, wants it to.
   private static func isIgnored(_ number: Int32) -> Bool {
     var action = sigaction()
     guard sigaction(number, nil, &action) == 0 else { return false }
@@ -60,15 +60,15 @@ final class Interruption {
     return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
-  /// Ends the process by the signal that was received, as shells expect from
-  /// an interrupted command; returns if there was none.
+  /// Ends the process by the received signal, as shells expect from an interrupted command. Returns
+  /// if it has received none.
   func endProcess() {
     if let number = received.number { Self.end(by: number) }
   }
 
   private static func end(by number: Int32) {
     signal(number, SIG_DFL)
-    // The dispatch source has blocked the signal, to receive it in its own way.
+    // The dispatch source blocks the signal and receives it in another way.
     var set = sigset_t()
     sigemptyset(&set)
     sigaddset(&set, number)

@@ -6,8 +6,7 @@ import Foundation
   import CMalloc
 #endif
 
-/// Parses the command line, runs the verb and ends the process with its
-/// status.
+/// The main program: parses the command line, runs the verb and ends the process with its status.
 @main
 enum Main {
   static func main() async {
@@ -29,8 +28,8 @@ enum Main {
 
   /// Makes glibc return blocks of a MiB and more to the system as soon as they are freed.
   ///
-  /// Otherwise glibc raises that limit whenever such a block is freed, up to 32 MiB, and keeps
-  /// freed blocks: reading a few large change sets took a third more memory.
+  /// Otherwise glibc raises that limit, up to 32 MiB, whenever the program frees such a block, and
+  /// does not return freed blocks: reading a few large change sets took a third more memory.
   private static func giveBackLargeBlocks() {
     #if os(Linux)
       _ = mallopt(M_MMAP_THRESHOLD, 1 << 20)

@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// A command: one file each, under Verbs.
+/// A command. Each has a file in Verbs.
 protocol Verb: ParsableCommand, Sendable {
-  /// How the result is shown.
+  /// The options for the output.
   var output: OutputOptions { get }
 
-  /// Runs the command. An error is shown as a ``Failure``.
+  /// Runs the command. An error is printed as a ``Failure``.
   func perform(_ console: Console) async throws -> Outcome
 }
 
@@ -15,7 +15,6 @@ struct Outcome: Sendable {
   var json: any Encodable & Sendable
   /// The text for people, without a newline at the end.
   var text: String
-  /// The exit code.
   var status = ExitStatus.done
 }
 

@@ -1,8 +1,7 @@
-/// Simulates whole fleets of devices that share one document: random schemas,
-/// random SQL by programs that know nothing of syncing, files that arrive
-/// late or out of order, clocks that are off by years; everything from one
-/// seed. The rows that the devices show are compared with an oracle that is written
-/// separately from the product's merging.
+/// A simulation of fleets of devices that share one document, from one seed: random schemas, random
+/// SQL of programs that do not know about syncing, files that arrive late or out of order, clocks
+/// that are wrong by years. It compares the rows that the devices show with those of an oracle,
+/// whose code is independent of the product's merging.
 ///
 /// `Documentation/Reliability.md` describes the simulation and its checks.
 package enum Fleet {
@@ -12,14 +11,14 @@ package enum Fleet {
     package var features = FleetFeatures.all
     /// The number of devices; `nil` draws between 2 and 5.
     package var devices: Int?
-    /// Whether devices synchronize through managers, as apps do, or seal and
-    /// apply directly, which is faster and has more orders of delivery;
-    /// `nil` draws managers for one history in five.
+    /// Whether devices synchronize through managers, as apps do. If not, they seal and apply
+    /// directly, which is faster and has more orders of delivery. `nil` draws managers for one
+    /// history in five.
     package var usesManagers: Bool?
     /// The approximate number of steps of a history.
     package var steps = 60
 
-    /// The usual options.
+    /// Creates the usual options.
     package init() {}
   }
 
@@ -29,18 +28,17 @@ package enum Fleet {
     package var seed: UInt64
     /// The violation; `nil` if there was none.
     package var failure: FleetFailure?
-    /// Statements that the schema accepted.
+    /// The number of statements that the schema accepted.
     package var acceptedStatements: Int
-    /// Statements that the schema refused.
+    /// The number of statements that the schema refused.
     package var refusedStatements: Int
-    /// The number of synchronizations before everything arrived.
+    /// The number of synchronizations before all files arrived.
     package var syncs: Int
-    /// The number of rounds until no device had anything to do.
+    /// The number of rounds until all devices had nothing to do.
     package var rounds: Int
-    /// Rows that existed and were not shown in the end.
+    /// The number of rows that existed and were not shown at the end.
     package var hiddenRows: Int
-    /// The rows shown in the end, in a form that tells histories apart; empty
-    /// if the history failed.
+    /// The rows shown at the end as text, to compare histories; empty if the history failed.
     package var result: String
   }
 
@@ -55,10 +53,10 @@ package enum Fleet {
       result: outcome.result)
   }
 
-  /// The shortest script found that fails as the seed does; `nil` if
-  /// the seed does not fail.
+  /// Returns the script of the shortest history found that fails as the seed's does; `nil` if the
+  /// seed's history does not fail.
   ///
-  /// - Parameter attempts: The most shorter histories that are tried.
+  /// - Parameter attempts: The greatest number of shorter histories to try.
   package static func shrunkScript(
     seed: UInt64, options: Options = Options(), attempts: Int = 800
   ) async throws -> String? {

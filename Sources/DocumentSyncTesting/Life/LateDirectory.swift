@@ -1,8 +1,8 @@
 import SyncDirectory
 import SyncModel
 
-/// One device's view of the directory, at which the files of a generation
-/// arrive late. Removed files disappear at once.
+/// One device's view of the shared directory. The files of a generation arrive late; removed files
+/// disappear at once.
 final class LateDirectory: SharedDirectory {
   private struct State {
     var isOpen = true
@@ -24,8 +24,7 @@ final class LateDirectory: SharedDirectory {
     set { state.withLock { $0.isOpen = newValue } }
   }
 
-  /// Lets some of the existing files arrive, each with a chance of two in
-  /// three.
+  /// Makes some of the existing files arrive, each with a chance of two in three.
   func arrive(salt: UInt64) {
     var dice = SeededRandom(seed: salt)
     let paths = base.items.keys.sorted()

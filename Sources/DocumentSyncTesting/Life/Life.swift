@@ -1,11 +1,9 @@
-/// Simulates the whole life of a document: devices that join and leave, stores
-/// that are copied, moved and restored, files that arrive late and are
-/// removed, devices that are retired and return; everything from one seed.
+/// A simulation of the whole life of a document, from one seed: devices join and leave, are retired
+/// and return; stores are copied, moved and restored; files arrive late and are removed.
 ///
-/// Some tables are the same in every history; their rows on the devices are
-/// compared with the edits. Beside them most histories have random tables, drawn
-/// as in ``Fleet``. All devices have to show the rows of these tables that the
-/// oracle computes.
+/// Some tables are the same in every history; the simulation compares their rows on the devices
+/// with the edits. Most histories also have random tables, drawn as in ``Fleet``: all devices must
+/// show the rows of them that the oracle computes.
 package enum Life {
   /// The outcome of one history.
   package struct Report: Sendable {
@@ -17,9 +15,9 @@ package enum Life {
     package var edits: Int
     /// The number of synchronizations.
     package var syncs: Int
-    /// The number of rounds until no device had anything to do.
+    /// The number of rounds until all devices had nothing to do.
     package var rounds: Int
-    /// The number of steps that failed since files that they need had not arrived.
+    /// The number of steps that failed because files that they need had not arrived.
     package var passedOver: Int
   }
 
@@ -34,10 +32,10 @@ package enum Life {
       rounds: outcome.rounds, passedOver: outcome.passedOver)
   }
 
-  /// The shortest history found that fails as the seed does, a line a
-  /// step; `nil` if the seed does not fail.
+  /// Returns the shortest history found that fails as the seed's does, one step on each line; `nil`
+  /// if the seed's history does not fail.
   ///
-  /// - Parameter attempts: The most shorter histories that are tried.
+  /// - Parameter attempts: The greatest number of shorter histories to try.
   package static func shrunkScript(
     seed: UInt64, features: LifeFeatures = .all, steps: Int = 60, attempts: Int = 400
   ) async throws -> String? {

@@ -1,7 +1,7 @@
 import Foundation
 import SyncModel
 
-/// The checks of each store in the end.
+/// The checks of a store at the end.
 struct LifeChecks {
   let world: LifeWorld
   let device: LifeDevice
@@ -58,7 +58,7 @@ struct LifeChecks {
     }
   }
 
-  /// Throws unless a device has written each value in the cells that all devices edit.
+  /// Throws if a cell that all devices edit has a value that no device has written.
   private func checkShared(_ notes: [[String?]]) throws {
     let written = Set(
       world.ledger.edits.compactMap { edit -> String? in
@@ -80,7 +80,7 @@ struct LifeChecks {
     }
   }
 
-  /// Throws unless a store that has left contains nothing of ours.
+  /// Throws if a store that has left still contains anything of ours.
   static func checkThatNothingIsLeft(_ path: String) throws {
     let names = try FleetSQLite(path).rows(
       "SELECT name FROM sqlite_schema WHERE name LIKE '%docsync%' OR sql LIKE '%docsync%'")

@@ -3,9 +3,8 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// One store in the life of a document, and the program that edits it.
+/// A store in the life of a document, and the program that edits it.
 final class LifeDevice {
-  /// A backup of a store.
   struct Backup {
     var content: Data
     var token: (client: String, content: Data?)
@@ -19,21 +18,21 @@ final class LifeDevice {
   var path: String
   var machine: Int
   var manager: DocumentSyncManager
-  /// The name in the rows that only this device edits.
+  /// The name of this device in the row that only it edits.
   var lineage: String
-  /// The edits in the store that were made in it or in the stores
-  /// of which it is a copy.
+  /// The edits in the store that programs made in it or in the stores of which it is a copy, by
+  /// index in the ledger.
   var log: [Int] = []
-  /// The number of these edits that were in the store at its last synchronization.
+  /// The number of these edits that the store had at its last synchronization.
   var sealed = 0
-  /// The number of these edits that were in the store when it was last copied or backed up.
+  /// The number of these edits that the store had when it was last copied or backed up.
   var copied = 0
   /// The content of the table that stays on the device.
   var localTokens: [String] = []
   var backup: Backup?
-  /// Edits that it has published as a removed client, before it knew of the
-  /// removal. Only its own store can publish them again: if the whole machine
-  /// is rolled back, no store has them any more.
+  /// The edits that the device has published as a removed client, before it knew of the removal.
+  /// Only its own store can publish them again; if the whole machine is rolled back, no store has
+  /// them.
   var unaware: Set<Int> = []
   private var edits = 0
 
@@ -49,12 +48,11 @@ final class LifeDevice {
     lineage = "\(number)"
   }
 
-  /// The tables that every store has, beside the random tables of a history.
+  /// The tables that every store has in addition to the random tables of a history.
   ///
-  /// No key is used again on its device: a row that is deleted and inserted again
-  /// within one sealing under one key is one row, so that a later deletion on another
-  /// device deletes the inserted row. ``Fleet`` checks that such a row is in the conflict
-  /// journal then.
+  /// No device reuses a key: a row that is deleted and inserted under the same key before the next
+  /// sealing is one row, so a later deletion on another device deletes the inserted row, too.
+  /// ``Fleet`` checks that such a row is then in the conflict journal.
   static let schema = [
     "CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT, shared TEXT)",
     """
@@ -67,7 +65,7 @@ final class LifeDevice {
     "INSERT INTO tally VALUES ('all', 0)",
   ]
 
-  /// The configuration with which a store is put under sync.
+  /// Returns the configuration with which a store is put under sync.
   static func configuration(_ schema: FleetSchema) -> StoreConfiguration {
     var configuration = schema.configuration
     configuration.excludedTables.insert("local")
@@ -77,7 +75,7 @@ final class LifeDevice {
 
   // MARK: Editing
 
-  /// A connection to the store, as of a program that knows nothing of syncing.
+  /// Opens a connection to the store, as a program that does not know about syncing would.
   private func program(_ clock: FleetClock) throws -> FleetSQLite {
     let program = try FleetSQLite(path)
     clock.time += 1
@@ -86,15 +84,14 @@ final class LifeDevice {
     return program
   }
 
-  /// Edits the random tables. Returns the number of accepted
-  /// statements.
+  /// Edits the random tables; returns the number of accepted statements.
   func work(_ statements: [String], hasForeignKeys: Bool, clock: FleetClock) throws -> Int {
     let edit = FleetEdit(
       statements: statements, hasForeignKeys: hasForeignKeys, time: clock.time, salt: 0)
     return try program(clock).edit(edit).accepted.count
   }
 
-  /// Edits the store as by a program that knows nothing of syncing.
+  /// Edits the store as a program that does not know about syncing would.
   func edit(
     _ edit: LifeStep.Edit, salt: UInt64, _ ledger: LifeLedger, clock: FleetClock
   ) throws {
@@ -146,13 +143,13 @@ final class LifeDevice {
     log.append(ledger.note(made))
   }
 
-  /// Whether the store knows that another state of it has the edits that it has not sealed.
+  /// Returns whether the store knows that another state of it has its unsealed edits, too.
   private func knowsOfCopy(_ program: FleetSQLite) throws -> Bool {
     try !program.rows("SELECT 1 FROM docsync_meta WHERE key = 'sharedLog'").isEmpty
   }
 
-  /// Whether a note was inserted since the last synchronization, and the store
-  /// was copied or backed up after that.
+  /// Returns whether a note was inserted after the last synchronization and before a later copy or
+  /// backup of the store.
   private func hasCopiedUnsealed(_ note: String, _ ledger: LifeLedger) -> Bool {
     let edits = ledger.edits
     return log.prefix(copied).dropFirst(sealed).contains { index in
@@ -161,7 +158,7 @@ final class LifeDevice {
     }
   }
 
-  /// Whether the counter was edited since the last synchronization.
+  /// Returns whether the counter was edited since the last synchronization.
   func hasUnsealedTally(_ ledger: LifeLedger) -> Bool {
     let edits = ledger.edits
     return log.dropFirst(sealed).contains { edits[$0].subject == .tally }

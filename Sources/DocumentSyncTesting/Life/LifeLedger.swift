@@ -1,20 +1,19 @@
 import SyncDirectory
 import SyncModel
 
-/// The edits of one history, and the published files.
+/// The edits and the published files of one history.
 final class LifeLedger: Sendable {
   /// An edit that SQLite accepted.
   struct Edit: Hashable, Sendable {
-    /// The rows that an edit concerns.
+    /// What an edit concerns.
     enum Subject: Hashable, Sendable {
-      /// A note that only its lineage changes.
+      /// A note that only one lineage edits.
       case own(String)
-      /// A note or an item that was inserted, by its token, and the note to which
-      /// it belongs.
+      /// An inserted note or item, by its token, and the note to which it belongs.
       case row(token: String, note: String)
       /// The shared column of a note.
       case shared(String)
-      /// A note that was deleted.
+      /// A deleted note.
       case deletion(String)
       /// The counter.
       case tally
@@ -23,13 +22,12 @@ final class LifeLedger: Sendable {
     var subject: Subject
     var token: String
     var amount: Int64 = 0
-    /// Whether it is known to be in the shared directory.
+    /// Whether the edit is known to be in the shared directory.
     var isPublished = false
-    /// Whether it is allowed to be lost: see ``LifeDevice/unaware``.
+    /// Whether the edit may be lost; see ``LifeDevice/unaware``.
     var isUncertain = false
-    /// Whether it deletes a row that a copy or a backup of the store inserts: the original does
-    /// not know that there is one. See “Open faults” in
-    /// `Documentation/Reliability.md`.
+    /// Whether the edit deletes a row whose insertion a copy or a backup of the store also has,
+    /// without the store knowing of it. See “Open faults” in `Documentation/Reliability.md`.
     var isUnknownToCopy = false
   }
 
@@ -60,8 +58,8 @@ final class LifeLedger: Sendable {
     state.withLock { state in for index in indices { state.edits[index].isPublished = true } }
   }
 
-  /// Records that a store knew, when it sealed these edits, that another state of it might have
-  /// those before them.
+  /// Records that a store knew, when it sealed these edits, that another state of it might have the
+  /// edits before them.
   func noteKnownToCopy(_ indices: some Sequence<Int>) {
     state.withLock { state in
       for index in indices where !state.edits[index].isPublished {
@@ -85,8 +83,8 @@ final class LifeLedger: Sendable {
   var edits: [Edit] { state.withLock { $0.edits } }
   var deletedNotes: Set<String> { state.withLock { $0.deletedNotes } }
 
-  /// Whether an addition to the counter may count twice, since it was made before
-  /// the store was copied, and sealed afterwards.
+  /// Whether the counter's value is uncertain, for example because an addition was made before the
+  /// store was copied and sealed afterwards, so that it may count twice.
   var isTallyUncertain: Bool {
     get { state.withLock { $0.isTallyUncertain } }
     set { state.withLock { $0.isTallyUncertain = newValue } }
@@ -94,7 +92,7 @@ final class LifeLedger: Sendable {
 
   // MARK: Files
 
-  /// Records a publication, and whether it contradicts another one.
+  /// Records a publication, and a violation if it contradicts an earlier one.
   func note(_ content: [UInt8], at path: RelativePath) {
     let hash = ContentHash(of: content)
     state.withLock { state in
@@ -114,14 +112,14 @@ final class LifeLedger: Sendable {
     }
   }
 
-  /// All change sets that were ever published.
+  /// Returns all change sets ever published.
   func changeSets() throws -> [SyncChangeSet] {
     try state.withLock { $0.changeSets }.sorted { $0.key < $1.key }.map {
       try ChangeSetCodec.decode($0.value)
     }
   }
 
-  /// The violations of I4, and the numbers that were used twice.
+  /// Returns the violations of I4: files with changed content, and numbers that were used twice.
   func violations(in directory: MemoryDirectory) -> [String] {
     let items = directory.items
     return state.withLock { state in

@@ -1,12 +1,11 @@
 import SyncModel
 import SyncStore
 
-/// The rows that the random tables have to show in the end. The oracle
-/// of ``Fleet`` computes them from the rows at the beginning and all change sets
-/// that were ever published, in any generation.
+/// The oracle for the random tables. As in ``Fleet``, it computes the rows that devices must show
+/// at the end from the rows at the beginning and all change sets ever published, in any generation.
 ///
-/// Changes that are published again in another generation keep their stamps, so that
-/// the repetition makes no difference.
+/// Changes that devices publish again in another generation keep their stamps, so that the
+/// repetition makes no difference.
 struct LifeOracle {
   private let schema: FleetSchema
   private let start: LogicalState

@@ -3,11 +3,11 @@ import SyncModel
 /// A history: the devices at the beginning, and the steps.
 struct LifePlan: Sendable {
   var seed: UInt64
-  /// The number of devices at the beginning: 0, 1 ….
+  /// The number of devices at the beginning. They are numbered 0, 1 ….
   var devices: Int
-  /// The random tables, beside the tables that every history has.
+  /// The random tables, in addition to the tables that every history has.
   var schema = FleetSchema(tables: [])
-  /// The statements that fill them before syncing begins.
+  /// The statements that fill the random tables before syncing begins.
   var start: [String] = []
   /// The policies of devices that do not decide conflicts by stamps.
   var policies: [Int: SyncPolicies] = [:]
@@ -16,14 +16,13 @@ struct LifePlan: Sendable {
   /// The greatest number of stores in one history.
   static let maximum = 8
 
-  /// Draws a history.
   static func random(seed: UInt64, features: LifeFeatures, steps: Int) -> LifePlan {
     var dice = SeededRandom(seed: seed)
     let devices = 1 + Int(dice.next() % 3)
     var known = devices
     var plan = LifePlan(seed: seed, devices: devices, steps: [])
-    // Rare kinds of steps are not drawn in every history, so that
-    // histories with such steps have little else.
+    // Not every history draws every rare kind of step, so that a history with such steps has few
+    // other kinds.
     let enabled = LifeFeatures.names.map(\.feature).reduce(into: LifeFeatures()) {
       if features.contains($1), dice.next() % 3 > 0 { $0.insert($1) }
     }
@@ -84,7 +83,7 @@ struct LifePlan: Sendable {
     return plan
   }
 
-  /// The statements that fill the random tables of a store that joins with rows.
+  /// Returns the statements that fill the random tables of a store that joins with rows.
   func rows(salt: UInt64) -> [String] {
     guard !schema.tables.isEmpty else { return [] }
     var dice = Dice(seed: salt)
@@ -92,8 +91,8 @@ struct LifePlan: Sendable {
     return (0..<dice.below(10)).map { _ in edits.insertion(&dice) }
   }
 
-  /// Draws random tables, and lets programs edit them between the other steps. It
-  /// has dice of its own, so that the rest stays as it is.
+  /// Draws random tables, and edits of them between the other steps. Uses its own dice, so that the
+  /// rest of the history stays the same.
   private mutating func addSchema() {
     var dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c69_6665)
     guard dice.chance(60) else { return }
@@ -101,8 +100,7 @@ struct LifePlan: Sendable {
     schema = schemas.draw()
     var merging = RandomMerging(seed: dice.word(), features: .all)
     merging.drawTypes(&schema)
-    // The expected result of edits of the other tables is known only if
-    // stamps decide.
+    // The simulation knows the expected values of the other tables only if stamps decide.
     policies = merging.policies(of: Array(0..<Self.maximum), schema).mapValues { drawn in
       var policies = SyncPolicies()
       for table in schema.synchronized {

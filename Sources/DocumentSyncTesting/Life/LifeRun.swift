@@ -5,13 +5,12 @@ import SyncStore
 
 /// One history of a document's life, from its beginning to its checks.
 struct LifeRun {
-  /// The outcome of the history.
   struct Outcome {
     var failure: FleetFailure?
     var syncs = 0
     var rounds = 0
     var edits = 0
-    /// Steps that could not be carried out yet.
+    /// The number of steps that failed because files had not arrived.
     var passedOver = 0
     var result = ""
   }
@@ -45,7 +44,7 @@ struct LifeRun {
       do {
         try await world.carryOut(step)
       } catch let error as SyncError where Self.passes(error.code) {
-        // Files that it needs have not arrived; a later step tries again.
+        // Files that the step needs have not arrived. A later step tries again.
         outcome.passedOver += 1
         continue
       } catch {
@@ -66,18 +65,18 @@ struct LifeRun {
       throw FleetFailure(.changedFile, violation)
     }
     try await verify(world.devices.values.sorted { $0.number < $1.number })
-    // The others' stores stay as they are.
+    // The stores of the other devices do not change.
     let late = try await world.joinAtTheEnd()
-    // A version whose row was refused on the others, since another row held a unique value then,
-    // becomes a row here: that is an edit, which they have to hear of.
+    // On this device a version may become a row whose row the others refused, because another row
+    // held a unique value then. That is an edit, which the others must receive.
     if try late.manager.store.status().head > 0 { _ = try await world.settle() }
     try checkDigests()
     try await verify([late])
     outcome.result = try world.devices.values.first.map { "\(try $0.manager.store.digest())" } ?? ""
   }
 
-  /// Throws if verifying finds a fault in a store or in the directory.
-  /// Notes do not count, such as files that are not removed yet.
+  /// Throws if verifying finds a fault in a store or in the directory. Ignores notes, such as those
+  /// about files that are not removed yet.
   private func verify(_ devices: [LifeDevice]) async throws {
     for device in devices {
       let found = try await device.manager.verify().findings.filter { $0.severity != .note }
@@ -89,7 +88,7 @@ struct LifeRun {
     }
   }
 
-  /// Whether a device may get an error while files are late.
+  /// Returns whether a device may get this error while files are late.
   private static func passes(_ code: SyncError.Code) -> Bool {
     [.wholeStoreMissing, .generationMissing, .clientRemoved].contains(code)
   }
@@ -111,7 +110,7 @@ struct LifeRun {
     }
   }
 
-  /// The rows that only one of two devices shows, a few of them.
+  /// Returns a text with a few of the rows that only one of two devices shows.
   private func difference(_ left: LifeDevice, _ right: LifeDevice) throws -> String {
     let made = world.plan.schema.synchronized.map { table in
       let columns = table.shared.map { "coalesce(quote(\(table.columns[$0].name)), '?')" }

@@ -1,12 +1,12 @@
 /// One event in the life of a document.
 enum LifeStep: Hashable, Sendable, CustomStringConvertible {
-  /// The edits that a program makes in a store.
+  /// The kinds of edits of a program.
   enum Edit: Hashable, Sendable, CaseIterable {
     case insert, child, own, shared, delete, increment, local
   }
 
-  /// The reason why a device retires another: it removes it, also by a command alone, or
-  /// the other one counts as absent.
+  /// The way in which a device retires another: it removes the other, perhaps by a command alone,
+  /// or treats it as absent.
   enum Retirement: String, Hashable, Sendable, CaseIterable {
     case removed, removedByCommand, absent
   }
@@ -21,9 +21,9 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   case arrive(device: Int, salt: UInt64)
   /// A new device joins.
   case join(device: Int)
-  /// A device with rows of its own, not under sync, joins with them.
+  /// A device with a database that has rows but is not under sync joins and merges them.
   case joinMerging(device: Int, salt: UInt64)
-  /// The file of a store is copied, on its machine or to another.
+  /// The file of a store is copied on its machine or to another machine.
   case copy(device: Int, to: Int, isElsewhere: Bool)
   /// The file of a store is moved on its machine.
   case move(device: Int)
@@ -39,14 +39,14 @@ enum LifeStep: Hashable, Sendable, CustomStringConvertible {
   case vacuum(device: Int)
   /// A device retires another.
   case retire(device: Int, other: Int, Retirement)
-  /// Days pass in which only this device synchronizes. Then it retires devices
-  /// that it has not seen for long, if `retires` is set.
+  /// Days pass in which only this device synchronizes. If `retires` is set, it then retires devices
+  /// that it has not seen for long.
   case absence(device: Int, days: Int, retires: Bool)
   /// A device resets the document.
   case reset(device: Int)
   /// A device leaves.
   case leave(device: Int)
-  /// The process ends and begins again.
+  /// The process of a device ends and starts again.
   case reopen(device: Int)
   /// A clock goes wrong, or time passes.
   case clock(device: Int, milliseconds: Int64)
@@ -119,7 +119,7 @@ package struct LifeFeatures: OptionSet, Hashable, Sendable {
   package static let clocks = Self(rawValue: 1 << 6)
   /// Devices with rows join.
   package static let merges = Self(rawValue: 1 << 7)
-  /// Histories have random tables beside the fixed ones.
+  /// Histories have random tables in addition to the fixed ones.
   package static let schemas = Self(rawValue: 1 << 8)
 
   /// All kinds.

@@ -6,8 +6,8 @@ import SyncStore
 
 /// The end of a life.
 extension LifeWorld {
-  /// Lets everything arrive, and synchronizes all devices until nothing changes.
-  /// Returns the number of rounds.
+  /// Makes all files arrive, then synchronizes all devices until nothing changes. Returns the
+  /// number of rounds.
   func settle() async throws -> Int {
     for device in devices.values { device.directory.isOpen = true }
     try await retireWhoIsNoMore()
@@ -22,7 +22,7 @@ extension LifeWorld {
         waiting += report.waiting.map { "device \(device.number): \($0)" }
         if !report.isIdle || report.publishedMarker { isIdle = false }
       }
-      // Each client looks into the folder of every other in turn.
+      // A device lists one client's folder at each synchronization, in turn.
       quiet = isIdle ? quiet + 1 : 0
       guard quiet > max(patience, devices.count + 2) || (quiet > patience && waiting.isEmpty)
       else { continue }
@@ -34,10 +34,9 @@ extension LifeWorld {
     throw FleetFailure(.restless, "not at rest after \(limit) rounds")
   }
 
-  /// The number of rounds until the devices have listed all folders
-  /// that no marker names: the folders of former generations, of
-  /// former clients that a device does not know, and the own folders, from which
-  /// others have removed files of a device that they took for absent.
+  /// Returns the number of rounds until the devices have listed all folders that no marker names:
+  /// folders of former generations, folders of former clients that a device does not know, and, for
+  /// a device that others treated as absent, its own folders, from which they have removed files.
   private func roundsUntilEverythingWasLookedAt() throws -> Int {
     let generations = memory.items.keys.filter { $0.name.hasPrefix("generation.") }
     let authors = Set(
@@ -53,12 +52,12 @@ extension LifeWorld {
       takenForAbsent.contains($0.manager.binding.client)
     }
     guard generations.count > 1 || isUnknown || hasReturned else { return 1 }
-    // One folder a turn: the two own folders, and two others beside the clients' folders.
+    // One folder in each round: the clients' folders, the device's own two folders, and two others.
     return try devices.values.map { try $0.manager.store.vector().entries.count + 5 }.max() ?? 1
   }
 
-  /// Retires the members without a store, as a user does in time: a
-  /// backup has replaced their states.
+  /// Retires the members that have no store any more, because a restored backup has replaced it. A
+  /// user would do the same at some time.
   private func retireWhoIsNoMore() async throws {
     let all = devices.values.sorted { $0.number < $1.number }
     for _ in 0..<2 { for device in all { _ = try await synchronize(device) } }
@@ -69,13 +68,12 @@ extension LifeWorld {
       do {
         try await first.manager.retire(.client(client.client, .absent))
       } catch let error as SyncError where error.code == .clientUnknown {
-        // It is being retired already.
+        // The client is already being retired.
         continue
       }
     }
   }
 
-  /// Lets a device join at the end.
   func joinAtTheEnd() async throws -> LifeDevice {
     let device = try await join(LifePlan.maximum + 1)
     device.directory.isOpen = true

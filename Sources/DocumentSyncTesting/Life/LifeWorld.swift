@@ -4,8 +4,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The stores of one history, the machines that they are on, and the
-/// directory between them.
+/// The stores of one history, their machines, and the directory that they share.
 final class LifeWorld {
   private static let day: Int64 = 24 * 60 * 60 * 1000
 
@@ -21,11 +20,11 @@ final class LifeWorld {
   let folder: String
   private let random: FleetClock
   private var clocks: [Int: FleetClock] = [:]
-  /// The approximate time of clocks that have not gone wrong.
+  /// The approximate time of correct clocks, in milliseconds since 1970.
   var time: Int64 = 1_700_000_000_000
   private var removed: Set<ClientIdentifier> = []
-  /// The clients that others have retired as absent. Others may have cleared away
-  /// their files, also where they are members all the same.
+  /// The clients that other devices have retired as absent. Other devices may have removed their
+  /// files, even if they are still members.
   private(set) var takenForAbsent: Set<ClientIdentifier> = []
   private var machines = 0
   private var paths = 0
@@ -48,7 +47,7 @@ final class LifeWorld {
     }
   }
 
-  /// Closes the stores and removes everything.
+  /// Closes the stores and removes all files.
   func close() async throws {
     for device in devices.values { try await device.manager.close() }
     devices = [:]
@@ -91,7 +90,7 @@ final class LifeWorld {
     "\(tokenFolder(device.machine))/\(device.manager.binding.client).token"
   }
 
-  /// Makes a store before it is put under sync.
+  /// Creates a database that is not under sync yet.
   private func makeStore(_ path: String, filledBy statements: [String]) throws -> FleetSQLite {
     let program = try FleetSQLite(path)
     for statement in LifeDevice.schema { try program.run(statement) }
@@ -109,7 +108,7 @@ final class LifeWorld {
     }
   }
 
-  /// Adds a new device, with its own policies.
+  /// Adds a device, and sets its resolvers and policies.
   private func add(_ device: LifeDevice) throws {
     let store = device.manager.store
     for (name, resolver) in RandomMerging.resolvers { store.setResolver(name, resolver) }
@@ -119,7 +118,7 @@ final class LifeWorld {
 
   // MARK: - Steps
 
-  /// Whether a step can be carried out now.
+  /// Returns whether a step is possible now.
   func allows(_ step: LifeStep) -> Bool {
     switch step {
     case .join(let device), .joinMerging(let device, _): devices[device] == nil
@@ -173,19 +172,19 @@ final class LifeWorld {
     }
   }
 
-  /// Synchronizes; all earlier edits are published then.
+  /// Synchronizes a device, and records that all its earlier edits are published.
   func synchronize(_ device: LifeDevice) async throws -> SyncReport {
     let edits = device.log
     let client = device.manager.binding.client
     let report = try await device.manager.synchronize()
     syncs += 1
-    // It has noticed another state before it sealed.
+    // The device noticed another state of its store before it sealed.
     if report.incarnations.contains(where: {
       $0.ancestor == client && [.copied, .restored, .forked].contains($0.reason)
     }) {
       ledger.noteKnownToCopy(edits)
     }
-    // If rows are merged, the document's counters win.
+    // When rows are merged, the document's counters win.
     if report.rebootstrap?.merged != nil { ledger.isTallyUncertain = true }
     notePublished(edits, by: device)
     return report
@@ -233,15 +232,15 @@ final class LifeWorld {
     return device
   }
 
-  /// Joins with existing rows: some that no other device has, under
-  /// integer keys that other devices use as well, and some that the document has.
+  /// Joins with existing rows. Some are in no other store, and have integer keys that other devices
+  /// use for other rows; some are in the document.
   private func joinMerging(_ number: Int, salt: UInt64) async throws {
     let directory = LateDirectory(memory.view(seed: plan.seed &+ UInt64(number)), ledger: ledger)
     machines += 1
     let path = newPath(number)
     let program = try makeStore(path, filledBy: plan.rows(salt: salt))
     let prefersDocument = salt % 3 > 0
-    // Then the counter is set to this store's value.
+    // In this case merging sets the counter to this store's value.
     if !prefersDocument { ledger.isTallyUncertain = true }
     var log: [Int] = []
     for count in 0..<Int(salt % 4) {
@@ -366,13 +365,13 @@ final class LifeWorld {
     } catch let error as SyncError
       where error.code == .clientUnknown || error.code == .clientMissing
     {
-      // The device does not know the client yet, or the client is retired.
+      // The device does not know the client yet, or the client is already retired.
       return
     }
     notePublished(edits, by: device)
   }
 
-  /// Lets days pass for all devices.
+  /// Advances the clocks of all devices by some days, on each of which only `device` synchronizes.
   private func pass(_ days: Int, withOnly device: LifeDevice, retires: Bool) async throws {
     for _ in 0..<days {
       time += Self.day
@@ -388,7 +387,7 @@ final class LifeWorld {
   }
 
   private func reset(_ device: LifeDevice) async throws {
-    // Devices with edits that have not arrived bring them along.
+    // Devices whose edits have not arrived here add them to the new generation.
     let edits = device.log
     try await device.manager.reset()
     notePublished(edits, by: device)
@@ -405,7 +404,7 @@ final class LifeWorld {
   }
 }
 
-/// Rejoins if the device was removed.
+/// A delegate that rejoins if the device was removed.
 private struct Returning: SyncDelegate {
   func decide(_ question: SyncQuestion) async -> SyncQuestion.Decision {
     question.possibleDecisions.contains(.rejoin) ? .rejoin : .stop

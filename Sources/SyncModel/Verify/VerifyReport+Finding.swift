@@ -3,7 +3,7 @@ extension VerifyReport {
   public struct Finding: Hashable, Sendable, CustomStringConvertible {
     /// How grave it is.
     public enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
-      /// Worth knowing; it prevents nothing.
+      /// Worth knowing; synchronization works.
       case note
       /// Something is missing, or cannot be used yet. It may arrive by
       /// itself; if not, follow the remedy.
@@ -11,7 +11,7 @@ extension VerifyReport {
       /// A rule is broken. Only the remedy mends it.
       case error
 
-      /// Order of gravity.
+      /// Orders severities by gravity.
       public static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
 
       private var rank: Int {
@@ -40,8 +40,7 @@ extension VerifyReport {
     /// What exactly was found, for the developer.
     public var detail: String?
 
-    /// Creates a finding; severity and remedy are those usual for its kind
-    /// unless given.
+    /// Creates a finding, with the usual severity and remedy of its kind unless others are given.
     package init(
       _ kind: Kind, path: String? = nil, table: SQLName? = nil, _ message: String,
       detail: String? = nil, severity: Severity? = nil, remedy: Remedy? = nil
@@ -55,7 +54,7 @@ extension VerifyReport {
       self.detail = detail
     }
 
-    /// Everything in one line.
+    /// The finding in one line.
     public var description: String {
       var text = "\(severity.rawValue) \(kind.rawValue): \(message)"
       if let place = path ?? table?.text { text += " (\(place))" }

@@ -8,28 +8,28 @@ extension VerifyReport.Finding {
     case damaged
     /// A file ends too early.
     case truncated
-    /// A file was written by a newer version of this software.
+    /// A newer version of this software wrote the file.
     case newerVersion
     /// A file is not one of ours, or its type does not fit its name.
     case wrongType
-    /// A file is intact, and its hash is not the one in its name.
+    /// A file is intact, but its name has another hash.
     case misnamed
-    /// The header of a file names another place than the file's own.
+    /// The header of a file names another place than the one where the file is.
     case misplaced
-    /// A file is intact, and has content that its format does not allow.
+    /// A file is intact, but its content breaks a rule of the format.
     case malformed
     /// A file or a folder cannot be read.
     case unreadable
-    /// A file that an unfinished call of a client may have left.
+    /// A file that an interrupted operation of a client may have left.
     case leftover
 
-    // Names that are not exactly ours, by what they look like.
+    // Names that are not exactly ours, by their probable origin.
 
     /// A synchronizer's copy of a file that two sides wrote.
     case conflictedCopy
     /// An unfinished file of another program.
     case temporaryFile
-    /// A file that is in the cloud and that this device has not fetched.
+    /// A file in the cloud that this device has not fetched.
     case placeholder
     /// An editor's backup.
     case backupFile
@@ -37,9 +37,9 @@ extension VerifyReport.Finding {
     case hiddenFile
     /// A file that an operating system leaves in folders.
     case systemFile
-    /// An entry with one of our names and of another kind, such as a link.
+    /// An entry that has one of our names but is something else, such as a link.
     case wrongKind
-    /// A name that is not known.
+    /// Any other name.
     case unknownName
 
     // The application, its clients and its documents.
@@ -69,11 +69,11 @@ extension VerifyReport.Finding {
 
     /// A change set is missing between others, or below them.
     case changeSetMissing
-    /// A change set that its author has given up still exists.
+    /// A change set that its author counts as removed still exists.
     case changeSetNotCleared
     /// Two files claim the number of one change set.
     case changeSetClaimedTwice
-    /// A change set is intact, and no store can apply it.
+    /// A change set is intact, but no store can apply it.
     case changeSetRefused
     /// A change set does not continue the one before it.
     case chainBroken
@@ -106,7 +106,7 @@ extension VerifyReport.Finding {
 
     /// A marker announces change sets or commands that do not exist.
     case markerAhead
-    /// A marker announces change sets, and its client has none.
+    /// A marker announces change sets or commands, and its client has none in the directory.
     case markerWithoutFiles
     /// Two markers of a client have the same revision.
     case markerClaimedTwice
@@ -147,17 +147,17 @@ extension VerifyReport.Finding {
     case schemaUnsuitable
     /// Tables of the bookkeeping are missing or wrong.
     case bookkeepingDamaged
-    /// The bookkeeping was written by a newer version of this software.
+    /// A newer version of this software wrote the bookkeeping.
     case bookkeepingNewer
     /// The triggers that capture edits are missing or out of date.
     case triggersOutOfDate
-    /// A row is in its table, and the bookkeeping does not know it.
+    /// A row is in its table, but the bookkeeping does not know it.
     case rowUnknown
     /// The bookkeeping knows a row that is not in its table.
     case rowMissing
-    /// A row has NULL in its key, and so stays on its device.
+    /// A row has NULL in its key, so it stays on its device.
     case rowWithoutKey
-    /// A row is in its table, and is deleted according to the bookkeeping.
+    /// A row is in its table, but the bookkeeping has it as deleted.
     case rowDeleted
     /// A row has no valid identity, or shares it with another row.
     case identityAmbiguous
@@ -165,11 +165,12 @@ extension VerifyReport.Finding {
     case identityOrphaned
     /// The stored stamps of rows cannot be read.
     case stampsDamaged
-    /// A parked row cannot be read.
+    /// The stored cells of a hidden row, or of a row of an unknown table, cannot be read.
     case keptRowDamaged
-    /// The references and values by which a stored row is found do not fit the row.
+    /// The stored cells of a hidden row, or the index entries for it, are wrong, missing or left
+    /// over.
     case keptRowInconsistent
-    /// A table shows something else than follows from the merged state.
+    /// A table shows other rows or values than the merged state requires.
     case shownDiffers
     /// A change set of this store has changed since it was sealed, or does not
     /// continue the one before it.
@@ -185,10 +186,9 @@ extension VerifyReport.Finding {
 
     // A store compared with its directory.
 
-    /// The shared directory is away.
+    /// The shared directory is not reachable.
     case directoryAway
-    /// The document or generation of the store is not in the directory, or no longer
-    /// counts.
+    /// The document or generation of the store is not in the directory, or has been replaced.
     case bindingMissing
     /// A file that this store has published is not in the directory.
     case ownFileMissing

@@ -1,5 +1,5 @@
 extension VerifyReport.Finding.Kind {
-  /// The usual severity of findings of this kind.
+  /// The usual severity of a finding of this kind.
   public var severity: VerifyReport.Finding.Severity {
     switch self {
     case .leftover, .conflictedCopy, .temporaryFile, .backupFile, .hiddenFile, .systemFile,
@@ -17,7 +17,7 @@ extension VerifyReport.Finding.Kind {
     }
   }
 
-  /// What to do about findings of this kind, a sentence for the user.
+  /// The usual remedy for a finding of this kind, a sentence for the user.
   public var remedy: Remedy {
     switch self {
     case .damaged, .misnamed, .malformed, .truncated, .wrongType, .misplaced, .unreadable,

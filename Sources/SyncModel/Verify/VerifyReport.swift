@@ -1,23 +1,23 @@
-/// The result of verifying: the extent of the check, and its findings.
+/// The result of verifying: what was checked, and the findings.
 public struct VerifyReport: Hashable, Sendable {
   /// The findings, the gravest first, then in order of path or table.
   public var findings: [Finding] = []
-  /// How many files of a shared directory were read.
+  /// The number of files of a shared directory that were read.
   public var fileCount = 0
-  /// How many bytes they have.
+  /// The total size of these files, in bytes.
   public var byteCount = 0
-  /// How many rows of a store were compared with the bookkeeping.
+  /// The number of rows of a store that were compared with the bookkeeping.
   public var rowCount = 0
-  /// The parts that were not checked, and why, a sentence each.
+  /// One sentence for each part that was not checked, with the reason.
   public var leftOut: [String] = []
 
-  /// A report of nothing.
+  /// Creates an empty report.
   package init() {}
 
   /// The gravest severity; `nil` if nothing was found.
   public var severity: Finding.Severity? { findings.map(\.severity).max() }
 
-  /// Adds the results of another part of the work.
+  /// Adds the report on another part.
   public mutating func add(_ other: VerifyReport) {
     findings += other.findings
     fileCount += other.fileCount
@@ -26,7 +26,7 @@ public struct VerifyReport: Hashable, Sendable {
     leftOut += other.leftOut
   }
 
-  /// Puts the findings in order.
+  /// Sorts the findings as ``findings`` describes.
   public mutating func sort() {
     findings.sort { left, right in
       if left.severity != right.severity { return left.severity > right.severity }

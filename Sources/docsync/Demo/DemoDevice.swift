@@ -4,15 +4,14 @@ import GRDB
 import SyncDirectory
 import SyncStore
 
-/// One device of the demo: a database, and a program that edits it.
+/// One device of the demo: a database and a program that edits it.
 struct DemoDevice {
   /// The name of the device.
   let name: String
   /// The database file.
   let store: String
 
-  /// Runs SQL as any program would: on a plain connection that knows nothing of
-  /// syncing.
+  /// Runs SQL as any program would: on a plain connection without code for syncing.
   func run(_ statements: [String]) throws {
     try withConnection { queue in
       try queue.writeWithoutTransaction { database in
@@ -21,7 +20,7 @@ struct DemoDevice {
     }
   }
 
-  /// The rows that a query gives, values as text.
+  /// Returns the rows of a query, with values as text.
   func rows(_ query: String) throws -> [[String]] {
     try withConnection { queue in
       try queue.read { database in
@@ -45,14 +44,14 @@ struct DemoDevice {
     try await withManager(store, directory: nil) { try await $0.synchronize() }
   }
 
-  /// The digest of the rows that it shows.
+  /// Returns the digest of the device's store.
   func digest() async throws -> StoreDigest {
     try await withManager(store, directory: nil) { try await $0.digest() }
   }
 
   private func withConnection<Result>(_ body: (DatabaseQueue) throws -> Result) throws -> Result {
     var configuration = Configuration()
-    // As in the sqlite3 shell, where they are off by default.
+    // Off, as in the sqlite3 shell by default.
     configuration.foreignKeysEnabled = false
     let queue = try DatabaseQueue(path: store, configuration: configuration)
     let result: Result

@@ -2,7 +2,7 @@ import DocumentSync
 import Foundation
 import SyncDirectory
 
-/// The story that the demo tells, step by step.
+/// The steps of the demo.
 struct DemoStory {
   private static let schema = [
     "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT NOT NULL)",
@@ -38,7 +38,7 @@ struct DemoStory {
     tree = DemoTree(FolderDirectory(root: folder + "/shared"))
   }
 
-  /// Tells the story; returns what the devices show at the end.
+  /// Runs all steps; returns the devices at the end.
   mutating func tell() async throws -> [Demo.Device] {
     for name in devices.map(\.name) + ["shared"] {
       try FileManager.default.createDirectory(
@@ -168,7 +168,7 @@ struct DemoStory {
 
   private func command(_ words: String) { console.say("   $ docsync \(words)") }
 
-  /// Runs SQL on a device, and shows it as if it were typed.
+  /// Runs SQL on a device and prints it as if the user had typed it.
   private func type(_ device: DemoDevice, _ statements: [String]) throws {
     for statement in statements {
       let lines = (statement + ";").split(separator: "\n").map(String.init)
@@ -180,7 +180,7 @@ struct DemoStory {
     try device.run(statements)
   }
 
-  /// The newest conflict of a device's journal.
+  /// Prints the newest conflict of a device's journal.
   private func showConflict(_ device: DemoDevice) async throws {
     let lines: [String] = try await withManager(device.store, directory: nil) { manager in
       let names = await ClientNames(manager)
@@ -191,7 +191,7 @@ struct DemoStory {
     for line in lines { console.say("       " + line) }
   }
 
-  /// Calls a client by its device's name from now on.
+  /// Shows a client under the name of its device from now on.
   private mutating func introduce(
     _ device: DemoDevice, _ manager: DocumentSyncManager
   ) async throws {
@@ -216,7 +216,7 @@ struct DemoStory {
       """)
   }
 
-  /// The notes of some devices, side by side.
+  /// Prints the notes of some devices side by side.
   private func show(_ devices: [DemoDevice]) throws {
     let columns = try devices.map { device in
       [device.name + " shows"]
@@ -240,7 +240,7 @@ struct DemoStory {
 }
 
 extension String {
-  /// The text without spaces at its end.
+  /// Returns the text without spaces at its end.
   fileprivate func trimmingEnd() -> String {
     var text = self
     while text.last == " " { text.removeLast() }

@@ -1,8 +1,8 @@
 import SyncDirectory
 import SyncModel
 
-/// The shared directory as it grows: a line for each file, with short names
-/// for identifiers and hashes, and a sign before those that are new.
+/// The files of the shared directory for people: a line for each, with short names for identifiers
+/// and hashes, and a mark for new files.
 struct DemoTree {
   private let directory: any SharedDirectory
   private var names: [String: String] = [:]
@@ -15,14 +15,14 @@ struct DemoTree {
     names[client.description] = name
   }
 
-  /// The files in the directory, the new ones marked; `onlyNew` leaves out the others.
+  /// Returns the lines of the directory's files, new ones marked; with `onlyNew`, only their lines.
   mutating func lines(onlyNew: Bool = false) throws -> [String] {
     var lines: [String] = []
     _ = try append(.root, depth: 0, onlyNew: onlyNew, to: &lines)
     return lines
   }
 
-  /// Appends a folder's content; returns whether any of it is shown.
+  /// Appends the lines of a folder's content; returns whether there are any.
   private mutating func append(
     _ folder: RelativePath, depth: Int, onlyNew: Bool, to lines: inout [String]
   ) throws -> Bool {
@@ -47,7 +47,8 @@ struct DemoTree {
     return isShown
   }
 
-  /// Compares numbers as numbers, so that 10 comes after 9.
+  /// Returns whether a name sorts before another. Compares numbers as numbers, so that 10 comes
+  /// after 9.
   private static func comes(_ left: String, before right: String) -> Bool {
     func key(_ name: String) -> (Int, String) {
       (name.split(separator: ".").first.flatMap { Int($0) } ?? 0, name)

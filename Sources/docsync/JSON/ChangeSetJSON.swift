@@ -13,14 +13,13 @@ struct ChangeSetJSON: Encodable, Sendable {
   struct Row: Encodable, Sendable {
     /// `insert`, `update` or `delete`.
     var action: String
-    /// The identity in hexadecimal digits; only if rows have one beside
-    /// their key.
+    /// The identity in hexadecimal digits; `nil` if the key is the identity.
     var row: String?
     /// The key's values; an integer key may differ on another device.
     var key: NamedValues<ValueJSON>
     /// The columns that changed.
     var values: NamedValues<ValueJSON>
-    /// When the row was changed, in milliseconds since 1970.
+    /// When the author changed the row, in milliseconds since 1970.
     var editedMilliseconds: Int64
     /// The new identity, if the row's key was changed.
     var movedTo: String?

@@ -2,7 +2,7 @@ import DocumentSync
 
 /// A client in a shared directory, as printed.
 struct ClientJSON: Encodable, Sendable {
-  /// Where a client stands with a document.
+  /// What a client has sent and applied of a document.
   struct State: Encodable, Sendable {
     var revision: UInt64
     var lastNumber: UInt64

@@ -6,7 +6,7 @@ struct ConflictJSON: Encodable, Sendable {
   struct Side: Encodable, Sendable {
     var client: String?
     var clientName: String?
-    /// When it was edited, in milliseconds since 1970.
+    /// When the client made the edit, in milliseconds since 1970.
     var editedMilliseconds: Int64?
     /// The values by column; `nil` for a deletion, or if there is no such
     /// side.
@@ -36,7 +36,7 @@ struct ConflictJSON: Encodable, Sendable {
   var rule: String
   var outcome: String
   var message: String?
-  /// When it was noticed, in milliseconds since 1970.
+  /// When this device noticed the conflict, in milliseconds since 1970.
   var noticedMilliseconds: Int64
   private let localWho: String
   private let remoteWho: String
@@ -71,7 +71,7 @@ struct ConflictJSON: Encodable, Sendable {
     return printable(table) + " " + (keys.isEmpty ? row : keys.joined(separator: ", "))
   }
 
-  /// A side in a few words.
+  /// Returns a side in a few words.
   private func text(_ side: Side) -> String {
     guard let values = side.values else { return side.client == nil ? "–" : "deleted" }
     if let column, let value = values.values.first(where: { $0.key == column })?.value {
@@ -90,7 +90,7 @@ struct ConflictJSON: Encodable, Sendable {
     }
   }
 
-  /// The conflict as the cells of a line.
+  /// The cells of the conflict's line in a list.
   var cells: [String] {
     [
       "\(number)", status, rowText + (column.map { " \(printable($0))" } ?? ""), text(local), "|",
@@ -98,7 +98,7 @@ struct ConflictJSON: Encodable, Sendable {
     ]
   }
 
-  /// The conflict at length.
+  /// The lines that show the conflict with all its details.
   var lines: [String] {
     var rows = [
       ["conflict", "\(number), \(status)"], ["noticed", timeText(noticedMilliseconds)],

@@ -2,7 +2,7 @@ import DocumentSync
 
 /// A document in a shared directory, as printed.
 struct DocumentJSON: Encodable, Sendable {
-  /// What its folder contains.
+  /// The contents of the document's folder.
   struct Contents: Encodable, Sendable {
     var fileCount: Int
     var byteCount: Int
@@ -21,7 +21,7 @@ struct DocumentJSON: Encodable, Sendable {
   }
 
   var document: String
-  /// The name of its folder.
+  /// The name of the document's folder.
   var folder: String
   var generation: String
   var ordinal: UInt64

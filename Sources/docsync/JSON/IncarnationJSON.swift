@@ -1,6 +1,6 @@
 import SyncStore
 
-/// How a store became a new client, as printed.
+/// The change of a store to a new client, as printed.
 struct IncarnationJSON: Encodable, Sendable {
   var ancestor: String
   var client: String

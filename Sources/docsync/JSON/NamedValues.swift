@@ -5,20 +5,20 @@ struct NamedValues<Element: Encodable & Sendable>: Encodable, Sendable {
   /// The values in order of name.
   let values: [(key: SQLName, value: Element)]
 
-  /// Uses the first value if a name occurs twice.
+  /// Creates the object. If a name occurs twice, its first value counts.
   init(_ values: some Sequence<(key: SQLName, value: Element)>) {
     self.init(pairs: values.map { ($0.key, $0.value) })
   }
 
-  /// Uses the first value if a name occurs twice.
+  /// Creates the object. If a name occurs twice, its first value counts.
   init(_ values: [(SQLName, Element)]) { self.init(pairs: values) }
 
   private init(pairs: [(SQLName, Element)]) {
     values = Dictionary(pairs, uniquingKeysWith: { first, _ in first }).sorted { $0.key < $1.key }
   }
 
-  /// Writes each name as the key, unless a reader would confuse it with another name:
-  /// then its bytes are the key (``SQLName/codingKey``).
+  /// Writes each value under its name. If a reader could confuse the name with another one, the
+  /// name's bytes are the key (``SQLName/codingKey``).
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     var taken: Set<String> = []

@@ -1,9 +1,9 @@
 import DocumentSync
 
-/// How a store took over a whole store, as printed.
+/// The replacement of a store's content by a whole store, as printed.
 struct RebootstrapJSON: Encodable, Sendable {
   var reason: String
-  /// The path of the file as it was.
+  /// The path of the backup of the former file.
   var backup: String
   var wholeStore: WholeStoreJSON
   var reappliedChangeSets: Int

@@ -1,12 +1,12 @@
 import DocumentSync
 
-/// What was removed from a shared directory, as printed.
+/// The result of removing from a shared directory, as printed.
 struct RemovalJSON: Encodable, Sendable {
   var documents: [DocumentJSON]
   var clients: [ClientJSON]
   var fileCount: Int
   var byteCount: Int
-  /// The paths of files that are not DocumentSync's, and stay.
+  /// The paths of files that do not belong to DocumentSync and stay.
   var otherFiles: [String]
 
   init(_ report: RemovalReport) {

@@ -7,7 +7,7 @@ struct ReplacedStoreJSON: Encodable, Sendable {
   var directory: String?
   var isSameDocument: Bool
   var unsentChangeSets: Int
-  /// Why it could not be read.
+  /// Why the store could not be read.
   var unreadable: String?
 
   init(_ store: ReplacedStore) {

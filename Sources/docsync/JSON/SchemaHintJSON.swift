@@ -1,7 +1,7 @@
 import SyncModel
 import SyncStore
 
-/// A hint to a column whose values may differ in meaning between devices, as shown.
+/// A hint about a column whose values may mean different things on different devices, as printed.
 struct SchemaHintJSON: Encodable, Sendable {
   /// `integerIdentity` or `keyCounter`.
   var kind: String

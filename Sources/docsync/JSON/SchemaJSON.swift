@@ -1,11 +1,11 @@
-/// The object of a command with the number of the schema that describes it.
+/// The JSON object of a command, together with the version of its schema.
 struct SchemaJSON: Encodable {
-  /// The number of the schema: it grows when a key changes its meaning or goes.
+  /// The version of the schema. It increases when a key changes its meaning or is removed.
   static let number = 1
 
   private let object: any Encodable
 
-  /// Adds the number to an object.
+  /// Adds the version to an object.
   init(_ object: any Encodable) { self.object = object }
 
   private enum CodingKeys: String, CodingKey { case schema }

@@ -1,9 +1,9 @@
 import DocumentSync
 import SyncModel
 
-/// What a synchronization did, as printed.
+/// The report of a synchronization, as printed.
 struct SyncReportJSON: Encodable, Sendable {
-  /// A change set that was sent, received, applied or put back.
+  /// A change set that the device has sent, received, applied or put back.
   struct ChangeSet: Encodable, Sendable {
     var client: String
     var number: UInt64

@@ -29,7 +29,7 @@ struct TableJSON: Encodable, Sendable {
     }
   }
 
-  /// Name, identity and excluded columns, as the cells of a line.
+  /// The cells of the table's line in a list: name, identity and excluded columns.
   var cells: [String] {
     let excluded =
       excludedColumns.isEmpty ? "" : "; without " + excludedColumns.joined(separator: ", ")

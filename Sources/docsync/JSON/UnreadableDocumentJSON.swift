@@ -1,8 +1,8 @@
 import DocumentSync
 
-/// A document whose describing file cannot be read, as printed.
+/// A document whose generation file cannot be read, as printed.
 struct UnreadableDocumentJSON: Encodable, Sendable {
-  /// The name of its folder.
+  /// The name of the document's folder.
   var folder: String
   var path: String
   var isMissing: Bool

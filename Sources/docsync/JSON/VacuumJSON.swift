@@ -1,6 +1,6 @@
 import DocumentSync
 
-/// What a vacuum removed and kept, as printed.
+/// The files that a vacuum removed or left, as printed.
 struct VacuumJSON: Encodable, Sendable {
   /// Files of one kind, by one client.
   struct Files: Encodable, Sendable {
@@ -10,7 +10,7 @@ struct VacuumJSON: Encodable, Sendable {
     var last: UInt64
     var count: Int
     var message: String
-    /// The member that they are kept for.
+    /// The member that still needs the files.
     var member: String?
 
     init(_ files: VacuumReport.Files) {

@@ -1,7 +1,6 @@
 import SyncModel
 
-/// A value in JSON: numbers, text and null are themselves; other values
-/// are an object with one key.
+/// A value in JSON: a number, text, null, or, for other values, an object with one key.
 struct ValueJSON: Encodable, Sendable {
   var value: Value
 
@@ -25,7 +24,7 @@ struct ValueJSON: Encodable, Sendable {
     }
   }
 
-  /// The value for people, as SQL would write it, cut if it is long.
+  /// The value as SQL writes it, for people; long values are cut.
   var text: String {
     switch value {
     case .null: "NULL"

@@ -2,7 +2,7 @@ import SyncModel
 
 /// A version vector, as printed: an object from client to number and hash.
 struct VectorJSON: Encodable, Sendable {
-  /// The last change set of a client that is contained.
+  /// The last change set of a client in the vector.
   struct Entry: Encodable, Sendable {
     var number: UInt64
     var hash: String

@@ -4,7 +4,7 @@ import DocumentSync
 struct WaitJSON: Encodable, Sendable {
   var client: String
   var number: UInt64
-  /// Whether it is the number of a command.
+  /// Whether `number` is that of a command.
   var isCommand: Bool
   var reason: String
   var message: String

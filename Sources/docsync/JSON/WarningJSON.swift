@@ -5,13 +5,13 @@ struct WarningJSON: Encodable, Sendable {
   var code: String
   var table: SQLName?
   var names: [SQLName]
-  /// Why rows are not shown.
+  /// Why rows are parked.
   var reason: String?
   var count: Int
   var client: String?
   /// How far the clock of the client is ahead.
   var aheadMilliseconds: Int64?
-  /// The number of the conflict.
+  /// The number of the conflict in the journal.
   var conflict: Int64?
   var message: String
 

@@ -6,9 +6,9 @@ struct WholeStoreJSON: Encodable, Sendable {
   var number: UInt64
   var hash: String
   var vector: VectorJSON
-  /// The length of the file.
+  /// The length of the file, in bytes.
   var byteCount: Int
-  /// The length of the database.
+  /// The length of the database, in bytes.
   var storeByteCount: Int
 
   init(_ store: WholeStoreDescription) {

@@ -15,11 +15,12 @@ struct ConfirmationOptions: ParsableArguments {
   @Flag(help: "Do not ask. Needed without a terminal, and with --json.")
   var yes = false
 
-  /// Returns once the user allows it; throws otherwise, and the caller changes nothing.
+  /// Asks the user. Returns if the user agrees, and throws otherwise; the caller then changes
+  /// nothing.
   ///
   /// - Parameters:
-  ///   - question: What will be done, as a sentence.
-  ///   - lines: What exactly will be removed, and what stays.
+  ///   - question: What the command will do, as a sentence.
+  ///   - lines: What exactly it will remove, and what stays.
   ///   - path: The file or folder concerned.
   func ask(
     _ question: String, _ lines: [String], path: String?, _ console: Console
@@ -41,13 +42,13 @@ struct ConfirmationOptions: ParsableArguments {
 
   private static let code = "confirmationNeeded"
 
-  /// Whether there is a terminal on which the user can answer a question.
+  /// Returns whether there is a terminal on which the user can answer a question.
   static func canAsk(_ console: Console) -> Bool {
     !console.isJSON && isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
   }
 
-  /// The next line that the user types; `nil` at the end. Cancelling the task ends the
-  /// wait.
+  /// Returns the next line that the user types; `nil` at the end of the input. Cancelling the task
+  /// ends the wait.
   static func line() async throws -> String? {
     let reader = LineReader()
     return try await withTaskCancellationHandler {
@@ -58,7 +59,7 @@ struct ConfirmationOptions: ParsableArguments {
   }
 }
 
-/// Reads one line on a thread of its own.
+/// A reader of one line, on a thread of its own.
 private final class LineReader: Sendable {
   private enum State {
     case idle

@@ -1,15 +1,14 @@
 import SyncModel
 
-/// A table, or a column of it, as the command line names it:
-/// `TABLE` or `TABLE.COLUMN`.
+/// A table or a column as a command line names it: `TABLE` or `TABLE.COLUMN`.
 ///
-/// A name that contains a dot, a comma or an equals sign is put in double
-/// quotes, as in SQL; a double quote within is doubled.
+/// The user puts a name with a dot, a comma or an equals sign in double quotes, as in SQL, and
+/// doubles a double quote in it.
 struct QualifiedName: Hashable, Sendable {
   var table: SQLName
   var column: SQLName?
 
-  /// Parses the whole of `text`; `nil` if it is not of that form.
+  /// Parses `text`; `nil` if all of it does not have that form.
   init?(_ text: String) {
     var rest = Substring(text)
     guard let table = rest.takeName() else { return nil }
@@ -21,7 +20,7 @@ struct QualifiedName: Hashable, Sendable {
 }
 
 extension Substring {
-  /// Takes a name, quoted or up to the next separator; `nil` if there is
+  /// Removes and returns a name, quoted or up to the next separator; returns `nil` if there is
   /// none.
   mutating func takeName() -> SQLName? {
     // Unicode scalars, since a combining mark changes the character before it.
@@ -43,7 +42,7 @@ extension Substring {
     return nil
   }
 
-  /// Takes a sign if it comes next.
+  /// Removes a sign if it comes next; returns whether it did.
   mutating func take(_ sign: Unicode.Scalar) -> Bool {
     guard unicodeScalars.first == sign else { return false }
     unicodeScalars.removeFirst()

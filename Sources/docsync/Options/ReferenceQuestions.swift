@@ -1,16 +1,16 @@
 import SyncModel
 import SyncStore
 
-/// Asks, before a database is put under sync, whether columns that look like
-/// references and are not declared as such are references.
+/// Questions before a database is put under sync: which columns that look like undeclared
+/// references are references?
 struct ReferenceQuestions {
   let store: String
   let references: [StorePlan.LikelyReference]
 
   /// Returns the columns that are references; the others contain plain numbers.
   ///
-  /// Throws ``Failure``, with nothing changed, if there is no terminal to
-  /// ask on or a question stays without an answer.
+  /// Throws ``Failure`` if there is no terminal or the user does not answer a question. It changes
+  /// nothing.
   func ask(_ console: Console) async throws -> [StorePlan.LikelyReference] {
     guard !references.isEmpty else { return [] }
     guard ConfirmationOptions.canAsk(console) else { throw refusal }
@@ -70,7 +70,7 @@ extension StorePlan.LikelyReference {
   fileprivate var optionName: String { optionWord(table) + "." + optionWord(column) }
 }
 
-/// A name as ``QualifiedName`` reads it.
+/// Returns a name in the form that ``QualifiedName`` parses.
 private func optionWord(_ name: SQLName) -> String {
   name.text.unicodeScalars.contains { ".,=\"".unicodeScalars.contains($0) }
     ? name.quoted : name.text

@@ -3,7 +3,7 @@ import DocumentSync
 import SyncDirectory
 import SyncModel
 
-/// The directory in which something is removed, and the device that removes it.
+/// The options of commands that remove from a shared directory.
 struct RemovalOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The shared directory.", valueName: "DIR"), completion: .directory)
   var directory: String
@@ -29,7 +29,7 @@ extension RemovalReport {
   /// The number and size of the files: “3 files, 1.2 MB”.
   var sizeText: String { "\(counted(fileCount, "file")), \(byteText(byteCount))" }
 
-  /// The files that stay, a line each, after a heading.
+  /// A heading and a line for each file that stays.
   var remainingLines: [String] {
     guard !remaining.isEmpty else { return [] }
     return [

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncModel
 
-/// A value as SQL writes it; any other argument is text.
+/// A value that the user writes as in SQL; any other argument is text.
 struct SQLLiteral: ExpressibleByArgument, Sendable {
   var value: Value
 
@@ -24,14 +24,14 @@ struct SQLLiteral: ExpressibleByArgument, Sendable {
     }
   }
 
-  /// A number as SQL writes it; SQL has no literals for NaN and infinity.
+  /// Parses a real as SQL writes it. SQL has no literals for NaN and infinity.
   private static func real(_ text: String) -> Double? {
     guard text.contains(where: \.isNumber), text.allSatisfy({ "0123456789+-.eE".contains($0) })
     else { return nil }
     return Double(text)
   }
 
-  /// The content between single quotes that enclose the whole text.
+  /// Returns the content if single quotes enclose the whole text.
   private static func quoted(_ text: String) -> String? {
     guard text.count >= 2, text.hasPrefix("'"), text.hasSuffix("'") else { return nil }
     let content = String(text.dropFirst().dropLast())

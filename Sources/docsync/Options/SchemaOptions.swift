@@ -2,7 +2,7 @@ import ArgumentParser
 import SyncModel
 import SyncStore
 
-/// The options that choose what is synchronized, and how rows are told apart.
+/// The options that choose what is synchronized and how rows are identified.
 struct SchemaOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -89,8 +89,8 @@ struct SchemaOptions: ParsableArguments {
     }
   }
 
-  /// `TABLE=primaryKey`, `TABLE=surrogate` or `TABLE=COLUMN,COLUMN`. In quotes,
-  /// the two words are names of columns.
+  /// `TABLE=primaryKey`, `TABLE=surrogate` or `TABLE=COLUMN,COLUMN`. In quotes, `primaryKey` and
+  /// `surrogate` are names of columns.
   struct IdentityChoice: ExpressibleByArgument, Sendable {
     var table: SQLName
     var identity: StoreConfiguration.Identity
@@ -131,8 +131,7 @@ struct SchemaOptions: ParsableArguments {
     }
   }
 
-  /// The columns that look like references and that the options do not
-  /// decide.
+  /// Returns the likely references about which the options do not decide.
   func undecided(_ likely: [StorePlan.LikelyReference]) -> [StorePlan.LikelyReference] {
     likely.filter { reference in
       !noReference.contains {

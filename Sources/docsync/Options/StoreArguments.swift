@@ -3,7 +3,7 @@ import DocumentSync
 import Foundation
 import SyncDirectory
 
-/// A store that is under sync, and the place of its directory.
+/// A store under sync, and the place of its directory.
 struct StoreArguments: ParsableArguments {
   @Argument(help: "The database file.", completion: .file())
   var store: String
@@ -27,11 +27,11 @@ struct MovedDirectory: ParsableArguments {
     completion: .directory)
   var path: String?
 
-  /// The directory that was named.
+  /// The directory that the user named, if any.
   var directory: FolderDirectory? { path.map(FolderDirectory.init(root:)) }
 }
 
-/// Opens a store, passes it to `body`, and closes it in any case.
+/// Opens a store, passes it to `body`, and closes it, also after an error.
 func withManager<Result>(
   _ store: String, directory: FolderDirectory?,
   _ body: (DocumentSyncManager) async throws -> Result
@@ -48,8 +48,7 @@ func withManager<Result>(
   return result
 }
 
-/// The default identifier of a document: the name of the
-/// file without its extension.
+/// Returns the default identifier of a document: the name of the file without its extension.
 func defaultDocument(for store: String) -> String {
   let name = (store as NSString).lastPathComponent
   let stem = (name as NSString).deletingPathExtension

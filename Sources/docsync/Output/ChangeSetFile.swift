@@ -2,8 +2,7 @@ import DocumentSync
 import SyncDirectory
 import SyncModel
 
-/// A change set that was found in the store that made it, or in the
-/// shared directory.
+/// A change set from this store or from the shared directory.
 struct ChangeSetFile {
   var changeSet: SyncChangeSet
   var hash: ContentHash
@@ -39,7 +38,8 @@ struct ChangeSetFile {
     return try ChangeSetFile(manager.store.sealedBytes(reference.number))
   }
 
-  /// The only known client whose identifier begins with `prefix`.
+  /// Returns the client whose identifier begins with `prefix`; throws unless exactly one known
+  /// client's does.
   private static func author(
     _ prefix: String, of manager: DocumentSyncManager
   ) throws -> ClientIdentifier {
@@ -62,8 +62,7 @@ struct ChangeSetFile {
     return client
   }
 
-  /// Reads a change set of a client from the directory. Skips files that
-  /// claim the number and are not valid.
+  /// Reads a change set of a client from the directory. Skips invalid files with the same number.
   private static func read(
     _ number: UInt64, by client: ClientIdentifier, of manager: DocumentSyncManager
   ) throws -> ChangeSetFile {

@@ -12,7 +12,7 @@ struct ChangeSetText {
     self.limit = limit
   }
 
-  /// A heading, then a line for each row up to the limit.
+  /// Returns a heading, then a line for each row up to the limit.
   func lines(_ json: ChangeSetJSON) -> [String] {
     var lines = [
       "change set \(json.number) of \(names.label(set.header.client)): "

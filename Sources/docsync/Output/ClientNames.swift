@@ -1,8 +1,8 @@
 import DocumentSync
 import SyncModel
 
-/// The names of clients: the names that they gave themselves, and enough of the
-/// identifier to tell them apart.
+/// The names of clients for people: the names that they gave themselves, with the first characters
+/// of their identifiers.
 struct ClientNames {
   private static let length = 6
   private let own: ClientIdentifier?
@@ -13,7 +13,7 @@ struct ClientNames {
     self.names = names
   }
 
-  /// The names from the directory; if it cannot be read, only this device's name.
+  /// Reads the names from the directory. If that fails, it knows only this device's name.
   init(_ manager: DocumentSyncManager) async {
     let binding = manager.binding
     var names = [binding.client: binding.clientDescription]
@@ -24,26 +24,26 @@ struct ClientNames {
         names[client.client] = client.description
       }
     } catch {
-      // The identifiers suffice: names only make them easier to read.
+      // The identifiers suffice: names only help people.
     }
     self.init(own: binding.client, names: names)
   }
 
-  /// The first characters of an identifier.
+  /// Returns the first characters of an identifier.
   static func short(_ client: ClientIdentifier) -> String {
     String(client.description.prefix(length))
   }
 
-  /// The name that the client gave itself; `nil` if it has not arrived.
+  /// Returns the name that the client gave itself; `nil` if it has not arrived.
   func name(_ client: ClientIdentifier) -> String? { names[client].map(printable) }
 
-  /// The name and the first characters of the identifier.
+  /// Returns the name and the first characters of the identifier.
   func label(_ client: ClientIdentifier) -> String {
     let short = Self.short(client)
     return name(client).map { "\($0) (\(short))" } ?? short
   }
 
-  /// The text that names a change set in “docsync show”.
+  /// Returns the argument that names a change set for “docsync show”.
   func reference(_ client: ClientIdentifier, _ number: UInt64) -> String {
     client == own ? "\(number)" : "\(Self.short(client))/\(number)"
   }

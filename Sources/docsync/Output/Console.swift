@@ -1,16 +1,15 @@
 import Foundation
 
-/// Writes the output of a command: results to standard output, errors to
-/// standard error, or one JSON object to standard output.
+/// The output of a command: results go to standard output and errors to standard error, or one JSON
+/// object goes to standard output.
 ///
-/// Names, paths and values come from other devices and other programs.
-/// Whatever they contain, it reaches a terminal as text: see
-/// ``printable(_:)``.
+/// Names, paths and values come from other devices and programs. A terminal must show them as text,
+/// whatever they contain; see ``printable(_:)``.
 struct Console: Sendable {
   /// Whether only one JSON object may go to standard output.
   var isJSON: Bool
 
-  /// Writes a line for people, unless JSON was asked for.
+  /// Writes a line for people, unless the output is JSON.
   func say(_ text: String) {
     guard !isJSON else { return }
     write(text + "\n", to: .standardOutput)
@@ -34,7 +33,7 @@ struct Console: Sendable {
     }
   }
 
-  /// Shows a failure or a note that does not end the command.
+  /// Writes a note, or a failure that does not end the command, unless the output is JSON.
   func note(_ text: String) {
     guard !isJSON else { return }
     write(text + "\n", to: .standardError)
@@ -55,9 +54,8 @@ struct Console: Sendable {
     }
   }
 
-  /// JSON in which all characters that are not safe to show are written like
-  /// `\\u001b`. The encoder does so for the first 32 characters alone. Outside
-  /// strings there are no such characters except newlines.
+  /// Escapes all characters that are not safe to show, like `\\u001b`. The encoder escapes only the
+  /// first 32 characters. Outside of strings JSON has no such characters but newlines.
   private static func escapingInvisible(_ json: String) -> String {
     var result = String.UnicodeScalarView()
     for scalar in json.unicodeScalars {
@@ -80,7 +78,7 @@ struct Console: Sendable {
       let text = isSafe ? text : printableLines(text)
       try handle.write(contentsOf: Data(text.utf8))
     } catch {
-      // The reader of a pipe may have ended.
+      // The program that reads the pipe may have ended.
       let sentence = "docsync: the output could not be written: \(error.localizedDescription)\n"
       if handle !== FileHandle.standardError { write(sentence, to: .standardError) }
       exit(ExitStatus.failed.rawValue)

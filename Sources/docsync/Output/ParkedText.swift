@@ -15,12 +15,12 @@ extension ParkedRow.Reason {
     }
   }
 
-  /// Whether the user may want to act. An edit of a row that was deleted, or was
-  /// deleted with another row, lost against the deletion: that is decided.
+  /// Whether the user may want to act. If the row, or a row that it belongs to, was deleted, the
+  /// deletion has won, and there is nothing to decide.
   var isOpen: Bool { self != .deleted && self != .parentDeleted }
 }
 
-/// The numbers of parked rows by table and reason, a line each.
+/// Returns a line with the number of parked rows for each table and reason.
 func parkedLines(_ rows: [ParkedRow], indent: Int) -> [String] {
   let groups = Dictionary(grouping: rows) { [$0.table, SQLName($0.reason.text)] }
   return alignedLines(

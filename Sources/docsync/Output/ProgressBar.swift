@@ -11,9 +11,8 @@ import Synchronization
   import Darwin
 #endif
 
-/// One line on standard error that shows the progress of an operation; only
-/// if that is a terminal, and never with `--json`: both may be the same
-/// terminal.
+/// One line on standard error that shows the progress of an operation. It is drawn only on a
+/// terminal, and never with `--json`, whose output may go to the same terminal.
 final class ProgressBar {
   private static let width = 24
   private static let interval = DispatchTimeInterval.milliseconds(100)
@@ -24,7 +23,7 @@ final class ProgressBar {
 
     func note(_ progress: SyncProgress) { values.withLock { $0.latest = progress } }
 
-    /// Draws the line if the progress has changed since the last time.
+    /// Draws the line if the progress has changed since the last call.
     func draw() {
       values.withLock { values in
         guard let latest = values.latest, latest != values.shown, latest.phase != .finished else {
@@ -35,7 +34,7 @@ final class ProgressBar {
       }
     }
 
-    /// Removes the line, and draws no more.
+    /// Removes the line and draws no other until the next progress.
     func clear() {
       values.withLock { values in
         if values.shown != nil { ProgressBar.write("\r\u{1B}[K") }
@@ -59,19 +58,19 @@ final class ProgressBar {
 
   deinit { timer?.cancel() }
 
-  /// The handler to give to an operation; `nil` if no bar is drawn.
+  /// The progress handler for an operation; `nil` if there is no bar.
   var handler: SyncProgress.Handler? {
     guard timer != nil else { return nil }
     return { [state] in state.note($0) }
   }
 
-  /// Removes the line, once the operation has ended.
+  /// Removes the line after the operation.
   func clear() {
     timer?.cancel()
     state.clear()
   }
 
-  /// The line for a state: phase, bar, and bytes or files.
+  /// Returns the line for a state: phase, bar, and bytes or files.
   static func line(_ progress: SyncProgress) -> String {
     var parts = [progress.phase.rawValue.padding(toLength: 11, withPad: " ", startingAt: 0)]
     if let fraction = progress.fraction {
@@ -86,7 +85,7 @@ final class ProgressBar {
         "\(byteText(progress.completedBytes)) of \(byteText(progress.totalBytes))")
     } else if progress.totalCount > 0 {
       parts.append("\(progress.completedCount) of \(progress.totalCount)")
-      // The number of bytes in total is not known.
+      // The total number of bytes is not known.
       if progress.completedBytes > 0 { parts.append("(\(byteText(progress.completedBytes)))") }
     }
     return parts.joined(separator: " ")

@@ -6,7 +6,7 @@ extension Remedy {
 }
 
 extension Remedy.Action {
-  /// The command or the option that does it.
+  /// The command or the option for the action.
   var command: String {
     switch self {
     case .create: "“docsync init”"

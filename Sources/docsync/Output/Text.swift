@@ -2,7 +2,7 @@ import DocumentSync
 import Foundation
 import SyncModel
 
-/// Rows of cells as aligned lines; the last column is not padded.
+/// Returns rows of cells as aligned lines. The last column is not padded.
 func alignedLines(_ rows: [[String]], indent: Int = 0, gap: Int = 2) -> [String] {
   let columns = rows.map(\.count).max() ?? 0
   let widths = (0..<columns).map { column in
@@ -20,10 +20,10 @@ func alignedLines(_ rows: [[String]], indent: Int = 0, gap: Int = 2) -> [String]
   }
 }
 
-/// A count with its noun: “1 row”, “2 rows”.
+/// Returns a count with its noun: “1 row”, “2 rows”.
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
-/// A number of bytes in a readable unit.
+/// Returns a number of bytes in a readable unit.
 func byteText(_ count: Int) -> String {
   var value = Double(count)
   for unit in ["bytes", "KB", "MB", "GB"] {
@@ -35,7 +35,7 @@ func byteText(_ count: Int) -> String {
   return String(format: "%.1f TB", value)
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
   bytes.map { byte in
     let digits = String(byte, radix: 16)
@@ -43,7 +43,7 @@ func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
   }.joined()
 }
 
-/// A moment in local time, to the second.
+/// Returns a time, given in milliseconds since 1970, in local time to the second.
 func timeText(_ milliseconds: Int64) -> String {
   let formatter = DateFormatter()
   formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -51,7 +51,7 @@ func timeText(_ milliseconds: Int64) -> String {
   return formatter.string(from: Date(timeIntervalSince1970: Double(milliseconds) / 1000))
 }
 
-/// A word in the form that a shell reads as one argument.
+/// Returns a text in a form that a shell reads as one argument.
 func shellWord(_ text: String) -> String {
   let plain = text.utf8.allSatisfy { byte in
     UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
@@ -62,15 +62,14 @@ func shellWord(_ text: String) -> String {
   return "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
 }
 
-/// A name, made safe to show.
+/// Returns a name that is safe to show.
 func printable(_ name: SQLName) -> String { printable(name.text) }
 
-/// Text from elsewhere, made safe to show on one line: characters that could move the
-/// cursor, change the terminal, or turn the direction of the text are written
-/// like `\u{1b}`.
+/// Returns text from elsewhere that is safe to show on one line. It escapes, like `\u{1b}`,
+/// characters that could move the cursor, change the terminal or change the direction of text.
 func printable(_ text: String) -> String { escaping(text) { $0.isUnsafeToShow } }
 
-/// As ``printable(_:)``, for text of several lines.
+/// Returns text that is safe to show, as ``printable(_:)`` does, but leaves newlines.
 func printableLines(_ text: String) -> String {
   escaping(text) { $0 != "\n" && $0.isUnsafeToShow }
 }
@@ -89,10 +88,9 @@ private func escaping(_ text: String, _ isUnsafe: (Unicode.Scalar) -> Bool) -> S
 }
 
 extension Unicode.Scalar {
-  /// Whether a terminal may act on it instead of showing it: controls
-  /// of both sets, line separators, overrides and isolates of direction, and
-  /// other invisible characters, apart from those that join letters and
-  /// emoji.
+  /// Whether a terminal may act on the character instead of showing it: controls of both sets, line
+  /// separators, overrides and isolates of direction, and other invisible characters. Those that
+  /// join letters and emoji are safe.
   var isUnsafeToShow: Bool {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true
@@ -103,7 +101,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// The text with spaces before it up to a width.
+  /// Returns the text with spaces before it up to a width.
   func leftPadded(to width: Int) -> String {
     String(repeating: " ", count: max(0, width - count)) + self
   }

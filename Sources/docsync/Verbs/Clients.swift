@@ -88,7 +88,7 @@ struct Clients: Verb {
     }
   }
 
-  /// The number of change sets that a client lacks, according to its marker.
+  /// Returns how many change sets a client lacks, according to its marker.
   private static func lag(_ client: ClientDescription) -> String {
     guard let lag = client.lag else { return "not readable yet" }
     return lag == 0 ? "has everything" : "lacks \(lag)"

@@ -62,7 +62,7 @@ struct Conflicts: Verb {
     var store: String
     /// The number of open questions.
     var openConflicts: Int
-    /// The entries that the journal has dropped to stay within its bound.
+    /// The entries that the journal has dropped to stay within its limit.
     var dropped: DroppedConflictsJSON
     var conflicts: [ConflictJSON]
   }
@@ -186,11 +186,11 @@ struct Conflicts: Verb {
 /// `[TABLE[.COLUMN]=]POLICY`
 struct PolicyChoice: Sendable {
   var name: QualifiedName?
-  /// `nil` to remove it.
+  /// `nil` removes the present one.
   var policy: ConflictPolicy?
 
   static func parse(_ text: String) throws -> PolicyChoice {
-    // A name in quotes may contain the sign; a policy never does.
+    // A name in quotes may contain an equals sign; a policy never does.
     let parts = text.split(separator: "=", omittingEmptySubsequences: false)
     let word = String(parts.last ?? "")
     let prefix = parts.dropLast().joined(separator: "=")

@@ -17,20 +17,20 @@ struct Demo: Verb {
 
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
-    /// The directory of the demo; `nil` once it was removed.
+    /// The directory of the demo; `nil` if the demo has removed it.
     var directory: String?
     var devices: [Device]
     var isConverged: Bool
   }
 
-  /// A device at the end.
+  /// The state of a device at the end.
   struct Device: Encodable, Sendable {
     var clientName: String
     var store: String
     var visible: String
     var logical: String
     var rowCount: Int
-    /// Each note: its integer key here, its title, and its tags.
+    /// For each note its integer key on the device, its title and its tags.
     var notes: [[String]]
   }
 
@@ -38,7 +38,7 @@ struct Demo: Verb {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("docsync-demo-" + UUID().uuidString.prefix(8).lowercased()).path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-    // State beside the stores is removed with the demo.
+    // State that is not in the stores goes to the demo's folder too, which is removed at the end.
     setenv("XDG_STATE_HOME", folder + "/.state", 1)
     var story = DemoStory(folder: folder, isKept: keep, console: console)
     let devices: [Device]
@@ -49,7 +49,7 @@ struct Demo: Verb {
       throw error
     }
     let isConverged = Set(devices.map(\.visible)).count == 1
-    // If the devices differ, the files stay, so that a developer can examine them.
+    // If the devices differ, the files stay for a developer to examine.
     let isKept = keep || !isConverged
     if !isKept { try FileManager.default.removeItem(atPath: folder) }
     var text = isConverged ? "   Equal." : "   The digests differ: this is a defect of docsync."

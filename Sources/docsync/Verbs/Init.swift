@@ -48,7 +48,7 @@ struct Init: Verb {
     var directory: String
     var document: String
     var application: String
-    /// `nil` for a dry run.
+    /// This store's client; `nil` for a dry run.
     var client: String?
     var tables: [TableJSON]
     var leftOut: NamedValues<String>
@@ -64,7 +64,7 @@ struct Init: Verb {
   func perform(_ console: Console) async throws -> Outcome {
     let document = document ?? defaultDocument(for: store)
     var configuration = schema.configuration
-    // After an interrupted set-up the store contains its plan already.
+    // After an interrupted set-up the store already contains its plan.
     let plan =
       try DocumentSyncManager.isUnderSync(storeAt: store) && !dryRun
       ? nil : try DocumentSyncManager.plan(storeAt: store, configuration: configuration)

@@ -62,11 +62,11 @@ struct Join: Verb {
     var application: String
     var client: String
     var rowCount: Int
-    /// The new path of the file that was replaced.
+    /// The new path of the replaced file.
     var backup: String?
-    /// The outcome of merging its rows.
+    /// The outcome of merging the rows of the existing file.
     var merged: MergedRowsJSON?
-    /// The store that it was, if it was under sync and was replaced.
+    /// The store that the command has replaced, if it was under sync.
     var replaced: ReplacedStoreJSON?
   }
 
@@ -115,7 +115,7 @@ struct Join: Verb {
 }
 
 extension ReplacedStore {
-  /// The fate of the edits that it had not sent.
+  /// What becomes of the edits that the store had not sent; `nil` if nothing need be reported.
   fileprivate var line: String? {
     if let unreadable {
       return

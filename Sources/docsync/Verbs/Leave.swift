@@ -26,7 +26,7 @@ struct Leave: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var store: String
-    /// Whether it was under sync before.
+    /// Whether the store was under sync before.
     var hasLeft: Bool
     var document: String?
     var directory: String?
@@ -36,7 +36,7 @@ struct Leave: Verb {
     var lost: Loss?
   }
 
-  /// The data that is removed with the bookkeeping.
+  /// The data that leaving removes with the bookkeeping.
   struct Loss: Encodable, Sendable {
     var parked: [ParkedRowJSON]
     var unknownRows: NamedValues<Int>
@@ -90,8 +90,7 @@ struct Leave: Verb {
     }
   }
 
-  /// Throws the error of synchronizing before the user is asked, if the document was
-  /// deleted.
+  /// Throws the error of synchronizing if the document was deleted, before the user is asked.
   private static func checkStanding(_ manager: DocumentSyncManager) async throws {
     switch try await manager.findStanding() {
     case .current, .outnumbered: break
@@ -99,7 +98,7 @@ struct Leave: Verb {
     }
   }
 
-  /// The data that will be removed, and the edits that will be sent.
+  /// Returns lines about the data that the command will remove and the edits that it will send.
   private static func lines(_ loss: RemovalLoss, abandons: Bool) -> [String] {
     var lines: [String] = []
     if loss.unsealedEdits > 0 || loss.unpublishedChangeSets > 0 {

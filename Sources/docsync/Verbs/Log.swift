@@ -28,7 +28,7 @@ struct Log: Verb {
     var number: UInt64
     var hash: String
     var rowCount: Int
-    /// When it was made or applied here, in milliseconds since 1970.
+    /// When this device made or applied it, in milliseconds since 1970.
     var appliedMilliseconds: Int64
   }
 

@@ -72,7 +72,7 @@ struct RemoveClient: Verb {
     return lines
   }
 
-  /// The client with that identifier, beginning of an identifier, or name.
+  /// Returns the client with this identifier, beginning of an identifier, or name.
   private static func choose(
     _ text: String, among clients: [ClientDescription], store: String
   ) throws -> ClientDescription {

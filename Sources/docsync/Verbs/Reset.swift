@@ -24,13 +24,13 @@ struct Reset: Verb {
     var document: String
     var generation: String
     var ordinal: Int
-    /// The devices that have to take the new generation over.
+    /// The devices that have to take over the new generation.
     var clients: [String]
   }
 
   func perform(_ console: Console) async throws -> Outcome {
     try await arguments.withManager { manager in
-      // The user has already allowed a reset that was interrupted.
+      // If a reset was interrupted, the user has already allowed it.
       var members: [ClientDescription] = []
       if try await manager.isSetUp() { members = try await confirm(manager, console) }
       let bar = ProgressBar(on: console)
@@ -54,7 +54,7 @@ struct Reset: Verb {
     }
   }
 
-  /// Asks the user; returns the devices that have to take the new generation over.
+  /// Asks the user; returns the devices that have to take over the new generation.
   private func confirm(
     _ manager: DocumentSyncManager, _ console: Console
   ) async throws -> [ClientDescription] {
@@ -68,7 +68,8 @@ struct Reset: Verb {
     return members
   }
 
-  /// The devices that have to take the new generation over, and the consequences of the reset.
+  /// Returns lines about the devices that have to take over the new generation, and the
+  /// consequences of the reset.
   private func lines(
     _ manager: DocumentSyncManager, _ members: [ClientDescription]
   ) async throws -> [String] {
@@ -100,7 +101,7 @@ struct Reset: Verb {
           "\(whole): up to \(counted(contents.fileCount, "file")), \(byteText(contents.byteCount))")
       }
     } catch let error as SyncError {
-      // The directory may be damaged: a reset is for that, too.
+      // The directory may be damaged, which may be the reason for the reset.
       lines.append("\(whole); its size is unknown: \(error.message)")
     }
     return lines + ["this device goes on as a new one; no row of this database changes"]

@@ -42,7 +42,7 @@ struct Show: Verb {
   }
 }
 
-/// `3` or `k7qx2f/3`.
+/// A change set as the user names it: `3` or `k7qx2f/3`.
 struct ChangeSetReference: ExpressibleByArgument, Sendable {
   /// The beginning of the author's identifier; `nil` for this store.
   var prefix: String?

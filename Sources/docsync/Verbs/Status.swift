@@ -30,19 +30,18 @@ struct Status: Verb {
     var parked: [ParkedRowJSON]
     var tables: [TableJSON]
     var leftOut: NamedValues<String>
-    /// Tables and columns that this store does not have and whose values from other
-    /// devices it stores.
+    /// Tables and columns that only other devices have and whose values this store stores.
     var unknownNames: [SQLName]
     /// Tables and columns that lost their values.
     var incompleteNames: [SQLName]
     var rowsWithoutKey: NamedValues<Int>
   }
 
-  /// A change set that waits.
+  /// A change set that cannot be applied yet.
   struct Waiting: Encodable, Sendable {
     var client: String
     var number: UInt64
-    /// The numbers of the change sets that have to be applied before, by client.
+    /// The numbers of the change sets that must be applied before, by client.
     var missing: [String: UInt64]
   }
 

@@ -40,7 +40,7 @@ struct Sync: Verb {
   /// The output with `--json`.
   struct Result: Encodable, Sendable {
     var stores: [Store] = []
-    /// The first failure, if there was one.
+    /// The first failure, if any.
     var error: Failure?
   }
 
@@ -50,7 +50,7 @@ struct Sync: Verb {
     var document: String?
     var directory: String?
     var report: SyncReportJSON?
-    /// Whether the document was created again from it.
+    /// Whether the command created the document again from this store.
     var isRecreated = false
     var parked: [ParkedRowJSON] = []
     var error: Failure?
@@ -72,7 +72,7 @@ struct Sync: Verb {
         console.say(text)
       } catch {
         let failure = Failure(error)
-        // An interruption of one store stops the rest as well.
+        // An interruption stops all stores.
         guard stores.count > 1, failure.code != SyncError.Code.cancelled.rawValue else {
           throw failure
         }
@@ -99,7 +99,7 @@ struct Sync: Verb {
         : try await manager.synchronize(onProgress: bar.handler)
       bar.clear()
       let parked = try await manager.parkedRows()
-      // This store took no generation over, so the new one is its own.
+      // If the store has not taken over a generation, the new one is its own.
       let isRecreated =
         recreate && manager.binding.generationOrdinal > ordinal && report.rebootstrap == nil
       let done = Store(
@@ -154,7 +154,7 @@ struct Sync: Verb {
 
   private static let upToDate = "up to date"
 
-  /// The results of a synchronization, one line or more for each kind of result.
+  /// Returns the results of a synchronization, one line or more for each kind of result.
   static func lines(_ report: SyncReport, store: String) -> [String] {
     var lines: [String] = []
     lines += report.incarnations.map(text)
@@ -243,7 +243,7 @@ struct Sync: Verb {
   }
 }
 
-/// The answers of the options to the questions of a synchronization.
+/// A delegate that answers the questions of a synchronization by the options.
 private struct Answers: SyncDelegate {
   var recreates: Bool
   var merges: Bool

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// The rows of tables with integer keys that differ from device to device, by
-/// these keys. A number in another table leads to one of these rows.
+/// The rows of tables with integer keys that differ from device to device, by these keys. Numbers
+/// in other tables refer to these rows.
 struct KeysInUse {
   private let schema: FleetSchema
   private let formerKeys: [SQLName: [Int64: RowIdentity]]
@@ -9,7 +9,7 @@ struct KeysInUse {
   private(set) var rows: [SQLName: [Int64: [Value]]] = [:]
 
   /// - Parameters:
-  ///   - tables: The rows as ``VisibleRows/localRows()`` gives them.
+  ///   - tables: The rows as ``VisibleRows/localRows()`` returns them.
   ///   - formerKeys: The keys that rows with declared columns had before.
   init(
     _ tables: [SQLName: [[Value]]], schema: FleetSchema,
@@ -25,8 +25,8 @@ struct KeysInUse {
     }
   }
 
-  /// Whether a column of the row's key contains a number that no row has any more,
-  /// as after a change with foreign keys off.
+  /// Returns whether a column of the row's key contains a former key, which no row has any more, as
+  /// after a change with foreign keys off.
   func isFollowing(_ values: [Value], _ columns: [Int], _ table: FleetTable) -> Bool {
     zip(columns, values).contains { column, value in
       guard table.key.contains(column), let parent = schema.keyTable(of: column, in: table),

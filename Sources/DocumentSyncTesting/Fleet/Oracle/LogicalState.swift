@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A row of the document.
+/// The key of a row of the document: table and identity.
 struct OracleKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   var table: SQLName
   var identity: RowIdentity
@@ -12,38 +12,38 @@ struct OracleKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   var description: String { "\(table) \(identity.shortDescription)" }
 }
 
-/// The state of the rows after all change sets, merged by the first part of
-/// `Documentation/Merging.md` into plain dictionaries.
+/// The logical state: all merged change sets as plain dictionaries, by the first part of
+/// `Documentation/Merging.md`.
 ///
-/// Written separately from the product: it uses only the product's decoder of change
-/// sets and its encoding of identities.
+/// The code is independent of the product's merging: it uses only the product's decoder of change
+/// sets and encoding of identities.
 struct LogicalState: Sendable {
   struct Row: Hashable, Sendable {
     enum Existence: String, Hashable, Sendable { case unsaid, inserted, deleted }
 
     var existence = Existence.unsaid
     var existenceStamp: Stamp?
-    /// The stamp of the newest erase: older cells have no effect.
+    /// The stamp of the newest erase. Older cells have no effect.
     var silence: Stamp?
     /// The new identity of the row, if its key was changed.
     var moved: RowIdentity?
     /// The cells by name of column.
     var cells: [SQLName: Cell] = [:]
-    /// Whether edits win over deletions, and one has.
+    /// Whether an edit has won over the row's deletion, in a table in which edits win.
     var isRevived = false
 
     var isLiving: Bool { existence == .inserted || isRevived }
 
-    /// Whether it was deleted with its cells, so that nothing brings it back.
+    /// Whether the row was deleted with its cells, so that no other row can bring it back.
     var isErased: Bool { existence == .deleted && silence != nil && silence == existenceStamp }
   }
 
   struct Cell: Hashable, Sendable {
-    /// The value that it was set to.
+    /// The value to which the cell was set.
     var value: Value
     var stamp: Stamp
     var isCounter = false
-    /// The sum that each client has added since the cell was set with a stamp.
+    /// The sum of each client's additions, by the stamp of the setting that they follow.
     var added: [Stamp: [ClientIdentifier: Counter.Sum]] = [:]
   }
 
@@ -55,10 +55,11 @@ struct LogicalState: Sendable {
   /// The number of each device's last merged change set.
   private(set) var vector: [ClientIdentifier: UInt64] = [:]
 
-  /// Creates the state before any change set, with the rows from before syncing began.
+  /// Creates the state before the first change set, with the rows that existed before syncing
+  /// began.
   ///
-  /// - Parameter origins: The first half of the identities of rows from before
-  ///   syncing, for each table with surrogate keys.
+  /// - Parameter origins: The first half of the identities of these rows, for each table with
+  ///   surrogate keys.
   init(schema: FleetSchema, start: [OracleKey: [SQLName: Value]], origins: [SQLName: UInt64]) {
     self.origins = origins
     self.schema = schema
@@ -74,12 +75,12 @@ struct LogicalState: Sendable {
     }
   }
 
-  /// The identity of the row that had a key before syncing began.
+  /// Returns the identity of the row that had a key before syncing began.
   func original(of key: Int64, in table: SQLName) -> RowIdentity {
     RowIdentity(bytes: Bits128(high: origins[table] ?? 0, low: UInt64(bitPattern: key)).bytes)
   }
 
-  /// Gives a row other values, or deletes it, as if the change sets had contained this.
+  /// Gives a row other values, or deletes it if `values` is `nil`, as if change sets had done so.
   mutating func overwrite(_ key: OracleKey, with values: [SQLName: Value]?) {
     let row = rows[key]
     guard let values else {
@@ -138,8 +139,8 @@ struct LogicalState: Sendable {
     }
   }
 
-  /// The state on a device whose tables have only the columns of a schema: edits of
-  /// other columns bring no row back there.
+  /// Returns the state on a device whose tables have only the columns of a schema. Edits of other
+  /// columns bring no row back there.
   func known(in schema: FleetSchema) -> LogicalState {
     var known = self
     for (key, row) in rows where row.isRevived {
@@ -150,7 +151,7 @@ struct LogicalState: Sendable {
 }
 
 extension LogicalState.Row {
-  /// Whether an edit of one of a table's columns wins over the deletion of the row.
+  /// Returns whether an edit of one of a table's columns wins over the deletion of the row.
   fileprivate func isRevived(in table: FleetTable) -> Bool {
     table.mergeType == .editWins && existence == .deleted
       && table.columns.contains { column in
@@ -166,8 +167,7 @@ extension LogicalState {
     schema.table(table)?.columns.contains { $0.name == column && $0.isCounter } ?? false
   }
 
-  /// Merges the value of a counter; false if the caller is to merge it like any
-  /// other cell.
+  /// Merges the value of a counter. Returns false if the caller must merge it like any other cell.
   private func merge(
     _ value: Value, at stamp: Stamp, into cell: inout Cell?
   ) -> Bool {
@@ -194,8 +194,8 @@ extension LogicalState {
 }
 
 extension LogicalState.Cell {
-  /// What an erasure leaves of the cell. Additions to a later value stay: that value may be merged
-  /// after them.
+  /// Returns what an erasure with the stamp `silence` leaves of the cell. Additions to a later
+  /// value stay, since that value may be merged after them.
   fileprivate func surviving(_ silence: Stamp) -> LogicalState.Cell? {
     guard stamp < silence else { return self }
     let later = added.filter { $0.key > silence }
@@ -203,7 +203,7 @@ extension LogicalState.Cell {
     return LogicalState.Cell(value: .null, stamp: .zero, isCounter: true, added: later)
   }
 
-  /// The value that is shown; in a counter, with all sums since it was set.
+  /// The value that tables show; for a counter, with all sums since it was set.
   var shown: Value {
     guard isCounter, let sums = added[stamp], !sums.isEmpty else { return value }
     let numbers = [value] + sums.sorted { $0.key < $1.key }.map(\.value.value)
@@ -227,7 +227,6 @@ extension LogicalState.Cell {
 }
 
 extension TableChanges {
-  /// The row that a change concerns.
   func oracleKey(_ index: Int, collations: [KeyCollation]) -> OracleKey {
     if identity == .surrogate, case .blob(let bytes) = keys[0][index] {
       return OracleKey(table: table, identity: RowIdentity(bytes: bytes))
@@ -239,24 +238,24 @@ extension TableChanges {
 }
 
 extension RowIdentity {
-  /// Enough of it to tell rows apart in a report.
+  /// A short text that distinguishes rows in a report.
   var shortDescription: String {
     for count in 1...4 {
       do {
         return try IdentityEncoding.decode(self, count: count).map(\.sqlDescription)
           .joined(separator: ",")
       } catch {
-        // It has another number of columns, or does not encode values.
+        // The identity has another number of columns, or does not encode values.
         continue
       }
     }
-    // Identities from before syncing end in the row's key, others are random.
+    // Identities from before syncing end with the row's key; others are random.
     return (bytes.prefix(2) + bytes.suffix(2)).map(\.hexadecimal).joined()
   }
 }
 
 extension Value {
-  /// As SQL would write it; identities in angles.
+  /// The value as SQL writes it; identities in angle brackets.
   var sqlDescription: String {
     switch self {
     case .null: "NULL"

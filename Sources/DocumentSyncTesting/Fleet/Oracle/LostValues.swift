@@ -1,11 +1,10 @@
 import SyncModel
 
-/// The values that were published, are shown nowhere, and were not replaced or deleted
-/// by a client that knew them: the values that lost against a concurrent change.
+/// The values that lost against a concurrent change: published values that no table shows, and that
+/// no client that knew them has replaced or deleted.
 ///
-/// I1 wants them in the conflict journal.
+/// By I1 they must be in the conflict journal.
 struct LostValues {
-  /// A lost value.
   struct Loss: Hashable, CustomStringConvertible {
     var row: OracleKey
     var column: SQLName
@@ -54,20 +53,20 @@ struct LostValues {
     }
   }
 
-  /// Whether the author of one change set had seen another.
+  /// Returns whether the author of one change set had seen another.
   private func knows(_ set: Int, _ other: Int) -> Bool {
     let header = sets[other].header
     if sets[set].header.client == header.client { return sets[set].header.number >= header.number }
     return sets[set].dependencies.number(of: header.client) >= header.number
   }
 
-  /// The lost values, given the merged state and the rows that are shown in the end.
+  /// Returns the lost values, given the merged state and the rows shown at the end.
   func lost(in state: LogicalState, shown: Set<OracleKey>) -> [Loss] {
     cells.sorted { $0.key < $1.key }.flatMap { key, columns -> [Loss] in
       guard let row = state.rows[key] else { return [] }
       let isGone = row.existence == .deleted && !shown.contains(key)
       return columns.sorted { $0.key < $1.key }.flatMap { name, said -> [Loss] in
-        // Additions to a counter cannot lose.
+        // No addition to a counter can lose.
         let column = schema.table(key.table)?.columns.first { $0.name == name }
         if column?.isCounter == true { return [] }
         return said.filter { isLost($0, among: said, row.cells[name]?.value, isGone: isGone, key) }

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// The rows that a logical state shows, by the three steps of
-/// `Documentation/Merging.md`, computed by brute force.
+/// The rows that a logical state shows, computed by brute force in the three steps of
+/// `Documentation/Merging.md`.
 struct Materialization {
   /// Why a living row is not shown.
   enum Hidden: String, Hashable {
@@ -18,9 +18,9 @@ struct Materialization {
   private let state: LogicalState
   private let schema: FleetSchema
   private let scratch: OracleScratch
-  /// The rows in E, with their values before overlays.
+  /// The rows that exist after the first step, with their values before overlays.
   private var existing: [OracleKey: [SQLName: Value]] = [:]
-  /// The columns that the first step shows with another value.
+  /// The columns of each row that the first step overlays with another value.
   private var overlaid: [OracleKey: Set<Int>] = [:]
 
   init(of state: LogicalState, schema: FleetSchema, scratch: OracleScratch) throws {
@@ -93,7 +93,7 @@ struct Materialization {
     }
   }
 
-  /// The values of a row, the values of its identity included.
+  /// Returns the values of a row, those of its identity included.
   private func values(
     of key: OracleKey, _ row: LogicalState.Row, _ table: FleetTable
   ) throws -> [SQLName: Value] {
@@ -101,7 +101,7 @@ struct Materialization {
     for column in table.columns where column.isCounter {
       values[column.name] = values[column.name].map(column.storedNumber)
     }
-    // A column that was added later may have no cells yet.
+    // A row may have no cell yet of a column that was added later.
     for column in table.shared where values[table.columns[column].name] == nil {
       if table.columns[column].defaultValue == nil || table.key.contains(column) { continue }
       values[table.columns[column].name] = try defaultValue(column, table)
@@ -115,8 +115,8 @@ struct Materialization {
     return values
   }
 
-  /// The row that a reference names by its identity; `nil` if a column is NULL or the
-  /// reference uses other columns.
+  /// Returns the row to which a reference leads; `nil` if a column is NULL, the values are plain,
+  /// or the reference does not use the key.
   private func target(
     of reference: FleetReference, _ values: [SQLName: Value], in table: FleetTable
   ) throws -> OracleKey? {
@@ -131,15 +131,15 @@ struct Materialization {
     let named = target
     var seen: Set<OracleKey> = []
     while let row = state.rows[target], !row.isLiving, let moved = row.moved {
-      // Moves in a circle lead to no living row.
+      // A circle of moves leads to no living row.
       guard seen.insert(target).inserted else { return named }
       target.identity = moved
     }
     return target
   }
 
-  /// Whether a reference is a plain value: SQLite does not require the row, and
-  /// the value is no row's key, or the key of a row that no change set contains.
+  /// Returns whether a reference is a plain value: SQLite does not enforce the reference, and the
+  /// value is no row's key, or the key of a row that no change set contains.
   private func isPlain(
     _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
   ) -> Bool {
@@ -155,13 +155,14 @@ struct Materialization {
     state.rows[row].map { $0.existence != .unsaid } ?? false
   }
 
-  /// The identity that values of a reference name.
+  /// Returns the identity that the values of a reference name; `nil` if the reference does not use
+  /// the key.
   private func identity(
     _ values: [Value], _ reference: FleetReference, _ parent: FleetTable
   ) -> RowIdentity? {
     if let key = parent.integerKey, reference.parentColumns == [key] {
       if case .identity(let row) = values[0] { return row }
-      // A value that cannot be a key leads nowhere.
+      // A value that cannot be a key refers to no row.
       return RowIdentity(bytes: [])
     }
     guard Set(reference.parentColumns) == Set(parent.key) else { return nil }
@@ -173,25 +174,24 @@ struct Materialization {
 
   // MARK: - Overlays
 
-  /// The effect of stand-ins: which row stands in for which, and which rows have
-  /// another identity for that reason.
+  /// The effect of stand-ins: the row that stands in for each row, and the rows that have another
+  /// identity because of it.
   private struct Leads {
     var standIns: [OracleKey: OracleKey] = [:]
     var elsewhere: [OracleKey: OracleKey] = [:]
-    /// The rows that keep their identities.
+    /// The rows that must not get another identity.
     var fixed: Set<OracleKey> = []
 
-    /// The row to which a reference of a row to another one leads. A stand-in never
-    /// makes a row refer to itself.
+    /// Returns the row to which a reference of `row` to `target` leads. A stand-in never makes a
+    /// row refer to itself.
     func lead(_ target: OracleKey, from row: OracleKey) -> OracleKey {
       guard let standIn = standIns[target], standIn != row else { return target }
       return standIn
     }
   }
 
-  /// Finds the rows that have another identity because of stand-ins. It begins with the rows
-  /// whose identity contains only rows that are already decided. The remaining rows
-  /// form circles, or depend on one.
+  /// Finds the rows that have another identity because of stand-ins. It begins with rows whose
+  /// identity contains only decided rows. Rows that remain form circles, or depend on one.
   private func leads(_ standIns: [OracleKey: OracleKey]) throws -> Leads {
     var leads = Leads(standIns: standIns)
     var parts: [OracleKey: [OracleKey]] = [:]
@@ -222,8 +222,8 @@ struct Materialization {
     }
   }
 
-  /// The values that a row shows, and the columns in which they are
-  /// not its own. References to rows that have a stand-in lead to the stand-in.
+  /// Returns the values that a row shows, and the columns in which they are not its own. References
+  /// to rows with a stand-in lead to the stand-in.
   private func effectiveValues(
     of key: OracleKey, _ leads: Leads
   ) throws -> (values: [SQLName: Value], overlaid: Set<Int>) {
@@ -268,7 +268,7 @@ struct Materialization {
     return (values, overlaid)
   }
 
-  /// The value of a key column, from the identity of the row.
+  /// Returns the value of a key column, from the row's identity.
   private func keyValue(
     _ column: Int, of target: OracleKey, _ parent: FleetTable
   ) throws -> Value {
@@ -277,7 +277,7 @@ struct Materialization {
     return parent.key.firstIndex(of: column).map { values[$0] } ?? .null
   }
 
-  /// The value that stands for no row in a column that must not be NULL.
+  /// Returns the value that means “no row” in a column that must not be NULL.
   private func emptyValue(
     _ column: Int, _ table: FleetTable, _ reference: FleetReference
   ) throws -> Value {
@@ -296,8 +296,8 @@ struct Materialization {
     }
   }
 
-  /// The default value of a column. The key of a table with surrogates means
-  /// the row that had it before syncing began.
+  /// Returns the default value of a column. If it is an integer key, it means the row that had this
+  /// key before syncing began.
   private func defaultValue(_ column: Int, _ table: FleetTable) throws -> Value {
     let value = try scratch.defaultValue(of: column, in: table)
     guard let parent = schema.keyTable(of: column, in: table), case .integer(let key) = value
@@ -321,15 +321,15 @@ struct Materialization {
       self.value = value
     }
 
-    /// The claim of a row that would be shown as another one.
+    /// Creates the claim of a row that would be shown as another one.
     init(identityOf row: OracleKey) {
       self.init(table: row.table, index: -1, value: row.identity)
     }
   }
 
-  /// Repeats three steps: which rows claim which values by the values they show, which rows
-  /// stand, and which stand in for others. Claims are only added, so that the loop ends.
-  /// Returns the rows that stand and the values that are shown.
+  /// Repeats three steps: finds the claims of rows by the values that they show, the rows that
+  /// stand, and the stand-ins. The loop ends because it only adds claims. Returns the rows that
+  /// stand, the shown values, and the other identities of rows.
   private mutating func settleClaims() throws -> (
     standing: Set<OracleKey>, values: [OracleKey: [SQLName: Value]],
     elsewhere: [OracleKey: OracleKey]
@@ -339,7 +339,7 @@ struct Materialization {
     for key in existing.keys {
       (values[key], overlaid[key]) = try effectiveValues(of: key, leads)
     }
-    /// Rows that their own table refuses.
+    /// The rows that a condition of their table refuses.
     var refused: [OracleKey: Hidden] = [:]
     var claims: [Claim: Set<OracleKey>] = [:]
     var standing: Set<OracleKey> = []
@@ -372,7 +372,7 @@ struct Materialization {
     return (standing, values, leads.elsewhere)
   }
 
-  /// The claims that each row loses, and the rows that hold the values.
+  /// Returns, for each row that loses claims, the rows that have the values, with their ranks.
   private func losses(
     _ claims: [Claim: Set<OracleKey>], refused: Set<OracleKey>
   ) -> [OracleKey: [(OracleKey, Rank)]] {
@@ -387,7 +387,7 @@ struct Materialization {
       if claimants.count < 2 { continue }
       let ranks = claimants.map { key in
         guard claim.isIdentity else { return (key, rank(key, table.uniques[claim.index], table)) }
-        // The row that has the identity by itself comes before all others.
+        // The row whose own identity it is comes before all others.
         let stamp = state.rows[key]?.existenceStamp ?? .zero
         return (key, Rank(isPlain: key == owner, stamp: stamp, identity: key.identity))
       }
@@ -397,7 +397,7 @@ struct Materialization {
     return losses
   }
 
-  /// The stand-in of each row that lost a value.
+  /// Returns the stand-in of each row that lost a value.
   private func standIns(
     _ losses: [OracleKey: [(OracleKey, Rank)]], _ standing: Set<OracleKey>
   ) -> [OracleKey: OracleKey] {
@@ -417,7 +417,7 @@ struct Materialization {
     return result
   }
 
-  /// The criteria that decide between claimants, the most important first.
+  /// The order of claimants, the most important criterion first.
   private struct Rank: Comparable {
     var isPlain: Bool
     var stamp: Stamp

@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Asks SQLite about one row alone: whether the table's conditions
-/// refuse it, and which values it claims in the unique indexes.
+/// A database in which the oracle asks SQLite about single rows: whether a condition of the table
+/// refuses the row, and which values it claims in the unique indexes.
 final class OracleScratch {
   enum Verdict: Hashable {
-    /// Refused by CHECK or a STRICT type.
+    /// A CHECK or a STRICT type refuses the row.
     case check
     case notNull
-    /// The claimed values by index; `nil` for an index that does not contain the row.
+    /// The claimed value for each index; `nil` for an index that does not contain the row.
     case claims([RowIdentity?])
   }
 
@@ -28,7 +28,7 @@ final class OracleScratch {
     for table in schema.synchronized { try database.run(table.scratchSQL) }
   }
 
-  /// The verdict of SQLite on a row with these values.
+  /// Returns SQLite's verdict on a row with these values.
   func verdict(_ table: FleetTable, _ values: [SQLName: Value]) throws -> Verdict {
     let question = Question(table: table.name, values: values)
     if let answer = answers[question] { return answer }
@@ -37,7 +37,6 @@ final class OracleScratch {
     return answer
   }
 
-  /// The value that a column has by default.
   func defaultValue(of column: Int, in table: FleetTable) throws -> Value {
     try database.rows("SELECT \(table.columns[column].defaultValue ?? "NULL")")[0][0]
   }
@@ -78,7 +77,7 @@ final class OracleScratch {
       "SELECT \(terms) FROM \(table.name)" + (unique.condition.map { " WHERE \($0)" } ?? ""))
     guard var found = rows.first else { return nil }
     for (index, term) in unique.terms.enumerated() {
-      // References are compared by the rows to which they lead.
+      // Compare references by the rows to which they lead.
       if case .column(let column, _) = term, case .identity = values[table.columns[column].name] {
         found[index] = values[table.columns[column].name] ?? .null
       }
@@ -87,8 +86,7 @@ final class OracleScratch {
     return IdentityEncoding.encode(found, collations: unique.terms.map(unique.collation))
   }
 
-  /// A key for a row to which a value refers. Any key will do, as long as it is
-  /// always the same.
+  /// Returns a key for the row to which a value refers. Any key serves if it is always the same.
   private func local(_ value: Value) -> Value {
     guard case .identity(let row) = value else { return value }
     if let key = keys[row] { return .integer(key) }
@@ -96,7 +94,7 @@ final class OracleScratch {
     return .integer(Int64(1_000 + keys.count - 1))
   }
 
-  // SQLITE_CONSTRAINT with its extensions, which Swift does not import.
+  // Extended codes of SQLITE_CONSTRAINT, which Swift does not import.
   private static let checkCode: Int32 = 19 | 1 << 8
   private static let notNullCode: Int32 = 19 | 5 << 8
   private static let typeCode: Int32 = 19 | 12 << 8

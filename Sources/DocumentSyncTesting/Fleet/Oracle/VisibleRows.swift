@@ -1,10 +1,9 @@
 import SyncModel
 
-/// Reads the rows that a device shows, and replaces keys that differ from device to
-/// device by identities.
+/// A reader of the rows that a device shows. It replaces keys that differ from device to device
+/// with identities.
 ///
-/// From bookkeeping it reads only the identities of keys, and which keys are
-/// plain values.
+/// From the bookkeeping it reads only the identities of keys and the keys that are plain values.
 struct VisibleRows {
   let database: FleetSQLite
   /// The schema with the names in change sets.
@@ -12,12 +11,12 @@ struct VisibleRows {
   /// The schema with the names on this device.
   private let local: FleetSchema
   private var identities: [SQLName: [Int64: RowIdentity]] = [:]
-  /// The first half of the identities of rows from before syncing.
+  /// The first half of the identities of rows that existed before syncing began.
   private(set) var origins: [SQLName: UInt64] = [:]
-  /// The keys that rows with declared columns had before. A reference to
-  /// a key that no row has any more leads to the row that had it.
+  /// The former keys of rows with declared columns. A reference to a key that no row has any more
+  /// leads to the row that had it.
   var formerKeys: [SQLName: [Int64: RowIdentity]] = [:]
-  /// Values that the store treats as plain numbers and not as keys, by row and column.
+  /// The values that the store treats as plain numbers and not as keys, by row and column.
   private var plain: [OracleKey: [Int: Value]] = [:]
 
   init(_ database: FleetSQLite, schema: FleetVersion) throws {
@@ -63,8 +62,8 @@ struct VisibleRows {
     }
   }
 
-  /// The integers among the stored cells of a row, by bit. Each cell is
-  /// a bit as a varint, a kind, and a varint or a length and so many bytes.
+  /// Returns the integers among the stored cells of a row, by bit. Each cell is a bit as a varint,
+  /// a kind, and then a varint, or a length and that number of bytes.
   private static func integers(_ bytes: [UInt8]) -> [(bit: Int, value: Int64)] {
     var found: [(bit: Int, value: Int64)] = []
     var index = 0
@@ -94,18 +93,18 @@ struct VisibleRows {
     return found
   }
 
-  /// Adds identities to those of bookkeeping.
+  /// Adds identities to those of the bookkeeping, replacing earlier ones.
   mutating func add(_ keys: [Int64: RowIdentity], of table: SQLName) {
     identities[table, default: [:]].merge(keys) { _, new in new }
   }
 
-  /// Adds the identities whose keys have no identity yet.
+  /// Adds identities to those of the bookkeeping for keys that have none.
   mutating func addMissing(_ keys: [Int64: RowIdentity], of table: SQLName) {
     identities[table, default: [:]].merge(keys) { own, _ in own }
   }
 
-  /// Adds the identities of rows from before syncing that have no other key
-  /// here.
+  /// Adds the identities of rows that existed before syncing began and have no other key on this
+  /// device.
   mutating func addOriginals(among rows: some Sequence<OracleKey>) {
     let known = identities.mapValues { Set($0.values) }
     for row in rows {
@@ -117,7 +116,7 @@ struct VisibleRows {
     }
   }
 
-  /// Treats numbers that led to no row as plain values.
+  /// Treats numbers that referred to no row as plain values.
   mutating func addPlain(among rows: [OracleKey: [SQLName: Value]]) {
     for (key, cells) in rows {
       guard let table = schema.table(key.table) else { continue }
@@ -129,17 +128,17 @@ struct VisibleRows {
     }
   }
 
-  /// Adds the identities whose keys have none here.
+  /// Adds identities of another reader for keys that have none.
   mutating func addMissing(from other: VisibleRows) {
     for (table, keys) in other.identities { addMissing(keys, of: table) }
   }
 
-  /// The rows of all synchronized tables: their shared columns by name.
+  /// Returns the rows of all synchronized tables, with their shared columns by name.
   func read() throws -> [OracleKey: [SQLName: Value]] { logical(try localRows()) }
 
-  /// The rows as the tables have them: the key's columns, then the others, and
-  /// last an integer key beside declared columns. Rows with NULL in the key are left out:
-  /// they stay on their device.
+  /// Returns the rows as the tables have them: the key's columns, then the others, and last an
+  /// integer key of a table with declared columns. Omits rows with NULL in the key, which stay on
+  /// their device.
   func localRows() throws -> [SQLName: [[Value]]] {
     var rows: [SQLName: [[Value]]] = [:]
     for (table, here) in zip(schema.tables, local.tables) where !table.isLocal {
@@ -155,7 +154,7 @@ struct VisibleRows {
       + (table.localKey.map { [$0] } ?? [])
   }
 
-  /// The same rows with identities in place of keys.
+  /// Returns the rows with identities in place of keys.
   func logical(_ tables: [SQLName: [[Value]]]) -> [OracleKey: [SQLName: Value]] {
     var rows: [OracleKey: [SQLName: Value]] = [:]
     let keys = KeysInUse(tables, schema: schema, formerKeys: formerKeys)
@@ -200,7 +199,7 @@ struct VisibleRows {
     return .identity(identity(of: key, in: parent))
   }
 
-  /// The identity of the row with an integer key, by its declared columns.
+  /// Returns the identity of the row with an integer key, from its declared columns.
   private func declaredIdentity(
     of key: Int64, in name: SQLName, _ keys: KeysInUse
   ) -> RowIdentity? {
@@ -211,7 +210,7 @@ struct VisibleRows {
     ).identity
   }
 
-  /// The integer keys of rows with declared columns, as the tables have them.
+  /// Returns the identities of rows with declared columns, by their integer keys in the tables.
   func declaredKeys() throws -> [SQLName: [Int64: RowIdentity]] {
     let keys = KeysInUse(try localRows(), schema: schema, formerKeys: [:])
     var result: [SQLName: [Int64: RowIdentity]] = [:]
@@ -223,8 +222,8 @@ struct VisibleRows {
     return result
   }
 
-  /// The identity of the row with an integer key; without an entry, the identity
-  /// that it has had from the beginning.
+  /// Returns the identity of the row with an integer key. Without an entry it is the identity from
+  /// before syncing.
   func identity(of key: Int64, in table: SQLName) -> RowIdentity {
     identities[table]?[key]
       ?? RowIdentity(

@@ -1,4 +1,4 @@
-/// Draws from a seed.
+/// Random choices from a seed.
 struct Dice: Sendable {
   private(set) var random: SeededRandom
 
@@ -12,7 +12,7 @@ struct Dice: Sendable {
 
   mutating func pick<Element>(_ values: [Element]) -> Element { values[below(values.count)] }
 
-  /// A value by weights.
+  /// Picks a value by weights.
   mutating func pick<Element>(weighted values: [(weight: Int, value: Element)]) -> Element {
     var rest = below(values.reduce(0) { $0 + $1.weight })
     for (weight, value) in values {

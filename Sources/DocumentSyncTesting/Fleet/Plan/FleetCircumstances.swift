@@ -1,20 +1,18 @@
 import DocumentSync
 import SyncStore
 
-/// The settings of devices: the same as in apps, unless a history draws
-/// others.
+/// The settings of devices: those of apps, unless a history draws others.
 struct FleetCircumstances: Hashable, Sendable {
-  /// The journal mode of each device's store, by SQLite's names.
+  /// The journal mode of each device's store, named as in SQLite.
   var journalModes: [Int: String] = [:]
-  /// The number of files that a manager reads at a time.
+  /// The number of files that a manager reads at the same time.
   var parallelReads = 1
-  /// The sizes from which on work is divided into portions; `nil` for the
-  /// usual ones.
+  /// The sizes at which devices divide work into portions; `nil` for the usual ones.
   var borders: Borders?
-  /// The most entries of the conflict journal.
+  /// The greatest number of entries of the conflict journal; `nil` for the usual one.
   var conflictEntries: Int?
 
-  /// Thresholds so small that few edits reach them.
+  /// Sizes and thresholds so small that few edits reach them.
   struct Borders: Hashable, Sendable {
     var rowsPerChangeSet: Int
     var bytesPerChangeSet: Int
@@ -45,7 +43,7 @@ struct FleetCircumstances: Hashable, Sendable {
 }
 
 extension FleetCircumstances: CustomStringConvertible {
-  /// The settings that are not as usual, a line for each.
+  /// A line for each setting that is not the usual one.
   var description: String {
     var lines = journalModes.sorted { $0.key < $1.key }.map {
       "-- device \($0) keeps a \($1) journal"

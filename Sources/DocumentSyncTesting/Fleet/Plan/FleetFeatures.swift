@@ -21,45 +21,42 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   package static let keyChanges = FleetFeatures(rawValue: 1 << 6)
   /// Keys with a collation, or of any type.
   package static let looseKeys = FleetFeatures(rawValue: 1 << 7)
-  /// Triggers of the application's own.
+  /// Triggers of the application.
   package static let triggers = FleetFeatures(rawValue: 1 << 8)
 
-  /// Tables and columns that do not merge cell by cell.
+  /// Tables and columns with other merge types than the default.
   package static let mergeTypes = FleetFeatures(rawValue: 1 << 9)
-  /// Devices that do not decide conflicts by stamps, each in its own
-  /// way.
+  /// Devices with conflict policies of their own.
   package static let policies = FleetFeatures(rawValue: 1 << 10)
 
   /// Keys that may be NULL, tenants, and values at the limits.
   package static let values = FleetFeatures(rawValue: 1 << 11)
-  /// Tables that a migration makes again in the middle of a history, if the
-  /// devices synchronize as apps do.
+  /// Tables that a migration recreates in the middle of a history, if the devices synchronize as
+  /// apps do.
   package static let remakes = FleetFeatures(rawValue: 1 << 12)
-  /// Statements that ask for the rows that they write.
+  /// Statements that return the rows that they write.
   package static let returning = FleetFeatures(rawValue: 1 << 32)
   /// Programs for which REPLACE fires delete triggers.
   package static let recursiveTriggers = FleetFeatures(rawValue: 1 << 33)
   /// Processes that end between operations.
   package static let restarts = FleetFeatures(rawValue: 1 << 34)
-  /// Processes that end in the middle of synchronizing.
+  /// Processes that end during a synchronization.
   package static let kills = FleetFeatures(rawValue: 1 << 35)
-  /// Stores with other journals than SQLite's usual one: write-ahead, kept,
-  /// truncated.
+  /// Stores with another journal mode than SQLite's default: write-ahead, persistent or truncated.
   package static let journalModes = FleetFeatures(rawValue: 1 << 36)
-  /// Managers that read several files at a time.
+  /// Managers that read several files at the same time.
   package static let parallelReads = FleetFeatures(rawValue: 1 << 37)
-  /// Thresholds so small that all work is divided into several portions, and
-  /// that files are joined and removed.
+  /// Thresholds so small that devices divide all work into portions, and compact and remove files.
   package static let borders = FleetFeatures(rawValue: 1 << 38)
   /// Conflict journals that are full.
   package static let fullJournal = FleetFeatures(rawValue: 1 << 39)
   /// Histories with hundreds of rows and many change sets.
   package static let long = FleetFeatures(rawValue: 1 << 40)
 
-  /// References that are not declared, with values that refer to nothing.
+  /// References without declaration, with values that refer to no row.
   package static let undeclared = FleetFeatures(rawValue: 1 << 41)
 
-  /// Tables whose keys are made of references to rows with unique names.
+  /// Tables whose keys consist of references to rows with unique names.
   package static let joins = FleetFeatures(rawValue: 1 << 45)
 
   /// Integer keys that are references, as in one-to-one relations.
@@ -70,10 +67,10 @@ package struct FleetFeatures: OptionSet, Hashable, Sendable {
   /// Migrations by ALTER in the middle of a history.
   package static let alters = FleetFeatures(rawValue: 1 << 44)
 
-  /// All features: the default.
+  /// All features, the default.
   package static let all = names.reduce(into: FleetFeatures()) { $0.insert($1.feature) }
 
-  /// The features by name.
+  /// Each feature with its name.
   package static let names: [(name: String, feature: FleetFeatures)] = [
     ("unique", .unique), ("references", .references), ("conditions", .conditions),
     ("generated", .generated), ("local", .local), ("foreignKeysOff", .foreignKeysOff),

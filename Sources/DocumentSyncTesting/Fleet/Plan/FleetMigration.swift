@@ -1,18 +1,18 @@
 import SyncModel
 
-/// A change of the schema by ALTER. All devices make the same ones in the same
-/// order, each at a time of its own. Names are those of change sets.
+/// A change of the schema by ALTER. All devices make the same migrations in the same order, each
+/// device at its own time. Names are those in change sets.
 enum FleetMigration: Hashable, Sendable {
-  /// A column is added, after the others.
+  /// Adds a column after the others.
   case addColumn(FleetColumn, table: SQLName, FleetReference?)
-  /// A column that no constraint names is dropped.
+  /// Drops a column that no constraint names.
   case dropColumn(SQLName, table: SQLName)
-  /// A column gets another name, on one device alone or on all.
+  /// Renames a column, on one device or on all.
   case renameColumn(SQLName, table: SQLName, to: SQLName, device: Int?)
-  /// A table gets another name, on one device alone or on all.
+  /// Renames a table, on one device or on all.
   case renameTable(SQLName, to: SQLName, device: Int?)
 
-  /// The table that it changes.
+  /// The table that the migration changes.
   var table: SQLName {
     switch self {
     case .addColumn(_, let table, _), .dropColumn(_, let table),
@@ -21,7 +21,7 @@ enum FleetMigration: Hashable, Sendable {
     }
   }
 
-  /// Whether it drops a column.
+  /// Whether the migration drops a column.
   var isRemoval: Bool { if case .dropColumn = self { true } else { false } }
 
   /// The table to which the added column refers.
@@ -29,7 +29,7 @@ enum FleetMigration: Hashable, Sendable {
     if case .addColumn(_, _, let reference?) = self { reference.parent } else { nil }
   }
 
-  /// The column that devices do not have all the time.
+  /// The column that the migration adds or drops.
   var column: SQLName? {
     switch self {
     case .addColumn(let column, _, _): column.name
@@ -39,10 +39,10 @@ enum FleetMigration: Hashable, Sendable {
   }
 }
 
-/// The schema of one device, as far as it has migrated.
+/// The schema of a device after the migrations that it has made.
 ///
-/// A renamed table or column has its new name in SQL, and its former name in change
-/// sets. Tables and columns are at the same positions in both schemas.
+/// A renamed table or column has its new name in SQL and its former name in change sets. Both
+/// schemas have tables and columns at the same positions.
 struct FleetVersion: Hashable, Sendable {
   /// The schema with the names in change sets.
   private(set) var shared: FleetSchema
@@ -54,17 +54,17 @@ struct FleetVersion: Hashable, Sendable {
     local = schema
   }
 
-  /// A table of change sets as the device has it.
+  /// Returns the device's table for a table in change sets.
   func here(_ table: FleetTable) -> FleetTable? {
     shared.position(of: table.name).map { local.tables[$0] }
   }
 
-  /// The name in change sets of a table that has a name on the device.
+  /// Returns the name in change sets for the name of a table on the device.
   func sharedName(of table: SQLName) -> SQLName {
     local.position(of: table).map { shared.tables[$0].name } ?? table
   }
 
-  /// The same for a column of a table.
+  /// Returns the name in change sets for the name of a column on the device.
   func sharedName(of column: SQLName, in table: SQLName) -> SQLName {
     guard let index = local.position(of: table),
       let position = local.tables[index].position(of: column)
@@ -72,7 +72,7 @@ struct FleetVersion: Hashable, Sendable {
     return shared.tables[index].columns[position].name
   }
 
-  /// The statement of a migration on a device; `nil` if the migration is not for this
+  /// Returns the statement of a migration on a device; `nil` if the migration is for another
   /// device, or the table or the column does not exist.
   func statement(_ migration: FleetMigration, on device: Int) -> String? {
     guard let index = shared.position(of: migration.table) else { return nil }
@@ -98,7 +98,7 @@ struct FleetVersion: Hashable, Sendable {
     }
   }
 
-  /// Records the effect of ``statement(_:on:)``.
+  /// Records the effect of the statement that ``statement(_:on:)`` returns.
   mutating func carryOut(_ migration: FleetMigration) {
     guard let index = shared.position(of: migration.table) else { return }
     switch migration {
@@ -141,7 +141,7 @@ struct FleetVersion: Hashable, Sendable {
 }
 
 extension FleetReference {
-  /// Renames a column of the table to which the reference leads.
+  /// Renames a column of the referenced table.
   fileprivate mutating func rename(_ column: Int, to name: SQLName) {
     for index in parentColumns.indices where parentColumns[index] == column {
       parentNames[index] = name
@@ -150,7 +150,7 @@ extension FleetReference {
 }
 
 extension FleetSchema {
-  /// The schema with all columns that devices ever have, and with their references.
+  /// Returns the schema with all columns that devices ever have, and their references.
   func with(_ migrations: [FleetMigration]) -> FleetSchema {
     var version = FleetVersion(self)
     for migration in migrations {
@@ -159,7 +159,7 @@ extension FleetSchema {
     return version.shared
   }
 
-  /// Removes a column that no constraint names. The columns after it move up.
+  /// Removes a column that no constraint names, and adapts the positions of the columns after it.
   fileprivate mutating func removeColumn(_ column: Int, of index: Int) {
     func moved(_ positions: [Int]) -> [Int] { positions.map { $0 > column ? $0 - 1 : $0 } }
     let name = tables[index].name

@@ -1,49 +1,49 @@
 import SyncModel
 
-/// Everything that happens in one simulated history, before it happens: a
-/// pure function of the seed, and nothing else is random.
+/// The plan of a simulated history: everything that is to happen. It is a pure function of the
+/// seed, and nothing else is random.
 struct FleetPlan: Sendable {
-  /// The seed of clients and identities.
+  /// The seed for clients and identities.
   var seed: UInt64
   var schema: FleetSchema
-  /// Statements that fill the store before it is put under sync. Statements that
-  /// the schema refuses are skipped.
+  /// The statements that fill the store before it is put under sync. Statements that the schema
+  /// refuses are skipped.
   var start: [String]
-  /// The numbers of the devices; the first makes the document.
+  /// The numbers of the devices. The first creates the document.
   var devices: [Int]
-  /// Whether the devices synchronize as apps do. Otherwise change sets are
-  /// sealed and applied directly, in random order.
+  /// Whether the devices synchronize through managers, as apps do. If not, they seal and apply
+  /// change sets directly, in random order.
   var usesManagers: Bool
   var steps: [FleetStep]
   /// The policies of devices that do not decide conflicts by stamps.
   var policies: [Int: SyncPolicies] = [:]
   var circumstances = FleetCircumstances()
-  /// The migrations of all devices. Each device makes them at its own steps, and the
-  /// rest in the end.
+  /// The migrations of all devices. Each device makes them at its own steps, and the rest at the
+  /// end.
   var migrations: [FleetMigration] = []
 }
 
-/// One thing that happens to one device.
+/// An event on one device.
 enum FleetStep: Hashable, Sendable {
   /// A program edits the store.
   case edit(device: Int, FleetEdit)
-  /// The device synchronizes. `salt` decides everything random about it.
+  /// The device synchronizes. `salt` is the seed of all random choices in it.
   case sync(device: Int, time: Int64, salt: UInt64)
-  /// The device begins to synchronize, and its process ends after so many
-  /// points. Then the process begins again, and synchronizes.
+  /// The device begins to synchronize, and its process ends at the given point. Then the process
+  /// starts again and synchronizes.
   case kill(device: Int, time: Int64, salt: UInt64, point: Int)
-  /// The device's process ends between two operations, and begins again.
+  /// The device's process ends between two operations and starts again.
   case restart(device: Int)
-  /// The device makes the next of its migrations.
+  /// The device makes its next migration.
   case migrate(device: Int, time: Int64)
-  /// A program makes a table again, in the form that it has on the device by then.
+  /// A program recreates a table in the form that it has on the device at that time.
   case remake(device: Int, FleetRemake)
-  /// Each file that the device does not see yet appears with the
-  /// given probability, in percent.
+  /// Each file that the device does not see yet becomes visible with the given probability, in
+  /// percent.
   case arrivals(device: Int, percent: Int, salt: UInt64)
-  /// One file appears on a device.
+  /// One file becomes visible on a device.
   case see(device: Int, FleetFile)
-  /// One file that the device has seen is away for a while.
+  /// One file that the device has seen is invisible for a while.
   case hide(device: Int, salt: UInt64)
 
   var device: Int {
@@ -56,23 +56,23 @@ enum FleetStep: Hashable, Sendable {
   }
 }
 
-/// The statements that one program runs at once.
+/// The statements that a program runs together.
 struct FleetEdit: Hashable, Sendable {
-  /// Several statements are one transaction. Refused statements are skipped.
+  /// The statements; several form one transaction. The program skips refused statements.
   var statements: [String]
   var hasForeignKeys: Bool
   /// Whether REPLACE fires delete triggers.
   var hasRecursiveTriggers = false
   /// The time of the device's clock, in milliseconds since 1970.
   var time: Int64
-  /// The seed of the new rows' identities.
+  /// The seed for the identities of new rows.
   var salt: UInt64
-  /// The table that it makes again, by its name in change sets.
+  /// The table that the statements recreate, by its name in change sets.
   var remade: SQLName?
 }
 
-/// A migration that makes a table again, as frameworks do: it creates and fills the table under
-/// another name and renames it, or drops, creates and fills it. The indexes and triggers of the
+/// A migration that recreates a table, as frameworks do: it creates and fills the table under
+/// another name and renames it, or it drops, creates and fills it. The indexes and triggers of the
 /// old table are dropped with it.
 struct FleetRemake: Hashable, Sendable {
   /// The name of the table in change sets.
@@ -82,11 +82,11 @@ struct FleetRemake: Hashable, Sendable {
   var time: Int64
   var salt: UInt64
 
-  /// The statements that make a table again.
+  /// Returns the statements that recreate a table.
   ///
   /// - Parameters:
-  ///   - create: The statement that made the table.
-  ///   - others: The statements that made its indexes and triggers.
+  ///   - create: The statement that created the table.
+  ///   - others: The statements that created its indexes and triggers.
   func edit(_ table: FleetTable, create: String, others: [String]) -> FleetEdit {
     FleetEdit(
       statements: statements(table, create: create) + others, hasForeignKeys: false, time: time,
@@ -113,8 +113,8 @@ struct FleetRemake: Hashable, Sendable {
   }
 }
 
-/// A file that devices announce and exchange, named by author, kind and number, since its
-/// file name depends on the history before.
+/// A change set or marker that devices exchange. Author, kind and number name it, since its file
+/// name depends on the preceding history.
 struct FleetFile: Hashable, Comparable, Sendable, CustomStringConvertible {
   enum Kind: Int, Sendable { case changeSet, marker }
 

@@ -1,11 +1,11 @@
 import SyncModel
 
 extension FleetTable {
-  /// The statements that make the table and its indexes.
+  /// The statements that create the table and its indexes.
   var sql: [String] { [createStatement(scratch: false)] + uniques.map(createIndex) }
 
-  /// The table without constraints on other rows, for the oracle, which puts
-  /// one row at a time into it.
+  /// The statement that creates the table without constraints on other rows. The oracle inserts one
+  /// row at a time into it.
   var scratchSQL: String { createStatement(scratch: true) }
 
   private func createStatement(scratch: Bool) -> String {
@@ -27,7 +27,7 @@ extension FleetTable {
 
   private func declaration(_ column: FleetColumn, isKey: Bool) -> String {
     var words = [column.name.text]
-    // `ANY` means something else outside of STRICT tables.
+    // Outside of STRICT tables, `ANY` means something else.
     if column.type != .any || isStrict { words.append(column.type.rawValue) }
     if isKey { words.append("PRIMARY KEY" + (isAutoincrement ? " AUTOINCREMENT" : "")) }
     if column.collation != .binary { words.append("COLLATE \(column.collation.sqlName)") }
@@ -39,10 +39,10 @@ extension FleetTable {
     return words.joined(separator: " ")
   }
 
-  /// The declaration of a column that is no key.
+  /// Returns the declaration of a column outside of the key.
   func declaration(of column: FleetColumn) -> String { declaration(column, isKey: false) }
 
-  /// The REFERENCES clause in the declaration of a column that refers to a table.
+  /// Returns the REFERENCES clause for the declaration of a column that refers to a table.
   func clause(_ reference: FleetReference, to parent: FleetTable) -> String {
     actions(of: reference, "REFERENCES \(parent.name) (\(parent.names(reference.parentColumns)))")
   }
@@ -67,7 +67,7 @@ extension FleetTable {
       + (unique.condition.map { " WHERE \($0)" } ?? "")
   }
 
-  /// A term of an index as SQL.
+  /// Returns a term of an index as SQL.
   func sql(_ term: FleetUnique.Term) -> String {
     switch term {
     case .column(let column, let collation):

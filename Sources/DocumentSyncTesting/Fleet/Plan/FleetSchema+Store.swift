@@ -1,7 +1,7 @@
 import SyncStore
 
 extension FleetSchema {
-  /// The configuration with which a store with this schema is put under sync.
+  /// The configuration with which stores with this schema are put under sync.
   var configuration: StoreConfiguration {
     var configuration = StoreConfiguration()
     for table in tables {
@@ -26,8 +26,8 @@ extension FleetSchema {
     return configuration
   }
 
-  /// Makes the tables and fills them, before syncing begins. Statements
-  /// that the schema refuses are skipped.
+  /// Creates the tables and fills them, before syncing begins. Skips statements that the schema
+  /// refuses.
   func make(in database: FleetSQLite, filledBy statements: [String]) throws {
     if isWide { try database.run("PRAGMA encoding = 'UTF-16le'") }
     try database.run("PRAGMA foreign_keys = ON")
@@ -39,14 +39,14 @@ extension FleetSchema {
         let isSound = try canBePutUnderSync(database)
         try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
       } catch is FleetSQLite.Refusal {
-        // Refused by the schema.
+        // The schema refuses the statement.
         try database.run("ROLLBACK TO start; RELEASE start")
       }
     }
   }
 
-  /// Whether the rows can be put under sync: a trigger's REPLACE can leave references
-  /// that lead nowhere, and rows can have NULL for a key.
+  /// Returns whether the rows can be put under sync. They cannot if a trigger's REPLACE has left
+  /// references to no row, or if a row has NULL in its key.
   private func canBePutUnderSync(_ database: FleetSQLite) throws -> Bool {
     guard try database.rows("PRAGMA foreign_key_check").isEmpty else { return false }
     return try synchronized.filter(\.canLoseKeys).allSatisfy { table in

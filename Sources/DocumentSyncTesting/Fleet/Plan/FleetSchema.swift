@@ -1,18 +1,17 @@
 import SyncModel
 
-/// A schema that the simulator has drawn. The simulator writes it as SQL, and the
-/// oracle uses it without reading any SQL.
+/// A random schema. The simulation writes it as SQL; the oracle uses it without parsing SQL.
 struct FleetSchema: Hashable, Sendable {
   var tables: [FleetTable]
-  /// The application's own triggers, as SQL. Their changes are edits like any
-  /// other, so that the oracle need not know them.
+  /// The application's own triggers, as SQL. Their changes are ordinary edits, so the oracle need
+  /// not know the triggers.
   var triggers: [String] = []
   /// Whether programs write values at the limits.
   var hasOddValues = false
   /// Whether text is stored in UTF-16.
   var isWide = false
 
-  /// The statements that make it.
+  /// The statements that create the schema.
   var sql: [String] { tables.flatMap(\.sql) + triggers }
 
   func table(_ name: SQLName) -> FleetTable? { tables.first { $0.name == name } }
@@ -22,8 +21,8 @@ struct FleetSchema: Hashable, Sendable {
   /// The tables that take part in syncing.
   var synchronized: [FleetTable] { tables.filter { !$0.isLocal } }
 
-  /// The table whose integer key a column stands for, directly or through
-  /// references from it or to it; `nil` for a column that stands for itself.
+  /// Returns the table whose integer key a column contains, directly or through references from the
+  /// column or to it; `nil` if its values are the same on all devices.
   func keyTable(of column: Int, in table: FleetTable) -> SQLName? {
     var seen: Set<SQLName> = []
     func follow(_ column: Int, _ table: FleetTable) -> SQLName? {
@@ -48,10 +47,9 @@ struct FleetSchema: Hashable, Sendable {
 }
 
 extension FleetSchema {
-  /// Whether a column of a table's key stands for the key of another table without
-  /// an enforced reference of its own. A number in it that leads to no row
-  /// should not become the key of a row: `Documentation/Merging.md` names this
-  /// limit.
+  /// Returns whether a column of a table's key contains keys of another table without an enforced
+  /// reference of its own. A number in it that refers to no row should not become the key of a row;
+  /// `Documentation/Merging.md` names this limit.
   func hasPlainKeys(_ table: FleetTable) -> Bool {
     table.key.contains { column in
       table.integerKey != column && keyTable(of: column, in: table) != nil
@@ -59,9 +57,9 @@ extension FleetSchema {
     }
   }
 
-  /// The references of a table as merging knows them. A column refers to the row of a
-  /// key by itself, too, if it stands for that key only together with a column that can
-  /// be NULL, or only since another column refers to it.
+  /// Returns the references of a table as merging treats them. They include implied references of
+  /// single columns: of a column that contains a key only in a reference with a nullable column, or
+  /// only because another column refers to it.
   func references(of table: FleetTable) -> [FleetReference] {
     let implied = table.columns.indices.compactMap { column -> FleetReference? in
       guard table.integerKey != column,
@@ -88,10 +86,9 @@ extension FleetSchema {
 struct FleetTable: Hashable, Sendable {
   var name: SQLName
   var columns: [FleetColumn]
-  /// Positions of the columns of the identity: the columns of the primary key, or
-  /// the declared ones.
+  /// The positions of the columns of the identity: those of the primary key, or declared ones.
   var key: [Int]
-  /// The `INTEGER PRIMARY KEY` beside declared columns.
+  /// The position of the `INTEGER PRIMARY KEY` of a table that is identified by declared columns.
   var localKey: Int?
   /// Whether the key is a single `INTEGER PRIMARY KEY`.
   var hasSurrogateKey = false
@@ -104,29 +101,28 @@ struct FleetTable: Hashable, Sendable {
   var uniques: [FleetUnique] = []
   var checks: [FleetCheck] = []
   var mergeType = TableMergeType.latestWins
-  /// Whether the row that holds a unique value stands in for the rows that lost
-  /// it.
+  /// Whether the row that has a unique value stands in for the rows that lost it.
   var hasStandIns = true
 
   /// The integer key that differs from device to device.
   var integerKey: Int? { hasSurrogateKey ? key[0] : localKey }
 
-  /// Whether the key is an `INTEGER PRIMARY KEY` that identifies its rows on
-  /// all devices: it refers to the rows of another table.
+  /// Whether the key is an `INTEGER PRIMARY KEY` that identifies its rows on all devices, since it
+  /// refers to the rows of another table.
   var hasRowidKey: Bool {
     !hasSurrogateKey && localKey == nil && !isWithoutRowid && key.count == 1
       && columns[key[0]].type == .integer
   }
 
-  /// Whether a column stores the spelling of a key, beside the identity: two
-  /// different values can be one key.
+  /// Returns whether different values of a column can be one key, so that it stores the spelling in
+  /// addition to the identity.
   func isLoose(_ column: Int, in schema: FleetSchema) -> Bool {
     let type = columns[column].type
     return schema.keyTable(of: column, in: self) == nil
       && (columns[column].collation != .binary || type == .any || type == .blob)
   }
 
-  /// Whether a column belongs to the identity and contains nothing beyond it.
+  /// Returns whether a column is a part of the identity and contains nothing else.
   func isPureIdentity(_ column: Int, in schema: FleetSchema) -> Bool {
     key.contains(column) && !isLoose(column, in: schema)
   }
@@ -142,8 +138,7 @@ struct FleetTable: Hashable, Sendable {
 
   func position(of column: SQLName) -> Int? { columns.firstIndex { $0.name == column } }
 
-  /// Whether an index has no condition and every term is a column that
-  /// programs set.
+  /// Returns whether an index has no condition and every term is a column that programs can set.
   func isPlain(_ unique: FleetUnique) -> Bool {
     unique.condition == nil && unique.columns.count == unique.terms.count
       && unique.columns.allSatisfy { columns[$0].generated == nil }
@@ -182,14 +177,13 @@ struct FleetColumn: Hashable, Sendable {
   /// Whether edits add up.
   var isCounter = false
 
-  /// A key's value as the column stores it: identities contain whole numbers as
-  /// integers.
+  /// Returns a key's value as the column stores it. Identities contain whole numbers as integers.
   func stored(_ value: Value) -> Value {
     if type == .real, case .integer(let integer) = value { return .real(Double(integer)) }
     return value
   }
 
-  /// A number as the column stores it.
+  /// Returns a number as the column stores it.
   func storedNumber(_ value: Value) -> Value {
     if type == .integer, case .real(let real) = value, let integer = Int64(exactly: real),
       integer > .min, integer < .max
@@ -217,7 +211,7 @@ struct FleetReference: Hashable, Sendable {
   var onDelete: Action
   var onUpdate: Action
   var isDeferred: Bool
-  /// Whether it is a foreign key; if not, SQLite does not know it.
+  /// Whether the reference is a foreign key; if not, SQLite does not know it.
   var isEnforced = true
 }
 
@@ -245,6 +239,6 @@ struct FleetUnique: Hashable, Sendable {
 /// A CHECK of a ``FleetTable``.
 struct FleetCheck: Hashable, Sendable {
   var condition: String
-  /// Positions of the columns that it names.
+  /// The positions of the columns that the condition names.
   var columns: [Int]
 }

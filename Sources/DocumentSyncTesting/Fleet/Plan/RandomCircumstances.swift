@@ -1,7 +1,7 @@
 import DocumentSync
 
-/// Draws the settings of devices, and the times when their processes end. It has dice
-/// of its own, so that the rest of a history does not depend on it.
+/// Random settings of devices, and random ends of their processes. They have their own dice, so
+/// that the rest of a history does not depend on them.
 struct RandomCircumstances {
   private var dice: Dice
   private let features: FleetFeatures
@@ -43,8 +43,7 @@ struct RandomCircumstances {
       keptChangeSetBytes: dice.pick([0, 500, 1 << 20]), thresholds: thresholds)
   }
 
-  /// Ends the processes of devices between the other steps, and in the middle
-  /// of some synchronizations.
+  /// Adds ends of processes between the steps, and during some synchronizations.
   mutating func interrupt(_ steps: [FleetStep]) -> [FleetStep] {
     let restarts = dice.chance(40) && features.contains(.restarts)
     let kills = dice.chance(35) && features.contains(.kills)

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws the edits of programs: SQL that knows nothing of syncing. There are few
-/// keys and few values, so that devices often edit the same rows.
+/// Random edits of programs that do not know about syncing. There are few keys and values, so that
+/// devices often edit the same rows.
 struct RandomEdit {
   private let schema: FleetSchema
   private let features: FleetFeatures
@@ -21,8 +21,8 @@ struct RandomEdit {
     }
   }
 
-  /// Values that are easily confused with others, or changed on the way. The texts
-  /// contain halves of surrogate pairs in UTF-16, and are not valid text in UTF-8.
+  /// Returns values that are easily confused with others or changed in transit. The texts contain
+  /// halves of surrogate pairs in UTF-16 and are invalid in UTF-8.
   static func oddities(_ type: FleetColumn.DataType) -> [String] {
     let text = [
       "CAST(x'00d8' AS TEXT)", "CAST(x'610000dc' AS TEXT)", "'a' || char(0) || 'b'",
@@ -40,7 +40,7 @@ struct RandomEdit {
     }
   }
 
-  /// The values that a key can have.
+  /// Returns the values that a key can have.
   static func keys(_ column: FleetColumn) -> [String] {
     switch column.type {
     case .integer: ["1", "2", "3", "4", "5", "6"]
@@ -53,7 +53,7 @@ struct RandomEdit {
     }
   }
 
-  /// The statements of one program at once.
+  /// Draws the statements that a program runs together.
   func draw(_ dice: inout Dice) -> [String] {
     switch dice.below(100) {
     case 0..<75: return [statement(&dice)]
@@ -62,12 +62,12 @@ struct RandomEdit {
     }
   }
 
-  /// An insert, for filling the store.
+  /// Draws an insertion to fill a store.
   func insertion(_ dice: inout Dice) -> String {
     insertion(into: dice.pick(schema.tables), verb: "INSERT", &dice)
   }
 
-  /// An insert of many rows, as far as the schema accepts them.
+  /// Draws an insertion of many rows, of which the schema may refuse some.
   func bulk(of count: Int, in table: FleetTable, _ dice: inout Dice) -> String {
     let columns = table.settable
     let values = columns.map { column -> String in
@@ -91,9 +91,9 @@ struct RandomEdit {
       + "SELECT \(values.joined(separator: ", ")) FROM n"
   }
 
-  /// A trigger by which one table's edits change another table. It does not write to a
-  /// table that stays on its device: such a trigger would run for the changes of other
-  /// devices too, and its change may be refused then.
+  /// Draws a trigger by which edits of one table change another. It does not write to a table that
+  /// stays on its device: such a trigger would also run for changes of other devices, and SQLite
+  /// could refuse its change then.
   func trigger(_ name: String, _ dice: inout Dice) -> String {
     let table = dice.pick(schema.synchronized).name
     let event = dice.pick(["INSERT", "UPDATE", "DELETE"])
@@ -123,7 +123,7 @@ struct RandomEdit {
     }
   }
 
-  /// The statement with a clause that returns the rows that it writes.
+  /// Adds a clause to a statement that returns the rows that it writes.
   static func returning(_ statement: String) -> String {
     let isEdit = ["INSERT", "REPLACE", "UPDATE", "DELETE"].contains { statement.hasPrefix($0) }
     return isEdit ? statement + " RETURNING *" : statement
@@ -159,14 +159,16 @@ struct RandomEdit {
       + "WHERE \(condition(table, &dice))"
   }
 
-  /// SQLite 3.40 breaks its own index if REPLACE removes a row to which
-  /// the updated row refers, and the action changes the updated row once more.
+  /// Returns whether UPDATE OR REPLACE is safe. SQLite 3.40 damages its index if REPLACE removes a
+  /// row to which the updated row refers and the foreign key's action changes the updated row
+  /// again.
   private func canReplace(_ table: FleetTable) -> Bool {
     !table.references.contains { $0.parent == table.name && $0.onDelete != .noAction }
   }
 
-  /// SQLite refuses an INSERT OR REPLACE of a row whose foreign key names the row itself, spelled
-  /// as its collation allows, if the table has any trigger, and takes it otherwise.
+  /// Returns whether SQLite treats INSERT OR REPLACE in the same way with and without triggers. If
+  /// a row refers to itself by another spelling that the collation allows, SQLite refuses it only
+  /// in a table with a trigger.
   private func canInsertOrReplace(_ table: FleetTable) -> Bool {
     !table.references.contains { reference in
       reference.parent == table.name
@@ -208,7 +210,8 @@ struct RandomEdit {
     }.joined(separator: " AND ")
   }
 
-  /// Two rows exchange their values of a unique column, by way of a third value.
+  /// Draws statements by which two rows swap their values of a unique column, by means of a third
+  /// value.
   private func swap(_ dice: inout Dice) -> [String]? {
     let known = schema.tables.filter { $0.localKey != nil || $0.hasRowidKey }
     if !known.isEmpty, dice.chance(60) { return keySwap(dice.pick(known), &dice) }
@@ -228,7 +231,7 @@ struct RandomEdit {
     ]
   }
 
-  /// Two rows exchange their keys, or the values that identify them.
+  /// Draws statements by which two rows swap their keys, or the values that identify them.
   private func keySwap(_ table: FleetTable, _ dice: inout Dice) -> [String] {
     let column = dice.pick(table.key + (table.localKey.map { [$0] } ?? []))
     let name = table.columns[column].name
@@ -251,7 +254,8 @@ struct RandomEdit {
       return dice.pick(referred(reference, column))
     }
     if let parent = schema.references(of: table).first(where: { $0.columns == [column] })?.parent {
-      // Only references of other columns make it refer to rows, so it refers to existing rows.
+      // The column refers to rows only because of other columns, so give it only keys of existing
+      // rows.
       let key = dice.pick(["1", "2", "3"])
       let referred = schema.table(parent)
       let name = referred?.integerKey.flatMap { referred?.columns[$0].name.text } ?? "id"
@@ -268,8 +272,8 @@ struct RandomEdit {
     return dice.pick(Self.literals(table.columns[column].type))
   }
 
-  /// NOCASE and RTRIM see something else in broken text than is there; and
-  /// nothing comes of a number at the limit to which others add.
+  /// Returns whether a column can have odd values: NOCASE and RTRIM misread invalid text, and
+  /// references need the usual values.
   private func canBeOdd(_ column: Int, _ table: FleetTable) -> Bool {
     let isFolded = table.uniques.contains { unique in
       unique.terms.contains { unique.collation($0) != .binary } && unique.columns.contains(column)
@@ -280,7 +284,7 @@ struct RandomEdit {
     return table.columns[column].collation == .binary && !isFolded && !isReferredTo
   }
 
-  /// The values that a reference can have.
+  /// Returns the values that a reference can have.
   private func referred(_ reference: FleetReference, _ column: Int) -> [String] {
     guard let parent = schema.table(reference.parent),
       let position = reference.columns.firstIndex(of: column)

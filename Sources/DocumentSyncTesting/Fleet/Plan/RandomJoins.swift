@@ -1,9 +1,9 @@
 import SyncModel
 
-/// Draws small schemas with rows that people create twice, with unique names, and with
-/// tables whose keys consist of references to such rows: join tables, parts of a
-/// whole, and tables that refer to them. It has dice of its own, so that it does not change
-/// histories without such schemas.
+/// Random small schemas with rows that people create twice, since their names are unique, and with
+/// tables whose keys consist of references to such rows: join tables, parts of a whole, and tables
+/// that refer to them. They have their own dice, so that they do not change histories without such
+/// schemas.
 struct RandomJoins {
   private var dice: Dice
   private let features: FleetFeatures
@@ -13,12 +13,12 @@ struct RandomJoins {
     self.features = features
   }
 
-  /// Replaces a schema now and then.
+  /// Replaces the schema of some histories.
   mutating func draw(_ schema: inout FleetSchema) {
     guard features.isSuperset(of: [.joins, .references, .unique]), dice.chance(8) else { return }
     var tables = [named("t1"), named("t2")]
     if dice.chance(30) {
-      // Tags in tags, or items that have a tag as well.
+      // Tags in tags, or items that also have a tag.
       let parent = tables[dice.chance(50) ? 0 : 1]
       tables[1].columns.append(FleetColumn(name: "r1", type: parent.columns[0].type))
       tables[1].references = [reference([3], to: parent)]
@@ -44,7 +44,7 @@ struct RandomJoins {
     schema = FleetSchema(tables: tables)
   }
 
-  /// A table of rows with a name, which often must be unique.
+  /// Draws a table of rows with a name, which often must be unique.
   private mutating func named(_ name: SQLName) -> FleetTable {
     var table = FleetTable(name: name, columns: [], key: [0])
     table.hasSurrogateKey = dice.chance(60)
@@ -63,7 +63,7 @@ struct RandomJoins {
     return table
   }
 
-  /// A table whose key contains the key of the join table, and a number of its own.
+  /// Draws a table whose key consists of the key of the join table and often a number.
   private mutating func mark(of join: FleetTable) -> FleetTable {
     var table = FleetTable(
       name: "j2",
@@ -79,7 +79,7 @@ struct RandomJoins {
     return table
   }
 
-  /// A table that refers to the join table outside of its key.
+  /// Draws a table that refers to the join table outside of its key.
   private mutating func child(of join: FleetTable) -> FleetTable {
     var table = FleetTable(
       name: "c1",
@@ -99,12 +99,12 @@ struct RandomJoins {
     return table
   }
 
-  /// A part whose key is the key of the whole.
+  /// Draws a table of parts, in which the key of a part is the key of its whole.
   private mutating func part(of whole: FleetTable) -> FleetTable {
     var table = FleetTable(
       name: "p1", columns: [keyColumn("k", of: whole), FleetColumn(name: "a", type: .text)],
       key: [0])
-    // A single key of integers would be a rowid.
+    // A single integer key would be a rowid.
     table.isWithoutRowid = table.columns[0].type == .integer
     table.references = [reference([0], to: whole)]
     if dice.chance(30) {

@@ -1,10 +1,9 @@
 import SyncModel
 
-/// Draws keys that refer to other rows or are declared columns: `INTEGER PRIMARY KEY`s
-/// that are references, as in one-to-one relations, identities by declared
-/// columns beside an integer key, and tables that refer to both in their own
-/// keys and outside of them. It has dice of its own, so that it does not change histories
-/// without such keys.
+/// Random keys that are references or declared columns: `INTEGER PRIMARY KEY`s that are references,
+/// as in one-to-one relations; identities by declared columns in tables with an integer key; and
+/// tables that refer to both in and outside of their own keys. They have their own dice, so that
+/// they do not change histories without such keys.
 struct RandomKeys {
   private var dice: Dice
   private let features: FleetFeatures
@@ -15,7 +14,7 @@ struct RandomKeys {
     self.features = features
   }
 
-  /// Adds such tables to a schema, or draws a small one that has little else.
+  /// Adds such tables to a schema, or replaces it with a small one that has few others.
   mutating func draw(_ drawn: inout FleetSchema) {
     let isDrawn = dice.chance(features.contains(.references) ? 40 : 0)
     guard isDrawn, features.contains(.oneToOne) || features.contains(.identities) else { return }
@@ -38,7 +37,7 @@ struct RandomKeys {
 
   // MARK: - Identities by declared columns
 
-  /// A table with an integer key, and often with declared columns beside it.
+  /// Draws a table with an integer key, and often with an identity by declared columns.
   private mutating func root(_ name: SQLName) -> FleetTable {
     var table = FleetTable(
       name: name, columns: [FleetColumn(name: "id", type: .integer)], key: [0])
@@ -65,8 +64,8 @@ struct RandomKeys {
     return table
   }
 
-  /// Declares columns of a table that has an integer key as its identity, if there are
-  /// columns without other constraints.
+  /// Declares columns as the identity of a table with an integer key, if it has columns without
+  /// other constraints.
   private mutating func declareIdentity(of index: Int) {
     let table = schema.tables[index]
     guard table.hasSurrogateKey, !table.isLocal else { return }
@@ -81,7 +80,7 @@ struct RandomKeys {
     schema.tables[index].declare(Array(dice.shuffled(free).prefix(dice.chance(70) ? 1 : 2)))
   }
 
-  /// Whether a column by itself refers to rows of an earlier table,
+  /// Returns whether all references of a column are single-column foreign keys to earlier tables,
   /// so that it can be a part of the identity.
   private func isReference(_ column: Int, of table: FleetTable) -> Bool {
     table.references.allSatisfy { reference in
@@ -94,8 +93,8 @@ struct RandomKeys {
 
   // MARK: - Tables that refer to them
 
-  /// A table whose key is a reference to another table's key, often to a key that
-  /// is such a reference itself.
+  /// Adds a table whose key is a reference to another table's key, often to a key that is itself
+  /// such a reference.
   private mutating func addOneToOne(_ name: SQLName) {
     let candidates = schema.synchronized.filter { $0.integerKey != nil || $0.hasRowidKey }
     let chained = candidates.filter(\.hasRowidKey)
@@ -117,8 +116,7 @@ struct RandomKeys {
     schema.tables.append(table)
   }
 
-  /// A table whose key consists of references to two others, or of a reference and a
-  /// number.
+  /// Adds a table whose key consists of references to two others, or of a reference and a number.
   private mutating func addJoin() {
     let candidates = schema.synchronized.filter { $0.integerKey != nil || $0.hasRowidKey }
     var table = FleetTable(
@@ -142,7 +140,7 @@ struct RandomKeys {
     schema.tables.append(mark)
   }
 
-  /// A table that refers to such rows by columns outside of its key.
+  /// Adds a table that refers to such rows by columns outside of its key.
   private mutating func addChild() {
     let candidates = schema.synchronized.filter {
       $0.integerKey != nil || $0.hasRowidKey
@@ -162,7 +160,7 @@ struct RandomKeys {
       ]
       table.references = [reference([2, 3], to: parent)]
     } else if parent.localKey != nil, parent.key.count == 1, dice.chance(30) {
-      // It refers by the declared value instead of the number.
+      // The table refers by the declared value instead of the number.
       var column = parent.columns[parent.key[0]]
       (column.name, column.isNotNull, column.defaultValue) = ("r1", false, nil)
       table.columns.append(column)
@@ -174,8 +172,8 @@ struct RandomKeys {
       table.references = [reference([2], to: parent)]
     }
     if features.contains(.unique), dice.chance(30) {
-      // A number that leads nowhere is shown beside a NULL, and looks like a reference to the row
-      // that has it on some device.
+      // A number that refers to no row can be shown if another column is NULL, and then looks like
+      // a reference to the row that has this number on some device.
       let columns = parent.name == "j1" ? table.references[0].columns : [2]
       table.uniques = [
         FleetUnique(name: "c1_u1", terms: columns.map { .column($0, .binary) })

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws the merge types of tables and the policies of devices. It has dice of its own, so
-/// that the rest of a history does not depend on it.
+/// Random merge types of tables and policies of devices. They have their own dice, so that the rest
+/// of a history does not depend on them.
 struct RandomMerging {
   private var dice: Dice
   private var otherDice: Dice
@@ -13,15 +13,15 @@ struct RandomMerging {
     self.features = features
   }
 
-  /// Whether rows can be copied: the device chooses their key, or their key is a single
-  /// text, which can be varied.
+  /// Returns whether rows can be copied: a device chooses their key, or their key is a single text,
+  /// which can be varied.
   private func canKeepBoth(_ table: FleetTable) -> Bool {
     table.hasSurrogateKey
       || table.localKey == nil && table.key.count == 1
         && table.columns[table.key[0]].type == .text
   }
 
-  /// Gives some tables and columns another merge type, or no stand-ins.
+  /// Gives some tables and columns another merge type, and turns off stand-ins in some tables.
   mutating func drawTypes(_ schema: inout FleetSchema) {
     defer { drawStandIns(&schema) }
     guard features.contains(.mergeTypes), dice.chance(40) else { return }
@@ -47,7 +47,7 @@ struct RandomMerging {
     }
   }
 
-  /// Whether a column can be a counter: a number without other constraints.
+  /// Returns whether a column can be a counter: a number without other constraints.
   private func canCount(_ column: Int, in table: FleetTable, _ schema: FleetSchema) -> Bool {
     let isReferredTo = schema.tables.contains { other in
       other.references.contains { $0.parent == table.name && $0.parentColumns.contains(column) }
@@ -74,7 +74,7 @@ struct RandomMerging {
     ),
   ]
 
-  /// The policies of the devices; most devices leave the decision to stamps.
+  /// Draws the policies of the devices; most devices let stamps decide.
   mutating func policies(of devices: [Int], _ schema: FleetSchema) -> [Int: SyncPolicies] {
     guard features.contains(.policies), dice.chance(35) else { return [:] }
     var result: [Int: SyncPolicies] = [:]

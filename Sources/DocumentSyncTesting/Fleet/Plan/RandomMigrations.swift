@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Draws migrations by ALTER, and the time when each device makes them. It has dice of its
-/// own, so that it does not change histories without migrations.
+/// Random migrations by ALTER, and random times at which each device makes them. They have their
+/// own dice, so that they do not change histories without migrations.
 struct RandomMigrations {
   private var dice: Dice
   private let features: FleetFeatures
@@ -16,8 +16,10 @@ struct RandomMigrations {
     self.features = features
   }
 
-  /// Draws the migrations of a schema. If stores cannot be compared with a whole
-  /// store, it drops no column.
+  /// Draws the migrations of a schema.
+  ///
+  /// - Parameter canDrop: Whether columns may be dropped. They may not if a store may have no whole
+  ///   store for comparison.
   mutating func draw(_ schema: FleetSchema, _ devices: [Int], canDrop: Bool) {
     guard features.contains(.alters), dice.chance(30), !schema.synchronized.isEmpty else { return }
     for device in devices { versions[device] = FleetVersion(schema) }
@@ -25,7 +27,7 @@ struct RandomMigrations {
     for number in 1...dice.pick([1, 2, 3, 4]) {
       let table = dice.pick(version.shared.synchronized)
       let only = dice.chance(40) ? dice.pick(devices) : nil
-      // An added column is not renamed: it keeps the name by which it is noticed first.
+      // Do not rename an added column, since it keeps the name by which a store first notices it.
       let column = dice.pick(schema.table(table.name)?.columns ?? table.columns).name
       let migration: FleetMigration? =
         switch dice.below(100) {
@@ -41,10 +43,10 @@ struct RandomMigrations {
     }
   }
 
-  /// The schema of a device as far as it has migrated; `nil` if it never does.
+  /// Returns the present schema of a device; `nil` if devices make no migrations.
   func version(of device: Int) -> FleetVersion? { versions[device] }
 
-  /// Whether a device makes its next migration now.
+  /// Draws whether a device makes its next migration now; if so, records the migration.
   mutating func isTime(for device: Int) -> Bool {
     guard made[device, default: 0] < migrations.count, dice.chance(20) else { return false }
     let migration = migrations[made[device, default: 0]]
@@ -57,8 +59,8 @@ struct RandomMigrations {
 
   // MARK: - Columns
 
-  /// Adds a column to a table whose rows are not one register: a device
-  /// without the column cannot write all of such a row.
+  /// Draws the addition of a column. The rows of the table must not be one register: a device
+  /// without the column could not write all of such a row.
   private mutating func addition(
     _ number: Int, to table: FleetTable, _ schema: FleetSchema
   ) -> FleetMigration? {
@@ -86,7 +88,7 @@ struct RandomMigrations {
     return .addColumn(column, table: table.name, nil)
   }
 
-  /// Drops a column that SQLite can drop, as far as its table tells.
+  /// Draws the removal of a column that SQLite can drop, judging by the column's table.
   private mutating func removal(from table: FleetTable, _ schema: FleetSchema) -> FleetMigration? {
     guard ![.wholeRow, .keepBoth].contains(table.mergeType),
       !RandomRemakes.dependsOnNumbers(table, schema)
@@ -114,7 +116,7 @@ struct RandomMigrations {
     return .dropColumn(table.columns[dice.pick(free)].name, table: table.name)
   }
 
-  /// The names in an expression, and other words.
+  /// Returns the names and other words in an expression.
   private static func words(of text: String) -> Set<String> {
     Set(
       text.utf8.split { byte in

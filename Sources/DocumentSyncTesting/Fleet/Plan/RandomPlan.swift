@@ -1,4 +1,4 @@
-/// Draws a whole history from a seed.
+/// A random history, drawn from a seed.
 struct RandomPlan {
 
   private let seed: UInt64
@@ -8,8 +8,8 @@ struct RandomPlan {
   private var time: Int64 = 1_700_000_000_000
   /// The error of each device's clock, in milliseconds.
   private var offsets: [Int: Int64] = [:]
-  /// Whether devices exchange their edits often, so that most change
-  /// sets depend on others; otherwise they work for long without exchange.
+  /// Whether devices exchange their edits often, so that most change sets depend on others. If not,
+  /// they often work for long without exchange.
   private var isLively: Bool
   private var migrations: RandomMigrations
 
@@ -39,7 +39,7 @@ struct RandomPlan {
     }
     let edits = RandomEdit(schema: schema, features: options.features)
     var start = (0..<dice.pick([0, 6, 15, 25])).map { _ in edits.insertion(&dice) }
-    // Drawn in any case, so that the rest does not depend on the options.
+    // Draw these in any case, so that the rest does not depend on the options.
     let drawn = dice.pick(weighted: [(35, 2), (45, 3), (15, 4), (5, 5)])
     let drawsManagers = dice.chance(20)
     let count = options.devices ?? drawn
@@ -63,7 +63,7 @@ struct RandomPlan {
       remakes.draw(
         into: &steps, devices, schema, migrates: !migrations.migrations.isEmpty)
     }
-    // A store finds the former state of a column in files that the device has seen.
+    // A store reads the former state of a column from files that the device has seen.
     if usesManagers, !migrations.migrations.isEmpty {
       steps.removeAll { if case .hide = $0 { true } else { false } }
     }
@@ -103,7 +103,7 @@ struct RandomPlan {
     }
   }
 
-  /// Turns many of the events in which a program edits into exchanges.
+  /// Replaces many of the events in which a program edits with exchanges.
   private static func lively(_ event: Int) -> Int { event < 31 ? event + 49 : event }
 
   private mutating func edit(_ device: Int, _ edits: RandomEdit) -> FleetEdit {
@@ -131,7 +131,7 @@ struct RandomPlan {
     return time + (offsets[device] ?? 0)
   }
 
-  /// Clocks are right, or off by minutes, or by years.
+  /// Draws the error of a clock: zero, a minute, or years.
   private mutating func skew() -> Int64 {
     let year: Int64 = 31_557_600_000
     return dice.pick([0, 0, 60_000, -60_000, year, -year, 20 * year, -60 * year])

@@ -1,18 +1,18 @@
-/// Draws migrations that make tables again, as frameworks do. No trigger sees the edits
-/// after such a migration, until the device synchronizes.
+/// Random migrations that recreate tables, as frameworks do. After such a migration no trigger
+/// captures edits of the table until the device synchronizes.
 struct RandomRemakes {
   private var dice: Dice
 
-  /// - Parameter seed: The seed of the history. Nothing else in the history changes.
+  /// - Parameter seed: The seed of the history.
   init(seed: UInt64) { dice = Dice(seed: seed ^ 0x7265_6D61_6B65) }
 
-  /// - Parameter migrates: Whether devices change tables by other migrations as well, so that only
-  ///   the device knows the form of the table by then.
+  /// - Parameter migrates: Whether devices also make other migrations, so that only the device
+  ///   knows the form of the table at that time.
   mutating func draw(
     into steps: inout [FleetStep], _ devices: [Int], _ schema: FleetSchema, migrates: Bool
   ) {
     guard dice.chance(60), !schema.synchronized.isEmpty else { return }
-    // A store finds the former state of a table in files that the device has seen.
+    // A store reads the former state of a table from files that the device has seen.
     steps.removeAll { if case .hide = $0 { true } else { false } }
     for _ in 0..<(1 + dice.below(5)) {
       let device = dice.pick(devices)
@@ -33,9 +33,9 @@ struct RandomRemakes {
     }
   }
 
-  /// Whether rows of a table are identified by declared columns, or refer to such rows in
-  /// their keys. After the table was made again, it is not known which number a row had, nor
-  /// which deleted row a number meant.
+  /// Returns whether rows of a table are identified by declared columns, or refer to such rows in
+  /// their keys. After the table is recreated, a store cannot know which number a row had, or which
+  /// deleted row a number meant.
   static func dependsOnNumbers(_ table: FleetTable, _ schema: FleetSchema) -> Bool {
     table.localKey != nil
       || table.key.contains { column in
@@ -43,7 +43,7 @@ struct RandomRemakes {
       }
   }
 
-  /// The last time of a device's clock.
+  /// Returns the last time of a device's clock, in milliseconds since 1970.
   private static func time(of device: Int, in steps: ArraySlice<FleetStep>) -> Int64 {
     for step in steps.reversed() where step.device == device {
       switch step {

@@ -1,7 +1,6 @@
 import SyncModel
 
-/// Draws a schema: few tables with few columns, and a bit of everything that SQLite
-/// allows.
+/// A random schema: few tables with few columns, and some of everything that SQLite allows.
 struct RandomSchema {
   private var dice: Dice
   private let features: FleetFeatures
@@ -40,9 +39,9 @@ struct RandomSchema {
     return FleetSchema(tables: tables)
   }
 
-  /// Two tables, or one, with little room: a reference that keeps its row, and
-  /// a value that must be unique. So rows are often hidden while rows to which
-  /// they refer are deleted and edited.
+  /// Draws one or two tables with many collisions: a reference by which a row can keep its parent
+  /// from deletion, and a value that must be unique. So rows are often hidden while the rows to
+  /// which they refer are deleted and edited.
   private mutating func tight() -> FleetSchema {
     let isAlone = dice.chance(25)
     var parent = FleetTable(name: "t1", columns: [FleetColumn(name: "k", type: .text)], key: [0])
@@ -74,8 +73,8 @@ struct RandomSchema {
     return FleetSchema(tables: isAlone ? [child] : [parent, child])
   }
 
-  /// Rows that people create twice: folders in folders, with names that must be
-  /// unique, and rows in them, with values that are sometimes unique in their folder.
+  /// Draws tables of rows that people create twice: folders in folders, with unique names, and rows
+  /// in them, with values that are sometimes unique in their folder.
   private mutating func twice() -> FleetSchema {
     var folder = FleetTable(name: "t1", columns: [], key: [0])
     folder.hasSurrogateKey = dice.chance(60)
@@ -130,7 +129,7 @@ struct RandomSchema {
 
   // MARK: - Tables and columns
 
-  /// Names that are equal for Unicode, and different for SQLite.
+  /// Names that are equal by Unicode and different for SQLite.
   private static let equivalents: [SQLName] = ["\u{E9}", "e\u{301}"]
 
   private mutating func table(_ name: SQLName) -> FleetTable {
@@ -201,14 +200,14 @@ struct RandomSchema {
     let number = tables[index].references.count + 1
     var columns = dice.chance(8) ? sharedColumn(index, parent, target) : []
     for (term, column) in target.enumerated() where columns.count < target.count {
-      // A key of a join table consists of references.
+      // The key of a join table consists of references.
       if target.count == 1, dice.chance(15), !tables[index].hasSurrogateKey,
         let free = tables[index].key.first(where: { canRefer($0, in: tables[index]) }),
         parent.name != tables[index].name
       {
         tables[index].columns[free].type = parent.columns[column].type
         tables[index].columns[free].collation = parent.columns[column].collation
-        // A single key of integers would be a rowid.
+        // A single integer key would be a rowid.
         if parent.columns[column].type == .integer { tables[index].isWithoutRowid = true }
         columns.append(free)
         continue
@@ -238,8 +237,8 @@ struct RandomSchema {
         isDeferred: dice.chance(25)))
   }
 
-  /// A column that refers to another table already, and can refer to this one
-  /// too.
+  /// Returns a column that already refers to another table and can also refer to this one; empty if
+  /// there is none.
   private func sharedColumn(_ index: Int, _ parent: FleetTable, _ target: [Int]) -> [Int] {
     let schema = FleetSchema(tables: tables)
     guard target.count == 1, schema.keyTable(of: target[0], in: parent) == nil else { return [] }
@@ -260,7 +259,7 @@ struct RandomSchema {
     return !isReferredTo && !table.references.contains { $0.columns.contains(column) }
   }
 
-  /// A plain column that is unique, for references that do not use the key.
+  /// Returns a plain column that is unique, for references that do not use the key.
   private mutating func uniqueTarget(_ index: Int) -> [Int]? {
     let table = tables[index]
     for unique in table.uniques where table.isPlain(unique) && unique.terms.count == 1 {
@@ -282,8 +281,8 @@ struct RandomSchema {
 
   // MARK: - Constraints
 
-  /// Columns that expressions may read: no keys that differ from device to
-  /// device, and no columns that stay on one.
+  /// Returns the columns that expressions may read: no keys that differ from device to device, and
+  /// no columns that stay on one.
   private func readable(_ index: Int) -> [Int] {
     let schema = FleetSchema(tables: tables)
     return tables[index].shared.filter { schema.keyTable(of: $0, in: tables[index]) == nil }
@@ -334,7 +333,7 @@ struct RandomSchema {
       let name = table.columns[dice.pick(readable)].name
       let expression = dice.pick(["lower(\(name))", "\(name) + 0", "abs(\(name))"])
       unique.terms = [.expression(expression)]
-      // It fails if the condition does not hold.
+      // The expression fails if the condition does not hold.
       documented = expression.hasPrefix("abs") ? name : nil
     }
     if !readable.isEmpty, dice.chance(20) {

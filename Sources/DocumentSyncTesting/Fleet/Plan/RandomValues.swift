@@ -1,8 +1,7 @@
 import SyncModel
 
-/// Draws odd uses of values in applications: references
-/// without a declaration, with 0 and '' for none; tenants in several references;
-/// text that is not valid, and numbers at the limits.
+/// Random odd uses of values in applications: references without a declaration, with 0 and '' for
+/// none; tenants in several references; invalid text, and numbers at the limits.
 struct RandomValues {
   private var dice: Dice
   private let features: FleetFeatures
@@ -26,9 +25,9 @@ struct RandomValues {
     for index in schema.tables.indices where dice.chance(30) { loseKeys(of: index, &schema) }
   }
 
-  /// Whether an index or a stored column computes a value from a column that can contain
-  /// blobs. In UTF-16 SQLite (3.40.1) turns a blob that is bound to a statement into another text
-  /// than the same blob in the table.
+  /// Returns whether an index or a stored column computes a value from a column that can contain
+  /// blobs. In UTF-16 databases SQLite (3.40.1) converts a blob that is bound to a statement to
+  /// another text than the same blob in the table.
   private static func computesOfBlobs(_ table: FleetTable) -> Bool {
     let isComputed =
       table.columns.contains { $0.generated != nil && $0.isStored }
@@ -44,8 +43,8 @@ struct RandomValues {
     return isComputed && table.columns.contains { [.any, .blob].contains($0.type) }
   }
 
-  /// Lets keys be NULL in a table that is not connected with another one: rows that are on
-  /// one device alone would affect rows of other tables there.
+  /// Allows NULL in the keys of a table without references to or from others. Otherwise rows that
+  /// are on one device only would affect rows of other tables there.
   private func loseKeys(of index: Int, _ schema: inout FleetSchema) {
     let table = schema.tables[index]
     let isReferredTo = schema.tables.contains { other in
@@ -86,9 +85,9 @@ struct RandomValues {
     schema.tables[index].columns.append(column)
   }
 
-  /// Tables whose keys contain a tenant, and one that refers to two of them by one column. One of
-  /// the two declares no reference to tenants, so triggers refuse to remove a tenant that it
-  /// contains: other devices would not show its row (an open fault, see
+  /// Draws tables whose keys contain a tenant, and one table that refers to two of them by one
+  /// column. One of the two declares no reference to tenants, so triggers refuse to remove a tenant
+  /// that it contains: other devices would not show its row (an open fault, see
   /// `Documentation/Reliability.md`).
   private mutating func tenants() -> FleetSchema {
     func number(_ name: SQLName) -> FleetColumn {

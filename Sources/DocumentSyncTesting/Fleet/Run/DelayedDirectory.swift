@@ -1,9 +1,8 @@
 import SyncDirectory
 import SyncModel
 
-/// One device's view of the shared directory. The change sets and markers of
-/// other devices appear when the simulation shows them, in any order, and may
-/// disappear again.
+/// One device's view of the shared directory. The simulation makes the change sets and markers of
+/// other devices visible, in any order, and may hide them again.
 final class DelayedDirectory: SharedDirectory {
   private struct State {
     var isOpen = true
@@ -16,7 +15,7 @@ final class DelayedDirectory: SharedDirectory {
   private let state = Locked(State())
   private let kill: FleetKill
 
-  /// - Parameter kill: Ends the device's process in one of these calls.
+  /// - Parameter kill: What ends the device's process during one of the calls.
   init(_ base: MemoryDirectory, ledger: FleetLedger, device: Int, kill: FleetKill) {
     self.kill = kill
     self.base = base
@@ -24,7 +23,7 @@ final class DelayedDirectory: SharedDirectory {
     self.device = device
   }
 
-  /// Whether everything is visible, as it is by default.
+  /// Whether all files are visible, as at first.
   var isOpen: Bool {
     get { state.withLock { $0.isOpen } }
     set { state.withLock { $0.isOpen = newValue } }
@@ -33,13 +32,13 @@ final class DelayedDirectory: SharedDirectory {
   /// The visible files of other devices.
   var seen: Set<FleetFile> { state.withLock { $0.seen } }
 
-  /// Lets a file appear; false if it is visible already or not published.
+  /// Makes a file visible. Returns false if it already is or is not published.
   func show(_ file: FleetFile) -> Bool {
     guard file.author != device, ledger.path(of: file) != nil else { return false }
     return state.withLock { $0.seen.insert(file).inserted }
   }
 
-  /// Takes a file away, for a while.
+  /// Hides a file until ``show(_:)``.
   func hide(_ file: FleetFile) { state.withLock { _ = $0.seen.remove(file) } }
 
   private func isVisible(_ path: RelativePath) -> Bool {
@@ -49,11 +48,10 @@ final class DelayedDirectory: SharedDirectory {
 
   var location: String { base.location }
 
-  /// A published change set of this device.
+  /// Returns a published change set of this device.
   func published(_ number: UInt64) -> SyncChangeSet? { ledger.changeSet(number, of: device) }
 
-  /// The rows that other devices change in change sets that are not in a vector, with their
-  /// actions.
+  /// Returns the rows that other devices change in change sets beyond a vector, with the actions.
   func saidByOthers(
     since vector: [ClientIdentifier: UInt64], schema: FleetSchema
   ) -> [OracleKey: Set<RowAction>] {

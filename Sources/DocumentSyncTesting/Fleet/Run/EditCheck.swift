@@ -1,51 +1,50 @@
 import SyncModel
 import SyncStore
 
-/// I1: every edit of a program that SQLite accepted is in the
-/// change sets that are sealed next.
+/// The check of I1: every edit of a program that SQLite accepted is in the change sets that the
+/// store seals next.
 ///
-/// Compares the tables before sealing with the rows that were shown after the last
-/// synchronization, and looks in the change sets for every difference, also of
-/// counters, for which change sets contain the additions.
+/// It compares the tables before sealing with the rows shown after the last synchronization, and
+/// looks for every difference in the change sets. For counters these contain the additions.
 struct EditCheck {
   private let schema: FleetSchema
   private let before: [OracleKey: [SQLName: Value]]
   private let tables: [SQLName: [[Value]]]
   private let keys: [SQLName: [Int64: RowIdentity]]
   private let reader: VisibleRows
-  /// The new rows of rows whose key was changed.
+  /// The new row of each row whose key was changed.
   private let moves: [OracleKey: OracleKey]
-  /// The state merged before.
+  /// The merged state before sealing.
   private let state: LogicalState
-  /// Columns that were added here since then, with their defaults. Their stored values
-  /// arrive with the next synchronization, or when the store is opened.
+  /// The columns that were added on this device since then, with their defaults. Their stored
+  /// values arrive with the next synchronization or when the store is opened.
   private let arrived: [SQLName: [SQLName: Value]]
-  /// The edits that may be missing.
+  /// The edits that need not be sealed.
   private let leave: Leave
-  /// The rows before sealing, with the identities that it gave.
+  /// The rows before sealing, with the identities that sealing gave them.
   private var now: [OracleKey: [SQLName: Value]] = [:]
-  /// Rows that sealing has taken from their tables.
+  /// The rows that sealing has removed from their tables.
   private var hidden: Set<OracleKey> = []
-  /// Rows whose key was set to NULL and has been restored.
+  /// The rows whose key a program set to NULL and the store has restored.
   private var restored: Set<OracleKey> = []
 
   /// The edits that need not be sealed, by the rules.
   struct Leave {
     /// Whether a program had foreign keys off since the last synchronization.
     var wasEditedFreely = false
-    /// The tables that a program has made again since then.
+    /// The tables that a program has recreated since then.
     var remade: Set<SQLName> = []
-    /// The actions of other devices on rows that were not applied then.
+    /// The actions of other devices on rows, from change sets that were not applied then.
     var saidByOthers: [OracleKey: Set<RowAction>] = [:]
   }
 
   /// - Parameters:
-  ///   - shown: The rows that were shown after the last synchronization.
-  ///   - keys: The integer keys that rows with declared columns had then, or
-  ///     were given since and lost again.
-  ///   - moves: The new rows of rows whose key was changed.
-  ///   - state: The state merged before.
-  ///   - arrived: The columns that were added here since then, by table, with their
+  ///   - shown: The rows shown after the last synchronization.
+  ///   - keys: The integer keys that rows with declared columns had then, or have got and lost
+  ///     since.
+  ///   - moves: The new row of each row whose key was changed.
+  ///   - state: The merged state before sealing.
+  ///   - arrived: The columns that were added on this device since then, by table, with their
   ///     defaults.
   init(
     _ database: FleetSQLite, schema: FleetVersion, shown: [OracleKey: [SQLName: Value]],
@@ -63,10 +62,11 @@ struct EditCheck {
     tables = try reader.localRows()
   }
 
-  /// The edits that are missing from `sealed`, a line for each.
+  /// Returns a line for each edit that is missing from `sealed`.
   ///
-  /// - Parameter after: The rows afterwards. Keys may stand for other rows by now: changes of other
-  ///   devices were applied, or a row that waited for an edit is shown instead of another.
+  /// - Parameter after: The rows after sealing. Keys may belong to other rows by now, because
+  ///   changes of other devices were applied, or a row that was hidden until an edit is shown
+  ///   instead of another.
   mutating func missing(
     from sealed: [SyncChangeSet], _ after: VisibleRows
   ) throws -> [String] {
@@ -77,8 +77,8 @@ struct EditCheck {
       own.merge(set)
       said.addCounters(of: set, in: own)
     }
-    // Sealing gives new rows their identities, and may remove rows that have
-    // identities from the table.
+    // Sealing gives new rows their identities, and may remove rows with identities from their
+    // table.
     var missing = try missing(said, own, after, .after)
     for meaning in [Meaning.before, .beforeCopies] where !missing.isEmpty {
       missing = try self.missing(said, own, after, meaning)
@@ -86,16 +86,16 @@ struct EditCheck {
     return missing
   }
 
-  /// The rows that the keys of the tables before sealing stand for.
+  /// The ways to find the rows to which the keys in the tables before sealing belong.
   private enum Meaning {
-    /// The rows that have them afterwards.
+    /// The rows that have the keys after sealing.
     case after
-    /// The rows that had them before the changes of other devices were applied, and the
-    /// rows that the change sets name.
+    /// The rows that had the keys before the changes of other devices were applied, and the rows
+    /// that the change sets name.
     case before
-    /// The same, but a change set names the key of a row that merging has made
-    /// since: a version that became a row of its own in a table that keeps both, or a row
-    /// that a policy has brought back under another key.
+    /// As `before`, but a change set names the key of a row that merging has made since: a version
+    /// that became a row in a table that keeps both, or a row that a policy has brought back under
+    /// another key.
     case beforeCopies
   }
 
@@ -103,7 +103,7 @@ struct EditCheck {
     _ said: SaidChanges, _ own: LogicalState, _ after: VisibleRows, _ meaning: Meaning
   ) throws -> [String] {
     var reader = meaning == .after ? after : self.reader
-    // A row from before syncing had its key until changes of other devices were applied.
+    // A row that existed before syncing had its key until changes of other devices were applied.
     if meaning != .after { reader.addOriginals(among: before.keys) }
     reader.addMissing(from: meaning == .after ? self.reader : after)
     for (table, named) in said.identities {
@@ -113,10 +113,10 @@ struct EditCheck {
         reader.addMissing(named, of: table)
       }
     }
-    // A value that is the key of a row deleted by the same edits refers to that row.
+    // A value that was the key of a row deleted by the same edits refers to that row.
     reader.addOriginals(among: before.keys)
     reader.formerKeys = keys
-    // Other devices may have edited plain values meanwhile.
+    // Other devices may have edited plain values in the meantime.
     if meaning != .after { reader.addPlain(among: before) }
     now = reader.logical(tables)
     let shown = reader.logical(try after.localRows())
@@ -128,8 +128,9 @@ struct EditCheck {
     } + missingMoves(moves, said) + falseMoves(said)
   }
 
-  /// Rows that have moved, according to the change sets, to a row that does not exist and was not
-  /// inserted: rows sealed before a migration may have been deleted after it.
+  /// Returns a line for each row that has moved, according to the change sets, to a row that
+  /// neither exists nor is inserted in them. An insertion suffices, since a row that was sealed
+  /// before a migration may have been deleted after it.
   private func falseMoves(_ said: SaidChanges) -> [String] {
     said.moves.sorted { $0.key < $1.key }.compactMap { old, destinations in
       let isTrue = destinations.contains { destination in
@@ -140,7 +141,7 @@ struct EditCheck {
     }
   }
 
-  /// Rows that existed before and have another key now, without a move in the change sets.
+  /// Returns a line for each row whose key has changed without a move in the change sets.
   private func missingMoves(_ moves: [OracleKey: OracleKey], _ said: SaidChanges) -> [String] {
     moves.sorted { $0.key < $1.key }.compactMap { old, new in
       guard before[old] != nil, now[old] == nil, now[new] != nil,
@@ -150,8 +151,8 @@ struct EditCheck {
     }
   }
 
-  /// The deletions that sealing has undone. With foreign keys on no row may
-  /// be left that refers to a deleted row.
+  /// Returns a line for each deletion that sealing has undone. If foreign keys were on, no row that
+  /// refers to a deleted row may be left.
   func undone(in shown: [OracleKey: [SQLName: Value]]) -> [String] {
     before.keys.filter {
       now[$0] == nil && shown[$0] != nil && !restored.contains($0) && !isHeldByPlainKey($0)
@@ -160,9 +161,9 @@ struct EditCheck {
     }
   }
 
-  /// Whether a row that can never be shown refers to another one: in its key it has a
-  /// number that led to no row. `Documentation/Merging.md` names this limit for
-  /// such numbers on another device.
+  /// Returns whether a row that can never be shown, since its key contains a number that referred
+  /// to no row, refers to `row`. `Documentation/Merging.md` names this limit for such numbers on
+  /// another device.
   private func isHeldByPlainKey(_ row: OracleKey) -> Bool {
     state.rows.contains { key, held in
       guard held.isLiving, let table = schema.table(key.table), !table.hasSurrogateKey,
@@ -173,7 +174,7 @@ struct EditCheck {
       }
       guard isPlain else { return false }
       if (values + held.cells.values.map(\.value)).contains(.identity(row.identity)) { return true }
-      // A value refers to a row whose key is a reference or a text by that key.
+      // A value refers to a row by its key if the key is a reference or a text.
       guard let name = schema.table(row.table)?.nameByReference(of: row.identity) else {
         return false
       }
@@ -184,8 +185,8 @@ struct EditCheck {
     }
   }
 
-  /// Deleted rows that are shown all the same, and to which an edit refers, so that they
-  /// must exist again.
+  /// Returns a line for each deleted but shown row that must exist again, because an edit refers to
+  /// it, without an insertion in the change sets.
   private func missingRebirths(
     _ key: OracleKey, _ state: LogicalState, _ said: SaidChanges
   ) -> [String] {
@@ -205,8 +206,8 @@ struct EditCheck {
     }
   }
 
-  /// Whether a row that no longer exists referred to another one. It may have another identity now,
-  /// since a part of its identity was edited, and still refers to the same row.
+  /// Returns whether a row that no longer exists referred to `parent`. An edit of a part of its
+  /// identity may have given it another identity, under which it still refers to the same row.
   private func hasReferred(_ table: SQLName, _ column: SQLName, to parent: RowIdentity) -> Bool {
     before.contains { key, row in
       key.table == table && now[key] == nil && row[column] == .identity(parent)
@@ -220,18 +221,20 @@ struct EditCheck {
     guard let table = schema.table(key.table) else { return [] }
     let saidByOthers = leave.saidByOthers[key, default: []]
     let isSaidByOthers = !saidByOthers.isEmpty
-    // The document may have no state for comparison that other devices have not changed. Their
-    // changes count; for a row that was deleted unseen, only insertions and deletions do.
+    // The document may have no state for comparison that precedes the changes of other devices.
+    // Then their changes count; for a row whose deletion no trigger captured, only insertions and
+    // deletions do.
     if leave.remade.contains(key.table), isSaidByOthers, now != nil || saidByOthers != [.update] {
       return []
     }
     guard let now else {
       return said.actions[key, default: []].contains(where: \.isDeletion)
-        // It has lost its key, and would have it again if other devices had not deleted it.
+        // The row has lost its key. The store would have restored the key if other devices had not
+        // deleted the row.
         || restored.contains(key) || table.canLoseKeys && isSaidByOthers
         ? [] : ["the deletion of \(key)"]
     }
-    // In a table that keeps both versions, inserting a row that exists and is not shown updates it.
+    // In a table that keeps both versions, inserting a row that exists but is not shown updates it.
     let isUpdate =
       table.mergeType == .keepBoth && state.rows[key]?.isLiving == true
       && said.says(.update, of: key)
@@ -256,8 +259,8 @@ struct EditCheck {
     }
   }
 
-  /// Whether a value of an added column was stored before, or is the default in a row that was
-  /// inserted since: that row may have been sealed when the column did not exist.
+  /// Returns whether a value of an added column was stored before, or is the default in a newly
+  /// inserted row, which may have been sealed when the column did not exist.
   private func hasArrived(
     _ column: SQLName, _ value: Value, of key: OracleKey, isNew: Bool
   ) -> Bool {
@@ -265,9 +268,9 @@ struct EditCheck {
     return state.rows[key]?.cells[column]?.shown == value || isNew && value == defaultValue
   }
 
-  /// Whether the change sets insert the row under another key. The other key has, instead of
-  /// a number that leads to no row, a row that had that number and was deleted by the same
-  /// edits. A row that has arrived since may have the number by now.
+  /// Returns whether the change sets insert the row under another key. Where this key has a number
+  /// that refers to no row, the other key has the row that had this number until the same edits
+  /// deleted it. A row that has arrived since may have the number by now.
   private func saysUnderGoneKey(_ key: OracleKey, _ said: SaidChanges) -> Bool {
     guard let table = schema.table(key.table), !table.hasSurrogateKey,
       let wanted = IdentityEncoding.values(of: key.identity, count: table.key.count)
@@ -285,7 +288,8 @@ struct EditCheck {
     }
   }
 
-  /// Whether a value refers to a row that another device has made, and that did not exist before.
+  /// Returns whether a value refers to a row that another device has inserted and that did not
+  /// exist here before.
   private func hasCome(
     _ value: Value, _ column: Int, _ table: FleetTable, _ said: SaidChanges
   ) -> Bool {
@@ -296,14 +300,15 @@ struct EditCheck {
     return before[row] == nil && !said.says(.insert, of: row)
   }
 
-  /// Whether a value in a change set refers to a row that does not exist: a value that is its
-  /// key refers to it, if it was deleted by the same edits.
+  /// Returns whether a value in a change set refers to a row that does not exist. This is valid if
+  /// the same edits deleted the row and contain its former key as a value.
   private func isGone(_ said: Value, _ column: Int, _ table: FleetTable) -> Bool {
     if case .identity = said { !isFollowable(said, column, table) } else { false }
   }
 
-  /// Whether a number that leads to no row may have led to the row in the change set, which has
-  /// declared columns: with foreign keys off, references keep its old number if it gets another.
+  /// Returns whether a number that refers to no row may have referred to the row in the change set,
+  /// which has declared columns. With foreign keys off, references keep the old number of a row
+  /// that gets another.
   private func mayHaveHad(
     _ number: Value, _ said: Value, _ column: Int, _ table: FleetTable
   ) -> Bool {
@@ -315,8 +320,7 @@ struct EditCheck {
     return now[row] != nil || before[row] != nil
   }
 
-  /// Whether a number was plain and still is, since the row that got such a key is
-  /// not shown.
+  /// Returns whether a number was plain and still is, since the row that got this key is not shown.
   private func isPlainStill(
     _ before: Value?, _ now: Value, _ column: Int, _ table: FleetTable
   ) -> Bool {
@@ -326,7 +330,7 @@ struct EditCheck {
     return hidden.contains(OracleKey(table: parent, identity: identity))
   }
 
-  /// Whether the row that a value refers to exists. With foreign keys off a program may
+  /// Returns whether the row exists to which a value refers. With foreign keys off, a program may
   /// refer to a row that does not.
   private func isFollowable(_ value: Value, _ column: Int, _ table: FleetTable) -> Bool {
     guard case .identity(let identity) = value,
@@ -337,7 +341,8 @@ struct EditCheck {
 }
 
 extension Value {
-  /// Whether it is the same value, or a real that a table of integers stores as the same number.
+  /// Returns whether the values are equal, or this is a real that an integer column stores as the
+  /// other number.
   fileprivate func isSameNumber(as other: Value) -> Bool {
     if case .real(let real) = self, case .integer(let integer) = other {
       return Int64(exactly: real) == integer
@@ -347,24 +352,24 @@ extension Value {
 }
 
 extension FleetTable {
-  /// The value of a reference to a row, if that row's key is one column that is the same on all
-  /// devices.
+  /// Returns the value of a reference to a row; `nil` unless the key is one column that is the same
+  /// on all devices.
   fileprivate func nameByReference(of row: RowIdentity) -> Value? {
     guard key.count == 1, !hasSurrogateKey else { return nil }
     return IdentityEncoding.values(of: row, count: 1)?.first
   }
 }
 
-/// The content of change sets, by row: all of it, since a later change set may add more.
+/// The content of all change sets of a sealing by row, since one row can be in several of them.
 private struct SaidChanges {
   let schema: FleetSchema
   var actions: [OracleKey: Set<RowAction>] = [:]
   var cells: [OracleKey: [SQLName: Set<Value>]] = [:]
   var moves: [OracleKey: Set<RowIdentity>] = [:]
-  /// The totals of counters after each change set: a decision of a policy, which
-  /// is sealed in the same synchronization, may set another value.
+  /// The totals of counters after each change set. A policy's decision, which is sealed in the same
+  /// synchronization, may set another value.
   var counters: [OracleKey: [SQLName: Set<Value>]] = [:]
-  /// The identities of the author's keys, by table, from their first change set.
+  /// The identities of the author's keys by table, each from the first change set that has the key.
   var identities: [SQLName: [Int64: RowIdentity]] = [:]
 
   init(schema: FleetSchema) { self.schema = schema }

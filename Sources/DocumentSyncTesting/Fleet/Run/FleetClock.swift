@@ -9,14 +9,14 @@ final class FleetClock: Sendable {
   }
 
   private let state: Locked<State>
-  /// Ends the process of the device that reads the clock.
+  /// What ends the process of the device that reads the clock.
   let kill = FleetKill()
 
   init(seed: UInt64, time: Int64) {
     state = Locked(State(time: time, random: SeededRandom(seed: seed)))
   }
 
-  /// Milliseconds since 1970.
+  /// The time in milliseconds since 1970.
   var time: Int64 {
     get {
       kill.pass()
@@ -25,7 +25,7 @@ final class FleetClock: Sendable {
     set { state.withLock { $0.time = newValue } }
   }
 
-  /// Begins another sequence of random numbers.
+  /// Begins a new sequence of random numbers.
   func reseed(_ seed: UInt64) { state.withLock { $0.random = SeededRandom(seed: seed) } }
 
   func word() -> UInt64 {

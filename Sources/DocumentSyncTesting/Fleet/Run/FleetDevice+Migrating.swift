@@ -1,13 +1,12 @@
 import SyncModel
 
-/// Migrations by ALTER, made as by a program that knows nothing of syncing.
+/// Migrations by ALTER, as a program makes them that does not know about syncing.
 extension FleetDevice {
-  /// Makes the next migration, if there is one and it is for this device.
-  /// Skips a migration that SQLite refuses, if SQLite refuses it without us, too.
+  /// Makes the next migration if there is one for this device. Skips a migration that SQLite
+  /// refuses without our triggers, too.
   ///
-  /// Without our triggers the store recognizes columns by their names. So it has to notice
-  /// earlier renames first, which waits for a synchronization if
-  /// columns were added.
+  /// The store recognizes columns of a table without our triggers by name, so it must notice
+  /// earlier renames first. If columns were added, that waits for a synchronization.
   func migrate(_ migrations: [FleetMigration], at time: Int64) throws {
     guard migrated < migrations.count else { return }
     let migration = migrations[migrated]
@@ -23,8 +22,7 @@ extension FleetDevice {
     let twin = try currentTwin()
     var refusal = try alter(statement)
     if refusal?.contains("docsync") ?? false {
-      // Our triggers name the column: nothing has changed, and the statement works
-      // without them.
+      // Our triggers name the column. So nothing has changed, and the statement works without them.
       let differences = try twin.differences(from: program)
       guard differences.isEmpty else { throw twinFailure(differences) }
       refusal = try alter(statement, without: migration.table)
@@ -40,7 +38,7 @@ extension FleetDevice {
     try note(migration)
   }
 
-  /// Makes a table again, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
+  /// Recreates a table, which then has no trigger of ours. Like ``migrate(_:at:)`` it waits for a
   /// synchronization if columns were added.
   func remake(_ remake: FleetRemake) throws {
     guard arrived.isEmpty, let table = version.shared.table(remake.table).flatMap(version.here)
@@ -62,7 +60,7 @@ extension FleetDevice {
     FleetFailure(.twin, "device \(number):\n  " + differences.joined(separator: "\n  "))
   }
 
-  /// Runs a statement; returns SQLite's message if it refuses it.
+  /// Runs a statement; returns SQLite's message if SQLite refuses it.
   private func alter(_ statement: String) throws -> String? {
     do {
       _ = try program.rowsOnce(statement)
@@ -72,7 +70,8 @@ extension FleetDevice {
     }
   }
 
-  /// The same, in one transaction with the removal of our triggers of a table.
+  /// Removes our triggers of a table and runs a statement in one transaction; returns SQLite's
+  /// message if SQLite refuses the statement.
   private func alter(_ statement: String, without table: SQLName) throws -> String? {
     try program.run("BEGIN")
     let triggers = try program.rows(
@@ -85,7 +84,7 @@ extension FleetDevice {
     }
     let refusal = try alter(statement)
     try program.run(refusal == nil ? "COMMIT" : "ROLLBACK")
-    // Until the next synchronization no trigger sees the edits.
+    // Until the next synchronization no trigger captures edits of the table.
     if refusal == nil { try moves.stop(table) }
     return refusal
   }

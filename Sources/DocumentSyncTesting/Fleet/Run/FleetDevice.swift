@@ -4,53 +4,52 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// One device: its store, the program that edits it, and its view of the
-/// directory.
+/// A device: its store, the program that edits the store, and its view of the shared directory.
 final class FleetDevice {
   let number: Int
   private(set) var store: LocalStore
-  /// The manager by which it synchronizes as apps do; `nil` if change sets are sealed and
-  /// applied directly.
+  /// The manager with which the device synchronizes, as apps do; `nil` if it seals and applies
+  /// directly.
   private(set) var manager: DocumentSyncManager?
   let directory: DelayedDirectory
   let clock: FleetClock
-  /// The program that edits the store and knows nothing of us.
+  /// The connection of the program that edits the store and does not know about syncing.
   private(set) var program: FleetSQLite
-  /// The schema, as far as the device has migrated.
+  /// The schema after the migrations that the device has made.
   var version: FleetVersion
-  /// The number of migrations that it has made, or that are not for it.
+  /// The number of migrations that the device has made or skipped.
   var migrated = 0
-  /// Whether the last migration since the last synchronization dropped a column.
+  /// Whether the last migration since the last synchronization dropped a column or recreated a
+  /// table.
   var hasDropped = false
-  /// The columns that were added since the last synchronization, by table.
+  /// The columns that were added since the last synchronization, by table, with their defaults.
   var arrived: [SQLName: [SQLName: Value]] = [:]
-  /// The oracle's database for questions about one row alone.
+  /// The oracle's database for questions about single rows.
   var scratch: OracleScratch
-  /// The keys that the program changed since the last synchronization.
+  /// The record of keys that the program has changed since the last synchronization.
   private(set) var moves: MoveLog
-  /// The change sets that were applied here, merged by the oracle.
+  /// The state that the oracle has merged from the change sets applied on this device.
   var state: LogicalState
-  /// The rows that were shown after the last synchronization.
+  /// The rows shown after the last synchronization.
   var shown: [OracleKey: [SQLName: Value]]
   /// The integer keys that rows with declared columns had then.
   var shownKeys: [SQLName: [Int64: RowIdentity]]
   /// The edits since the last synchronization that need not be sealed.
   var leave = EditCheck.Leave()
-  /// The tables whose unseen edits may never have been sealed, since other devices had edited
-  /// the same rows: no journal of this device contains the values before them.
+  /// The tables whose uncaptured edits may never have been sealed, because other devices had edited
+  /// the same rows. No journal of this device contains the values before them.
   var overwritten: Set<SQLName> = []
-  /// The rows of such tables with changes of other devices that are not applied yet: their unseen
-  /// edits may be shown here although they are not sealed.
+  /// The rows of such tables with changes of other devices that are not applied yet. The tables may
+  /// show their uncaptured edits, although these are not sealed.
   private(set) var unsettled: [OracleKey: Set<RowAction>] = [:]
-  /// The hash of the store's bytes when it was last found sound.
+  /// The hash of the store's bytes at the last successful check.
   var checkedContent: ContentHash?
-  /// The twin that runs the statements of its programs without us.
+  /// The twin that runs the program's statements without bookkeeping and triggers of ours.
   private var twin: FleetTwin?
   private var schema: FleetSchema { version.shared }
-  /// Opens the store again.
   private let reopen: Reopening
-  /// The last own change set that has been checked, and the change sets of other devices
-  /// that were applied then.
+  /// The last own change set that was checked, and the applied change sets of other devices at that
+  /// time.
   private var checked: (head: UInt64, applied: VersionVector)
   /// The last known own change set.
   private var lastHead: UInt64
@@ -89,7 +88,7 @@ final class FleetDevice {
 
   var client: ClientIdentifier { store.binding.client }
 
-  /// The hash of the store's bytes, its log included.
+  /// Returns the hash of the store's bytes, its write-ahead log included.
   func content() throws -> ContentHash {
     var bytes = try Data(contentsOf: URL(fileURLWithPath: store.path))
     let log = store.path + "-wal"
@@ -107,7 +106,7 @@ final class FleetDevice {
     }
   }
 
-  /// Ends the process and begins it again; the program keeps its record of keys.
+  /// Ends the process and starts it again. The program and its record of keys stay.
   func restart() async throws {
     let former = try FormerRows(program, version)
     let check = try editCheck()
@@ -125,8 +124,8 @@ final class FleetDevice {
     try noteSealed(check, since: former)
   }
 
-  /// Checks the change sets that were sealed when the store noticed that its schema has changed:
-  /// they contain the edits before that.
+  /// Checks the change sets that the store sealed when it noticed a change of its schema: they must
+  /// contain the earlier edits.
   private func noteSealed(
     _ check: EditCheck, since rows: FormerRows
   ) throws {
@@ -143,8 +142,8 @@ final class FleetDevice {
     try moves.clear()
   }
 
-  /// Records the changes that opening the store has made to rows: it seals the edits before the
-  /// schema changed, and their effects on other rows are no edits.
+  /// Records the changes to rows that opening the store has made. Opening seals the edits before
+  /// the change of the schema, whose effects on other rows are not edits.
   private func noteChanges(since former: FormerRows) throws {
     let reader = former.naming(try VisibleRows(program, schema: version), shown: shown.keys)
     let now = try reader.read()
@@ -154,13 +153,13 @@ final class FleetDevice {
         shown[key] = nil
         continue
       }
-      // For a row that was inserted since, only these changes are known.
+      // Of a row that was inserted since, record only these changes.
       for (name, value) in new where row[name] != value { shown[key, default: [:]][name] = value }
     }
     for (key, row) in now where rows[key] == nil && state.rows[key] != nil { shown[key] = row }
   }
 
-  /// Makes SQLite use another journal mode in the store, by its name.
+  /// Changes the store's journal mode to the one with this name in SQLite.
   func keepJournal(_ mode: String) async throws {
     guard try program.rows("PRAGMA journal_mode") != [[.text(Array(mode.utf8))]] else { return }
     // Leaving WAL requires that no other connection is open.
@@ -171,7 +170,7 @@ final class FleetDevice {
     }
   }
 
-  /// Ends the process and the program, lets `body` change the files, and begins
+  /// Ends the process and the program, calls `body`, which may change the files, and starts both
   /// again.
   private func beginAgain(_ body: (_ path: String) throws -> Void) async throws {
     let path = store.path
@@ -187,10 +186,10 @@ final class FleetDevice {
 
   // MARK: - Editing
 
-  /// Runs statements as one program does. Returns the accepted ones.
+  /// Runs statements as a program does; returns the accepted ones.
   ///
   /// SQLite (3.40.1) can damage a table whose triggers replace the row that an upsert is about to
-  /// update. Statements that damage the twin's tables, without us, are passed over here.
+  /// update. Skips statements that damage the twin's tables.
   func edit(_ edit: FleetEdit) throws -> [String] {
     clock.time = edit.time
     clock.reseed(edit.salt)
@@ -206,15 +205,15 @@ final class FleetDevice {
     var differences = outcome.differences(from: expected)
     if differences.isEmpty {
       differences = try twin.differences(from: program)
-      // SQLite's own behaviour (3.40.1): in a transaction it does not undo such a statement if
-      // nothing else in it can be refused.
+      // SQLite itself (3.40.1) does not undo such a statement in a transaction if nothing else in
+      // the statement can be refused.
       if !differences.isEmpty, outcome.hasReachedTriggerDepth {
         self.twin = nil
         return outcome.accepted
       }
     }
-    // SQLite's own behaviour: the order in which it visits rows, and the time when it looks for the
-    // rows that a row refers to, depend on whether the table has triggers, whatever these do.
+    // In SQLite itself, the order of visiting rows and the time of looking for referenced rows
+    // depend on whether the table has triggers, whatever these do.
     if try !differences.isEmpty
       && (outcome.isRefusedByAnExpression(whereAlsoRefusedIn: expected)
         || twin.idleTwin(as: former).agrees(with: program, on: edit, outcome))
@@ -229,7 +228,7 @@ final class FleetDevice {
     return outcome.accepted
   }
 
-  /// A twin: the same tables without our triggers, in their present state.
+  /// Returns a twin: the tables in their present state without our triggers.
   func currentTwin() throws -> FleetTwin {
     if let twin, try !twin.isOutdated(program) { return twin }
     let twin = try FleetTwin(of: program, at: store.path)
@@ -237,15 +236,16 @@ final class FleetDevice {
     return twin
   }
 
-  /// Makes another twin the next time.
+  /// Discards the twin, so that the next use creates another.
   func forgetTwin() { twin = nil }
 
   // MARK: - Synchronizing
 
-  /// Synchronizes, and checks that no edit is missing from the sealed change
-  /// sets. True if there was nothing to do.
+  /// Synchronizes, and checks that no edit is missing from the sealed change sets. Returns whether
+  /// there was nothing to do.
   ///
-  /// - Parameter point: The point at which its process ends before that.
+  /// - Parameter point: The point at which the process ends during an earlier attempt; `nil` for
+  ///   none.
   func synchronize(salt: UInt64, killedAfter point: Int? = nil) async throws -> Bool {
     clock.reseed(salt)
     var check = try editCheck()
@@ -286,7 +286,7 @@ final class FleetDevice {
     return lastReport?.isIdle ?? true
   }
 
-  /// Begins to synchronize; the process ends in the middle, and begins again.
+  /// Begins to synchronize. The process ends at `point` and starts again.
   private func synchronize(
     salt: UInt64, endingAfter point: Int, _ check: EditCheck
   ) async throws {
@@ -307,7 +307,7 @@ final class FleetDevice {
     try await beginAgain { try StoreFiles.putBack(kept, $0) }
   }
 
-  /// Own change sets after the first number, up to the last.
+  /// Returns the own change sets with the numbers after the lower bound, up to the upper bound.
   private func changeSets(_ numbers: Range<UInt64>) throws -> [SyncChangeSet] {
     try numbers.map { number in
       try directory.published(number + 1)
@@ -318,8 +318,8 @@ final class FleetDevice {
   /// The last report of the manager.
   private(set) var lastReport: SyncReport?
 
-  /// Applies visible change sets, in any order and some of them again, then seals
-  /// and publishes.
+  /// Applies the visible change sets in any order, some of them again, then seals and publishes.
+  /// Returns whether there was nothing to do.
   private func synchronizeDirectly(salt: UInt64, _ check: EditCheck) throws -> Bool {
     var dice = Dice(seed: salt)
     let binding = store.binding
@@ -342,7 +342,7 @@ final class FleetDevice {
             bytes: bytes))
       }
     }
-    // Otherwise applying seals first, in its own transaction.
+    // Without this, applying seals first, in its own transaction.
     if dice.chance(50) { try sealAndCheck(check) }
     received = dice.shuffled(received)
     if dice.chance(30), received.count > 1 {
@@ -364,7 +364,8 @@ final class FleetDevice {
     return report.applied.isEmpty && published == 0
   }
 
-  /// Throws if the store refuses a change set: no device makes one that another cannot apply.
+  /// Throws if the store refuses a change set, since no device may make one that another cannot
+  /// apply.
   private func checkNothingRefused(_ report: ApplyReport) throws {
     guard let refused = report.refused.first else { return }
     throw FleetFailure(
@@ -373,12 +374,12 @@ final class FleetDevice {
         + refused.message)
   }
 
-  /// Seals, and checks before anything else happens.
+  /// Seals, and checks the change sets before anything else happens.
   private func sealAndCheck(_ check: EditCheck) throws {
     var check = check
     _ = try store.seal()
     let head = try store.head()?.number ?? 0
-    // A process may have ended after it had applied changes of other devices.
+    // A process may have ended after it applied changes of other devices.
     guard try store.appliedVector() == checked.applied else { return }
     let sealed = try changeSets(checked.head..<max(head, checked.head))
     try checkSealed(sealed, &check, hasApplied: false)
@@ -401,7 +402,7 @@ final class FleetDevice {
   }
 }
 
-/// The rows of a device before it noticed a change of its schema.
+/// The rows of a device before its store noticed a change of the schema.
 private struct FormerRows {
   private let reader: VisibleRows
   let tables: [SQLName: [[Value]]]
@@ -411,9 +412,9 @@ private struct FormerRows {
     tables = try reader.localRows()
   }
 
-  /// A reader that names these rows and the rows of a later reader alike, with the identities that
-  /// sealing has given to new rows since. A value that is the key of a row deleted by earlier edits
-  /// refers to that row, whether the edits are sealed by then or not.
+  /// Returns a reader that gives these rows and those of a later reader the same identities, those
+  /// that sealing has given to new rows since. A value that was the key of a row deleted by earlier
+  /// edits refers to that row, whether or not the edits are sealed at that time.
   func naming(_ later: VisibleRows, shown: some Sequence<OracleKey>) -> VisibleRows {
     var reader = later
     reader.addMissing(from: self.reader)
@@ -423,7 +424,7 @@ private struct FormerRows {
 }
 
 extension FleetTwin {
-  /// Whether an edit gives a program the same results as here, and the same rows.
+  /// Returns whether an edit gives this twin the same results and the same rows as the program.
   fileprivate func agrees(
     with program: FleetSQLite, on edit: FleetEdit, _ outcome: EditOutcome
   ) throws -> Bool {

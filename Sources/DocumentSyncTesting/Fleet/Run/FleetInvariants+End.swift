@@ -1,9 +1,9 @@
 import SyncModel
 import SyncStore
 
-/// The invariants that hold when everything has arrived.
+/// The invariants that hold when all files have arrived.
 extension FleetInvariants {
-  /// I1: every value that lost against a concurrent change is in the journal of every
+  /// Checks I1: every value that lost against a concurrent change is in the journal of every
   /// device.
   private func checkJournals(_ devices: [FleetDevice]) throws {
     guard let first = devices.first else { return }
@@ -13,7 +13,7 @@ extension FleetInvariants {
     let lost = LostValues(world.ledger.changeSets, schema: plan.schema).lost(
       in: first.state, shown: Set(first.shown.keys)
     ).filter { loss in
-      // Values of columns that a store does not have are stored and not compared.
+      // A store stores the values of columns that it does not have, but does not compare them.
       !plan.migrations.contains { $0.table == loss.row.table && $0.column == loss.column }
     }
     guard !lost.isEmpty else { return }
@@ -39,8 +39,8 @@ extension FleetInvariants {
     }
   }
 
-  /// A full journal has no more entries than it may, at least one, and
-  /// the open questions.
+  /// Checks that no journal has more entries than its bound, apart from open questions. Every
+  /// journal may have one.
   private func checkBounds(of devices: [FleetDevice], _ bound: Int) throws {
     for device in devices {
       let closed = try device.store.conflicts().filter { $0.status != .open }.count
@@ -51,8 +51,8 @@ extension FleetInvariants {
     }
   }
 
-  /// I1, I2, I4: all devices have everything, show the same, and no file has
-  /// changed; all values that lost are in the journals. Returns the number of rows that exist
+  /// Checks I1, I2 and I4: all devices have all change sets and show the same rows, no file has
+  /// changed, and all values that lost are in the journals. Returns the number of rows that exist
   /// and are not shown.
   func checkEnd(_ devices: [FleetDevice]) throws -> Int {
     guard let first = devices.first else { return 0 }
@@ -84,8 +84,7 @@ extension FleetInvariants {
     ).hidden.count
   }
 
-  /// I5: a synchronization with nothing to do writes nothing, neither into
-  /// the directory nor into the store.
+  /// Checks I5: a synchronization with nothing to do writes nothing to the directory or the store.
   func checkIdleSyncs(_ devices: [FleetDevice]) async throws {
     for device in devices {
       let before = try written(by: [device])
@@ -96,8 +95,8 @@ extension FleetInvariants {
     }
   }
 
-  /// The number of publications, and the versions of the devices'
-  /// stores, which change when they are written.
+  /// Returns the number of publications and the versions of the devices' stores. Writing a store
+  /// changes its version.
   func written(by devices: [FleetDevice]) throws -> [Value] {
     try [.integer(Int64(world.ledger.publications))]
       + devices.flatMap { try $0.program.rows("PRAGMA data_version").flatMap { $0 } }

@@ -2,7 +2,7 @@ import DocumentSync
 import SyncModel
 import SyncStore
 
-/// Checks the invariants that hold always, under every fault: I1 to I6.
+/// The checks of the invariants I1 to I6, which always hold, under every fault.
 struct FleetInvariants {
   let world: FleetWorld
   var plan: FleetPlan { world.plan }
@@ -11,7 +11,7 @@ struct FleetInvariants {
 
   // MARK: - After each synchronization
 
-  /// Synchronizes a device and checks it. True if there was nothing to do.
+  /// Synchronizes a device and checks it. Returns whether there was nothing to do.
   func synchronize(
     _ device: FleetDevice, salt: UInt64, killedAfter point: Int? = nil
   ) async throws -> Bool {
@@ -30,8 +30,8 @@ struct FleetInvariants {
     return isIdle
   }
 
-  /// I3: the store is sound. Only its bytes decide that, so that the same bytes are
-  /// checked once.
+  /// Checks I3: the store is sound. Skips a store whose bytes have not changed since its last
+  /// check.
   private func checkFile(_ device: FleetDevice) throws {
     let content = try device.content()
     guard device.checkedContent != content else { return }
@@ -40,7 +40,7 @@ struct FleetInvariants {
     device.checkedContent = content
   }
 
-  /// I3: the bookkeeping is consistent, and agrees with the tables.
+  /// Checks I3: the bookkeeping is consistent and agrees with the tables.
   func checkBookkeeping(_ device: FleetDevice) throws {
     var options = StoreOptions()
     options.places = nil
@@ -52,7 +52,7 @@ struct FleetInvariants {
     }
   }
 
-  /// I3: the store is sound, and its own constraints hold.
+  /// Checks I3: the database is sound, and its own constraints hold.
   private func checkConstraints(_ device: FleetDevice) throws {
     let integrity = try device.program.rows("PRAGMA integrity_check").flatMap { $0 }
     guard integrity == [.text("ok")] else {
@@ -89,7 +89,8 @@ struct FleetInvariants {
     }
   }
 
-  /// A change set is applied only after the change sets that its author had applied.
+  /// Checks that a device has applied a change set only after the change sets that the author had
+  /// applied.
   private func checkCauses(
     of set: SyncChangeSet, _ vector: [ClientIdentifier: UInt64], _ device: FleetDevice
   ) throws {
@@ -101,8 +102,8 @@ struct FleetInvariants {
     }
   }
 
-  /// I2: a device shows the rows that the oracle computes from the change sets that
-  /// it has applied, whatever the order.
+  /// Checks I2: a device shows the rows that the oracle computes from the applied change sets,
+  /// whatever their order.
   private func checkAgainstOracle(_ device: FleetDevice) throws {
     let reader = try VisibleRows(device.program, schema: device.version)
     let rows = try reader.read()
@@ -124,8 +125,8 @@ struct FleetInvariants {
     try checkParked(device, expected)
   }
 
-  /// The rows that a device has to show. Edits that were made unseen in a table that was made
-  /// again, and could not be sealed, are in the table until the changes of other devices arrive.
+  /// Returns the rows that a device must show. A recreated table shows uncaptured edits that could
+  /// not be sealed until the changes of other devices arrive.
   private func expectation(
     of device: FleetDevice, showing rows: [OracleKey: [SQLName: Value]]
   ) throws -> Materialization {
@@ -136,14 +137,14 @@ struct FleetInvariants {
     device.noteUnsettled()
     var state = device.state
     for (key, actions) in device.unsettled where rows[key] != expected.visible[key] {
-      // The deletion of a row that other devices have only edited is known.
+      // The store does know the deletion of a row that other devices have only edited.
       if rows[key] == nil, actions == [.update] { continue }
       state.overwrite(key, with: rows[key])
     }
     return device.unsettled.isEmpty ? expected : try materialize(state)
   }
 
-  /// The differences between the oracle's rows and a device's, a line for each row.
+  /// Returns a line for each row in which the oracle and a device differ.
   static func differences(
     _ expected: [OracleKey: [SQLName: Value]], _ shown: [OracleKey: [SQLName: Value]],
     schema: FleetSchema
@@ -157,7 +158,7 @@ struct FleetInvariants {
       }
       let table = schema.table(key.table)
       let isEqual = shown.allSatisfy { name, value in
-        // A column that only identifies has no cell.
+        // A column that is only a part of the identity has no cell.
         if let table, let position = table.position(of: name),
           table.isPureIdentity(position, in: schema)
         {
@@ -175,7 +176,7 @@ struct FleetInvariants {
       .joined(separator: " ")
   }
 
-  /// Rows as text, a line for each.
+  /// Returns rows as text, a line for each.
   static func text(_ rows: [OracleKey: [SQLName: Value]]) -> String {
     rows.sorted { $0.key < $1.key }.map { "\($0): \(text($1))" }.joined(separator: "\n")
   }
@@ -197,8 +198,8 @@ struct FleetInvariants {
     return "@\(stamp.time.milliseconds).\(stamp.time.counter)" + (device.map { "/\($0)" } ?? "")
   }
 
-  /// I1, I6: a row that exists and is not shown is parked with a reason, and so is
-  /// a row that was edited later than it was deleted.
+  /// Checks I1 and I6: a row that exists and is not shown is parked with a reason, and so is a row
+  /// that was edited later than it was deleted.
   private func checkParked(_ device: FleetDevice, _ expected: Materialization) throws {
     let parked = Set(
       try device.store.status().parked.map {
@@ -214,7 +215,7 @@ struct FleetInvariants {
     where row.existence == .deleted && expected.visible[key] == nil
       && !expected.shownElsewhere.contains(key) && !parked.contains(key)
     {
-      // A device stores values of columns that it does not have, and does nothing else with them.
+      // A device only stores values of columns that it does not have.
       guard let deletion = row.existenceStamp, let table = device.version.shared.table(key.table),
         row.cells.contains(where: { $1.stamp > deletion && table.position(of: $0) != nil })
       else { continue }
@@ -225,7 +226,8 @@ struct FleetInvariants {
     }
   }
 
-  /// I6: every change set that a device knows and has not applied waits for a reason.
+  /// Checks I6: for every client of which a device knows unapplied change sets, it reports a reason
+  /// to wait.
   private func checkWaiting(_ device: FleetDevice) throws {
     let applied = try device.store.appliedVector()
     let waiting =
@@ -242,8 +244,8 @@ struct FleetInvariants {
     }
   }
 
-  /// The last change sets of other devices that a device sees: with managers in
-  /// the markers, otherwise the change sets themselves.
+  /// Returns the numbers of the last change sets of other devices that a device sees: with managers
+  /// from the markers, otherwise from the change sets.
   private func knownHeads(_ device: FleetDevice) -> [Int: UInt64] {
     let visible = device.directory.isOpen ? world.ledger.files : Array(device.directory.seen)
     var heads: [Int: UInt64] = [:]

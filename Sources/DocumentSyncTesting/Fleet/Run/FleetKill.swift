@@ -1,27 +1,28 @@
 import Foundation
 
-/// Ends a process at a drawn point of its work, as far as its files and the
-/// shared directory can tell: its files are copied as they are at that
-/// moment, and nothing that it does afterwards reaches the directory.
+/// The simulated end of a process at a random point of its work. At that moment the simulation
+/// copies the files of the process, and nothing that the process does afterwards reaches the shared
+/// directory.
 final class FleetKill: Sendable {
-  /// The error that a process gets after its end.
+  /// The error that calls of a process throw after its end.
   struct Ended: Error {}
 
   private struct State {
-    /// The number of points left, and the action at the last point.
+    /// The number of points that are left, and the action at the last point.
     var pending: (rest: Int, end: @Sendable () -> Void)?
     var hasEnded = false
   }
 
   private let state = Locked(State())
 
-  /// Ends the process after so many points. There is a point each time it reads the clock
-  /// or draws, and before and after each call on the directory.
+  /// Ends the process after the given number of points, and calls `end`. There is a point each time
+  /// the process reads the clock or draws a random number, and before and after each call on the
+  /// directory.
   func arm(after points: Int, _ end: @escaping @Sendable () -> Void) {
     state.withLock { $0 = State(pending: (points, end)) }
   }
 
-  /// Does not end the process any more; true if it has ended.
+  /// Cancels a pending end. Returns whether the process has ended.
   func disarm() -> Bool {
     state.withLock { state in
       defer { state = State() }
@@ -29,7 +30,7 @@ final class FleetKill: Sendable {
     }
   }
 
-  /// A point at which no error can be thrown.
+  /// Marks a point at which no error can be thrown.
   func pass() {
     let end = state.withLock { state -> (@Sendable () -> Void)? in
       guard let pending = state.pending else { return nil }
@@ -43,18 +44,18 @@ final class FleetKill: Sendable {
     end?()
   }
 
-  /// A point at which a process that has ended gets an error.
+  /// Marks a point; throws ``Ended`` if the process has ended.
   func require() throws {
     pass()
     if state.withLock({ $0.hasEnded }) { throw Ended() }
   }
 }
 
-/// Copies a database with the journals beside it, and puts the copy back.
+/// The files of a database, its journals included: copies and restores them.
 enum StoreFiles {
   private static let suffixes = ["", "-wal", "-journal"]
 
-  /// Copies the existing files.
+  /// Returns copies of the existing files, by suffix.
   static func putAside(_ path: String) -> [String: Data] {
     Dictionary(
       uniqueKeysWithValues: suffixes.compactMap { suffix in
@@ -62,7 +63,7 @@ enum StoreFiles {
       })
   }
 
-  /// Replaces the files by the copies. The store must be closed.
+  /// Replaces the files with the copies. The store must be closed.
   static func putBack(_ files: [String: Data], _ path: String) throws {
     for suffix in suffixes + ["-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
       try FileManager.default.removeItem(atPath: path + suffix)

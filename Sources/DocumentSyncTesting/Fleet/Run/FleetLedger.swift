@@ -1,7 +1,7 @@
 import SyncDirectory
 import SyncModel
 
-/// All files that were ever published in one history, with their content then.
+/// A record of all files ever published in one history, with the hashes of their content.
 final class FleetLedger: Sendable {
   private struct State {
     var numbers: [ClientIdentifier: Int] = [:]
@@ -16,14 +16,14 @@ final class FleetLedger: Sendable {
 
   private let state = Locked(State())
 
-  /// Records the device of a client.
+  /// Records to which device a client belongs.
   func register(_ client: ClientIdentifier, as device: Int) {
     state.withLock { $0.numbers[client] = device }
   }
 
   func device(of client: ClientIdentifier) -> Int? { state.withLock { $0.numbers[client] } }
 
-  /// Records a publication, and whether it differs from an earlier one.
+  /// Records a publication, and a violation if it differs from an earlier one.
   func note(_ content: [UInt8], at path: RelativePath) throws {
     let hash = ContentHash(of: content)
     let file = file(at: path)
@@ -53,7 +53,7 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// The file at a path, if devices exchange it; `nil` for other files.
+  /// Returns the change set or marker at a path; `nil` for other files.
   func file(at path: RelativePath) -> FleetFile? {
     guard let folder = path.parent else { return nil }
     if folder.name == "RecentSyncs", let name = MarkerName(path.name),
@@ -69,7 +69,7 @@ final class FleetLedger: Sendable {
     return nil
   }
 
-  /// The files that devices exchange, in order.
+  /// The published change sets and markers, in order.
   var files: [FleetFile] { state.withLock { $0.files.keys.sorted() } }
 
   func path(of file: FleetFile) -> RelativePath? { state.withLock { $0.files[file] } }
@@ -80,18 +80,17 @@ final class FleetLedger: Sendable {
     }
   }
 
-  /// All change sets that were published.
+  /// All published change sets.
   var changeSets: [SyncChangeSet] {
     state.withLock { state in
       state.changeSets.sorted { $0.key < $1.key }.map(\.value)
     }
   }
 
-  /// The number of publications.
   var publications: Int { state.withLock { $0.publications } }
 
-  /// All published files that are different now. Files that their owners removed may be
-  /// missing.
+  /// Returns a sentence for each published file that has changed or is missing. Files that their
+  /// owners have removed may be missing.
   func violations(in directory: MemoryDirectory) -> [String] {
     let items = directory.items
     return state.withLock { state in
@@ -109,6 +108,6 @@ final class FleetLedger: Sendable {
 }
 
 extension FleetLedger {
-  /// The head that a marker announces; `nil` for other files.
+  /// Returns the head that a marker announces; `nil` for other files.
   static func head(of path: RelativePath) -> UInt64? { MarkerName(path.name)?.changeHead }
 }

@@ -2,20 +2,19 @@ import DocumentSync
 import SyncModel
 import SyncStore
 
-/// Carries out one plan and checks the invariants after each step.
+/// The execution of one plan, with checks of the invariants after each step.
 final class FleetRun {
-  /// The outcome of the run.
   struct Outcome: Sendable {
     var failure: FleetFailure?
-    /// The steps that were carried out, with the name of each file that appeared.
+    /// The steps of the run, with a step for each file that became visible.
     var steps: [FleetStep] = []
     var acceptedStatements = 0
     var refusedStatements = 0
     var syncs = 0
     var rounds = 0
-    /// Rows that were living and not shown at the end.
+    /// The number of rows that existed and were not shown at the end.
     var hiddenRows = 0
-    /// The rows that were shown in the end, as text.
+    /// The rows shown at the end, as text.
     var result = ""
   }
 
@@ -24,7 +23,7 @@ final class FleetRun {
 
   init(_ plan: FleetPlan) { self.plan = plan }
 
-  /// Runs the plan. An error of the product is a failure like others.
+  /// Runs a plan. Reports an error of the product as a failure.
   static func carryOut(_ plan: FleetPlan) async throws -> Outcome {
     try await FleetRun(plan).run()
   }
@@ -65,8 +64,8 @@ final class FleetRun {
     }
   }
 
-  /// Records that a table is made again, if whole stores are removed: there may be no whole store
-  /// left for a comparison that other devices have not changed.
+  /// Records that a table is recreated, if devices remove whole stores: there may be no whole store
+  /// left that precedes the changes of other devices and serves for comparison.
   private func noteRemake(of table: SQLName?, on device: FleetDevice) {
     guard let table, plan.circumstances.borders != nil else { return }
     device.leave.remade.insert(table)
@@ -101,8 +100,8 @@ final class FleetRun {
       _ = try await FleetInvariants(world).synchronize(device, salt: salt, killedAfter: point)
       outcome.syncs += 1
     case .restart:
-      // Stored values of an added column arrive when the store is opened, and
-      // then the edits of programs cannot be told from them.
+      // Stored values of an added column arrive when the store is opened. The check could not tell
+      // the edits of programs from them.
       guard device.arrived.isEmpty else { return }
       outcome.steps.append(step)
       try await device.restart()
@@ -133,8 +132,7 @@ final class FleetRun {
 
   // MARK: - The end
 
-  /// Lets everything arrive, and synchronizes all devices until no device has anything
-  /// to do.
+  /// Makes all files visible, then synchronizes all devices until none has anything to do.
   private func settle(_ world: FleetWorld) async throws {
     let devices = world.devices.values.sorted { $0.number < $1.number }
     for device in devices {
@@ -150,8 +148,8 @@ final class FleetRun {
         }
       }
     }
-    // If files are joined and removed, which no report counts as work, a device may wait
-    // for its turn to maintain its own files.
+    // If devices compact and remove files, which no report counts as work, a device may wait for
+    // its turn to do so.
     let turns = plan.circumstances.borders == nil ? 1 : devices.count + 3
     let bound = 4 + 2 * devices.count + 2 * (turns - 1)
     var idle = 0

@@ -1,10 +1,10 @@
 import CSQLite
 import SyncModel
 
-/// The result of one statement, as a program sees it.
+/// The result of a statement, as a program sees it.
 struct StatementOutcome: Hashable, Sendable {
   var sql: String
-  /// SQLite's message when it refuses; `nil` if the statement was accepted.
+  /// SQLite's message if it refuses the statement; `nil` if it accepts it.
   var error: String?
   /// The rows of RETURNING, or of a query.
   var rows: [[Value]] = []
@@ -16,8 +16,8 @@ struct StatementOutcome: Hashable, Sendable {
 }
 
 extension FleetSQLite {
-  /// Runs statements as one program does, several in one transaction. The
-  /// program skips refused statements.
+  /// Runs statements as a program does, several of them in one transaction. Skips refused
+  /// statements.
   func edit(_ edit: FleetEdit) throws -> EditOutcome {
     try run("PRAGMA foreign_keys = \(edit.hasForeignKeys ? "ON" : "OFF")")
     try run("PRAGMA recursive_triggers = \(edit.hasRecursiveTriggers ? "ON" : "OFF")")
@@ -37,7 +37,7 @@ extension FleetSQLite {
     let end = carryOut("COMMIT")
     result.add(end)
     if end.error != nil {
-      // A deferred foreign key; the program gives up.
+      // A deferred foreign key refuses to commit. The program gives up.
       result.add(carryOut("ROLLBACK"))
       result.accepted = []
     }
@@ -54,8 +54,8 @@ extension FleetSQLite {
     } catch {
       outcome.error = "\(error)"
     }
-    // After an insertion that a foreign key refuses, any trigger makes SQLite
-    // give the rowid that it would have had.
+    // After an insertion that a foreign key refuses, SQLite returns the rowid that the row would
+    // have had if the table has any trigger.
     if outcome.error != nil { forgetRowid() }
     (outcome.changes, outcome.lastRowid) = counts
     outcome.isInTransaction = isInTransaction
@@ -71,20 +71,20 @@ struct EditOutcome: Hashable, Sendable {
 
   fileprivate mutating func add(_ outcome: StatementOutcome) { statements.append(outcome) }
 
-  /// Whether a statement was refused since triggers called one another too often.
+  /// Whether SQLite refused a statement because triggers called one another too often.
   var hasReachedTriggerDepth: Bool {
     statements.contains { $0.error?.contains("too many levels of trigger recursion") ?? false }
   }
 
-  /// Whether the first statement with another result in another database is refused there, too, and
-  /// here by an expression of an index: our triggers evaluate it earlier than SQLite does.
+  /// Returns whether the first statement whose result differs in another database is refused in
+  /// both, here by an expression of an index, which our triggers evaluate earlier than SQLite does.
   func isRefusedByAnExpression(whereAlsoRefusedIn expected: EditOutcome) -> Bool {
     zip(statements, expected.statements).first { $0 != $1 }.map { own, other in
       own.error?.contains("integer overflow") ?? false && other.error != nil
     } ?? false
   }
 
-  /// The differences from the results in another database, a line for each statement.
+  /// Returns a line for each statement whose result in another database differs.
   func differences(from expected: EditOutcome) -> [String] {
     zip(statements, expected.statements).compactMap { own, other in
       own == other ? nil : "\(own.sql)\n    gives \(own.text)\n    instead of \(other.text)"

@@ -11,7 +11,7 @@ final class FleetSQLite {
 
   private let connection: OpaquePointer
   private var statements: [[UInt8]: OpaquePointer] = [:]
-  /// Whether text is stored in UTF-16; `nil` until it was asked for.
+  /// Whether text is stored in UTF-16; `nil` until that is read.
   private var knownWidth: Bool?
   private var isClosed = false
 
@@ -25,10 +25,10 @@ final class FleetSQLite {
     sqlite3_busy_timeout(connection, 5_000)
   }
 
-  /// A database in memory with the content of another.
+  /// Opens a database in memory with the content of another.
   convenience init(content: [UInt8]) throws {
     try self.init(":memory:")
-    // SQLite frees it, also if it fails.
+    // SQLite frees the memory, even if the call fails.
     guard let memory = sqlite3_malloc64(UInt64(content.count)) else {
       throw Refusal(extendedCode: SQLITE_NOMEM, description: "no memory for a database")
     }
@@ -44,7 +44,7 @@ final class FleetSQLite {
 
   deinit { close() }
 
-  /// The whole content of the database, as ``init(content:)`` takes it.
+  /// Returns the whole content of the database, for ``init(content:)``.
   func content() throws -> [UInt8] {
     var count: Int64 = 0
     guard let memory = sqlite3_serialize(connection, "main", &count, 0) else {
@@ -54,7 +54,7 @@ final class FleetSQLite {
     return Array(UnsafeBufferPointer(start: memory, count: Int(count)))
   }
 
-  /// Closes the connection, which must not be used any more.
+  /// Closes the connection, which must not be used afterwards.
   func close() {
     guard !isClosed else { return }
     isClosed = true
@@ -68,10 +68,9 @@ final class FleetSQLite {
     guard sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else { throw refusal(sql) }
   }
 
-  /// Whether a transaction is open.
   var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 
-  /// The rows of a query, which is prepared once.
+  /// Returns the rows of a query. Prepares each query only once.
   func rows(_ sql: String, _ values: [Value] = []) throws -> [[Value]] {
     let statement = try statement(sql)
     defer { sqlite3_reset(statement) }
@@ -87,7 +86,7 @@ final class FleetSQLite {
     }
   }
 
-  /// Runs statements, each prepared for this time alone, and returns their rows.
+  /// Runs statements and returns their rows. Does not reuse the prepared statements.
   func rowsOnce(_ sql: String) throws -> [[Value]] {
     var rows: [[Value]] = []
     var bytes = Array(sql.utf8CString)
@@ -119,16 +118,16 @@ final class FleetSQLite {
     (sqlite3_changes64(connection), sqlite3_last_insert_rowid(connection))
   }
 
-  /// Makes `changes()` and `last_insert_rowid()` give 0.
+  /// Makes `changes()` and `last_insert_rowid()` return 0.
   func forgetCounts() throws {
     try run("CREATE TEMP TABLE IF NOT EXISTS counted (x); DELETE FROM temp.counted")
     forgetRowid()
   }
 
-  /// Makes `last_insert_rowid()` give 0.
+  /// Makes `last_insert_rowid()` return 0.
   func forgetRowid() { sqlite3_set_last_insert_rowid(connection, 0) }
 
-  /// Replaces `name` by a function that gives the result of `body`, whatever its
+  /// Replaces the SQL function `name` with one that returns the result of `body`, whatever its
   /// arguments.
   func override(_ name: String, with body: @escaping () -> Value) throws {
     let box = Unmanaged.passRetained(FunctionBody(body)).toOpaque()

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A history as text that one can read and repeat by hand.
+/// A history as text that a person can read and repeat by hand.
 struct FleetScript {
   let plan: FleetPlan
   let failure: FleetFailure
@@ -25,7 +25,7 @@ struct FleetScript {
     return lines.joined(separator: "\n")
   }
 
-  /// The policies of devices, a line for each.
+  /// Returns a line for each device's policies.
   static func lines(_ policies: [Int: SyncPolicies]) -> [String] {
     policies.sorted { $0.key < $1.key }.map { device, policies in
       let others = policies.tables.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }
@@ -68,7 +68,7 @@ struct FleetScript {
 }
 
 extension FleetSchema {
-  /// The schema and the statements that fill it, a statement a line.
+  /// Returns the schema and the statements that fill it, one statement on each line.
   func script(filledBy start: [String]) -> [String] {
     let filling = start.isEmpty ? [] : ["-- before syncing began:"] + start.map { $0 + ";" }
     return sql.map { $0 + ";" } + identities + undeclared + mergeTypes + filling

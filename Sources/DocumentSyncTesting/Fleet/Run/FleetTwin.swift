@@ -1,39 +1,39 @@
 import Foundation
 import SyncModel
 
-/// A database with the application's tables as a device has them, and with
-/// nothing of ours. The same statements have to give the same results there.
+/// A database with a device's application tables, without bookkeeping and triggers of ours. The
+/// same statements must have the same results in it.
 ///
-/// Two results differ by design of SQLite, whatever a
-/// trigger does: `total_changes()` counts the changes of triggers, and
-/// `last_insert_rowid()` changes if a foreign key refuses an insertion.
+/// By SQLite's design two results differ if a table has a trigger, whatever the trigger does:
+/// `total_changes()` counts the changes of triggers, and `last_insert_rowid()` changes if a foreign
+/// key refuses an insertion.
 final class FleetTwin {
   private let database: FleetSQLite
-  /// The state of the device's file of which it is a twin.
+  /// The versions of the content and the schema of the device's file.
   private let version: [[Value]]
   private let tables: [Table]
-  /// A trigger that does nothing for the event of each of our triggers.
+  /// Triggers that do nothing, one for the event of each of our triggers.
   private let idleTriggers: [String]
 
   private struct Table {
     var name: String
-    /// The query of everything that a table shows, its rowid first if it has one.
+    /// The query for all rows of a table, with the rowid first if there is one.
     var all: String
   }
 
-  /// Copies the tables, with their rowids, then makes the indexes and triggers.
+  /// Copies the tables with their rowids, then creates the indexes and triggers.
   ///
   /// - Parameter program: A connection to the device's store.
   init(of program: FleetSQLite, at path: String) throws {
     version = try Self.version(program)
     database = try FleetSQLite(":memory:")
-    // Only databases of one text encoding can be attached to each other.
+    // Only databases with the same text encoding can be attached to each other.
     for row in try program.rows("PRAGMA encoding") {
       try database.run("PRAGMA encoding = '\(Self.text(row[0]))'")
     }
     try database.run("PRAGMA foreign_keys = OFF")
     try database.run("ATTACH '\(path)' AS device")
-    // Compared by their bytes: different names may be equal as a String.
+    // Compare names by their bytes: different names can be equal as `String`s.
     let withoutRowid = Set(
       try database.rows("SELECT name FROM pragma_table_list WHERE schema = 'device' AND wr"))
     let schema = try database.rows(
@@ -81,7 +81,7 @@ final class FleetTwin {
     try database.run("DETACH device")
   }
 
-  /// Creates a twin in a former state of another one, with triggers that do nothing, since SQLite
+  /// Creates a twin in a former state of another, with triggers that do nothing, since SQLite
   /// behaves differently if a table has triggers, whatever these do.
   private init(_ other: FleetTwin, as content: [UInt8]) throws {
     version = other.version
@@ -91,30 +91,29 @@ final class FleetTwin {
     for trigger in other.idleTriggers { try database.run(trigger) }
   }
 
-  /// The content of the twin, for ``idleTwin(as:)``.
+  /// Returns the content of the twin, for ``idleTwin(as:)``.
   func content() throws -> [UInt8] { try database.content() }
 
-  /// The twin in a former state, with triggers that do nothing.
+  /// Returns the twin in a former state, with triggers that do nothing.
   func idleTwin(as content: [UInt8]) throws -> FleetTwin { try FleetTwin(self, as: content) }
 
-  /// Whether another connection than the device's program has written to the device's file
-  /// since, or it has another schema.
+  /// Returns whether another connection than the program's has written to the device's file since,
+  /// or its schema has changed.
   func isOutdated(_ program: FleetSQLite) throws -> Bool { try Self.version(program) != version }
 
   private static func version(_ program: FleetSQLite) throws -> [[Value]] {
     try program.rows("PRAGMA data_version") + program.rows("PRAGMA schema_version")
   }
 
-  /// Runs the same statements.
   func edit(_ edit: FleetEdit) throws -> EditOutcome { try database.edit(edit) }
 
-  /// Whether SQLite finds nothing wrong with the tables and their indexes.
+  /// Returns whether SQLite finds the tables and their indexes undamaged.
   func isSound() throws -> Bool {
     try database.rows("PRAGMA integrity_check") == [[.text(Array("ok".utf8))]]
   }
 
-  /// Runs a statement that changes the schema; returns SQLite's message if it
-  /// refuses it. Afterwards this is not a twin any more.
+  /// Runs a statement that changes the schema; returns SQLite's message if SQLite refuses it.
+  /// Afterwards this database is no longer a twin.
   func alter(_ statement: String) throws -> String? {
     do {
       _ = try database.rowsOnce(statement)
@@ -124,8 +123,7 @@ final class FleetTwin {
     }
   }
 
-  /// The differences of the device's schema or tables from the twin's, a line for
-  /// each.
+  /// Returns a line for each difference of the device's schema or tables from the twin's.
   func differencesAfterMigrating(from program: FleetSQLite) throws -> [String] {
     let listing =
       "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'docsync%' "
@@ -140,7 +138,7 @@ final class FleetTwin {
     }
   }
 
-  /// The differences of the device's tables from the twin's, a line for each.
+  /// Returns a line for each difference of the device's tables from the twin's.
   func differences(from program: FleetSQLite) throws -> [String] {
     var found: [String] = []
     for table in tables {

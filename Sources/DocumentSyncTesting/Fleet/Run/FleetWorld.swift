@@ -4,7 +4,7 @@ import SyncDirectory
 import SyncModel
 import SyncStore
 
-/// The devices of one history and the directory between them.
+/// The devices of one history and the directory that they share.
 final class FleetWorld {
   let plan: FleetPlan
   let memory: MemoryDirectory
@@ -12,8 +12,7 @@ final class FleetWorld {
   private(set) var devices: [Int: FleetDevice] = [:]
   private let folder: String
 
-  /// Makes the devices: the first puts a filled store under sync, the others
-  /// join.
+  /// Creates the devices. The first puts a filled store under sync; the others join.
   init(_ plan: FleetPlan) async throws {
     self.plan = plan
     memory = MemoryDirectory(seed: plan.seed)
@@ -26,7 +25,7 @@ final class FleetWorld {
     }
   }
 
-  /// Closes the stores and removes them.
+  /// Closes the stores and removes all files.
   func close() async throws {
     for device in devices.values { try await device.close() }
     devices = [:]
@@ -34,7 +33,7 @@ final class FleetWorld {
   }
 
   private static func makeFolder() throws -> String {
-    // In memory if the system has such a folder, since stores are flushed often.
+    // In memory if the system has such a folder, since flushing to a disk takes long.
     let inMemory = "/dev/shm"
     let parent =
       FileManager.default.isWritableFile(atPath: inMemory) ? inMemory : NSTemporaryDirectory()
@@ -75,7 +74,7 @@ final class FleetWorld {
       try await devices[number]?.keepJournal(plan.circumstances.journalModes[number] ?? "delete")
     }
     if plan.usesManagers {
-      // So that every device knows every other one.
+      // Every device must know every other.
       for device in devices.values.sorted(by: { $0.number < $1.number }) {
         _ = try await device.synchronize(salt: plan.seed)
       }

@@ -1,13 +1,13 @@
 import SyncModel
 
-/// Records, independently of the product, the keys that a program changes, by temporary
-/// triggers on the program's own connection.
+/// A record of the keys that a program changes, independent of the product: temporary triggers on
+/// the program's own connection write it.
 struct MoveLog {
   private let program: FleetSQLite
-  /// The tables to which other tables refer, by keys that are the same on all devices.
+  /// The tables to which other tables refer by keys that are the same on all devices.
   private let tables: [FleetTable]
-  /// The tables with an integer key beside declared columns that are the same
-  /// on all devices.
+  /// The tables with an integer key that are identified by declared columns, which are the same on
+  /// all devices.
   private let numbered: [FleetTable]
 
   init(_ program: FleetSQLite, schema version: FleetVersion) throws {
@@ -58,7 +58,7 @@ struct MoveLog {
     }
   }
 
-  /// Stops recording a table whose keys may change unseen from now on.
+  /// Stops recording a table, whose keys may change without capture from now on.
   func stop(_ name: SQLName) throws {
     for table in tables where table.name == name {
       try program.run("DROP TRIGGER IF EXISTS temp.moved_\(table.name)")
@@ -72,8 +72,8 @@ struct MoveLog {
     for table in numbered { try program.run("DELETE FROM numbers_\(table.name)") }
   }
 
-  /// The new rows of rows whose key was changed once, unless the new key was
-  /// changed again.
+  /// Returns the new row of each row whose key was changed once, unless the new key was changed
+  /// again.
   func moves() throws -> [OracleKey: OracleKey] {
     var result: [OracleKey: OracleKey] = [:]
     for table in tables {
@@ -91,8 +91,8 @@ struct MoveLog {
     return result
   }
 
-  /// The rows that had the integer keys that were changed or deleted, in tables with
-  /// declared columns; the rows in `known` had them before.
+  /// Returns the rows that had changed or deleted integer keys, in tables with declared columns.
+  /// Keys in `known` belong to the rows there.
   func numbers(
     besides known: [SQLName: [Int64: RowIdentity]]
   ) throws -> [SQLName: [Int64: RowIdentity]] {

@@ -1,4 +1,4 @@
-/// Makes a failing history shorter, as long as it fails in the same way.
+/// The search for a shorter history that fails in the same way.
 struct Shrinker {
   private var plan: FleetPlan
   private var attempts: Int
@@ -9,12 +9,13 @@ struct Shrinker {
     self.attempts = attempts
   }
 
-  /// The short history and its failure; `nil` if it does not fail.
+  /// Returns the shortest history found and its failure; `nil` if the history does not fail.
   mutating func shrink() async throws -> (FleetPlan, FleetFailure)? {
     let outcome = try await FleetRun.carryOut(plan)
     guard let first = outcome.failure else { return nil }
     failure = first
-    // The same history with the names of the files that appeared, and without refused statements.
+    // The same history with the names of the files that became visible, and without refused
+    // statements.
     var named = plan
     named.steps = outcome.steps
     _ = try await tryInstead(named)
@@ -36,7 +37,7 @@ struct Shrinker {
       + plan.schema.sql.joined().count
   }
 
-  /// Takes another history if it fails in the same way.
+  /// Replaces the history with another if that fails in the same way; returns whether it does.
   private mutating func tryInstead(_ other: FleetPlan) async throws -> Bool {
     guard attempts > 0 else { return false }
     attempts -= 1
@@ -64,7 +65,7 @@ struct Shrinker {
     plan.start = try await shortest(plan.start) { start, plan in plan.start = start }
   }
 
-  /// Leaves out stretches of a list, long ones first.
+  /// Tries to remove stretches of a list, long ones first; returns what is left.
   private mutating func shortest<Element>(
     _ list: [Element], _ set: ([Element], inout FleetPlan) -> Void
   ) async throws -> [Element] {
@@ -85,7 +86,6 @@ struct Shrinker {
     return list
   }
 
-  /// Leaves out statements of transactions.
   private mutating func removeStatements() async throws {
     for index in plan.steps.indices {
       guard case .edit(let device, let edit) = plan.steps[index], edit.statements.count > 1
@@ -101,7 +101,8 @@ struct Shrinker {
     }
   }
 
-  /// Leaves out tables and constraints; SQLite then refuses statements that name them.
+  /// Tries to remove tables, constraints and other parts. SQLite then refuses statements that name
+  /// them.
   private mutating func simplifySchema() async throws {
     plan.migrations = try await shortest(plan.migrations) { $1.migrations = $0 }
     plan.schema.triggers = try await shortest(plan.schema.triggers) { $1.schema.triggers = $0 }
@@ -117,7 +118,7 @@ struct Shrinker {
       other.schema.tables[index].mergeType = .latestWins
       _ = try await tryInstead(other)
     }
-    // A table that is made again has the schema in the statements.
+    // The statements that recreate a table contain its schema.
     if hasRemakes { return }
     for name in plan.schema.tables.map(\.name).reversed() where plan.schema.tables.count > 1 {
       var other = plan
@@ -127,7 +128,7 @@ struct Shrinker {
         other.schema.tables[index].forgetKeyReference()
       }
       for device in other.policies.keys { other.policies[device]?.set(nil, table: name) }
-      // A trigger cannot be on it either.
+      // Remove its migrations and triggers, too.
       other.migrations.removeAll { $0.table == name || $0.parent == name }
       other.schema.triggers.removeAll { $0.contains(" ON \(name) ") }
       _ = try await tryInstead(other)
@@ -155,7 +156,7 @@ struct Shrinker {
     }
   }
 
-  /// Whether statements make tables again.
+  /// Whether statements recreate tables.
   private var hasRemakes: Bool {
     plan.steps.contains {
       guard case .edit(_, let edit) = $0 else { return false }
@@ -163,7 +164,7 @@ struct Shrinker {
     }
   }
 
-  /// Replaces unusual settings by the usual ones, and kills by synchronizations.
+  /// Tries to replace unusual settings with the usual ones, and kills with synchronizations.
   private mutating func simplifyCircumstances() async throws {
     for part in [
       { $0.borders = nil }, { $0.journalModes = [:] }, { $0.parallelReads = 1 },
@@ -193,7 +194,7 @@ struct Shrinker {
 }
 
 extension FleetTable {
-  /// Makes an integer key that refers to nothing any more the table's own.
+  /// Makes an integer key that no longer refers to another table a surrogate key.
   fileprivate mutating func forgetKeyReference() {
     guard hasRowidKey, !references.contains(where: { $0.columns.contains(key[0]) }) else { return }
     hasSurrogateKey = true
@@ -201,7 +202,7 @@ extension FleetTable {
 }
 
 extension FleetColumn {
-  /// The same column with fewer properties.
+  /// The variants of the column with one property less.
   fileprivate var simpler: [FleetColumn] {
     var found: [FleetColumn] = []
     if isNotNull {

@@ -1,13 +1,14 @@
 import SyncModel
 
-/// Checks that change sets contain columns that belong together together, with one stamp:
-/// the columns of a composite foreign key, and the columns that one CHECK names.
+/// A check that change sets contain all columns of a register, with one stamp: the columns of a
+/// composite foreign key, or the columns that one CHECK names.
 struct TornRegisters {
   private let schema: FleetSchema
 
   init(schema: FleetSchema) { self.schema = schema }
 
-  /// The registers of which a change set contains only a part, a line for each.
+  /// Returns a line for each register of which a change set contains only a part, or several
+  /// stamps.
   func found(in set: SyncChangeSet) -> [String] {
     set.tables.flatMap { changes -> [String] in
       guard let table = schema.table(changes.table) else { return [] }
