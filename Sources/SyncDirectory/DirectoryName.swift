@@ -39,7 +39,7 @@ package struct HashFragment: Hashable, Sendable, LosslessStringConvertible {
   package func matches(_ hash: ContentHash) -> Bool { description == hash.nameFragment }
 }
 
-/// The numbers in names.
+/// Parsing and bounds of the decimal numbers in file names.
 enum NameNumber {
   /// The greatest number in a name: fifteen digits, so that a segment's path, which has two, stays
   /// below ``RelativePath/lengthLimit``.
