@@ -28,7 +28,9 @@ final class DatabaseMerge {
   private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
   /// The greatest keys that were assigned or existed.
   private var greatestKeys: [Int: Int64] = [:]
-  private(set) var report = MergedRows()
+  var report = MergedRows()
+  /// The rows with NULL in their key that are rows of the former database, by their rowids.
+  var rowsWithoutKey: [Int: Set<Int64>] = [:]
   private var seen = 0
   /// The number of rows between two checks for cancellation.
   private static let interval = 1_000
@@ -90,8 +92,6 @@ final class DatabaseMerge {
 
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     let formerKey = key(of: row, table)
-    // A row with NULL in its key is on no other device.
-    if table.localKey == nil, formerKey.contains(.null) { return }
     var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
     var open: [ForeignKey] = []
     for reference in table.foreignKeys {
@@ -105,6 +105,13 @@ final class DatabaseMerge {
       case nil:
         if circular.contains(reference.parent) { open.append(reference) }
       }
+    }
+    if table.identity != .surrogate, table.identityPositions.contains(where: { values[$0] == .null })
+    {
+      guard open.isEmpty else {
+        return try refuse(values, row, table, .reference, "the row that it refers to is not there")
+      }
+      return try mergeWithoutKey(values, row, table, formerKey)
     }
     if let present = try presentRow(values, row, table) {
       try compare(values, with: present, table)
@@ -288,7 +295,7 @@ final class DatabaseMerge {
 
   /// A row's own key if it is free, or else a key that no row of the two
   /// databases has.
-  private func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
+  func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
     guard let name = table.localKey.map(quoted) else { return nil }
     let database = session.database
     if let own {
@@ -323,7 +330,7 @@ final class DatabaseMerge {
   }
 
   /// Enters a row that the document cannot take as it is into the conflict journal.
-  private func refuse(
+  func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
     _ message: String
   ) throws {

@@ -3,7 +3,7 @@ import SyncModel
 
 /// Removes from a copy of a store what must not leave the device: the client's identity, what it
 /// has not published, and excluded data, also where an index or a full-text table contains words of
-/// it.
+/// it. Rows with NULL in their key stay on the device as well.
 ///
 /// The space that is freed still holds the data until the file is vacuumed.
 struct PrivateData {
@@ -18,6 +18,7 @@ struct PrivateData {
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
+    try removeRowsWithoutKey()
     try removeStatistics()
     try removeDerivedText()
   }
@@ -44,6 +45,32 @@ struct PrivateData {
       sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
   }
 
+  /// Removes rows with NULL in their key, also from full-text tables that index them where they are.
+  private func removeRowsWithoutKey() throws {
+    var emptied: Set<SQLName> = []
+    for table in schema.tables where table.canLoseKeys {
+      try database.execute(
+        sql: "DELETE FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))")
+      if database.changesCount > 0 { emptied.insert(table.name.folded) }
+    }
+    guard !emptied.isEmpty else { return }
+    for name in virtualTables {
+      let sql = try definition(of: name)
+      guard let content = Self.contentTable(sql), emptied.contains(content.folded) else { continue }
+      try empty(name, sql: sql, content: content)
+    }
+  }
+
+  private var virtualTables: [SQLName] {
+    schema.leftOut.filter { $0.value == "virtual table" }.keys.sorted()
+  }
+
+  private func definition(of table: SQLName) throws -> String {
+    try String.fetchOne(
+      database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
+      arguments: [table]) ?? ""
+  }
+
   /// ANALYZE keeps samples of values.
   private func removeStatistics() throws {
     let tables = excludedTables + tablesWithExcludedColumns.map(\.name)
@@ -65,11 +92,8 @@ struct PrivateData {
     let triggers = try String.fetchAll(
       database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger'"
     ).compactMap(AppTrigger.init)
-    for (name, reason) in schema.leftOut.sorted(by: <) where reason == "virtual table" {
-      let sql =
-        try String.fetchOne(
-          database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
-          arguments: [name]) ?? ""
+    for name in virtualTables {
+      let sql = try definition(of: name)
       let content = Self.contentTable(sql)
       let isConcerned =
         content.map(isPrivate) ?? false

@@ -9,6 +9,8 @@ struct FleetPlan: Sendable {
   /// Statements that fill the store before it is put under sync. Statements that
   /// the schema refuses are skipped.
   var start: [String]
+  /// Statements that then insert rows with NULL in their key, which stay on the first device.
+  var rowsWithoutKey: [String] = []
   /// The numbers of the devices; the first makes the document.
   var devices: [Int]
   /// Whether the devices synchronize as apps do. Otherwise change sets are
