@@ -101,6 +101,11 @@ import Testing
         byteCount: 1, storeByteCount: 1), merged: MergedRows(), warnings: [warning])
     try expect("object-report", SyncReportJSON(report))
 
+    try expect(
+      "object-hint",
+      SchemaHintJSON(
+        StorePlan.Hint(kind: .keyMissing, table: "tags", column: "name", rowCount: 2)))
+
     var replaced = ReplacedStore()
     replaced.unreadable = "a sentence"
     try expect("object-replaced", ReplacedStoreJSON(replaced))

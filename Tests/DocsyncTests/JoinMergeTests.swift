@@ -50,6 +50,47 @@ import Testing
     #expect(again.errors.contains("under sync already"))
   }
 
+  /// SQLite lets most keys be NULL. Such rows are never in the way.
+  @Test func rowsWithNullInTheirKeyStayOnTheirDevices() throws {
+    let table = "CREATE TABLE tag (name TEXT PRIMARY KEY, color TEXT)"
+    try scratch.sql("a.db", "\(table); INSERT INTO tag VALUES ('red', 'r'), (NULL, 'a'), (NULL, 'a')")
+    let begun = try scratch.succeed("init", "a.db", "--directory", "shared", "--document", "tags")
+    let sentence = "2 rows of tag with NULL in the key, as in tag.name, stay on this device."
+    #expect(begun.output.contains(sentence))
+    try scratch.sql("b.db", "\(table); INSERT INTO tag VALUES (NULL, 'b'), ('blue', 'b')")
+    let joined = try scratch.succeed("join", "b.db", "--directory", "shared", "--merge")
+    #expect(joined.output.contains("Rows with NULL in their key, which stay on this device:"))
+    #expect(joined.output.contains("  1 row of tag"))
+    try scratch.sql(
+      "a.db",
+      """
+      UPDATE tag SET color = 'edited' WHERE name IS NULL;
+      CREATE TABLE added (k TEXT PRIMARY KEY, v); INSERT INTO added VALUES (NULL, 1), ('x', 2);
+      """)
+    let synchronized = try scratch.succeed("sync", "a.db")
+    for name in ["tag", "added"] {
+      #expect(synchronized.output.contains("rows of \(name) have NULL in their key"))
+      #expect(
+        try scratch.succeed("status", "a.db").output.contains(
+          "\(name == "tag" ? "2 rows" : "1 row") of \(name)"))
+      #expect(try scratch.docsync("verify", "a.db").output.contains(name))
+    }
+    try scratch.sql("b.db", "CREATE TABLE added (k TEXT PRIMARY KEY, v)")
+    try scratch.succeed("sync", "b.db")
+    #expect(
+      try ["a.db", "b.db"].map {
+        try scratch.column($0, "SELECT color FROM tag WHERE name IS NULL")
+      } == [["\"edited\"", "\"edited\""], ["\"b\""]])
+    #expect(
+      try scratch.column("b.db", "SELECT name FROM tag WHERE name NOT NULL ORDER BY 1")
+        == ["\"blue\"", "\"red\""])
+    #expect(try scratch.column("b.db", "SELECT v FROM added") == ["2"])
+    let digests = try ["a.db", "b.db"].map {
+      try #require(scratch.succeed("digest", $0, "--json").json()["visible"] as? String)
+    }
+    #expect(digests[0] == digests[1])
+  }
+
   @Test func columnsThatDifferAreNamedAndNothingIsChanged() throws {
     try makeDocument()
     try scratch.sql("c.db", "CREATE TABLE tag (name TEXT PRIMARY KEY, colour TEXT)")

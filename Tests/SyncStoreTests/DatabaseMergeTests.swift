@@ -60,6 +60,40 @@ import Testing
     return ([first, second], merged)
   }
 
+  @Test func rowsWithNullInTheirKeyAreTakenAlong() throws {
+    let schema = """
+      CREATE TABLE t (k TEXT PRIMARY KEY, v, u UNIQUE, note TEXT);
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, v);
+      CREATE TABLE use (id INTEGER PRIMARY KEY, tag INTEGER REFERENCES tag);
+      """
+    var configuration = StoreConfiguration()
+    configuration.excludedColumns = ["t": ["note"]]
+    configuration.identities = ["tag": .columns(["name"])]
+    let (devices, merged) = try join(
+      schema, document: "INSERT INTO t VALUES ('a', 1, 1, NULL); INSERT INTO tag VALUES (1, 'x', 1)",
+      local: """
+        INSERT INTO t VALUES (NULL, 5, NULL, 'mine'), (NULL, 5, NULL, 'mine'), (NULL, 6, 1, NULL),
+          ('b', 2, 2, NULL);
+        INSERT INTO tag VALUES (1, NULL, 2);
+        INSERT INTO use VALUES (1, 1);
+        """, configuration: configuration)
+    // Two rows with one unique value cannot both be here.
+    #expect(merged.refusedRows == 1)
+    #expect(merged.insertedRows == 5)
+    #expect(
+      try devices[1].rows("SELECT v, note FROM t WHERE k IS NULL") == ["5|mine", "5|mine"])
+    #expect(try devices[1].rows("SELECT name, v FROM tag ORDER BY v") == ["x|1", "NULL|2"])
+    #expect(
+      try devices[1].rows("SELECT v FROM use JOIN tag ON tag.id = tag") == ["2"])
+    let warnings = try devices[1].store.seal().warnings
+    #expect(warnings.filter { $0.code == .keyMissing }.map(\.table) == ["t", "tag"])
+    #expect(try devices[1].store.status().rowsWithoutKey == ["t": 2, "tag": 1])
+    try converge(devices, "SELECT k, v FROM t WHERE k NOT NULL ORDER BY k", ["a|1", "b|2"])
+    #expect(try devices[0].store.status().rowsWithoutKey == [:])
+    let findings = try LocalStore.verify(at: devices[1].path).report.findings
+    #expect(findings.map(\.kind) == [.rowWithoutKey, .rowWithoutKey])
+  }
+
   @Test func rowsThatAreTheSameAreNoEdits() throws {
     let rows = """
       INSERT INTO customer (id, name, city) VALUES (1, 'Ann', 'Rome'), (2, 'Bob', 'Oslo');

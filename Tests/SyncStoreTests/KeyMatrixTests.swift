@@ -13,6 +13,8 @@ import Testing
   enum Kind: String, CaseIterable {
     /// Random bytes beside the integer key.
     case surrogate
+    /// The key itself, which is a text and the same everywhere.
+    case primaryKey
     /// A declared column beside the integer key.
     case declared
     /// The row of another table that the integer key refers to, and that is
@@ -23,12 +25,15 @@ import Testing
 
     var isReference: Bool { self == .oneToOne || self == .oneToOneDeclared }
 
+    /// The type of the keys of `item`, and of what refers to them.
+    var keyType: String { self == .primaryKey ? "TEXT" : "INTEGER" }
+
     var configuration: StoreConfiguration {
       var configuration = StoreConfiguration()
       switch self {
       case .declared: configuration.identities = ["item": .columns(["name"])]
       case .oneToOneDeclared: configuration.identities = ["base": .columns(["label"])]
-      case .surrogate, .oneToOne: break
+      case .surrogate, .primaryKey, .oneToOne: break
       }
       return configuration
     }
@@ -47,16 +52,17 @@ import Testing
   /// row with such a key.
   private static func schema(_ kind: Kind, _ deletion: Deletion) -> String {
     let reference = "REFERENCES item (id) ON UPDATE CASCADE \(deletion.rawValue)"
+    let type = kind.keyType
     let key =
       kind.isReference ? "REFERENCES base (id) ON UPDATE CASCADE ON DELETE CASCADE" : ""
     return """
       CREATE TABLE base (id INTEGER PRIMARY KEY, label TEXT NOT NULL UNIQUE);
-      CREATE TABLE item (id INTEGER PRIMARY KEY \(key), name TEXT NOT NULL UNIQUE, note TEXT);
-      CREATE TABLE child (id INTEGER PRIMARY KEY, text TEXT, item INTEGER \(reference));
-      CREATE TABLE part (item INTEGER NOT NULL \(reference), n INTEGER NOT NULL, text TEXT,
+      CREATE TABLE item (id \(type) PRIMARY KEY \(key), name TEXT NOT NULL UNIQUE, note TEXT);
+      CREATE TABLE child (id INTEGER PRIMARY KEY, text TEXT, item \(type) \(reference));
+      CREATE TABLE part (item \(type) NOT NULL \(reference), n INTEGER NOT NULL, text TEXT,
         PRIMARY KEY (item, n));
-      CREATE TABLE detail (id INTEGER PRIMARY KEY \(reference), text TEXT);
-      CREATE TABLE leaf (id INTEGER PRIMARY KEY, text TEXT, item INTEGER, n INTEGER,
+      CREATE TABLE detail (id \(type) PRIMARY KEY \(reference), text TEXT);
+      CREATE TABLE leaf (id INTEGER PRIMARY KEY, text TEXT, item \(type), n INTEGER,
         FOREIGN KEY (item, n) REFERENCES part (item, n) ON UPDATE CASCADE ON DELETE SET NULL);
       """
   }
@@ -279,7 +285,8 @@ import Testing
     let alone = ["leaf|la|NULL|NULL"]
     let rows: [String]
     switch (edit.name, kind) {
-    case ("change the id with foreign keys off", .surrogate):
+    case ("change the id with foreign keys off", .surrogate),
+      ("change the id with foreign keys off", .primaryKey):
       // The row is deleted, as moved to another, and references outside of keys
       // follow.
       rows = ["item|a|na|NULL"] + (isHeld ? all : ["child|ca|a|NULL"] + alone)

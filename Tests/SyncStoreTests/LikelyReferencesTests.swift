@@ -148,6 +148,22 @@ import Testing
     try expect([], in: schema + "INSERT INTO log VALUES (1, 1), (2, 99), (3, 100)")
   }
 
+  @Test func rowsWithNullInTheirKeyAreNamedByTable() throws {
+    let hints = try plan(
+      """
+      CREATE TABLE full (k TEXT PRIMARY KEY); INSERT INTO full VALUES ('a');
+      CREATE TABLE pair (a TEXT, b TEXT, PRIMARY KEY (a, b));
+      INSERT INTO pair VALUES ('x', NULL), ('y', NULL), ('z', 'z');
+      CREATE TABLE t (k TEXT PRIMARY KEY); INSERT INTO t VALUES (NULL), (NULL), (NULL), ('a');
+      """
+    ).hints
+    #expect(
+      hints == [
+        StorePlan.Hint(kind: .keyMissing, table: "pair", column: "b", rowCount: 2),
+        StorePlan.Hint(kind: .keyMissing, table: "t", column: "k", rowCount: 3),
+      ])
+  }
+
   @Test func keysThatAreDrawnByTheApplicationAndCountersAreNamed() throws {
     let hints = try plan(
       """

@@ -109,4 +109,77 @@ import Testing
     try devices[0].run("UPDATE t SET k = 'k'")
     try converge(devices, "SELECT code FROM child", ["x"])
   }
+
+  @Test func rowsThatWereThereBeforeStayOnTheirDevice() throws {
+    let devices = try scratch.devices(
+      2,
+      Self.schema + """
+        INSERT INTO t VALUES (NULL, 'alone', 3), (NULL, 'alone', 3);
+        INSERT INTO pair VALUES ('y', NULL, 1), (NULL, NULL, 1);
+        CREATE VIRTUAL TABLE words USING fts5 (v, content = 't');
+        INSERT INTO words (words) VALUES ('rebuild');
+        """)
+    let search = "SELECT count(*) FROM words WHERE words MATCH 'alone'"
+    #expect(try devices.map { try $0.rows(search) } == [["2"], ["0"]])
+    #expect(try devices[0].store.status().rowsWithoutKey == ["pair": 2, "t": 2])
+    #expect(try devices[1].store.status().rowsWithoutKey == [:])
+    #expect(try devices[1].rows("SELECT k FROM t ORDER BY k") == ["a", "b"])
+    try converge(devices)
+    try devices[0].run(
+      """
+      UPDATE t SET v = 'edited' WHERE k IS NULL; UPDATE t SET w = 10 WHERE k = 'a';
+      DELETE FROM pair WHERE a IS NULL;
+      """)
+    let warnings = try seal(devices[0])
+    #expect(warnings.map(\.code) == [.keyMissing, .keyMissing])
+    #expect(warnings.map(\.count) == [1, 2])
+    try devices[1].run("DELETE FROM t WHERE k = 'b'")
+    try converge(devices, "SELECT * FROM t WHERE k IS NOT NULL", ["a|1|10"])
+    #expect(try devices[0].rows("SELECT v FROM t WHERE k IS NULL") == ["edited", "edited"])
+    let findings = try LocalStore.verify(at: devices[0].path).report.findings
+    #expect(findings.map(\.kind) == [.rowWithoutKey, .rowWithoutKey])
+    // With a key they are rows like all others.
+    try devices[0].run("UPDATE t SET k = 'n' || rowid WHERE k IS NULL")
+    try converge(devices, "SELECT v FROM t ORDER BY k", ["1", "edited", "edited"])
+  }
+
+  @Test func aRowWithADeclaredKeyThatIsNullStaysOnItsDevice() throws {
+    var configuration = StoreConfiguration()
+    configuration.identities = ["tag": .columns(["name"])]
+    let devices = try scratch.devices(
+      2,
+      """
+      CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, v);
+      INSERT INTO tag VALUES (1, 'a', 1), (2, NULL, 2), (3, NULL, 3);
+      """, configuration: configuration)
+    #expect(try devices[1].rows("SELECT v FROM tag") == ["1"])
+    try devices[0].run("UPDATE tag SET v = 30 WHERE id = 3; UPDATE tag SET name = 'b' WHERE id = 2")
+    #expect(try seal(devices[0]).map(\.code) == [.keyMissing])
+    try converge(devices, "SELECT name, v FROM tag WHERE name NOT NULL ORDER BY 1", ["a|1", "b|2"])
+    #expect(try devices[0].rows("SELECT v FROM tag WHERE name IS NULL") == ["30"])
+  }
+
+  @Test func aTableThatAMigrationAddsMayHaveRowsWithoutAKey() throws {
+    let devices = try scratch.devices(2, Self.schema)
+    for device in devices {
+      try device.run(
+        """
+        CREATE TABLE added (k TEXT PRIMARY KEY, v);
+        CREATE TABLE addedPair (a, b, v, PRIMARY KEY (a, b));
+        """)
+    }
+    try devices[0].run(
+      """
+      INSERT INTO added VALUES (NULL, 1), ('x', 2);
+      INSERT INTO addedPair VALUES ('y', NULL, 1), ('y', 1, 2);
+      """)
+    let warnings = try seal(devices[0])
+    #expect(warnings.map(\.code) == [.keyMissing, .keyMissing])
+    #expect(warnings.map(\.table) == ["added", "addedPair"])
+    try converge(devices, "SELECT * FROM added WHERE k NOT NULL", ["x|2"])
+    try converge(devices, "SELECT * FROM addedPair WHERE b NOT NULL", ["y|1|2"])
+    #expect(try devices[0].store.status().rowsWithoutKey == ["added": 1, "addedPair": 1])
+    #expect(try devices[1].store.status().rowsWithoutKey == [:])
+    #expect(try devices[0].rows("SELECT v FROM added ORDER BY v") == ["1", "2"])
+  }
 }

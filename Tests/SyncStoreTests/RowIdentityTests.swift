@@ -238,8 +238,18 @@ import Testing
 
   @Test func whatCannotBeSynchronizedIsRefused() throws {
     expectRefusal(
-      "CREATE TABLE t (k TEXT PRIMARY KEY, v); INSERT INTO t VALUES (NULL, 1), (NULL, 2)",
-      saying: "has rows whose key is NULL (2)")
+      """
+      CREATE TABLE t (k TEXT PRIMARY KEY, code TEXT UNIQUE);
+      CREATE TABLE c (k TEXT PRIMARY KEY, code TEXT REFERENCES t (code));
+      INSERT INTO t VALUES (NULL, 'x'), ('y', 'y'); INSERT INTO c VALUES ('a', 'x'), ('b', 'y')
+      """, saying: "1 row of \"c\" refers to rows of \"t\" whose key is NULL")
+    expectRefusal(
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+      CREATE TABLE c (id INTEGER PRIMARY KEY, t INTEGER REFERENCES t);
+      INSERT INTO t VALUES (1, NULL), (2, 'b'); INSERT INTO c VALUES (1, 1), (2, 1), (3, 2)
+      """, configuration(["t": .columns(["name"])]),
+      saying: "2 rows of \"c\" refer to rows of \"t\" whose key is NULL")
     expectRefusal(
       "CREATE TABLE t (id INTEGER PRIMARY KEY, a)", configuration(["t": .columns(["a"])]),
       code: .badConfiguration, saying: "not declared unique")

@@ -26,7 +26,9 @@ final class DatabaseMerge {
   private var uniqueLookups: [Int: [(index: UniqueIndex, statement: SQLStatement)]] = [:]
   /// The greatest key that was assigned or existed, by table.
   private var greatestKeys: [Int: Int64] = [:]
-  private(set) var report = MergedRows()
+  var report = MergedRows()
+  /// The rows with NULL in their key that are rows of the former database, by their rowids.
+  var rowsWithoutKey: [Int: Set<Int64>] = [:]
   private var seen = 0
   /// The number of rows between two checks for cancellation.
   private static let interval = 1_000
@@ -88,8 +90,6 @@ final class DatabaseMerge {
 
   func merge(_ row: FormerDatabase.Record, _ table: TableSchema) throws {
     let formerKey = key(of: row, table)
-    // No other device has a row with NULL in its key.
-    if table.localKey == nil, formerKey.contains(.null) { return }
     var values = zip(row.values, table.columns).map { $0.applying($1.affinity) }
     var open: [ForeignKey] = []
     for reference in table.foreignKeys {
@@ -103,6 +103,13 @@ final class DatabaseMerge {
       case nil:
         if circular.contains(reference.parent) { open.append(reference) }
       }
+    }
+    if table.identity != .surrogate, table.identityPositions.contains(where: { values[$0] == .null })
+    {
+      guard open.isEmpty else {
+        return try refuse(values, row, table, .reference, "the row that it refers to is not there")
+      }
+      return try mergeWithoutKey(values, row, table, formerKey)
     }
     if let present = try presentRow(values, row, table) {
       try compare(values, with: present, table)
@@ -285,9 +292,9 @@ final class DatabaseMerge {
       ofKey: table.identityPositions.map { values[$0] })
   }
 
-  /// Returns a row's own key if it is free, or else a key that no row of the two databases has;
-  /// `nil` if there is none, or the table has no local key.
-  private func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
+  /// A row's own key if it is free, or else a key that no row of the two
+  /// databases has.
+  func freeKey(_ own: Int64?, _ table: TableSchema) throws -> Int64? {
     guard let name = table.localKey.map(quoted) else { return nil }
     let database = session.database
     if let own {
@@ -321,8 +328,8 @@ final class DatabaseMerge {
       localValues: values, as: RowKey(table: table.id, identity: identity), preferring: hint)
   }
 
-  /// Adds an entry to the conflict journal for a row that the document cannot take as it is.
-  private func refuse(
+  /// Enters a row that the document cannot take as it is into the conflict journal.
+  func refuse(
     _ values: [Value], _ row: FormerDatabase.Record, _ table: TableSchema, _ kind: Conflict.Kind,
     _ message: String
   ) throws {

@@ -7,22 +7,7 @@ struct SetUpChecks {
   let path: String
 
   func run(_ database: Database) throws {
-    try checkNulls(database)
     if case .columns = table.identity { try checkUniqueness(database) }
-  }
-
-  /// Refuses NULL keys: SQLite allows them, in many rows at once.
-  private func checkNulls(_ database: Database) throws {
-    let condition = table.keyColumns.map { "\(quoted($0)) IS NULL" }.joined(separator: " OR ")
-    let count =
-      try Int.fetchOne(
-        database, sql: "SELECT count(*) FROM \(table.quotedName) WHERE \(condition)") ?? 0
-    guard count > 0 else { return }
-    throw StoreError(
-      .unsupportedSchema, path: path,
-      message: "The table \(quoted(table.name)) has rows whose key is NULL (\(count)), so that "
-        + "they cannot be told apart.",
-      remedy: "Give them keys, or leave the table out with \(.exclude("\(table.name)")).")
   }
 
   private func checkUniqueness(_ database: Database) throws {
@@ -60,6 +45,36 @@ struct SetUpChecks {
           .badConfiguration, path: path,
           message: "There is no column \(quoted(column)) in \(quoted(table)).",
           remedy: "Name one of: \(present.joined(separator: ", ")).")
+      }
+    }
+  }
+
+  /// Refuses references to rows with NULL in their key: no other device has these rows, so that the
+  /// rows that refer to them would be hidden, here too.
+  static func checkReferencesToRowsWithoutKey(
+    _ schema: StoreSchema, _ database: Database, path: String
+  ) throws {
+    for child in schema.tables {
+      for reference in child.foreignKeys {
+        let parent = schema[reference.parent]
+        guard parent.canLoseKeys else { continue }
+        let match = zip(reference.parentColumns, reference.columns).map {
+          "p.\(quoted($0)) = c.\(quoted(child.columns[$1].name))"
+        }
+        let named = child.canLoseKeys ? " AND NOT (\(child.isWithoutKey("c")))" : ""
+        let count =
+          try Int.fetchOne(
+            database,
+            sql: "SELECT count(*) FROM \(child.quotedName) AS c WHERE EXISTS (SELECT 1 FROM "
+              + "\(parent.quotedName) AS p WHERE \(match.joined(separator: " AND ")) "
+              + "AND (\(parent.isWithoutKey("p"))))\(named)") ?? 0
+        guard count > 0 else { continue }
+        throw StoreError(
+          .unsupportedSchema, path: path,
+          message: "\(count) \(count == 1 ? "row" : "rows") of \(quoted(child.name)) "
+            + "\(count == 1 ? "refers" : "refer") to rows of \(quoted(parent.name)) whose key is "
+            + "NULL, so that no other device can have these.",
+          remedy: "Give them keys, or leave the table out with \(.exclude("\(child.name)")).")
       }
     }
   }

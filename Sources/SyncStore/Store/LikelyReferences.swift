@@ -224,10 +224,12 @@ struct LikelyReferences {
 
   // MARK: - Hints
 
-  /// Finds keys that devices draw for themselves, and columns that count keys.
+  /// Finds keys that devices draw for themselves, columns that count keys, and rows with NULL in
+  /// their key.
   func hints() throws -> [StorePlan.Hint] {
     var result: [StorePlan.Hint] = []
     for table in schema.tables {
+      if let hint = try missingKeys(in: table) { result.append(hint) }
       if case .primaryKey(let positions) = table.identity, positions.count == 1 {
         let column = table.columns[positions[0]]
         if column.affinity == .integer, isOpen(positions[0], table) {
@@ -250,6 +252,21 @@ struct LikelyReferences {
       }
     }
     return result.sorted { ($0.table, $0.column) < ($1.table, $1.column) }
+  }
+
+  /// The hint to the rows of a table that have NULL in their key; `nil` if there are none.
+  private func missingKeys(in table: TableSchema) throws -> StorePlan.Hint? {
+    guard table.canLoseKeys else { return nil }
+    let terms =
+      ["count(*)"] + table.keyColumns.map { "coalesce(sum(t.\(quoted($0)) IS NULL), 0)" }
+    let row = try Row.fetchOne(
+      database,
+      sql: "SELECT \(terms.joined(separator: ", ")) FROM \(table.quotedName) AS t "
+        + "WHERE \(table.isWithoutKey("t"))")
+    guard let row, row[0] as Int > 0 else { return nil }
+    let position = table.keyColumns.indices.first { row[$0 + 1] as Int > 0 } ?? 0
+    return StorePlan.Hint(
+      kind: .keyMissing, table: table.name, column: table.keyColumns[position], rowCount: row[0])
   }
 
   private static func isNamedLikeCounter(_ words: IdentifierWords) -> Bool {

@@ -241,6 +241,7 @@ extension LocalStore {
     try SetUpChecks.checkExclusions(configuration, database, path: path)
     for table in schema.tables { try SetUpChecks(table: table, path: path).run(database) }
     try SetUpChecks.checkForeignKeys(schema, database, path: path)
+    try SetUpChecks.checkReferencesToRowsWithoutKey(schema, database, path: path)
     return schema
   }
 }

@@ -17,13 +17,19 @@ extension LocalStore {
     onProgress: @escaping WorkProgress = { _, _ in },
     prepare: () throws -> Void = {}
   ) throws -> SealReport {
-    guard try hasUnsealedEdits() else { return SealReport() }
+    guard try hasUnsealedEdits() else {
+      var report = SealReport()
+      report.warnings = takeWarnings()
+      return report
+    }
     try prepare()
-    return try passingOverTriggers {
+    var report = try passingOverTriggers {
       try write {
         try seal($0, work: WorkCount(onProgress), checkCancellation: checkCancellation)
       }
     }
+    report.warnings = SyncWarning.joining(takeWarnings() + report.warnings)
+    return report
   }
 
   /// Returns whether there are edits to seal.

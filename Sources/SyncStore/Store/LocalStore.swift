@@ -23,6 +23,8 @@ package final class LocalStore: Sendable {
     var schema: (version: Int, schema: StoreSchema)?
     /// The schema version for which the connection's own triggers were made.
     var triggersVersion: Int?
+    /// What was noticed when the schema had changed, and is not reported yet.
+    var warnings: [SyncWarning] = []
     /// The functions for policies, by name.
     var resolvers: [String: ConflictResolver] = [:]
     /// The function for all other names.
@@ -150,8 +152,18 @@ package final class LocalStore: Sendable {
   func read<Result>(_ body: (StoreSession) throws -> Result) throws -> Result {
     if let result = try readIfCurrent(body) { return result }
     // The schema may change once more, but not for ever.
-    try write { _ in }
+    let warnings = try write { $0.conflicts.warnings.all }
+    state.withLock { $0.warnings += warnings }
     return try readIfCurrent(body) ?? write(body)
+  }
+
+  /// The warnings of what was done for a changed schema, each once.
+  func takeWarnings() -> [SyncWarning] {
+    state.withLock { state in
+      let warnings = state.warnings
+      state.warnings = []
+      return warnings
+    }
   }
 
   private func readIfCurrent<Result>(

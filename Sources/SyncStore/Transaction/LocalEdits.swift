@@ -193,6 +193,24 @@ struct LocalEdits {
     return key
   }
 
+  /// Inserts a row with NULL in its key, by the values that its table holds. Such a row stays on the
+  /// device.
+  func insertWithoutKey(
+    localValues values: [Value], into access: TableAccess, localKey: Int64?
+  ) throws {
+    let table = access.table
+    try atomically {
+      let columns = Array(table.columns.indices)
+      let statement = try access.insert(columns)
+      for column in columns { statement.bind(values[column], at: column + 1) }
+      if let localKey { statement.bind(localKey, at: columns.count + 1) }
+      try session.write(statement)
+      // Not sealed; the next sealing warns of it.
+      try log(
+        .insert, key: table.identityPositions.map { values[$0] }, mask: nil, table, further: [])
+    }
+  }
+
   // MARK: - Parts
 
   /// Returns the key that names a row in the log.

@@ -66,6 +66,8 @@ extension StorePlan {
       /// `column` holds the greatest key of another table, from which the application takes the
       /// next one.
       case keyCounter
+      /// `column` of the key is NULL in some rows of `table`: they stay on this device.
+      case keyMissing
     }
 
     /// The kind of the hint.
@@ -76,13 +78,18 @@ extension StorePlan {
     public var column: SQLName
     /// The table whose greatest key `column` holds.
     public var counted: SQLName?
+    /// How many rows of `table` have NULL in their key, of a `keyMissing`.
+    public var rowCount: Int?
 
     /// Creates a hint from its parts.
-    package init(kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil) {
+    package init(
+      kind: Kind, table: SQLName, column: SQLName, counted: SQLName? = nil, rowCount: Int? = nil
+    ) {
       self.kind = kind
       self.table = table
       self.column = column
       self.counted = counted
+      self.rowCount = rowCount
     }
   }
 }

@@ -17,6 +17,7 @@ struct PrivateData {
     for key in MetaTable.Key.deviceOwn { try MetaTable.remove(key, database) }
     for name in excludedTables { try database.execute(sql: "DELETE FROM \(quoted(name))") }
     for table in tablesWithExcludedColumns { try removeColumns(of: table) }
+    try removeRowsWithoutKey()
     try removeStatistics()
     try removeDerivedText()
   }
@@ -43,7 +44,33 @@ struct PrivateData {
       sql: "UPDATE \(table.quotedName) SET \(terms.joined(separator: ", "))")
   }
 
-  /// Removes the statistics: ANALYZE stores samples of values.
+  /// Removes rows with NULL in their key, also from full-text tables that index them where they are.
+  private func removeRowsWithoutKey() throws {
+    var emptied: Set<SQLName> = []
+    for table in schema.tables where table.canLoseKeys {
+      try database.execute(
+        sql: "DELETE FROM \(table.quotedName) AS t WHERE \(table.isWithoutKey("t"))")
+      if database.changesCount > 0 { emptied.insert(table.name.folded) }
+    }
+    guard !emptied.isEmpty else { return }
+    for name in virtualTables {
+      let sql = try definition(of: name)
+      guard let content = Self.contentTable(sql), emptied.contains(content.folded) else { continue }
+      try empty(name, sql: sql, content: content)
+    }
+  }
+
+  private var virtualTables: [SQLName] {
+    schema.leftOut.filter { $0.value == "virtual table" }.keys.sorted()
+  }
+
+  private func definition(of table: SQLName) throws -> String {
+    try String.fetchOne(
+      database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
+      arguments: [table]) ?? ""
+  }
+
+  /// ANALYZE keeps samples of values.
   private func removeStatistics() throws {
     let tables = excludedTables + tablesWithExcludedColumns.map(\.name)
     for statistics in ["sqlite_stat1", "sqlite_stat3", "sqlite_stat4"]
@@ -64,11 +91,8 @@ struct PrivateData {
     let triggers = try String.fetchAll(
       database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger'"
     ).compactMap(AppTrigger.init)
-    for (name, reason) in schema.leftOut.sorted(by: <) where reason == "virtual table" {
-      let sql =
-        try String.fetchOne(
-          database, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?",
-          arguments: [name]) ?? ""
+    for name in virtualTables {
+      let sql = try definition(of: name)
       let content = Self.contentTable(sql)
       let isConcerned =
         content.map(isPrivate) ?? false

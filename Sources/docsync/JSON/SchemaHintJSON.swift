@@ -3,17 +3,19 @@ import SyncStore
 
 /// A hint about a column whose values may mean different things on different devices, as printed.
 struct SchemaHintJSON: Encodable, Sendable {
-  /// `integerIdentity` or `keyCounter`.
+  /// `integerIdentity`, `keyCounter` or `keyMissing`.
   var kind: String
   var table: SQLName
   var column: SQLName
   var counted: SQLName?
+  var rowCount: Int?
 
   init(_ hint: StorePlan.Hint) {
     kind = hint.kind.rawValue
     table = hint.table
     column = hint.column
     counted = hint.counted
+    rowCount = hint.rowCount
   }
 
   /// The hint as a sentence for people.
@@ -23,6 +25,9 @@ struct SchemaHintJSON: Encodable, Sendable {
     case StorePlan.Hint.Kind.integerIdentity.rawValue:
       "\(name) identifies the rows by a number. If two devices use the same number for "
         + "different rows, the rows become one."
+    case StorePlan.Hint.Kind.keyMissing.rawValue:
+      "\(docsync.counted(rowCount ?? 0, "row")) of \(printable(table)) with NULL in the key, as in "
+        + "\(name), stay on this device. Give them keys, if other devices are to have them."
     default:
       "\(name) holds the greatest key of \(printable(counted ?? "another table")). Rows from other "
         + "devices do not raise it, so a program that draws keys from it can draw one that is "

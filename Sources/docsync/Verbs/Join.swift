@@ -68,6 +68,8 @@ struct Join: Verb {
     var merged: MergedRowsJSON?
     /// The store that the command has replaced, if it was under sync.
     var replaced: ReplacedStoreJSON?
+    /// How many rows have NULL in their key, by table; `nil` if there are none.
+    var rowsWithoutKey: NamedValues<Int>?
   }
 
   func validate() throws {
@@ -89,6 +91,7 @@ struct Join: Verb {
       onProgress: bar.handler)
     let binding = manager.binding
     let digest = try await manager.digest()
+    let withoutKey = manager.merged == nil ? [:] : try await manager.status().rowsWithoutKey
     try await manager.close()
     bar.clear()
     let result = Result(
@@ -96,7 +99,8 @@ struct Join: Verb {
       application: binding.application, client: binding.client.description,
       rowCount: digest.rowCount, backup: manager.backup,
       merged: manager.merged.map(MergedRowsJSON.init),
-      replaced: manager.replaced.map(ReplacedStoreJSON.init))
+      replaced: manager.replaced.map(ReplacedStoreJSON.init),
+      rowsWithoutKey: withoutKey.isEmpty ? nil : NamedValues(withoutKey))
     var lines = [
       "\(store) is the document “\(result.document)” of \(directory), with "
         + "\(counted(result.rowCount, "row"))."
@@ -109,6 +113,7 @@ struct Join: Verb {
         lines.append("Values that were not kept: docsync conflicts \(shellWord(store))")
       }
     }
+    lines += rowsWithoutKeyLines(withoutKey)
     lines += ["", "Next, after every change:", "  docsync sync \(shellWord(store))"]
     return Outcome(json: result, text: lines.joined(separator: "\n"))
   }

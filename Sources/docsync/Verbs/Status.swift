@@ -118,12 +118,7 @@ struct Status: Verb {
         "  " + printable(status.incompleteNames.joined(separator: ", ")),
       ]
     }
-    if !status.rowsWithoutKey.isEmpty {
-      lines += ["", "Rows with NULL in their key, which stay on this device:"]
-      lines += status.rowsWithoutKey.sorted { $0.key < $1.key }.map {
-        "  \(counted($1, "row")) of \(printable($0))"
-      }
-    }
+    lines += rowsWithoutKeyLines(status.rowsWithoutKey)
     if !status.parked.isEmpty {
       lines += ["", "Hidden rows:"] + parkedLines(status.parked, indent: 2)
     }
@@ -152,4 +147,11 @@ struct Status: Verb {
     return vector.sorted.map { "\($0.entry.number) of \(names.label($0.client))" }
       .joined(separator: ", ")
   }
+}
+
+/// The lines about rows with NULL in their key, by table; none if there are none.
+func rowsWithoutKeyLines(_ counts: [SQLName: Int]) -> [String] {
+  guard !counts.isEmpty else { return [] }
+  return ["", "Rows with NULL in their key, which stay on this device:"]
+    + counts.sorted { $0.key < $1.key }.map { "  \(counted($1, "row")) of \(printable($0))" }
 }

@@ -9,7 +9,9 @@ struct FleetPlan: Sendable {
   /// The statements that fill the store before it is put under sync. Statements that the schema
   /// refuses are skipped.
   var start: [String]
-  /// The numbers of the devices. The first creates the document.
+  /// Statements that then insert rows with NULL in their key, which stay on the first device.
+  var rowsWithoutKey: [String] = []
+  /// The numbers of the devices; the first makes the document.
   var devices: [Int]
   /// Whether the devices synchronize through managers, as apps do. If not, they seal and apply
   /// change sets directly, in random order.

@@ -26,17 +26,22 @@ extension FleetSchema {
     return configuration
   }
 
-  /// Creates the tables and fills them, before syncing begins. Skips statements that the schema
-  /// refuses.
-  func make(in database: FleetSQLite, filledBy statements: [String]) throws {
+  /// Makes the tables and fills them, before syncing begins. Statements
+  /// that the schema refuses are skipped.
+  ///
+  /// - Parameter rowsWithoutKey: Statements that insert rows with NULL in their key; the others
+  ///   insert none.
+  func make(
+    in database: FleetSQLite, filledBy statements: [String], _ rowsWithoutKey: [String] = []
+  ) throws {
     if isWide { try database.run("PRAGMA encoding = 'UTF-16le'") }
     try database.run("PRAGMA foreign_keys = ON")
     for statement in sql { try database.run(statement) }
-    for statement in statements {
+    for (index, statement) in (statements + rowsWithoutKey).enumerated() {
       try database.run("SAVEPOINT start")
       do {
         try database.run(statement)
-        let isSound = try canBePutUnderSync(database)
+        let isSound = try isSound(database, hasKeys: index < statements.count)
         try database.run(isSound ? "RELEASE start" : "ROLLBACK TO start; RELEASE start")
       } catch is FleetSQLite.Refusal {
         // The schema refuses the statement.
@@ -45,10 +50,13 @@ extension FleetSchema {
     }
   }
 
-  /// Returns whether the rows can be put under sync. They cannot if a trigger's REPLACE has left
-  /// references to no row, or if a row has NULL in its key.
-  private func canBePutUnderSync(_ database: FleetSQLite) throws -> Bool {
+  /// Whether the rows can be put under sync: a trigger's REPLACE can leave references
+  /// that lead nowhere.
+  ///
+  /// - Parameter hasKeys: Whether no row may have NULL in its key.
+  private func isSound(_ database: FleetSQLite, hasKeys: Bool) throws -> Bool {
     guard try database.rows("PRAGMA foreign_key_check").isEmpty else { return false }
+    guard hasKeys else { return true }
     return try synchronized.filter(\.canLoseKeys).allSatisfy { table in
       let condition = table.key.map { "\(table.columns[$0].name) IS NULL" }
       return try database.rows(

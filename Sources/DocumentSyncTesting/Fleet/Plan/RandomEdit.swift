@@ -67,7 +67,16 @@ struct RandomEdit {
     insertion(into: dice.pick(schema.tables), verb: "INSERT", &dice)
   }
 
-  /// Draws an insertion of many rows, of which the schema may refuse some.
+  /// An insert of a row with NULL in its key.
+  func insertionWithoutKey(into table: FleetTable, _ dice: inout Dice) -> String {
+    let missing = dice.pick(table.key.filter { !table.columns[$0].isNotNull })
+    let columns = table.settable
+    let values = columns.map { $0 == missing ? "NULL" : value($0, of: table, &dice) }
+    return "INSERT INTO \(table.name) (\(table.names(columns))) VALUES "
+      + "(\(values.joined(separator: ", ")))"
+  }
+
+  /// An insert of many rows, as far as the schema accepts them.
   func bulk(of count: Int, in table: FleetTable, _ dice: inout Dice) -> String {
     let columns = table.settable
     let values = columns.map { column -> String in

@@ -31,6 +31,8 @@ struct RandomPlan {
     keys.draw(&schema)
     var joins = RandomJoins(seed: seed, features: options.features)
     joins.draw(&schema)
+    var missing = RandomMissingKeys(seed: seed, features: options.features)
+    missing.draw(&schema)
     var merging = RandomMerging(seed: seed, features: options.features)
     merging.drawTypes(&schema)
     if options.features.contains(.triggers), dice.chance(15) {
@@ -71,8 +73,9 @@ struct RandomPlan {
     let drawnCircumstances = circumstances.draw(devices)
     steps = circumstances.interrupt(steps)
     return FleetPlan(
-      seed: seed, schema: schema, start: start, devices: devices, usesManagers: usesManagers,
-      steps: steps, policies: merging.policies(of: devices, schema),
+      seed: seed, schema: schema, start: start, rowsWithoutKey: missing.rows(schema, edits),
+      devices: devices, usesManagers: usesManagers, steps: steps,
+      policies: merging.policies(of: devices, schema),
       circumstances: drawnCircumstances, migrations: migrations.migrations)
   }
 

@@ -22,7 +22,7 @@ struct RandomValues {
     if addsReferences, features.contains(.undeclared) {
       for _ in 0..<dice.pick([1, 1, 2]) { addReference(to: &schema) }
     }
-    for index in schema.tables.indices where dice.chance(30) { loseKeys(of: index, &schema) }
+    for index in schema.tables.indices where dice.chance(30) { Self.loseKeys(of: index, &schema) }
   }
 
   /// Returns whether an index or a stored column computes a value from a column that can contain
@@ -43,9 +43,9 @@ struct RandomValues {
     return isComputed && table.columns.contains { [.any, .blob].contains($0.type) }
   }
 
-  /// Allows NULL in the keys of a table without references to or from others. Otherwise rows that
-  /// are on one device only would affect rows of other tables there.
-  private func loseKeys(of index: Int, _ schema: inout FleetSchema) {
+  /// Lets keys be NULL in a table that is not connected with another one: rows that are on
+  /// one device alone would affect rows of other tables there.
+  static func loseKeys(of index: Int, _ schema: inout FleetSchema) {
     let table = schema.tables[index]
     let isReferredTo = schema.tables.contains { other in
       other.references.contains { $0.parent == table.name }

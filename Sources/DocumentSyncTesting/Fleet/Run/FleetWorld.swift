@@ -48,7 +48,7 @@ final class FleetWorld {
 
   private func makeDevices() async throws {
     guard let first = plan.devices.first else { return }
-    try plan.schema.make(in: FleetSQLite(path(first)), filledBy: plan.start)
+    try plan.schema.make(in: FleetSQLite(path(first)), filledBy: plan.start, plan.rowsWithoutKey)
     var state: LogicalState?
     let scratch = try OracleScratch(schema: plan.schema)
     for number in plan.devices {

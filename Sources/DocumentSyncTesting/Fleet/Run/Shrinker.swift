@@ -34,6 +34,7 @@ struct Shrinker {
 
   private var size: Int {
     plan.devices.count + plan.steps.count + plan.migrations.count + plan.start.count
+      + plan.rowsWithoutKey.count
       + plan.schema.sql.joined().count
   }
 
@@ -63,6 +64,9 @@ struct Shrinker {
 
   private mutating func removeStart() async throws {
     plan.start = try await shortest(plan.start) { start, plan in plan.start = start }
+    plan.rowsWithoutKey = try await shortest(plan.rowsWithoutKey) { rows, plan in
+      plan.rowsWithoutKey = rows
+    }
   }
 
   /// Tries to remove stretches of a list, long ones first; returns what is left.
