@@ -30,7 +30,8 @@ extension Executable {
     }
     let begin = ContinuousClock.now
     let process = try start(
-      arguments, in: folder, output: handles[0], errors: handles[1], addressSpace: addressSpace)
+      arguments, in: folder, output: handles[0], errors: handles[1],
+      after: "ulimit -v \(addressSpace)")
     var peak = 0
     var seconds = 0.0
     var isTooSlow = false

@@ -31,16 +31,16 @@ enum Executable {
     ProcessInfo.processInfo.environment.merging(["XDG_STATE_HOME": folder + "/.state"]) { $1 }
   }
 
-  /// Starts it in a folder, with so many KiB of address space at most if that is said.
+  /// Starts it in a folder, after some lines of the shell if they are given: limits,
+  /// and variables.
   static func start(
     _ arguments: [String], in folder: String, input: FileHandle = .nullDevice,
-    output: Any = FileHandle.nullDevice, errors: Any = Pipe(), addressSpace: Int? = nil
+    output: Any = FileHandle.nullDevice, errors: Any = Pipe(), after shell: String? = nil
   ) throws -> Process {
     let process = Process()
-    process.executableURL = addressSpace == nil ? url : URL(fileURLWithPath: "/bin/sh")
+    process.executableURL = shell == nil ? url : URL(fileURLWithPath: "/bin/sh")
     process.arguments =
-      addressSpace.map { ["-c", "ulimit -v \($0); exec \"$@\"", "sh", url.path] + arguments }
-      ?? arguments
+      shell.map { ["-c", $0 + "\nexec \"$@\"", "sh", url.path] + arguments } ?? arguments
     process.currentDirectoryURL = URL(fileURLWithPath: folder)
     process.environment = environment(in: folder)
     process.standardOutput = output
@@ -50,10 +50,13 @@ enum Executable {
     return process
   }
 
-  /// Runs it in a folder and waits for its end.
-  static func run(_ arguments: [String], in folder: String) throws -> Result {
+  /// Runs it in a folder, after some lines of the shell if they are given, and waits for
+  /// its end.
+  static func run(
+    _ arguments: [String], in folder: String, after shell: String? = nil
+  ) throws -> Result {
     let (output, errors) = (Pipe(), Pipe())
-    let process = try start(arguments, in: folder, output: output, errors: errors)
+    let process = try start(arguments, in: folder, output: output, errors: errors, after: shell)
     // What any command writes to standard error fits in the pipe.
     let text = output.fileHandleForReading.readDataToEndOfFile()
     let complaints = errors.fileHandleForReading.readDataToEndOfFile()

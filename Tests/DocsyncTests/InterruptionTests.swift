@@ -80,4 +80,43 @@ import Testing
     try release(other)
     try expectContinuation(scratch)
   }
+
+  #if os(Linux)
+    /// Where the directory hangs: as a command lists markers, reads a change set,
+    /// publishes, and makes a list of documents.
+    @Test(arguments: [
+      (["sync", "a.db"], "RecentSyncs"), (["sync", "a.db"], ".syncchg"),
+      (["sync", "a.db"], "Temporary"), (["verify", "--directory", "shared"], "RecentSyncs"),
+      (["documents", "--directory", "shared"], "Documents"),
+      (["join", "c.db", "--directory", "shared"], ".store"),
+    ]) func aCommandWhoseDirectoryHangsEndsByTheSignal(arguments: [String], name: String) throws {
+      let (scratch, errors) = (try Scratch(), Pipe())
+      try scratch.makeTwoDevices()
+      try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('kept')")
+      try scratch.sql("b.db", "UPDATE notes SET title = 'of b' WHERE id = 1")
+      try scratch.succeed("sync", "b.db")
+      let folder = try HangingFolder(in: scratch.path)
+      let process = try Executable.start(
+        arguments, in: scratch.path, errors: errors, after: folder.shell(at: name))
+      #expect(folder.hangs(process))
+      let begin = ContinuousClock.now
+      kill(process.processIdentifier, SIGINT)
+      process.waitUntilExit()
+      #expect(begin.duration(to: .now) < .seconds(3))
+      #expect(process.terminationReason == .uncaughtSignal)
+      #expect(process.terminationStatus == SIGINT)
+      let said = String(
+        decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      #expect(said.contains("docsync: stopping; "), "\(said)")
+      // What the process held, it holds no more.
+      try scratch.sql("a.db", "INSERT INTO notes (title) VALUES ('later')")
+      try scratch.succeed("sync", "a.db", "b.db", "a.db")
+      for store in ["a.db", "b.db"] {
+        let titles = try scratch.column(store, "SELECT title FROM notes ORDER BY title")
+        #expect(titles == ["\"kept\"", "\"later\"", "\"of b\"", "\"two\""])
+        try scratch.succeed("verify", store)
+      }
+      try scratch.succeed("verify", "--directory", "shared")
+    }
+  #endif
 }
