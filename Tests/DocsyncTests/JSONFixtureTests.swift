@@ -68,6 +68,18 @@ import Testing
     try golden.expect("sync-none", "sync", "a.db")
   }
 
+  @Test func joinWithRowsThatHaveNullInTheirKey() throws {
+    let table = "CREATE TABLE tags (name TEXT PRIMARY KEY, color TEXT)"
+    try scratch.sql("a.db", "\(table); INSERT INTO tags VALUES ('red', 'r')")
+    try scratch.succeed(
+      "init", "a.db", "--directory", "shared", "--document", "tags", "--client", "A")
+    try golden.nameClients(of: "a.db")
+    try scratch.sql("b.db", "\(table); INSERT INTO tags VALUES (NULL, 'n'), (NULL, 'n')")
+    try golden.expect(
+      "join-merge-without-keys", "join", "b.db", "--directory", "shared", "--client", "B",
+      "--merge")
+  }
+
   @Test func joinWithAFileThatIsThere() throws {
     try devices()
     try scratch.makeNotes("c.db")

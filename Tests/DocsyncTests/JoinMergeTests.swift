@@ -53,7 +53,8 @@ import Testing
   /// SQLite lets most keys be NULL. Such rows are never in the way.
   @Test func rowsWithNullInTheirKeyStayOnTheirDevices() throws {
     let table = "CREATE TABLE tag (name TEXT PRIMARY KEY, color TEXT)"
-    try scratch.sql("a.db", "\(table); INSERT INTO tag VALUES ('red', 'r'), (NULL, 'a'), (NULL, 'a')")
+    try scratch.sql(
+      "a.db", "\(table); INSERT INTO tag VALUES ('red', 'r'), (NULL, 'a'), (NULL, 'a')")
     let begun = try scratch.succeed("init", "a.db", "--directory", "shared", "--document", "tags")
     let sentence = "2 rows of tag with NULL in the key, as in tag.name, stay on this device."
     #expect(begun.output.contains(sentence))

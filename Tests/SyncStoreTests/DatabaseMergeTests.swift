@@ -70,7 +70,8 @@ import Testing
     configuration.excludedColumns = ["t": ["note"]]
     configuration.identities = ["tag": .columns(["name"])]
     let (devices, merged) = try join(
-      schema, document: "INSERT INTO t VALUES ('a', 1, 1, NULL); INSERT INTO tag VALUES (1, 'x', 1)",
+      schema,
+      document: "INSERT INTO t VALUES ('a', 1, 1, NULL); INSERT INTO tag VALUES (1, 'x', 1)",
       local: """
         INSERT INTO t VALUES (NULL, 5, NULL, 'mine'), (NULL, 5, NULL, 'mine'), (NULL, 6, 1, NULL),
           ('b', 2, 2, NULL);

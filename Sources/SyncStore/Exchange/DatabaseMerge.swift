@@ -104,7 +104,8 @@ final class DatabaseMerge {
         if circular.contains(reference.parent) { open.append(reference) }
       }
     }
-    if table.identity != .surrogate, table.identityPositions.contains(where: { values[$0] == .null })
+    if table.identity != .surrogate,
+      table.identityPositions.contains(where: { values[$0] == .null })
     {
       guard open.isEmpty else {
         return try refuse(values, row, table, .reference, "the row that it refers to is not there")

@@ -7,7 +7,7 @@ struct RandomMissingKeys {
   private let isDrawn: Bool
 
   init(seed: UInt64, features: FleetFeatures) {
-    dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6e75_6c6c)
+    dice = Dice(seed: seed &* 0x9e37_79b9_7f4a_7c15 ^ 0x6c_6f63_616c)
     isDrawn = dice.chance(10) && features.contains(.values)
   }
 

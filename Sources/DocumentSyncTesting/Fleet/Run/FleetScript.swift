@@ -6,7 +6,8 @@ struct FleetScript {
   let failure: FleetFailure
 
   var text: String {
-    var lines = plan.schema.script(filledBy: plan.start + plan.rowsWithoutKey) + Self.lines(plan.policies)
+    var lines =
+      plan.schema.script(filledBy: plan.start + plan.rowsWithoutKey) + Self.lines(plan.policies)
     let devices = plan.devices.map { "\($0)" }.joined(separator: ", ")
     lines.append(
       "-- devices \(devices), "
