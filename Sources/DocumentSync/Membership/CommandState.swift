@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import SyncStore
 
 /// The result of all commands that a store has processed. The store keeps it,
 /// and its snapshots contain it.
@@ -126,12 +127,15 @@ struct CommandState: Hashable, Codable {
   /// If it is the state of another client, that of a snapshot or of a former
   /// incarnation, the commands that this client had published count as those of
   /// another client now, and those that it had not published are dropped.
+  ///
+  /// - Parameter path: That of the store, for the error if the state is damaged.
   static func decoded(
-    _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier
+    _ bytes: [UInt8]?, generation: IntegrityKey, client: ClientIdentifier, path: String = ""
   ) throws -> CommandState {
     let empty = CommandState(generation: generation, client: client)
     guard let bytes else { return empty }
-    var state = try JSONDecoder().decode(CommandState.self, from: Data(bytes))
+    var state: CommandState = try StoredJSON.read(
+      from: bytes, of: "docsync_meta", key: "commandState", path: path)
     guard state.generation == generation else { return empty }
     let former = state.own
     guard former.client != client else { return state }

@@ -67,6 +67,11 @@ struct PlaceRecord: Hashable, Codable {
   }
 }
 
+extension PlaceRecord: StoredValue {
+  /// A file system may give a file any number, which is only compared.
+  func checkNumbers() throws {}
+}
+
 /// Tells where stores are, and keeps their tokens outside of them.
 package struct StorePlaces: Sendable {
   /// An identifier of the machine, which a copied store does not bring along.
